@@ -1,0 +1,123 @@
+"""Files of the catalog: from the cache, else from the mirror, else from upstream; every one checked before use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from gcnii.data.catalog import lookup
+from gcnii.data.digest import agrees, check
+from gcnii.data.download import NotThereError, placed, receive
+from gcnii.data.entry import File
+from gcnii.data.errors import DataError
+
+RETRY = "try again, or set GCNII_MIRROR to a folder or address that has the right one"
+
+
+def cache_folder() -> Path:
+    """Where fetched files are kept: $GCNII_DATA, else the user's cache folder."""
+    if chosen := os.environ.get("GCNII_DATA"):
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("gcnii")
+
+
+def fetch(name: str, offline: bool = False) -> list[Path]:
+    """The files of a data set, on this machine and checked, in the catalog's order; missing ones are downloaded.
+
+    Neither the mirror's address nor upstream is asked if `offline`, or if $GCNII_OFFLINE is 1.
+    """
+    at_hand = {file: _at_hand(file) for file in lookup(name).files}
+    missing = [file for file, path in at_hand.items() if path is None]
+    if missing and (offline or os.environ.get("GCNII_OFFLINE", "0") not in ("", "0")):
+        raise DataError(_advice(name, missing))
+    _download(missing)
+    return [path or cache_folder() / file.path for file, path in at_hand.items()]
+
+
+def _at_hand(file: File) -> Path | None:
+    """Where the file lies, right and ready, if it does: in the cache or in a mirror that is a folder."""
+    cached = cache_folder() / file.path
+    if cached.is_file() and agrees(cached, file.digest):
+        return cached
+    mirror = os.environ.get("GCNII_MIRROR", "")
+    if not mirror or _is_address(mirror):
+        return None
+    if not (folder := Path(mirror).expanduser()).is_dir():
+        raise DataError(f"GCNII_MIRROR must be a folder or an http(s) address, got {mirror!r}; correct or unset it")
+    mirrored = folder / file.path
+    if not mirrored.is_file():
+        return None
+    check(mirrored, file.digest, str(mirrored), "replace it, or unset GCNII_MIRROR")
+    return mirrored
+
+
+def _is_address(mirror: str) -> bool:
+    return mirror.startswith(("http://", "https://"))
+
+
+def _advice(name: str, missing: list[File]) -> str:
+    first = missing[0].path
+    more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
+    return (
+        f"no good copy of {first}{more} for {name!r} on this machine, and the network is off: "
+        f"run `gcnii data fetch {name}` with a network, set GCNII_MIRROR to a folder that has it, "
+        f"or copy it to {cache_folder() / first}"
+    )
+
+
+def _download(files: list[File]) -> None:
+    """Put the files into the cache, from the mirror's address if there is one that has them, else from upstream."""
+    mirror = os.environ.get("GCNII_MIRROR", "")
+    if _is_address(mirror):
+        files = [file for file in files if not _mirrored(file, mirror)]
+    for file in files:
+        if not file.archived:
+            _single(file, file.url)
+    for archive in dict.fromkeys(file.url for file in files if file.archived):
+        _unpacked(archive, [file for file in files if file.url == archive])
+
+
+def _mirrored(file: File, mirror: str) -> bool:
+    try:
+        _single(file, f"{mirror.rstrip('/')}/{file.path}")
+    except NotThereError:
+        return False
+    return True
+
+
+def _single(file: File, url: str) -> None:
+    target = cache_folder() / file.path
+    with placed(target) as part:
+        receive(url, part)
+        check(part, file.digest, url, RETRY)
+
+
+def _unpacked(url: str, files: list[File]) -> None:
+    """Fetch an archive and put those members into the cache that the catalog names, wherever in it they lie."""
+    with TemporaryDirectory() as folder:
+        archive = Path(folder) / "archive.zip"
+        receive(url, archive)
+        try:
+            with zipfile.ZipFile(archive) as members:
+                inside = {PurePosixPath(member.filename).name: member for member in members.infolist()}
+                for file in files:
+                    if file.name not in inside:
+                        raise DataError(f"{url} holds no {file.name}; {RETRY}")
+                    _extract(members, inside[file.name], file, url)
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            raise DataError(f"{url} is not a readable zip archive ({error}); {RETRY}") from error
+
+
+def _extract(members: zipfile.ZipFile, member: zipfile.ZipInfo, file: File, url: str) -> None:
+    # The target is the catalog's path, never the archive's, so that no member can land elsewhere.
+    target = cache_folder() / file.path
+    with placed(target) as part:
+        with members.open(member) as source, part.open("wb") as out:
+            shutil.copyfileobj(source, out)
+        check(part, file.digest, f"{file.name} in {url}", RETRY)
