@@ -1,0 +1,143 @@
+"""Counter-based dropout: a mask is a hash of (seed, epoch, layer, element), not a stream of random numbers.
+
+So a run is its seed: the masks are the same on a CPU and on a GPU, alone and among a hundred replicas, and again when
+activations are recomputed.  It is also faster, because integer hashing runs in vector registers and a stream does not.
+
+The key of a mask is two 32-bit words, made from seed, epoch and site; a site is the how-manieth dropout of a forward
+pass.  Each 32-bit word of the hash decides two neighbouring elements, by its lower and its upper 16 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Annotated, Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from gcnii.propagation import Sparse
+
+Matrix = TypeVar("Matrix", Tensor, Sparse)
+Rate = Annotated[float, "share of entries set to zero while training, before every layer"]
+
+LEVELS = 1 << 16  # a 16-bit lane decides an element, so keep rates are multiples of 1/65536
+SITES = 64  # keys are made for so many sites at once, because each costs a dozen tiny operations
+
+
+class Dropout(nn.Module):
+    """H → H · mask / keep while training, H otherwise; on a Sparse, the stored values are dropped."""
+
+    def __init__(self, rate: float):
+        super().__init__()
+        if not 0 <= rate < 1:
+            raise ValueError(f"dropout is the share of entries set to zero and must lie in [0, 1), got {rate}")
+        self.kept = round((1 - rate) * LEVELS)
+        if self.kept == 0:
+            raise ValueError(f"dropout keeps entries in steps of 1/{LEVELS}, and {rate} would keep none")
+
+    def forward(self, H: Matrix) -> Matrix:
+        """The same matrix with some of its entries set to zero, the rest scaled up to keep the mean."""
+        if not self.training or self.kept == LEVELS:
+            return H
+        if isinstance(H, Sparse):
+            return H.with_values(self.forward(H.values))
+        return (H * keep_mask(_site_key(H.device), H.numel(), self.kept).view(H.shape)).mul_(LEVELS / self.kept)
+
+    def extra_repr(self) -> str:
+        """Show the rate in `print(model)`."""
+        return f"rate={1 - self.kept / LEVELS:.4g}"
+
+
+class Mask(torch.autograd.Function):
+    """key (2,) → (count,) zeros and ones, each one with probability kept / 65536."""
+
+    @staticmethod
+    def forward(key: Tensor, count: int, kept: int) -> Tensor:
+        """Hash the element numbers; key may be (replicas, 2), then the mask is (replicas, count)."""
+        words = _words((count + 1) // 2, key.device) ^ key[..., :1]
+        words.mul_(0x21F0AAAD)
+        words.bitwise_xor_((words >> 15).bitwise_and_(0x1FFFF))
+        words.add_(key[..., 1:]).mul_(0x735A2D97)
+        lanes = words.bitwise_xor_((words >> 15).bitwise_and_(0x1FFFF)).view(torch.int16)[..., :count]
+        # Written into its own type, a comparison runs in vector registers; into booleans it takes six times as long.
+        return torch.lt(lanes, kept - LEVELS // 2, out=torch.empty_like(lanes))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Nothing to keep: a mask has no gradient."""
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], key: Tensor, count: int, kept: int) -> tuple[Tensor, int]:
+        """All replicas in one pass."""
+        assert in_dims[0] is not None
+        return keep_mask(key.movedim(in_dims[0], 0), count, kept), 0
+
+
+def keep_mask(key: Tensor, count: int, kept: int) -> Tensor:
+    """The mask of this key: (count,) int16 zeros and ones."""
+    return Mask.apply(key, count, kept)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def epoch_key(seeds: Tensor, epoch: Tensor | int) -> Tensor:
+    """seeds (replicas,) int64 and an epoch → (replicas, 2) int32, the keys that `keyed` takes."""
+    halves = seeds.view(torch.int32).unflatten(-1, (-1, 2))
+    key = torch.tensor([0x3C6EF372, 0x1B873593], dtype=torch.int32, device=seeds.device)
+    for word in (halves[..., :1], halves[..., 1:], epoch):
+        key = _mix(key ^ word)
+    return key
+
+
+@contextmanager
+def keyed(key: Tensor) -> Iterator[None]:
+    """Within, the dropouts of a forward pass draw their masks from this key (2,), each from a site of its own."""
+    token = _sites.set(Sites(key))
+    try:
+        yield
+    finally:
+        _sites.reset(token)
+
+
+class Sites:
+    """Hands the dropouts of one forward pass their keys, in the order in which they come."""
+
+    def __init__(self, key: Tensor):
+        self.key = key
+        self.passed = 0
+        self.keys = key
+
+    def next(self) -> Tensor:
+        """The key (2,) of the next site."""
+        at = self.passed % SITES
+        if at == 0:
+            numbers = torch.arange(self.passed, self.passed + SITES, dtype=torch.int32, device=self.key.device)
+            self.keys = _mix(self.key ^ numbers[:, None])
+        self.passed += 1
+        return self.keys[at]
+
+
+_sites: ContextVar[Sites | None] = ContextVar("sites", default=None)
+
+
+def _site_key(device: torch.device) -> Tensor:
+    sites = _sites.get()
+    if sites is not None:
+        return sites.next()
+    # In a training loop that is not ours, the user's torch.manual_seed decides.
+    return torch.randint(-(1 << 31), 1 << 31, (2,), dtype=torch.int64).to(torch.int32).to(device)
+
+
+@lru_cache(maxsize=8)
+def _words(count: int, device: torch.device) -> Tensor:
+    """The element numbers, hashed once; what depends on the key is cheaper for it."""
+    return _mix(torch.arange(count, dtype=torch.int32, device=device))
+
+
+def _mix(x: Tensor) -> Tensor:
+    """A bijection of 32-bit words in which every bit of x moves about half of the result's (multiply, xor-shift)."""
+    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
+        x = (x ^ (x >> shift & (1 << 32 - shift) - 1)) * factor
+    return x ^ (x >> 15 & 0x1FFFF)
