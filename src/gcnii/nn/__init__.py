@@ -1,0 +1,22 @@
+"""One model, one file, one paper.  Every model is `model(P, X) → scores`.
+
+A new model is one file here and one line in MODELS: the command line, the tests and the experiments then see it.
+"""
+
+from torch import nn
+
+from gcnii.nn.gcn import DeepGCN as DeepGCN
+from gcnii.nn.gcnii import GCNII as GCNII
+from gcnii.nn.gcnii_ppi import GCNIIPPI as GCNIIPPI
+from gcnii.nn.gcnii_ppi import GCNIIStarPPI as GCNIIStarPPI
+from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
+from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
+
+MODELS: dict[str, type[nn.Module]] = {
+    "gcnii": GCNII,
+    "gcnii-star": GCNIIStar,
+    "gcnii-star-printed": GCNIIStarPrinted,
+    "gcnii-ppi": GCNIIPPI,
+    "gcnii-star-ppi": GCNIIStarPPI,
+    "deep-gcn": DeepGCN,
+}

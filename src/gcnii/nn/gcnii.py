@@ -1,0 +1,61 @@
+"""GCNII: graph convolution with initial residual and identity mapping (section 3, equation 5)."""
+
+from math import log
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+
+from gcnii.dropout import Rate
+from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.propagation import Sparse
+
+Alpha = Annotated[float, "α: share of the first layer's output in every later layer"]
+Lam = Annotated[float, "λ: β_l = log(λ/l + 1) is the share of W in layer l, the rest is the identity"]
+
+
+class GCNIIConv(nn.Module):
+    """Equation 5 before σ:  ((1-α) P̃ H + α H0) ((1-β) I + β W)."""
+
+    def __init__(self, width: int, alpha: float, beta: float):
+        super().__init__()
+        self.alpha, self.beta = alpha, beta
+        self.W = weight(width)
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        S = torch.lerp(P @ H, H0, self.alpha)  # initial residual
+        return S @ identity_mapping(self.W, self.beta)
+
+
+class GCNII(Deep):
+    """`layers` convolutions with β_l = log(λ/l + 1); the other forms of the paper name another `conv`."""
+
+    conv: type[nn.Module] = GCNIIConv
+
+    def __init__(
+        self,
+        d: int,
+        k: int,
+        *,
+        layers: Layers = 64,
+        width: Width = 64,
+        alpha: Alpha = 0.1,
+        lam: Lam = 0.5,
+        dropout: Rate = 0.6,
+    ):
+        super().__init__(d, k, (self.conv(width, alpha, beta) for beta in betas(layers, lam)), width, dropout)
+
+
+def betas(layers: int, lam: float) -> list[float]:
+    """β_1 … β_layers."""
+    # paper: layers count from 0, which would divide by zero; here: from 1, as in the authors' code.
+    return [log(lam / l + 1) for l in range(1, layers + 1)]
+
+
+def identity_mapping(W: Tensor, beta: float, scale: float = 1.0) -> Tensor:
+    """(1-β) I + β W, or with the identity scaled: (1-β) scale I + β W.
+
+    One small matrix instead of two passes over n rows: (1-β) S + β S W = S ((1-β) I + β W).
+    """
+    return (1 - beta) * scale * torch.eye(len(W), dtype=W.dtype, device=W.device) + beta * W

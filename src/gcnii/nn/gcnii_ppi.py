@@ -1,0 +1,36 @@
+"""GCNII for PPI: every layer also adds its own input ("skip connection from layer l to l+1", section 6.2)."""
+
+from torch import Tensor
+
+from gcnii.nn.gcnii import GCNII, GCNIIConv
+from gcnii.nn.gcnii_star import GCNIIStarConv
+from gcnii.propagation import Sparse
+
+
+class GCNIISkipConv(GCNIIConv):
+    """Equation 5 before σ, + H."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        # paper: does not say which H; here: the dropped-out one that the convolution reads, as in the authors' code.
+        return super().forward(P, H, H0) + H
+
+
+class GCNIIStarSkipConv(GCNIIStarConv):
+    """GCNII* as coded, before σ, + H."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return super().forward(P, H, H0) + H
+
+
+class GCNIIPPI(GCNII):
+    """GCNII with a skip connection around every layer."""
+
+    conv = GCNIISkipConv
+
+
+class GCNIIStarPPI(GCNII):
+    """GCNII*, as coded, with a skip connection around every layer."""
+
+    conv = GCNIIStarSkipConv

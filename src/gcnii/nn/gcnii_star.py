@@ -1,0 +1,53 @@
+"""GCNII*: separate weights for the neighbours and for the initial residual (section 4), as coded and as printed.
+
+The two differ: in the authors' code the weights act on P̃H and H0 without the factors (1-α) and α that the equation
+prints.  The tables come from the code, so `gcnii-star` is the code's form.
+"""
+
+from torch import Tensor, nn
+
+from gcnii.nn.deep import weight
+from gcnii.nn.gcnii import GCNII, identity_mapping
+from gcnii.propagation import Sparse
+
+
+class GCNIIStarConv(nn.Module):
+    """As coded, before σ:  (1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2)."""
+
+    def __init__(self, width: int, alpha: float, beta: float):
+        super().__init__()
+        self.alpha, self.beta = alpha, beta
+        self.W1, self.W2 = weight(width), weight(width)
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        M1 = identity_mapping(self.W1, self.beta, 1 - self.alpha)
+        M2 = identity_mapping(self.W2, self.beta, self.alpha)
+        return (P @ H) @ M1 + H0 @ M2
+
+
+class GCNIIStarPrintedConv(nn.Module):
+    """As printed, before σ:  (1-α) P̃ H ((1-β) I + β W1) + α H0 ((1-β) I + β W2)."""
+
+    def __init__(self, width: int, alpha: float, beta: float):
+        super().__init__()
+        self.alpha, self.beta = alpha, beta
+        self.W1, self.W2 = weight(width), weight(width)
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        M1 = (1 - self.alpha) * identity_mapping(self.W1, self.beta)
+        M2 = self.alpha * identity_mapping(self.W2, self.beta)
+        return (P @ H) @ M1 + H0 @ M2
+
+
+class GCNIIStar(GCNII):
+    """GCNII* as the authors coded it."""
+
+    conv = GCNIIStarConv
+
+
+class GCNIIStarPrinted(GCNII):
+    """GCNII* as the paper prints it."""
+
+    conv = GCNIIStarPrintedConv
