@@ -1,0 +1,52 @@
+"""Checkpoints: one file that appears whole or not at all, from which a killed training goes on to the same numbers.
+
+Dropout masks are a function of seed and epoch, so there is no random state to keep: weights, Adam's moments, the best
+weights so far and the runs' records are all.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from gcnii.atomic import whole
+from gcnii.train.replicas import Stack
+from gcnii.train.run import Run
+
+
+@dataclass
+class Checkpoint:
+    """`identity` says whose it is (plan, graph, seeds); `stacks` are named stacks of weights, by role."""
+
+    identity: dict[str, Any]
+    runs: list[Run]
+    active: list[int]  # positions in `runs` of the replicas now in training
+    stacks: dict[str, Stack] = field(default_factory=dict)
+
+    def save(self, path: Path) -> None:
+        """Write it beside the old one, then put it in the old one's place."""
+        note = {"identity": self.identity, "runs": [asdict(run) for run in self.runs], "active": self.active}
+        tensors = {f"{role}/{name}": tensor for role, stack in self.stacks.items() for name, tensor in stack.items()}
+        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        with whole(path) as temporary:
+            save_file(plain, temporary, {"checkpoint": json.dumps(note)})
+
+    @classmethod
+    def load(cls, path: Path, device: torch.device) -> Checkpoint | None:
+        """The checkpoint, or None where there is none or what is there is no checkpoint."""
+        try:
+            with safe_open(path, "pt", device=str(device)) as file:
+                note = json.loads((file.metadata() or {})["checkpoint"])
+                checkpoint = cls(note["identity"], [Run(**run) for run in note["runs"]], note["active"])
+                for key in file.keys():  # noqa: SIM118 - an open file is no dictionary
+                    role, name = key.split("/", 1)
+                    checkpoint.stacks.setdefault(role, {})[name] = file.get_tensor(key)
+        except (OSError, SafetensorError, KeyError, ValueError, TypeError):
+            return None
+        return checkpoint

@@ -1,0 +1,39 @@
+"""Ctrl-C between epochs, so that nothing is half-written when training stops."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupt:
+    """Becomes true at the first Ctrl-C; a second one stops at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __bool__(self) -> bool:
+        return self.asked
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        """The handler of SIGINT."""
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """Within, Ctrl-C asks instead of raising; only the main thread gets signals, elsewhere nothing changes."""
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+    before = signal.signal(signal.SIGINT, interrupt.ask)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,158 @@
+"""fit: the one training loop (the authors' protocol: stop by validation, return to the best epoch)."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import torch
+
+from gcnii.graph import Graph, GraphError
+from gcnii.train.checkpoint import Checkpoint
+from gcnii.train.device import choose_device
+from gcnii.train.group import Group, Task
+from gcnii.train.interrupt import interruptible
+from gcnii.train.plan import make_plan
+from gcnii.train.replicas import Stack
+from gcnii.train.result import Result
+from gcnii.train.run import Measures, Run
+
+SAVE_EVERY = 20.0  # seconds between checkpoints
+
+
+class Epoch(NamedTuple):
+    """What `on_epoch` is told: how far the fit is, and means over the replicas now in training."""
+
+    epoch: int
+    runs_done: int
+    runs_now: int
+    runs: int
+    train_loss: float
+    val_loss: float
+    val: float
+
+
+def fit(
+    graph: Graph,
+    model: str = "gcnii",
+    *,
+    seeds: Sequence[int] | None = None,
+    split: int | None = None,
+    device: str = "auto",
+    batch: int | None = None,
+    checkpoint: Path | str | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    **settings: Any,
+) -> Result:
+    """Train `model` once a seed; return the weights that were best on validation, with their scores.
+
+    seeds       one run each; by default one for each split of the graph.  Seed s takes split s modulo their number
+    split       train every seed on this split instead
+    device      auto, cpu or cuda
+    batch       replicas trained at once: by default one on a CPU, whose caches are small, and all on a GPU
+    checkpoint  a file to save the state to now and then; where it holds this very training, it goes on from there
+    settings    of the model and of the Recipe; what is not given comes from the graph's preset, then from the defaults
+    """
+    # Dead layers underflow, and a CPU computes with denormal numbers many times slower: they count as zero here.
+    torch.set_flush_denormal(True)
+    task = Task.of(graph, make_plan(model, settings, graph), choose_device(device))
+    training = Training(task, _make_runs(graph, seeds, split), Path(checkpoint) if checkpoint else None)
+    with interruptible() as interrupt:
+        for group in training.groups(batch):
+            while group.runs and not interrupt:
+                training.advance(group, on_epoch)
+            if interrupt:
+                training.save(group)
+                training.done |= {run.seed: group.best_of(i) for i, run in enumerate(group.runs) if run.epochs}
+                break
+    return training.result(interrupted=bool(interrupt))
+
+
+class Training:
+    """Who is done, who is not, and what a checkpoint must hold to go on."""
+
+    def __init__(self, task: Task, runs: list[Run], path: Path | None):
+        self.task, self.runs, self.path = task, runs, path
+        self.done: dict[int, Stack] = {}
+        self.saved = time.monotonic()
+        self.identity = {
+            "model": task.plan.model,
+            "settings": task.plan.settings,
+            "graph": task.graph.fingerprint,
+            "runs": [[run.seed, run.split] for run in runs],
+        }
+
+    def groups(self, batch: int | None) -> Iterator[Group]:
+        """The group that a checkpoint left unfinished, then groups of the runs that have not begun."""
+        yield from self._resume()
+        waiting = [run for run in self.runs if run.epochs == 0]
+        size = batch or (1 if self.task.device.type == "cpu" else len(waiting))
+        for start in range(0, len(waiting), max(size, 1)):
+            yield Group(self.task, waiting[start : start + size])
+
+    def advance(self, group: Group, on_epoch: Callable[[Epoch], None] | None) -> None:
+        """One epoch of a group, and everything that follows from it."""
+        epoch, measures = group.epoch, group.advance()
+        self.done |= group.retire()
+        if self.path and time.monotonic() - self.saved > SAVE_EVERY:
+            self.save(group)
+        if on_epoch:
+            on_epoch(self._report(epoch, measures))
+
+    def _report(self, epoch: int, measures: list[Measures]) -> Epoch:
+        means = (fmean(getattr(now, name) for now in measures) for name in ("train_loss", "val_loss", "val"))
+        return Epoch(epoch, len(self.done), len(measures), len(self.runs), *means)
+
+    def save(self, group: Group) -> None:
+        """Write a checkpoint, if one is wanted."""
+        if not self.path or not any(run.epochs for run in self.runs):
+            return
+        seeds = [run.seed for run in group.runs if run.epochs]
+        stacks = group.stacks() if seeds else {}
+        if self.done:
+            order = sorted(self.done)
+            stacks["done"] = {
+                name: torch.stack([self.done[seed][name] for seed in order]) for name in self.done[order[0]]
+            }
+        Checkpoint(self.identity, self.runs, seeds, stacks).save(self.path)
+        self.saved = time.monotonic()
+
+    def _resume(self) -> Iterator[Group]:
+        saved = Checkpoint.load(self.path, self.task.device) if self.path and self.path.exists() else None
+        if saved is None:
+            return
+        if saved.identity != self.identity:
+            warnings.warn(f"{self.path} is of another training; starting over", stacklevel=4)
+            return
+        self.runs = saved.runs
+        finished = sorted(run.seed for run in self.runs if run.epochs and run.seed not in saved.active)
+        for row, seed in enumerate(finished):
+            self.done[seed] = {name: stack[row].cpu() for name, stack in saved.stacks["done"].items()}
+        if saved.active:
+            group = Group(self.task, [run for run in self.runs if run.seed in saved.active])
+            group.restore(saved.stacks)
+            yield group
+
+    def result(self, *, interrupted: bool) -> Result:
+        """The runs that have weights, in the order of their seeds."""
+        runs = [run for run in self.runs if run.seed in self.done]
+        if not runs:
+            raise KeyboardInterrupt("stopped before the first epoch was done")
+        weights = {name: torch.stack([self.done[run.seed][name] for run in runs]) for name in self.done[runs[0].seed]}
+        return Result.of(self.task.graph, self.task.plan, runs, weights, str(self.task.device), interrupted)
+
+
+def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
+    if not graph.splits:
+        raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
+    splits = len(graph.splits)
+    if split is not None and not 0 <= split < splits:
+        raise GraphError(f"{graph.name} has splits 0 to {splits - 1}, got split {split}")
+    seeds = list(range(splits) if seeds is None else seeds)
+    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
+        raise ValueError(f"seeds must be different whole numbers from 0 on, and at least one, got {seeds}")
+    return [Run(seed, seed % splits if split is None else split) for seed in seeds]

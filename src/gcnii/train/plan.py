@@ -1,0 +1,74 @@
+"""A plan: which model, with which settings, trained how.  What the user did not say comes from the preset."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import nn
+
+from gcnii import data
+from gcnii.graph import Graph
+from gcnii.nn import MODELS
+from gcnii.train.recipe import RECIPE_FIELDS, Recipe
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A model of the registry, its settings, and a Recipe."""
+
+    model: str
+    model_settings: Mapping[str, Any]
+    recipe: Recipe
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting of model and recipe in one flat dictionary."""
+        return dict(self.model_settings) | asdict(self.recipe)
+
+    def build(self, d: int, k: int, seed: int = 0) -> nn.Module:
+        """The model with the weights of this seed, drawn on the CPU so that they are the same on every device."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return MODELS[self.model](d, k, **self.model_settings).to(self.recipe.dtype)
+
+
+def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = None) -> Plan:
+    """Settings given, over the preset of the graph's data set, over the defaults of model and Recipe."""
+    if model not in MODELS:
+        raise ValueError(f"no model {model!r}{_suggest(model, MODELS)}; known: {', '.join(MODELS)}")
+    defaults = model_defaults(model)
+    known = (*defaults, *RECIPE_FIELDS)
+    for name in settings:
+        if name not in known:
+            raise ValueError(f"{model} has no setting {name!r}{_suggest(name, known)}; known: {', '.join(known)}")
+    merged = (data.preset(graph.name, model) if graph else {}) | dict(settings)
+    recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
+    model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
+    _check(model_settings)
+    return Plan(model, model_settings, recipe)
+
+
+def model_defaults(model: str) -> dict[str, Any]:
+    """A model's settings are the keyword-only arguments of its class."""
+    parameters = inspect.signature(MODELS[model]).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters if parameter.kind == parameter.KEYWORD_ONLY}
+
+
+def _check(settings: Mapping[str, Any]) -> None:
+    for name in ("layers", "width"):
+        if name in settings and (settings[name] != int(settings[name]) or settings[name] < 1):
+            raise ValueError(f"{name} must be a whole number of at least 1, got {settings[name]}")
+    if "alpha" in settings and not 0 <= settings["alpha"] <= 1:
+        raise ValueError(f"alpha is a share and must lie in [0, 1], got {settings['alpha']}")
+    if "lam" in settings and not 0 <= settings["lam"] < float("inf"):
+        raise ValueError(f"lam must be 0 or more, got {settings['lam']}")
+
+
+def _suggest(word: str, known: Any) -> str:
+    close = get_close_matches(word, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,194 @@
+"""Result: what a fit gives, and what a bundle on disk holds (safetensors and JSON, no pickle)."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import platform
+from dataclasses import asdict, dataclass, fields
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from gcnii import __version__
+from gcnii.atomic import whole
+from gcnii.graph import Graph, GraphError
+from gcnii.train.device import choose_device
+from gcnii.train.group import Task
+from gcnii.train.plan import Plan, make_plan
+from gcnii.train.replicas import Stack
+from gcnii.train.run import Run
+
+FORMAT = 1  # of run.json; a reader refuses a number above its own
+CURVE = ("train_loss", "val_loss", "val")
+
+
+class BundleError(ValueError):
+    """A folder that does not hold a bundle, or not a whole one."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a result remembers of the graph it was trained on, so that it opens where the data is not."""
+
+    name: str
+    fingerprint: str
+    n: int
+    d: int
+    k: int
+    multilabel: bool
+    classes: tuple[str, ...] | None
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The runs of a fit and the best weights of each, stacked in the order of the runs."""
+
+    graph: Origin
+    plan: Plan
+    runs: tuple[Run, ...]
+    weights: Stack
+    device: str
+    interrupted: bool = False
+
+    @classmethod
+    def of(cls, graph: Graph, plan: Plan, runs: list[Run], weights: Stack, device: str, interrupted: bool) -> Result:
+        """Keep of the graph what a bundle needs."""
+        origin = Origin(**{field.name: getattr(graph, field.name) for field in fields(Origin)})
+        return cls(origin, plan, tuple(runs), weights, device, interrupted)
+
+    @property
+    def test(self) -> NDArray[np.float64]:
+        """(runs,) test scores in [0, 1]."""
+        return np.array([run.test for run in self.runs])
+
+    @property
+    def val(self) -> NDArray[np.float64]:
+        """(runs,) validation scores in [0, 1]."""
+        return np.array([run.val for run in self.runs])
+
+    @property
+    def best(self) -> int:
+        """The run that was best on validation: the one that predicts."""
+        by_loss = self.plan.recipe.monitor == "val_loss"
+        return min(range(len(self.runs)), key=lambda i: self.runs[i].val_loss if by_loss else -self.runs[i].val)
+
+    @property
+    def metric(self) -> str:
+        """What the scores are."""
+        return "micro-F1" if self.graph.multilabel else "accuracy"
+
+    def summary(self) -> dict[str, Any]:
+        """The one JSON document of `gcnii train --json`."""
+        return {
+            "graph": self.graph.name,
+            "model": self.plan.model,
+            "settings": self.plan.settings,
+            "runs": [run.summary() for run in self.runs],
+            "test_mean": _number(self.test.mean()),
+            "test_std": _number(self.test.std(ddof=1)) if len(self.runs) > 1 else None,
+            "device": self.device,
+            "interrupted": self.interrupted,
+        }
+
+    def predict(self, graph: Graph, device: str = "auto") -> NDArray[np.int64]:
+        """(n,) class ids, or (n, k) zeros and ones where a node can have several labels."""
+        scores = self._run("forward", graph, device)
+        return np.asarray(scores > 0 if self.graph.multilabel else scores.argmax(1), np.int64)
+
+    def predict_proba(self, graph: Graph, device: str = "auto") -> NDArray[np.floating[Any]]:
+        """(n, k) probabilities."""
+        scores = torch.tensor(self._run("forward", graph, device))
+        return (scores.sigmoid() if self.graph.multilabel else scores.softmax(1)).numpy()
+
+    def embed(self, graph: Graph, device: str = "auto") -> NDArray[np.floating[Any]]:
+        """(n, width) the last hidden layer."""
+        return self._run("embed", graph, device)
+
+    @torch.no_grad()
+    def _run(self, method: str, graph: Graph, device: str) -> NDArray[np.floating[Any]]:
+        if graph.d != self.graph.d:
+            raise GraphError(f"the model was trained on {self.graph.d} features a node, but {graph.name} has {graph.d}")
+        task = Task.of(graph, self.plan, choose_device(device))
+        model = self.plan.build(self.graph.d, self.graph.k)
+        model.load_state_dict({name: weight[self.best] for name, weight in self.weights.items()})
+        output: torch.Tensor = getattr(model.to(task.device).eval(), method)(task.P, task.X)
+        return output.cpu().numpy()
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the bundle: model.safetensors, curves.csv, and last run.json, without which a folder is no bundle."""
+        folder = Path(folder)
+        with whole(folder / "model.safetensors") as temporary:
+            save_file({name: weight.contiguous() for name, weight in self.weights.items()}, temporary)
+            digest = _sha256(temporary)
+        with whole(folder / "curves.csv") as temporary, temporary.open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(("seed", "epoch", *CURVE))
+            rows.writerows((run.seed, epoch, *point) for run in self.runs for epoch, point in enumerate(run.curve))
+        versions = {"gcnii": __version__, "torch": torch.__version__, "python": platform.python_version()}
+        record = {"format": FORMAT, **self.summary(), "graph": asdict(self.graph), "weights_sha256": digest}
+        with whole(folder / "run.json") as temporary:
+            temporary.write_text(json.dumps(record | {"versions": versions}, indent=1, ensure_ascii=False), "utf-8")
+        return folder
+
+
+def open_bundle(folder: Path | str) -> Result:
+    """The result that `save` wrote; needs neither the data nor the device it was trained on."""
+    folder = Path(folder)
+    try:
+        record = json.loads((folder / "run.json").read_text("utf-8"))
+    except FileNotFoundError:
+        raise BundleError(f"{folder} holds no run.json; give the folder that `gcnii train --out` wrote") from None
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{folder / 'run.json'} cannot be read: {error}") from None
+    if not isinstance(record, dict) or record.get("format", FORMAT + 1) > FORMAT:
+        found = record.get("format") if isinstance(record, dict) else None
+        raise BundleError(f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii")
+    return Result(weights=_open_weights(folder, record), **_open_record(folder, record))
+
+
+def _open_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+    try:
+        origin = record["graph"]
+        classes = origin["classes"] and tuple(origin["classes"])
+        return {
+            "graph": Origin(**origin | {"classes": classes}),
+            "plan": make_plan(record["model"], record["settings"]),
+            "runs": tuple(_open_run(run) for run in record["runs"]),
+            "device": record["device"],
+            "interrupted": record["interrupted"],
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise BundleError(f"{folder / 'run.json'} is not a bundle's record: {error}") from None
+
+
+def _open_run(summary: dict[str, Any]) -> Run:
+    fields: dict[str, Any] = {name: nan if value is None else value for name, value in summary.items()}
+    return Run(**fields)
+
+
+def _open_weights(folder: Path, record: dict[str, Any]) -> Stack:
+    path = folder / "model.safetensors"
+    try:
+        if _sha256(path) != record.get("weights_sha256"):
+            raise BundleError(f"{path} is not the file that run.json was written with; train again or restore it")
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise BundleError(f"{path} cannot be read: {error}") from None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _number(value: Any) -> float | None:
+    return None if value != value else float(value)  # JSON has no NaN
