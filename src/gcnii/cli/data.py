@@ -1,0 +1,114 @@
+"""gcnii data: list, show, fetch and check data sets."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+
+from gcnii import data
+from gcnii.cli.flags import Json, Offline
+from gcnii.graph import Graph
+
+Name = Annotated[str, Parameter(help="A name of `gcnii data list`.")]
+
+
+def list_names(*, json: Json = False) -> None:
+    """List the data sets of the catalog."""
+    if json:
+        print(json_format.dumps([_summary(entry) for entry in data.CATALOG.values()], indent=1, ensure_ascii=False))
+        return
+    table = Table("name", "nodes", "edges", "features", "classes", "what", box=None, header_style="bold")
+    for column in table.columns[1:5]:
+        column.justify = "right"
+    for name, entry in data.CATALOG.items():
+        counts = ("?" if count is None else f"{count:,}" for count in asdict(entry.counts).values())
+        table.add_row(name, *counts, entry.title)
+    Console().print(table)
+
+
+def show(name: Name, /, *, json: Json = False) -> None:
+    """Show what is known of a data set, and the paper's settings for it."""
+    entry = data.lookup(name)
+    if json:
+        files = [asdict(file) for file in entry.files]
+        whole = _summary(entry) | {"presets": dict(entry.presets), "notes": entry.notes, "files": files}
+        print(json_format.dumps(whole, indent=1, ensure_ascii=False))
+        return
+    console = Console(highlight=False)
+    console.print(f"[bold]{entry.name}[/bold]: {entry.title}")
+    counts = ", ".join(f"{'?' if count is None else count} {noun}" for noun, count in asdict(entry.counts).items())
+    for line in (counts, f"source: {entry.source}", f"licence: {entry.licence}", *(f"note: {n}" for n in entry.notes)):
+        console.print(f"  {line}")
+    console.print(
+        _presets(entry.presets) if entry.presets else "  no presets: the models' and the recipe's defaults hold"
+    )
+
+
+def fetch(*names: Name, offline: Offline = False, json: Json = False) -> None:
+    """Download data sets into the cache and verify them; `all` fetches every one."""
+    if not names:
+        raise ValueError("name at least one data set, or all; `gcnii data list` shows them")
+    wanted = list(data.CATALOG) if names == ("all",) else list(names)
+    for name in wanted:
+        data.lookup(name)  # a typo in the last name is told before the first download
+    paths = {name: [str(path) for path in data.fetch(name, offline=offline)] for name in wanted}
+    if json:
+        print(json_format.dumps(paths, indent=1))
+        return
+    for name, files in paths.items():
+        print(
+            f"{name}: {len(files)} files, all as the catalog says" if files else f"{name}: made on the spot, no files"
+        )
+
+
+def check(
+    path: Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")],
+    /,
+    *,
+    directed: Annotated[bool, Parameter(negative="", help="An edge u,v says nothing of v,u.")] = False,
+    json: Json = False,
+) -> None:
+    """Check a graph of your own, with row numbers where it is wrong."""
+    graph = data.load(path, directed=directed)
+    facts = _facts(graph)
+    if json:
+        print(json_format.dumps(facts, indent=1, ensure_ascii=False))
+        return
+    print(f"{graph!r} is in order")
+    for name, value in facts.items():
+        print(f"  {name}: {value}")
+    if not graph.splits:
+        print("gcnii: no node has a label, so a model can predict on this graph but not train on it", file=sys.stderr)
+
+
+def _facts(graph: Graph) -> dict[str, Any]:
+    facts = {"nodes": graph.n, "edges": graph.m, "features": graph.d, "classes": graph.classes and list(graph.classes)}
+    facts["self-loops"] = int((graph.edges[0] == graph.edges[1]).sum())
+    facts["labelled"] = int(graph.labelled.sum())
+    for split in graph.splits:
+        facts |= {role: int(getattr(split, role).sum()) for role in ("train", "val", "test")}
+    return facts
+
+
+def _summary(entry: data.Entry) -> dict[str, Any]:
+    words = {"name": entry.name, "title": entry.title, "licence": entry.licence, "source": entry.source}
+    return words | asdict(entry.counts)
+
+
+def _presets(presets: Any) -> Table:
+    """A row a setting, a column a group of models that share their settings."""
+    groups: dict[str, list[str]] = {}
+    for model, settings in presets.items():
+        groups.setdefault(json_format.dumps(dict(settings)), []).append(model)
+    columns = [json_format.loads(settings) for settings in groups]
+    table = Table("setting", *("\n".join(models) for models in groups.values()), box=None, header_style="bold")
+    for name in dict.fromkeys(name for column in columns for name in column):
+        table.add_row(name, *(str(column.get(name, "–")) for column in columns))
+    return table

@@ -1,0 +1,67 @@
+"""gcnii predict: label the nodes of a graph with a trained model."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from gcnii.atomic import whole
+from gcnii.cli.flags import Device, Json, Offline
+from gcnii.data import load
+from gcnii.graph import Graph
+from gcnii.train import Result, open_bundle
+
+
+def predict(
+    bundle: Annotated[Path, Parameter(help="A folder that `gcnii train` wrote.")],
+    /,
+    *,
+    graph: Annotated[str | None, Parameter(help="The graph to label; by default the one it was trained on.")] = None,
+    out: Annotated[Path | None, Parameter(help="A .csv or .parquet file; by default CSV to stdout.")] = None,
+    device: Device = "auto",
+    json: Json = False,
+    offline: Offline = False,
+) -> None:
+    """Label the nodes of a graph with a trained model: node, label and the probability of each class."""
+    if out and out.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"--out must end in .csv or .parquet, got {out.name}")
+    result = open_bundle(bundle)
+    data = load(graph or result.graph.source, offline=offline)
+    if not graph and data.fingerprint != result.graph.fingerprint:
+        print(f"gcnii: {data.name} has changed since the model was trained", file=sys.stderr)
+    table = _table(result, data, device)
+    if out:
+        with whole(out) as temporary:
+            table.to_csv(temporary, index=False) if out.suffix == ".csv" else _to_parquet(table, temporary)
+    if json:
+        print(json_format.dumps({"graph": data.name, "bundle": str(bundle), "nodes": data.n, "out": out and str(out)}))
+    elif out:
+        print(f"{data.n} nodes labelled: {out}")
+    else:
+        table.to_csv(sys.stdout, index=False)
+
+
+def _table(result: Result, graph: Graph, device: str) -> Any:
+    import pandas as pd
+
+    probabilities = result.predict_proba(graph, device)
+    names = result.graph.classes or tuple(map(str, range(result.graph.k)))
+    columns: dict[str, Any] = {"node": graph.nodes or range(graph.n)}
+    if result.graph.multilabel:
+        columns["label"] = [
+            " ".join(name for name, p in zip(names, row, strict=True) if p > 0.5) for row in probabilities
+        ]
+    else:
+        columns["label"] = [names[i] for i in probabilities.argmax(1)]
+    return pd.DataFrame(columns | {f"p({name})": probabilities[:, i].round(6) for i, name in enumerate(names)})
+
+
+def _to_parquet(table: Any, path: Path) -> None:
+    try:
+        table.to_parquet(path, index=False)
+    except ImportError:
+        raise ValueError("writing .parquet needs pyarrow: pip install 'gcnii[parquet]', or use a .csv file") from None

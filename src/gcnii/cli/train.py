@@ -1,0 +1,81 @@
+"""gcnii train: train a model on a graph and save it as a bundle."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from gcnii.cli.flags import Device, Json, Offline, with_settings
+from gcnii.data import load
+from gcnii.report.progress import training_bar
+from gcnii.report.tables import headline, runs_table
+from gcnii.train import Result, fit, make_plan
+
+Source = Annotated[str, Parameter(help="A name of `gcnii data list`, or a folder with nodes.csv and edges.csv.")]
+
+
+@with_settings
+def train(
+    graph: Source = "digits",
+    /,
+    *,
+    model: Annotated[str, Parameter(help="A name of `gcnii models`.")] = "gcnii",
+    runs: Annotated[
+        int | None, Parameter(help="Train so many seeds; by default one for each split of the graph.")
+    ] = None,
+    seed: Annotated[int, Parameter(help="The first seed.")] = 0,
+    split: Annotated[
+        int | None, Parameter(help="Train every seed on this split; else seed s takes split s mod n.")
+    ] = None,
+    device: Device = "auto",
+    out: Annotated[Path | None, Parameter(help="The bundle's folder; by default runs/GRAPH-MODEL.")] = None,
+    json: Json = False,
+    offline: Offline = False,
+    **settings: Any,
+) -> None:
+    """Train a model on a graph and save it as a bundle.
+
+    A killed training goes on where it stopped when the same command is given again.
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    data = load(graph, offline=offline)
+    plan = make_plan(model, given, data)
+    count = len(data.splits) if runs is None else runs
+    if count < 1 or seed < 0:
+        raise ValueError(f"--runs must be at least 1 and --seed at least 0, got {count} and {seed}")
+    folder = out or Path("runs") / f"{data.name}-{model}"
+    checkpoint = folder / "checkpoint.safetensors"
+    with training_bar(f"{model} on {data.name}", plan.recipe.epochs) as show:
+        result = fit(
+            data,
+            model,
+            seeds=range(seed, seed + count),
+            split=split,
+            device=device,
+            checkpoint=checkpoint,
+            on_epoch=show,
+            **given,
+        )
+    result.save(folder)
+    if not result.interrupted:
+        checkpoint.unlink(missing_ok=True)
+    _print(result, folder, json)
+
+
+def _print(result: Result, folder: Path, as_json: bool) -> None:
+    if result.interrupted:
+        again = "the bundle holds the best weights so far; the same command goes on from here"
+        print(f"gcnii: stopped by Ctrl-C; {again}", file=sys.stderr)
+    if as_json:
+        print(json_format.dumps(result.summary() | {"bundle": str(folder)}, indent=1))
+        return
+    console = Console()
+    console.print(runs_table(result))
+    console.print(
+        f"\n{headline(result)}\nbundle: {folder}   (label nodes with: gcnii predict {folder})", highlight=False
+    )

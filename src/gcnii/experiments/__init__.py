@@ -1,0 +1,1 @@
+"""Experiments as values: what is trained, on what, with which settings."""

@@ -1,0 +1,60 @@
+"""curves.png: training curves, and accuracy against depth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gcnii.atomic import whole
+from gcnii.train import Result
+
+# Okabe and Ito's colours, told apart by colour-blind readers too; markers and dashes tell them apart in grey.
+STYLES = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"), ("#009E73", "^", "-."), ("#CC79A7", "D", ":"))
+
+
+def draw_curves(path: Path, trained: Mapping[str, Result], depths: Mapping[str, Sequence[Result]]) -> Path:
+    """Left: loss of the `trained` results by epoch.  Right: test score of each sweep in `depths` by layers."""
+    figure = _figure(2)
+    left, right = figure.axes
+    for style, (label, result) in zip(STYLES, trained.items(), strict=False):
+        _draw_losses(left, label, result, style)
+    left.set(xlabel="epoch", ylabel="loss", title="Training: validation loss (line), training loss (faint)")
+    left.legend(frameon=False)
+    draw_depths(right, depths)
+    with whole(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=150)
+    return path
+
+
+def draw_depths(axes: Any, depths: Mapping[str, Sequence[Result]]) -> None:
+    """Mean test score against the number of layers, with the spread over the runs where there are several."""
+    for (colour, marker, dash), (label, results) in zip(STYLES, depths.items(), strict=False):
+        layers = [result.plan.model_settings["layers"] for result in results]
+        means = [100 * result.test.mean() for result in results]
+        spread = [100 * result.test.std(ddof=1) if len(result.runs) > 1 else 0 for result in results]
+        axes.errorbar(layers, means, spread, color=colour, marker=marker, linestyle=dash, label=label, capsize=3)
+    axes.set_xscale("log", base=2)
+    ticks = sorted({result.plan.model_settings["layers"] for results in depths.values() for result in results})
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.set(xlabel="layers", ylabel="test accuracy (%)", title="Accuracy against depth", ylim=(0, 102))
+    axes.legend(frameon=False, loc="lower left")
+
+
+def _draw_losses(axes: Any, label: str, result: Result, style: tuple[str, str, str]) -> None:
+    colour, _, dash = style
+    train_loss, val_loss, _ = np.array(result.runs[0].curve).T
+    axes.plot(val_loss, color=colour, linestyle=dash, label=label)
+    axes.plot(train_loss, color=colour, linestyle=dash, alpha=0.3)
+
+
+def _figure(panels: int) -> Any:
+    from matplotlib.figure import Figure  # half a second to import; not for those who draw nothing
+
+    figure = Figure(figsize=(5.2 * panels, 4), layout="constrained")
+    for axes in figure.subplots(1, panels, squeeze=False)[0]:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25)
+    return figure

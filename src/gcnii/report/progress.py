@@ -1,0 +1,36 @@
+"""A progress bar for training, on stderr: losses, score and the time that is left at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from gcnii.train import Epoch
+
+
+@contextmanager
+def training_bar(title: str, epochs: int) -> Iterator[Callable[[Epoch], None]]:
+    """A callback for `fit`; the bar counts epochs up to `epochs` a run, and jumps when runs stop early."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[losses]}"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task(title, total=epochs, losses="")
+
+        def show(now: Epoch) -> None:
+            progress.update(
+                task,
+                total=epochs * now.runs,
+                completed=now.runs_done * epochs + (now.epoch + 1) * (min(now.runs_now, now.runs - now.runs_done)),
+                losses=f"train {now.train_loss:.3f}  val {now.val_loss:.3f}  score {100 * now.val:.1f}",
+            )
+
+        yield show
