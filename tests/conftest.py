@@ -3,6 +3,7 @@
 import os
 
 import pytest
+import torch
 
 from gcnii.data import DataError, fetch, load
 
@@ -26,3 +27,16 @@ def real_data():
         return graphs[name]
 
     return read
+
+
+def pytest_configure():
+    """One thread: the graphs of the tests are small, and several tests may run at once."""
+    torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items):
+    """What needs a GPU is skipped without one."""
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("cuda"):
+                item.add_marker(pytest.mark.skip(reason="no CUDA device"))

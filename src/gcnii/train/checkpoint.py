@@ -43,10 +43,14 @@ class Checkpoint:
         try:
             with safe_open(path, "pt", device=str(device)) as file:
                 note = json.loads((file.metadata() or {})["checkpoint"])
-                checkpoint = cls(note["identity"], [Run(**run) for run in note["runs"]], note["active"])
+                checkpoint = cls(note["identity"], [_run(run) for run in note["runs"]], note["active"])
                 for key in file.keys():  # noqa: SIM118 - an open file is no dictionary
                     role, name = key.split("/", 1)
                     checkpoint.stacks.setdefault(role, {})[name] = file.get_tensor(key)
         except (OSError, SafetensorError, KeyError, ValueError, TypeError):
             return None
         return checkpoint
+
+
+def _run(fields: dict[str, Any]) -> Run:
+    return Run(**fields | {"curve": [tuple(point) for point in fields["curve"]]})

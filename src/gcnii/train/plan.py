@@ -40,12 +40,12 @@ class Plan:
 def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = None) -> Plan:
     """Settings given, over the preset of the graph's data set, over the defaults of model and Recipe."""
     if model not in MODELS:
-        raise ValueError(f"no model {model!r}{_suggest(model, MODELS)}; known: {', '.join(MODELS)}")
+        raise ValueError(f"no model {model!r}; {_suggest(model, MODELS)}known: {', '.join(MODELS)}")
     defaults = model_defaults(model)
     known = (*defaults, *RECIPE_FIELDS)
     for name in settings:
         if name not in known:
-            raise ValueError(f"{model} has no setting {name!r}{_suggest(name, known)}; known: {', '.join(known)}")
+            raise ValueError(f"{model} has no setting {name!r}; {_suggest(name, known)}known: {', '.join(known)}")
     merged = (data.preset(graph.name, model) if graph else {}) | dict(settings)
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
@@ -71,4 +71,4 @@ def _check(settings: Mapping[str, Any]) -> None:
 
 def _suggest(word: str, known: Any) -> str:
     close = get_close_matches(word, list(known), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f"did you mean {close[0]!r}? " if close else ""

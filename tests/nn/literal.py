@@ -1,0 +1,58 @@
+"""Every model once more: dense, in numpy and float64, straight from the equations of PROTOCOL and paper.
+
+Each takes a function `w(name)` that gives the model's weight of that name, P and X, and a model's settings.
+"""
+
+import numpy as np
+
+
+def relu(Z):
+    return np.maximum(Z, 0)
+
+
+def deep(conv):
+    """The network around the convolutions: two dense layers with biases, ReLU everywhere but at the end."""
+
+    def network(w, P, X, layers, width, dropout, **settings):
+        H = H0 = relu(X @ w("dense.encode.weight").T + w("dense.encode.bias"))
+        for l in range(1, layers + 1):
+            H = relu(conv(lambda name, l=l: w(f"convs.{l - 1}.{name}"), P, H, H0, l=l, **settings))
+        return H @ w("dense.decode.weight").T + w("dense.decode.bias")
+
+    return network
+
+
+def beta(lam, l):
+    return np.log(lam / l + 1)
+
+
+def gcnii(w, P, H, H0, l, alpha, lam):
+    b, I = beta(lam, l), np.eye(H.shape[1])
+    return ((1 - alpha) * P @ H + alpha * H0) @ ((1 - b) * I + b * w("W"))
+
+
+def gcnii_star(w, P, H, H0, l, alpha, lam):
+    """The authors' code: one weight on concat(P̃H, H0), not scaled by 1-α and α."""
+    b = beta(lam, l)
+    support = np.concatenate([P @ H, H0], 1)
+    residual = (1 - alpha) * P @ H + alpha * H0
+    return b * support @ np.concatenate([w("W1"), w("W2")]) + (1 - b) * residual
+
+
+def gcnii_star_printed(w, P, H, H0, l, alpha, lam):
+    b, I = beta(lam, l), np.eye(H.shape[1])
+    return (1 - alpha) * P @ H @ ((1 - b) * I + b * w("W1")) + alpha * H0 @ ((1 - b) * I + b * w("W2"))
+
+
+def gcn(w, P, H, H0, l):
+    return P @ H @ w("W")
+
+
+LITERAL = {
+    "gcnii": deep(gcnii),
+    "gcnii-star": deep(gcnii_star),
+    "gcnii-star-printed": deep(gcnii_star_printed),
+    "gcnii-ppi": deep(lambda w, P, H, H0, **settings: gcnii(w, P, H, H0, **settings) + H),
+    "gcnii-star-ppi": deep(lambda w, P, H, H0, **settings: gcnii_star(w, P, H, H0, **settings) + H),
+    "deep-gcn": deep(gcn),
+}

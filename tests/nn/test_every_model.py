@@ -1,0 +1,99 @@
+"""What holds for every model of the registry; a new model is tested by being listed."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from literal import LITERAL
+
+from gcnii.dropout import epoch_key, keyed
+from gcnii.graph import Graph
+from gcnii.nn import MODELS
+from gcnii.propagation import feature_matrix, propagation_matrix
+from gcnii.train.plan import make_plan
+
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def web(n=30, d=6, k=3, sparse=False, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
+    edges = rng.integers(0, n, (2, 3 * n))
+    return Graph(X=sp.csr_array(X) if sparse else X, edges=edges, y=np.arange(n) % k, directed=True)
+
+
+def inputs(graph):
+    return propagation_matrix(graph), feature_matrix(graph)
+
+
+def build(name, graph, **settings):
+    return make_plan(name, {"precision": "float64", "layers": 5, "width": 8} | settings).build(graph.d, graph.k).eval()
+
+
+@every_model
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scores_are_those_of_the_equation(name, sparse):
+    graph = web(sparse=sparse)
+    plan = make_plan(name, {"precision": "float64", "layers": 5, "width": 8})
+    model = plan.build(graph.d, graph.k).eval()
+    P, X = inputs(graph)
+    weights = {key: value.detach().numpy() for key, value in model.state_dict().items()}
+    dense_X = graph.X.toarray() if sparse else graph.X
+    expected = LITERAL[name](weights.__getitem__, P.to_dense().numpy(), dense_X, **plan.model_settings)
+    np.testing.assert_allclose(model(P, X).detach().numpy(), expected, rtol=1e-11, atol=1e-12)
+
+
+@every_model
+def test_permuting_the_nodes_permutes_the_scores(name):
+    graph, order = web(), np.random.default_rng(1).permutation(30)
+    place = np.argsort(order)
+    shuffled = Graph(X=graph.X[order], edges=place[graph.edges], y=graph.labels[order], directed=True)
+    model = build(name, graph)
+    torch.testing.assert_close(model(*inputs(graph))[order], model(*inputs(shuffled)))
+
+
+@every_model
+def test_every_weight_has_a_finite_gradient_that_is_not_zero_at_64_layers(name):
+    graph = web()
+    # A gain of 2 in ReLU layers keeps a plain GCN's signal alive; without it, its gradient underflows at this depth.
+    model = build(name, graph, layers=64, width=32).train()
+    for parameter in model.convs.parameters():
+        parameter.data *= 2
+    with keyed(epoch_key(torch.tensor([0]), 0)[0]):
+        model(*inputs(graph)).square().mean().backward()
+    for key, parameter in model.named_parameters():
+        assert parameter.grad.isfinite().all(), key
+        assert parameter.grad.abs().max() > 0, key
+
+
+@every_model
+def test_every_weight_is_in_one_of_the_two_decay_groups(name):
+    names = [key for key, _ in build(name, web()).named_parameters()]
+    assert {key.split(".")[0] for key in names} == {"convs", "dense"}
+
+
+@every_model
+def test_convolutions_start_uniform_within_one_over_the_root_of_the_width(name):
+    model = build(name, web(), layers=8, width=64)
+    W = torch.cat([parameter.detach().flatten() for parameter in model.convs.parameters()])
+    assert W.abs().max() <= 1 / 8
+    assert W.std() == pytest.approx(1 / 8 / 3**0.5, rel=0.02)
+
+
+@every_model
+def test_the_seed_decides_the_weights_and_leaves_torchs_own_stream_alone(name):
+    graph, plan = web(), make_plan(name, {"layers": 2, "width": 8})
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    one, same, other = (plan.build(graph.d, graph.k, seed).state_dict() for seed in (1, 1, 2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert all(torch.equal(one[key], same[key]) for key in one)
+    assert not any(torch.equal(one[key], other[key]) for key in one)
+
+
+@every_model
+def test_scores_are_read_from_the_embedding(name):
+    graph = web()
+    model = build(name, graph)
+    P, X = inputs(graph)
+    torch.testing.assert_close(model.dense["decode"](model.embed(P, X)), model(P, X))

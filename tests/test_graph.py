@@ -1,0 +1,134 @@
+"""What a graph is, and what it refuses."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gcnii.graph import Graph, GraphError, Split, join
+
+TRIANGLE = {"X": np.eye(3), "edges": [[0, 1, 2], [1, 2, 0]], "y": [0, 1, 1]}
+
+
+def split(train=(1, 0, 0), val=(0, 1, 0), test=(0, 0, 1)):
+    return Split(train=np.array(train), val=np.array(val), test=np.array(test))
+
+
+def test_a_graph_counts_its_nodes_edges_features_and_classes():
+    graph = Graph(**TRIANGLE)
+    assert (graph.n, graph.m, graph.d, graph.k) == (3, 3, 3, 2)
+
+
+def test_an_edge_given_in_both_directions_or_twice_counts_once():
+    graph = Graph(X=np.eye(3), edges=[[0, 1, 0, 2], [1, 0, 1, 2]])
+    assert graph.m == 1
+    assert Graph(X=np.eye(3), edges=graph.edges, directed=True).m == 2
+
+
+def test_a_graph_without_edges_is_a_graph():
+    assert Graph(X=np.eye(3), edges=np.zeros((2, 0))).m == 0
+
+
+def test_a_graph_is_frozen():
+    graph = Graph(**TRIANGLE)
+    with pytest.raises(ValueError, match="read-only"):
+        graph.X[0, 0] = 7
+    with pytest.raises(AttributeError):
+        graph.n = 7
+
+
+def test_the_caller_keeps_the_right_to_change_its_own_arrays():
+    X = np.eye(3)
+    graph = Graph(X=X, edges=[[0], [1]])
+    X[0, 0] = 7
+    assert graph.X[0, 0] == 1
+
+
+def test_sparse_features_stay_sparse():
+    assert sp.issparse(Graph(**TRIANGLE | {"X": sp.eye_array(3, format="coo")}).X)
+
+
+def test_several_labels_a_node_are_zeros_and_ones():
+    graph = Graph(**TRIANGLE | {"y": [[0, 1, 1], [1, 0, 0], [-1, -1, -1]]})
+    assert graph.multilabel
+    assert graph.k == 3
+    assert graph.labelled.tolist() == [True, True, False]
+
+
+def test_named_classes_decide_their_number():
+    assert Graph(**TRIANGLE | {"classes": "abcde"}).k == 5
+
+
+def test_several_graphs_are_one_block_diagonal_graph_split_by_whole_graphs():
+    one = Graph(**TRIANGLE)
+    both = join([one, one, one], ["train", "val", "test"])
+    assert both.edges[:, 3:6].tolist() == (one.edges + 3).tolist()
+    assert both.part.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert np.flatnonzero(both.splits[0].val).tolist() == [3, 4, 5]
+
+
+def test_the_fingerprint_is_of_the_content_and_not_of_the_name():
+    graph = Graph(**TRIANGLE)
+    assert graph.fingerprint == Graph(**TRIANGLE, name="other").fingerprint
+    for change in ({"y": [0, 0, 1]}, {"directed": True}, {"splits": (split(),)}, {"edges": [[0], [1]]}):
+        assert graph.fingerprint != Graph(**TRIANGLE | change).fingerprint
+
+
+NAN, INF = np.eye(3), sp.csr_array(np.eye(3))
+NAN[1, 2], INF.data[2] = np.nan, np.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"edges": [[0, 1], [1, 7]]}, "edge 1 joins 1 and 7, but node ids go from 0 to 2"),
+        ({"edges": [[0, -1], [1, 1]]}, "edge 1 joins -1 and 1, but node ids go from 0 to 2"),
+        ({"edges": [[0, 1.5], [1, 1]]}, "edges must hold whole numbers, got 1.5 at position (0, 1)"),
+        ({"edges": [["a"], ["b"]]}, "edges must hold whole numbers, got <U1"),
+        ({"edges": [[0, 1, 2]]}, "edges must have shape (2, m), sources over targets, got (1, 3)"),
+        ({"X": NAN}, "X must be finite, got NaN or infinity in row 1"),
+        ({"X": INF}, "X must be finite, got NaN or infinity in row 2"),
+        ({"X": [["a"], ["b"], ["c"]]}, "X must hold numbers, got <U1"),
+        ({"X": np.ones((2, 3)), "edges": [[0], [1]]}, "X has 2 rows but y has 3; both need one a node"),
+        ({"X": np.ones((0, 3))}, "X must be a matrix of at least one node and one feature, got shape (0, 3)"),
+        ({"X": np.ones(3)}, "X must be a matrix of at least one node and one feature, got shape (3,)"),
+        ({"y": [0, 1, -2]}, "labels must lie in -1…1 (-1 = unknown), got -2 at row 2 of y"),
+        ({"y": [0, 5, 1], "classes": "ab"}, "labels must lie in -1…1 (-1 = unknown), got 5 at row 1 of y"),
+        ({"y": [[0], [2], [1]]}, "labels must lie in -1…1 (-1 = unknown), got [2] at row 1 of y"),
+        ({"y": [0, 0.5, 1]}, "y must hold whole numbers, got 0.5 at position (1,)"),
+        ({"y": [[0, 1]] * 3, "classes": "abc"}, "y has 2 columns but 3 classes are named"),
+        ({"nodes": ["a"]}, "X has 3 rows but nodes has 1; both need one a node"),
+        (
+            {"y": [-1, 1, 1], "splits": (split(),)},
+            "split 0 uses node 0, whose label is unknown; leave it out of the masks",
+        ),
+        (
+            {"X": np.eye(4), "y": [0] * 4, "splits": (split(),)},
+            "split 0 has masks of 3 nodes, but the graph has 4",
+        ),
+    ],
+)
+def test_what_is_no_graph_is_refused_in_one_sentence(change, sentence):
+    with pytest.raises(GraphError) as error:
+        Graph(**TRIANGLE | change)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("masks", "sentence"),
+    [
+        ({"val": (1, 1, 0)}, "the masks train and val overlap, first at row 0; a node has one role"),
+        ({"test": (0, 1, 1)}, "the masks val and test overlap, first at row 1; a node has one role"),
+        ({"train": (0, 0, 0)}, "the train mask is empty; put at least one node into it"),
+        ({"val": (0, 0, 0)}, "the val mask is empty; put at least one node into it"),
+        ({"val": (0, 1)}, "the masks train, val and test must have one entry a node, got lengths 3, 2 and 3"),
+        ({"val": (0, 2, 1)}, "the val mask must be one true or false a node, got int64 of shape (3,)"),
+    ],
+)
+def test_what_is_no_split_is_refused_in_one_sentence(masks, sentence):
+    with pytest.raises(GraphError) as error:
+        split(**masks)
+    assert str(error.value) == sentence
+
+
+def test_nothing_to_grade_is_allowed():
+    assert not split(test=(0, 0, 0)).test.any()

@@ -1,0 +1,124 @@
+"""P̃ is what the authors' code makes of a graph, and the sparse product is a product."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch.autograd import gradcheck
+from torch.func import vmap
+
+from gcnii.graph import Graph
+from gcnii.propagation import Sparse, propagation_matrix
+
+STAR = Graph(X=np.eye(4), edges=[[0, 0, 0], [1, 2, 3]])
+WEB = Graph(X=np.eye(4), edges=[[0, 0, 1, 2, 2], [1, 2, 2, 2, 0]], directed=True)  # 2 links to itself, none to 3
+
+
+def literal(A):
+    A = np.asarray(A, dtype=float) + np.eye(len(A))
+    D = np.diag(A.sum(1) ** -0.5)
+    return D @ A @ D
+
+
+def random_matrix(rng, n=7, d=5):
+    return Sparse.from_scipy(sp.csr_array(rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4)))
+
+
+def test_the_star_has_the_weights_one_computes_by_hand():
+    P = propagation_matrix(STAR).to_dense()
+    hub = 8**-0.5  # 1 / √(4 · 2): the centre has degree 3 + 1, a leaf 1 + 1
+    expected = [[1 / 4, hub, hub, hub], [hub, 1 / 2, 0, 0], [hub, 0, 1 / 2, 0], [hub, 0, 0, 1 / 2]]
+    torch.testing.assert_close(P, torch.tensor(expected, dtype=torch.float64))
+
+
+def test_undirected_edges_may_stand_once_or_twice():
+    twice = Graph(X=np.eye(4), edges=np.concatenate([STAR.edges, STAR.edges[::-1], STAR.edges], 1))
+    assert torch.equal(propagation_matrix(twice).to_dense(), propagation_matrix(STAR).to_dense())
+
+
+OUT = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("choice", "A"),
+    [
+        ({}, OUT),  # the authors: out-neighbours, row degrees, a self-loop makes the diagonal 2
+        ({"direction": "in"}, OUT.T),
+        ({"direction": "both"}, np.maximum(OUT, OUT.T)),
+        ({"loops": "remove"}, OUT - np.diag(np.diag(OUT))),
+    ],
+)
+def test_web_graphs_are_propagated_as_named(choice, A):
+    np.testing.assert_allclose(propagation_matrix(WEB, **choice).to_dense().numpy(), literal(A), atol=1e-12)
+
+
+def test_a_node_without_neighbours_keeps_itself():
+    assert propagation_matrix(WEB).to_dense()[3].tolist() == [0, 0, 0, 1]
+
+
+def test_eigenvalues_of_p_lie_above_minus_one_and_reach_one():
+    eigenvalues = torch.linalg.eigvalsh(propagation_matrix(STAR).to_dense())
+    assert eigenvalues.min() > -1
+    assert eigenvalues.max() == pytest.approx(1)
+
+
+def test_the_product_and_its_gradient_are_those_of_the_dense_matrix():
+    M = random_matrix(np.random.default_rng(0))
+    H = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda H: M @ H, H)
+    torch.testing.assert_close(M @ H, M.to_dense() @ H)
+
+
+def test_the_gradient_of_the_gradient_is_right_too():
+    M = random_matrix(np.random.default_rng(1))
+    H = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda H: (M @ H) ** 2, H)
+
+
+def test_replicas_become_columns_and_equal_single_products_to_the_last_bit():
+    M = random_matrix(np.random.default_rng(2), 40, 40)
+    H = torch.randn(6, 40, 16, dtype=torch.float64)
+    assert torch.equal(vmap(lambda H: M @ H)(H), torch.stack([M @ one for one in H]))
+    sideways = H.permute(1, 2, 0)
+    assert torch.equal(vmap(lambda H: M @ H, in_dims=2)(sideways), vmap(lambda H: M @ H)(H))
+
+
+def test_replicas_with_values_of_their_own_become_one_block_diagonal_product():
+    M = random_matrix(np.random.default_rng(3))
+    values = torch.randn(4, len(M.values), dtype=torch.float64)
+    W = torch.randn(4, 5, 3, dtype=torch.float64, requires_grad=True)
+    together = vmap(lambda values, W: M.with_values(values) @ W)(values, W)
+    alone = torch.stack([M.with_values(own) @ w for own, w in zip(values, W, strict=True)])
+    torch.testing.assert_close(together, alone)
+    G = torch.randn_like(alone)
+    torch.testing.assert_close(*(torch.autograd.grad(out, W, G, retain_graph=True)[0] for out in (together, alone)))
+
+
+def test_the_gradient_of_folded_replicas_is_that_of_single_ones():
+    M = random_matrix(np.random.default_rng(4), 9, 9)
+    H = torch.randn(3, 9, 2, dtype=torch.float64, requires_grad=True)
+    G = torch.randn(3, 9, 2, dtype=torch.float64)
+    (together,) = torch.autograd.grad(vmap(lambda H: M @ H)(H), H, G)
+    (alone,) = torch.autograd.grad(torch.stack([M @ one for one in H]), H, G)
+    torch.testing.assert_close(together, alone)
+
+
+def test_a_linear_layer_takes_sparse_features():
+    X = random_matrix(np.random.default_rng(5))
+    layer = torch.nn.Linear(5, 3).double()
+    torch.testing.assert_close(layer(X), layer(X.to_dense()))
+
+
+def test_rows_without_entries_are_zero():
+    M = Sparse.from_scipy(sp.csr_array(([1.0], ([2], [0])), shape=(4, 2)))
+    assert (M @ torch.ones(2, 3, dtype=torch.float64)).sum(1).tolist() == [0, 0, 3, 0]
+
+
+@pytest.mark.cuda
+def test_the_product_is_the_same_on_cuda():
+    M = random_matrix(np.random.default_rng(6), 300, 200).to("cuda", torch.float32)
+    H = torch.randn(5, 200, 8, device="cuda", requires_grad=True)
+    together = vmap(lambda H: M @ H)(H)
+    torch.testing.assert_close(together, M.to_dense() @ H, rtol=1e-4, atol=1e-4)
+    G = torch.randn_like(together)
+    torch.testing.assert_close(torch.autograd.grad(together, H, G)[0], M.to_dense().T @ G, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,275 @@
+"""The training loop: the authors' protocol, for one replica or many."""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from gcnii import data
+from gcnii.graph import Graph, GraphError
+from gcnii.nn import MODELS
+from gcnii.train import Diverged, fit, loop
+from gcnii.train.group import Group, Task
+from gcnii.train.plan import make_plan
+from gcnii.train.run import Measures, Run
+
+SMALL = {"layers": 4, "width": 16, "dropout": 0.3, "epochs": 15, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return data.load("csbm", n=120, degree=6, signal=2.0, labels_per_class=10)
+
+
+def task(graph, model="gcnii", **settings):
+    return Task.of(graph, make_plan(model, settings, graph), torch.device("cpu"))
+
+
+def curves(result):
+    return np.array([run.curve for run in result.runs])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_learns_and_beats_the_majority_class_clearly(model, graph):
+    result = fit(graph, model, **SMALL | {"epochs": 30, "layers": 2}, lr=0.02)
+    assert result.test[0] > 0.8  # the majority class is one half
+    assert result.runs[0].curve[-1][0] < result.runs[0].curve[0][0]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
+    together = fit(graph, model, seeds=range(5), batch=5, **SMALL)
+    alone = [fit(graph, model, seeds=[seed], **SMALL) for seed in range(5)]
+    np.testing.assert_allclose(curves(together), np.concatenate([curves(one) for one in alone]), rtol=2e-4)
+    for name, stack in together.weights.items():
+        torch.testing.assert_close(stack, torch.cat([one.weights[name] for one in alone]), rtol=1e-3, atol=1e-5)
+
+
+def test_in_float64_the_company_changes_no_digit_that_matters(graph):
+    settings = SMALL | {"precision": "float64"}
+    together, alone = (fit(graph, seeds=range(3), batch=batch, **settings) for batch in (3, 1))
+    np.testing.assert_allclose(curves(together), curves(alone), rtol=1e-11)
+
+
+def test_the_same_command_gives_the_same_bits(graph):
+    one, two = fit(graph, **SMALL), fit(graph, **SMALL)
+    assert (curves(one) == curves(two)).all()
+
+
+def test_sparse_features_train_as_dense_ones_do_without_dropout(graph):
+    import scipy.sparse as sp
+
+    sparse = replace(graph, X=sp.csr_array(graph.X))
+    settings = SMALL | {"dropout": 0.0, "precision": "float64"}
+    np.testing.assert_allclose(curves(fit(graph, **settings)), curves(fit(sparse, **settings)), rtol=1e-10)
+
+
+def test_sparse_features_train_the_same_alone_and_in_company(graph):
+    import scipy.sparse as sp
+
+    sparse = replace(graph, X=sp.csr_array(graph.X * (graph.X > 0.5)))
+    settings = SMALL | {"precision": "float64"}
+    together, alone = (fit(sparse, seeds=range(3), batch=batch, **settings) for batch in (3, 1))
+    np.testing.assert_allclose(curves(together), curves(alone), rtol=1e-10)
+
+
+def test_a_step_is_adam_with_l2_in_the_gradient_and_two_decays(graph):
+    work = task(graph, layers=3, width=8, dropout=0.0, precision="float64", decay_conv=0.3, decay_dense=0.1)
+    model = work.plan.build(graph.d, graph.k, 0)
+    adam = torch.optim.Adam(
+        [
+            {"params": model.convs.parameters(), "weight_decay": 0.3},
+            {"params": model.dense.parameters(), "weight_decay": 0.1},
+        ],
+        lr=0.01,
+    )
+    group = Group(work, [Run(0)])
+    train = torch.tensor(graph.splits[0].train)
+    for _ in range(3):
+        adam.zero_grad()
+        torch.nn.functional.cross_entropy(model(work.P, work.X)[train], torch.tensor(graph.labels)[train]).backward()
+        adam.step()
+        group.advance()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(group.replicas.weights[name][0], parameter.data)
+
+
+def measure(val_loss, val=0.5, test=0.5):
+    return Measures(train_loss=1.0, val_loss=val_loss, val=val, test=test)
+
+
+def test_training_stops_when_patience_epochs_brought_no_strictly_lower_validation_loss():
+    run = Run(0)
+    for loss in (3.0, 2.0, 2.0, 2.5):
+        run.record(measure(loss), "val_loss")
+        assert not run.finished(epochs=100, patience=3)
+    run.record(measure(2.0), "val_loss")
+    assert run.finished(epochs=100, patience=3)
+    assert run.best_epoch == 1
+
+
+def test_the_test_score_is_that_of_the_best_validation_epoch_and_not_the_best_one():
+    run = Run(0)
+    for loss, test in ((3.0, 0.9), (1.0, 0.4), (2.0, 1.0)):
+        run.record(measure(loss, test=test), "val_loss")
+    assert run.test == 0.4
+
+
+def test_a_chosen_score_can_decide_instead_of_the_loss():
+    run = Run(0)
+    for loss, val in ((1.0, 0.2), (9.0, 0.7), (0.5, 0.7)):
+        run.record(measure(loss, val=val), "val_score")
+    assert (run.best_epoch, run.val_loss) == (1, 9.0)
+
+
+def test_each_replica_stops_by_its_own_patience_and_the_others_go_on(graph):
+    settings = SMALL | {"epochs": 200, "patience": 4, "lr": 0.05, "precision": "float64"}
+    together, alone = (fit(graph, seeds=range(6), batch=batch, **settings) for batch in (6, 1))
+    epochs = [run.epochs for run in together.runs]
+    assert len(set(epochs)) > 1
+    assert epochs == [run.epochs for run in alone.runs]
+    assert all(run.epochs == run.best_epoch + 1 + 4 for run in together.runs)
+    np.testing.assert_allclose(together.test, alone.test)
+
+
+def test_the_weights_returned_are_those_of_the_best_epoch(graph):
+    result = fit(graph, seeds=range(3), **SMALL | {"epochs": 60, "patience": 5, "lr": 0.05})
+    test = graph.splits[0].test
+    one = replace(result, runs=(result.runs[1],), weights={name: w[1:2] for name, w in result.weights.items()})
+    assert (one.predict(graph, "cpu") == graph.y)[test].mean() == pytest.approx(result.runs[1].test)
+
+
+def test_seed_s_takes_split_s_modulo_their_number(graph):
+    flipped = replace(graph.splits[0], train=graph.splits[0].val, val=graph.splits[0].train)
+    twice = replace(graph, splits=(graph.splits[0], flipped))
+    assert [run.split for run in fit(twice, seeds=[0, 1, 3], **SMALL).runs] == [0, 1, 1]
+    assert [run.split for run in fit(twice, **SMALL).runs] == [0, 1]
+    assert [run.split for run in fit(twice, seeds=[0, 1], split=1, **SMALL).runs] == [1, 1]
+
+
+def test_several_labels_a_node_are_graded_by_micro_f1_as_a_mean_over_graphs(graph):
+    y = np.stack([graph.labels, 1 - graph.labels, np.ones(graph.n, int)], 1)
+    part = (np.arange(graph.n) % 2).astype(int)
+    many = replace(graph, y=y, part=part)
+    result = fit(many, **SMALL | {"epochs": 40, "lr": 0.02, "monitor": "val_score"})
+    guess, test, scores = result.predict(many, "cpu"), graph.splits[0].test, []
+    for own in (part == 0, part == 1):
+        g, t = guess[test & own], y[test & own]
+        scores.append(2 * (g & t).sum() / (g.sum() + t.sum()))
+    assert result.metric == "micro-F1"
+    assert result.test[0] == pytest.approx(np.mean(scores))
+    assert result.test[0] > 0.85
+
+
+def test_a_run_with_nothing_to_grade_has_no_test_score(graph):
+    none = replace(graph, splits=(replace(graph.splits[0], test=np.zeros(graph.n, bool)),))
+    result = fit(none, **SMALL)
+    assert np.isnan(result.test[0])
+    assert result.summary()["test_mean"] is None
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, monkeypatch, batch):
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
+    path = tmp_path / "checkpoint.safetensors"
+    settings = SMALL | {"seeds": range(4), "batch": batch, "epochs": 12, "patience": 3, "lr": 0.05}
+    whole = fit(graph, **settings)
+
+    class Killed(Exception):
+        pass
+
+    def kill(now):
+        raise Killed
+
+    for _ in range(7):  # one epoch each; the first seed of four is done by then, where they go one by one
+        with pytest.raises(Killed):
+            fit(graph, checkpoint=path, on_epoch=kill, **settings)
+    resumed = fit(graph, checkpoint=path, **settings)
+    assert [run.curve for run in resumed.runs] == [run.curve for run in whole.runs]
+    assert all(torch.equal(resumed.weights[name], stack) for name, stack in whole.weights.items())
+
+
+def test_a_checkpoint_of_another_training_is_not_taken_up(graph, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
+    path = tmp_path / "checkpoint.safetensors"
+    fit(graph, checkpoint=path, **SMALL)
+    with pytest.warns(UserWarning, match="is of another training; starting over"):
+        other = fit(graph, checkpoint=path, **SMALL | {"lr": 0.5})
+    assert other.runs[0].epochs == 15
+    path.write_bytes(b"garbage")
+    assert fit(graph, checkpoint=path, **SMALL).runs[0].epochs == 15
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_says_so(graph):
+    def press(now):
+        if now.epoch == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    result = fit(graph, on_epoch=press, seeds=range(2), **SMALL)
+    assert result.interrupted
+    assert [run.epochs for run in result.runs] == [5]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_loss_that_is_not_a_number_ends_the_run_with_an_explanation(graph):
+    with pytest.raises(Diverged) as error:
+        fit(graph, seeds=range(3), batch=3, **SMALL | {"lr": 1e30})
+    assert "was infinite or not a number in epoch" in str(error.value)
+    assert "try a smaller lr (now 1e+30)" in str(error.value)
+
+
+def test_progress_is_told_every_epoch(graph):
+    seen = []
+    fit(graph, seeds=range(2), on_epoch=seen.append, **SMALL)
+    assert len(seen) == 30
+    assert (seen[0].epoch, seen[0].runs_done, seen[0].runs) == (0, 0, 2)
+    assert (seen[-1].epoch, seen[-1].runs_done) == (14, 2)
+
+
+def test_a_graph_from_the_catalog_brings_its_preset_and_settings_given_win():
+    digits = data.load("digits")
+    plan = make_plan("gcnii", {"lr": 0.5}, digits)
+    assert (plan.recipe.lr, plan.model_settings["dropout"], plan.recipe.patience) == (0.5, 0.3, 30)
+
+
+@pytest.mark.parametrize("name", data.CATALOG)
+def test_every_preset_names_settings_that_its_model_has(name):
+    for model, settings in data.CATALOG[name].presets.items():
+        assert make_plan(model, settings).settings.items() >= settings.items()
+
+
+def test_a_graph_without_a_split_is_refused(graph):
+    with pytest.raises(GraphError, match="has no split; give it train, val and test masks"):
+        fit(Graph(X=graph.X, edges=graph.edges, y=graph.y), **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"lr": 0.0}, "lr is a step size and must be above 0, got 0.0"),
+        ({"patience": 0}, "patience counts epochs and must be at least 1, got 0"),
+        ({"decay_conv": -1.0}, "decay_conv is an L2 penalty and must be 0 or more, got -1.0"),
+        ({"monitor": "test"}, "monitor must be one of val_loss, val_score, got 'test'"),
+        ({"layers": 0}, "layers must be a whole number of at least 1, got 0"),
+        ({"alpha": 1.5}, "alpha is a share and must lie in [0, 1], got 1.5"),
+        ({"lam": -1.0}, "lam must be 0 or more, got -1.0"),
+        ({"layer": 3}, "gcnii has no setting 'layer'; did you mean 'layers'? known: layers, width, alpha"),
+        ({"seeds": [1, 1]}, "seeds must be different whole numbers from 0 on, and at least one, got [1, 1]"),
+        ({"split": 3}, "csbm has splits 0 to 0, got split 3"),
+        ({"model": "gcn2"}, "no model 'gcn2'; did you mean 'gcnii'?"),
+        ({"device": "tpu"}, "device must be auto, cpu or cuda, got 'tpu'"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_in_one_sentence(graph, settings, sentence):
+    with pytest.raises(ValueError) as error:
+        fit(graph, **settings)
+    assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.cuda
+def test_a_seed_trains_on_cuda_as_on_the_cpu(graph):
+    cpu, cuda = (fit(graph, seeds=range(3), **SMALL | {"device": device}) for device in ("cpu", "cuda"))
+    np.testing.assert_allclose(curves(cpu), curves(cuda), rtol=1e-3)
