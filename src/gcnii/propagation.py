@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -193,4 +194,13 @@ def _multiply(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
         # A weighted bag of rows is the same sum; on two cores it takes half the time of the CSR product.
         bags = {"mode": "sum", "per_sample_weights": values, "include_last_offset": True}
         return embedding_bag(pattern.columns, H.contiguous(), pattern.rows, **bags)  # type: ignore[arg-type]
-    return torch.sparse_csr_tensor(pattern.rows, pattern.columns, values, pattern.shape) @ H
+    _hush_beta_warning()
+    return torch.sparse_csr_tensor(pattern.rows, pattern.columns, values, pattern.shape, check_invariants=False) @ H
+
+
+@cache
+def _hush_beta_warning() -> None:
+    """torch says once a process that its CSR tensors are in beta state; nobody here can act on it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.sparse_csr_tensor([0, 0], [], [], (1, 1), check_invariants=False)

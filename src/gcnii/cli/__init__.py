@@ -14,11 +14,16 @@ from cyclopts import App, CycloptsError
 
 from gcnii import __version__
 
-app = App(name="gcnii", version=__version__, help="Deep graph convolutional networks for node classification (GCNII).")
+app = App(
+    name="gcnii",
+    version=__version__,
+    help="Deep graph convolutional networks for node classification (GCNII).",
+    suppress_keyboard_interrupt=False,  # `main` says that it stopped
+)
 app.command("gcnii.cli.train:train", name="train", help="Train a model on a graph and save it as a bundle.")
 app.command("gcnii.cli.predict:predict", name="predict", help="Label the nodes of a graph with a trained model.")
 app.command("gcnii.cli.models:models", name="models", help="List the models.")
-app.command("gcnii.cli.demo:demo", name="demo", help="Show over-smoothing, and GCNII without it, in half a minute.")
+app.command("gcnii.cli.demo:demo", name="demo", help="Show over-smoothing, and GCNII without it, in a minute.")
 
 data = App(name="data", help="List, show, fetch and check data sets.")
 data.command("gcnii.cli.data:list_names", name="list", help="List the data sets of the catalog.")
@@ -31,29 +36,45 @@ data.command(
 )
 app.command(data)
 
-FAILURES = (FloatingPointError, OSError, MemoryError)
-
 
 def main() -> None:
     """Run the command line; one clear sentence instead of a traceback for whatever the user can mend."""
     warnings.showwarning = _warn  # type: ignore[assignment]
     try:
-        app(exit_on_error=False, print_error=False, result_action="return_value")
-    except CycloptsError as error:
-        _stop(f"{error} See gcnii --help.", 2)
-    except FAILURES as error:
-        _stop(str(error), 1)
-    except ValueError as error:
-        _stop(str(error), 2)
-    except KeyboardInterrupt:
-        _stop("stopped", 1)
+        app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except BrokenPipeError:  # `gcnii … | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (Exception, KeyboardInterrupt) as error:
+        sentence, code = _explain(error)
+        if not sentence or os.environ.get("GCNII_TRACEBACK"):
+            raise
+        print(f"gcnii: {sentence}", file=sys.stderr)
+        sys.exit(code)
 
 
-def _stop(sentence: str, code: int) -> None:
-    if os.environ.get("GCNII_TRACEBACK"):
-        raise
-    print(f"gcnii: {sentence}", file=sys.stderr)
-    sys.exit(code)
+def _explain(error: BaseException) -> tuple[str, int]:
+    """A sentence for the user and the exit code; no sentence where the fault is ours."""
+    match error:
+        case CycloptsError():
+            return f"{error} See {' '.join(('gcnii', *(error.command_chain or ())))} --help.", 2
+        case KeyboardInterrupt():
+            return "stopped", 1
+        case OSError(strerror=str(reason)) if error.filename:
+            return f"cannot read or write {error.filename2 or error.filename}: {reason}", 1
+        case OSError() | FloatingPointError():
+            return str(error), 1
+        case ValueError():
+            return str(error), 2
+        case MemoryError() | RuntimeError() if _lacks_memory(error):
+            return "out of memory; try a smaller --width, fewer --layers, fewer --runs or another --device", 1
+    return "", 1
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """torch has no MemoryError: it raises a RuntimeError, of a different wording on each device."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error) or "allocate memory" in str(error)
 
 
 def _warn(message: Warning | str, *_: Any) -> None:

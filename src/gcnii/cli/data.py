@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 
 from gcnii import data
-from gcnii.cli.flags import Json, Offline
+from gcnii.cli.options import Directed, Json, Offline, load_graph
 from gcnii.graph import Graph
+from gcnii.report.console import table_console
 
 Name = Annotated[str, Parameter(help="A name of `gcnii data list`.")]
 
@@ -30,7 +30,7 @@ def list_names(*, json: Json = False) -> None:
     for name, entry in data.CATALOG.items():
         counts = ("?" if count is None else f"{count:,}" for count in asdict(entry.counts).values())
         table.add_row(name, *counts, entry.title)
-    Console().print(table)
+    table_console().print(table)
 
 
 def show(name: Name, /, *, json: Json = False) -> None:
@@ -41,14 +41,14 @@ def show(name: Name, /, *, json: Json = False) -> None:
         whole = _summary(entry) | {"presets": dict(entry.presets), "notes": entry.notes, "files": files}
         print(json_format.dumps(whole, indent=1, ensure_ascii=False))
         return
-    console = Console(highlight=False)
-    console.print(f"[bold]{entry.name}[/bold]: {entry.title}")
+    print(f"{entry.name}: {entry.title}")
     counts = ", ".join(f"{'?' if count is None else count} {noun}" for noun, count in asdict(entry.counts).items())
     for line in (counts, f"source: {entry.source}", f"licence: {entry.licence}", *(f"note: {n}" for n in entry.notes)):
-        console.print(f"  {line}")
-    console.print(
-        _presets(entry.presets) if entry.presets else "  no presets: the models' and the recipe's defaults hold"
-    )
+        print(f"  {line}")
+    if entry.presets:
+        table_console().print(_presets(entry.presets))
+    else:
+        print("  no presets: the models' and the recipe's defaults hold")
 
 
 def fetch(*names: Name, offline: Offline = False, json: Json = False) -> None:
@@ -72,24 +72,24 @@ def check(
     path: Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")],
     /,
     *,
-    directed: Annotated[bool, Parameter(negative="", help="An edge u,v says nothing of v,u.")] = False,
+    directed: Directed = False,
     json: Json = False,
 ) -> None:
     """Check a graph of your own, with row numbers where it is wrong."""
-    graph = data.load(path, directed=directed)
+    graph = load_graph(path, directed=directed, offline=True)
     facts = _facts(graph)
+    if not graph.splits:
+        print("gcnii: no node has a label, so a model can predict on this graph but not train on it", file=sys.stderr)
     if json:
         print(json_format.dumps(facts, indent=1, ensure_ascii=False))
         return
     print(f"{graph!r} is in order")
     for name, value in facts.items():
-        print(f"  {name}: {value}")
-    if not graph.splits:
-        print("gcnii: no node has a label, so a model can predict on this graph but not train on it", file=sys.stderr)
+        print(f"  {name}: {', '.join(value) if isinstance(value, list) else value}")
 
 
 def _facts(graph: Graph) -> dict[str, Any]:
-    facts = {"nodes": graph.n, "edges": graph.m, "features": graph.d, "classes": graph.classes and list(graph.classes)}
+    facts = {"nodes": graph.n, "edges": graph.m, "features": graph.d, "classes": list(graph.classes or ())}
     facts["self-loops"] = int((graph.edges[0] == graph.edges[1]).sum())
     facts["labelled"] = int(graph.labelled.sum())
     for split in graph.splits:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 
-from gcnii.cli.flags import Device, Json
+from gcnii.cli.options import Device, Json, refuse_unwritable
 from gcnii.experiments.demo import EPOCHS, MAIN, STEPS, Step, run, sweeps
+from gcnii.report.console import table_console
 from gcnii.report.curves import draw_curves
 from gcnii.report.progress import training_bar
 from gcnii.report.tables import percent
@@ -27,10 +28,13 @@ def demo(
     json: Json = False,
 ) -> None:
     """Train GCNII and a plain GCN at 2 to 64 layers on the digits graph; print, plot and save what came out."""
+    refuse_unwritable(out)
     results: Results = {}
     for step in STEPS:
         with training_bar(step.title, EPOCHS) as show:
             results[step] = run(step, device, show)
+        if results[step].interrupted:
+            raise KeyboardInterrupt
     results[MAIN[0]].save(out)
     draw_curves(out / "curves.png", {step.title: results[step] for step in MAIN}, dict(sweeps(results)))
     if json:
@@ -47,13 +51,12 @@ def _print(results: Results, out: Path) -> None:
         table.add_row(step.title, percent(best.val), percent(best.test), f"{best.seconds:.1f}")
     for column in table.columns[1:]:
         column.justify = "right"
-    console = Console()
-    console.print(table)
+    table_console().print(table)
     shallow, deep, ours = (percent(results[step].test[0]) for step in (MAIN[1], MAIN[2], MAIN[0]))
-    console.print(
+    print(
         f"Over-smoothing: with 64 layers a GCN falls from {shallow} to {deep}, what guessing gives; "
         f"GCNII keeps {ours} at the same depth.\n"
         f"bundle {out}, plot {out / 'curves.png'}\n"
-        "Try next: gcnii train cora --runs 3, gcnii predict runs/demo, or gcnii train PATH with your own graph.",
-        highlight=False,
+        f"Try next: gcnii train cora --runs 3, gcnii predict {quote(str(out))}, "
+        "or gcnii train PATH with your own graph."
     )

@@ -13,10 +13,6 @@ from gcnii.train import Recipe
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-Json = Annotated[bool, Parameter(negative="", help="Print one JSON document instead of tables.")]
-Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
-Offline = Annotated[bool, Parameter(negative="", help="Never use the network.")]
-
 
 def with_settings(command: Command) -> Command:
     """Give a command that takes **settings a flag for every setting of every model and of the Recipe."""

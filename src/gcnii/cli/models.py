@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import json as json_format
 
-from rich.console import Console
 from rich.table import Table
 
-from gcnii.cli.flags import Json
+from gcnii.cli.options import Json
 from gcnii.nn import MODELS
+from gcnii.report.console import table_console
 from gcnii.train.plan import model_defaults
 
 
@@ -23,7 +23,7 @@ def models(*, json: Json = False) -> None:
     for name in MODELS:
         settings = ", ".join(f"{key} {value}" for key, value in model_defaults(name).items())
         table.add_row(name, _about(name), settings)
-    Console().print(table)
+    table_console().print(table)
 
 
 def _about(name: str) -> str:

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from gcnii.atomic import whole
-from gcnii.cli.flags import Device, Json, Offline
-from gcnii.data import load
+from gcnii.cli.options import Device, Json, Offline, load_graph, refuse_unwritable
 from gcnii.graph import Graph
 from gcnii.train import Result, open_bundle
 
@@ -29,8 +28,12 @@ def predict(
     """Label the nodes of a graph with a trained model: node, label and the probability of each class."""
     if out and out.suffix not in (".csv", ".parquet"):
         raise ValueError(f"--out must end in .csv or .parquet, got {out.name}")
+    if out:
+        refuse_unwritable(out.parent)
     result = open_bundle(bundle)
-    data = load(graph or result.graph.source, offline=offline)
+    if not graph and not result.graph.source:
+        raise ValueError(f"{bundle} was trained on a graph made in Python; say which graph to label with --graph")
+    data = load_graph(graph or result.graph.source, directed=result.graph.directed, offline=offline)
     if not graph and data.fingerprint != result.graph.fingerprint:
         print(f"gcnii: {data.name} has changed since the model was trained", file=sys.stderr)
     table = _table(result, data, device)
@@ -38,7 +41,9 @@ def predict(
         with whole(out) as temporary:
             table.to_csv(temporary, index=False) if out.suffix == ".csv" else _to_parquet(table, temporary)
     if json:
-        print(json_format.dumps({"graph": data.name, "bundle": str(bundle), "nodes": data.n, "out": out and str(out)}))
+        document = {"graph": data.name, "bundle": str(bundle), "nodes": data.n, "out": out and str(out)}
+        rows = {} if out else {"labels": table.to_dict("records")}
+        print(json_format.dumps(document | rows, indent=1, ensure_ascii=False))
     elif out:
         print(f"{data.n} nodes labelled: {out}")
     else:
@@ -48,7 +53,7 @@ def predict(
 def _table(result: Result, graph: Graph, device: str) -> Any:
     import pandas as pd
 
-    probabilities = result.predict_proba(graph, device)
+    probabilities = result.predict_proba(graph, device).astype(float)
     names = result.graph.classes or tuple(map(str, range(result.graph.k)))
     columns: dict[str, Any] = {"node": graph.nodes or range(graph.n)}
     if result.graph.multilabel:

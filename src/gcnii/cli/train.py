@@ -5,13 +5,14 @@ from __future__ import annotations
 import json as json_format
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from gcnii.cli.flags import Device, Json, Offline, with_settings
-from gcnii.data import load
+from gcnii.cli.flags import with_settings
+from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, refuse_unwritable
+from gcnii.report.console import table_console
 from gcnii.report.progress import training_bar
 from gcnii.report.tables import headline, runs_table
 from gcnii.train import Result, fit, make_plan
@@ -35,6 +36,7 @@ def train(
     device: Device = "auto",
     out: Annotated[Path | None, Parameter(help="The bundle's folder; by default runs/GRAPH-MODEL.")] = None,
     json: Json = False,
+    directed: Directed = False,
     offline: Offline = False,
     **settings: Any,
 ) -> None:
@@ -43,12 +45,13 @@ def train(
     A killed training goes on where it stopped when the same command is given again.
     """
     given = {name: value for name, value in settings.items() if value is not None}
-    data = load(graph, offline=offline)
+    data = load_graph(graph, directed=directed, offline=offline)
     plan = make_plan(model, given, data)
-    count = len(data.splits) if runs is None else runs
+    count = max(len(data.splits), 1) if runs is None else runs
     if count < 1 or seed < 0:
         raise ValueError(f"--runs must be at least 1 and --seed at least 0, got {count} and {seed}")
     folder = out or Path("runs") / f"{data.name}-{model}"
+    refuse_unwritable(folder)
     checkpoint = folder / "checkpoint.safetensors"
     with training_bar(f"{model} on {data.name}", plan.recipe.epochs) as show:
         result = fit(
@@ -74,8 +77,5 @@ def _print(result: Result, folder: Path, as_json: bool) -> None:
     if as_json:
         print(json_format.dumps(result.summary() | {"bundle": str(folder)}, indent=1))
         return
-    console = Console()
-    console.print(runs_table(result))
-    console.print(
-        f"\n{headline(result)}\nbundle: {folder}   (label nodes with: gcnii predict {folder})", highlight=False
-    )
+    table_console().print(runs_table(result))
+    print(f"\n{headline(result)}\nbundle: {folder}   (label nodes with: gcnii predict {quote(str(folder))})")

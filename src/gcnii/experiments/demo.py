@@ -1,4 +1,4 @@
-"""The demo: over-smoothing on a graph that needs no download.  About half a minute on two cores.
+"""The demo: over-smoothing on a graph that needs no download.  Under a minute on two cores.
 
 A plain GCN is good with 2 layers and guesses with 64; GCNII is as good with 64 as with 2.
 """

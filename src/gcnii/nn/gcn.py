@@ -20,7 +20,7 @@ class GCNConv(nn.Module):
 
 
 class DeepGCN(Deep):
-    """`layers` plain graph convolutions between the two dense layers."""
+    """GCN in GCNII's skeleton: plain graph convolutions between the two dense layers."""
 
     def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6):
         super().__init__(d, k, (GCNConv(width) for _ in range(layers)), width, dropout)

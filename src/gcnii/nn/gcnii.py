@@ -29,7 +29,7 @@ class GCNIIConv(nn.Module):
 
 
 class GCNII(Deep):
-    """`layers` convolutions with β_l = log(λ/l + 1); the other forms of the paper name another `conv`."""
+    """GCNII: initial residual and identity mapping, with β_l = log(λ/l + 1); its other forms name another `conv`."""
 
     conv: type[nn.Module] = GCNIIConv
 

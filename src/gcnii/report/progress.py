@@ -15,7 +15,7 @@ from gcnii.train import Epoch
 def training_bar(title: str, epochs: int) -> Iterator[Callable[[Epoch], None]]:
     """A callback for `fit`; the bar counts epochs up to `epochs` a run, and jumps when runs stop early."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn("{task.fields[losses]}"),

@@ -46,7 +46,7 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     for name in settings:
         if name not in known:
             raise ValueError(f"{model} has no setting {name!r}; {_suggest(name, known)}known: {', '.join(known)}")
-    merged = (data.preset(graph.name, model) if graph else {}) | dict(settings)
+    merged = (data.preset(graph.source, model) if graph else {}) | dict(settings)
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     _check(model_settings)

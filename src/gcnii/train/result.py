@@ -44,6 +44,7 @@ class Origin:
     d: int
     k: int
     multilabel: bool
+    directed: bool
     classes: tuple[str, ...] | None
     source: str
 
@@ -119,7 +120,10 @@ class Result:
             raise GraphError(f"the model was trained on {self.graph.d} features a node, but {graph.name} has {graph.d}")
         task = Task.of(graph, self.plan, choose_device(device))
         model = self.plan.build(self.graph.d, self.graph.k)
-        model.load_state_dict({name: weight[self.best] for name, weight in self.weights.items()})
+        try:
+            model.load_state_dict({name: weight[self.best] for name, weight in self.weights.items()})
+        except RuntimeError:
+            raise BundleError("the weights do not fit the settings in run.json; restore it, or train again") from None
         output: torch.Tensor = getattr(model.to(task.device).eval(), method)(task.P, task.X)
         return output.cpu().numpy()
 
@@ -149,8 +153,8 @@ def open_bundle(folder: Path | str) -> Result:
         raise BundleError(f"{folder} holds no run.json; give the folder that `gcnii train --out` wrote") from None
     except (OSError, ValueError) as error:
         raise BundleError(f"{folder / 'run.json'} cannot be read: {error}") from None
-    if not isinstance(record, dict) or record.get("format", FORMAT + 1) > FORMAT:
-        found = record.get("format") if isinstance(record, dict) else None
+    found = record.get("format") if isinstance(record, dict) else None
+    if not isinstance(found, int) or found > FORMAT:
         raise BundleError(f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii")
     return Result(weights=_open_weights(folder, record), **_open_record(folder, record))
 

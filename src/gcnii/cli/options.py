@@ -1,0 +1,33 @@
+"""Options that several commands share.  Nothing here needs torch, so that `gcnii data list` need not wait for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gcnii.data import CATALOG, load
+from gcnii.graph import Graph
+
+Json = Annotated[bool, Parameter(negative="", help="Print one JSON document instead of tables.")]
+Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
+Offline = Annotated[bool, Parameter(negative="", help="Never use the network.")]
+Directed = Annotated[bool, Parameter(negative="", help="In a folder of yours: an edge u,v says nothing of v,u.")]
+
+
+def load_graph(source: str | Path, *, directed: bool, offline: bool) -> Graph:
+    """`load`, where `directed` is for folders: what the catalog names knows its own direction."""
+    parameters = {"directed": directed} if source not in CATALOG else {}
+    return load(source, offline=offline, **parameters)
+
+
+def refuse_unwritable(folder: Path) -> None:
+    """Say before the work, not after it, that its results cannot be kept in `folder`."""
+    whole = folder.absolute()
+    place = next(path for path in (whole, *whole.parents) if path.exists())
+    if not place.is_dir():
+        raise ValueError(f"cannot write to {folder}: {place} is a file, not a folder; choose another --out")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise ValueError(f"cannot write to {folder}: you may not write in {place}; choose another --out")

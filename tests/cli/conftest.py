@@ -1,0 +1,31 @@
+"""Trainings that several tests look at, each done once."""
+
+import pytest
+from command_line import BUNDLE, SMALL, run, write_pets
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory):
+    """A folder to work in, with the graph `pets` in it."""
+    folder = tmp_path_factory.mktemp("home")
+    write_pets(folder / "pets")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained_json(home):
+    """The answer of `gcnii train --json` with two runs on digits."""
+    return run("train", *SMALL, "--runs", 2, "--json", cwd=home)
+
+
+@pytest.fixture(scope="session")
+def trained(home):
+    """The answer of `gcnii train pets`, in a window that is too narrow."""
+    return run("train", "pets", *SMALL, "--out", BUNDLE, cwd=home, COLUMNS="20")
+
+
+@pytest.fixture(scope="session")
+def bundle(home, trained):
+    """The bundle it wrote."""
+    assert trained.code == 0, trained.err
+    return home / BUNDLE

@@ -1,0 +1,82 @@
+"""gcnii data list, show, fetch: what the catalog says."""
+
+import json
+
+import pytest
+from command_line import call, run
+
+from gcnii import data
+
+
+@pytest.fixture
+def empty_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("GCNII_DATA", str(tmp_path / "cache"))
+    monkeypatch.delenv("GCNII_MIRROR", raising=False)
+    return tmp_path / "cache"
+
+
+def test_list_is_a_line_a_data_set_in_any_window(tmp_path):
+    lines = run("data", "list", cwd=tmp_path, COLUMNS="20").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["name", *data.CATALOG]
+    assert lines[1].split(maxsplit=5)[1:5] == ["2,708", "5,278", "1,433", "7"]
+    assert lines[1].rstrip().endswith(f"  {data.CATALOG['cora'].title}")
+
+
+def test_list_in_json_has_the_counts(tmp_path):
+    listed = json.loads(call("data", "list", "--json", cwd=tmp_path).out)
+    assert [entry["name"] for entry in listed] == list(data.CATALOG)
+    assert [listed[0][key] for key in ("nodes", "edges", "features", "classes")] == [2708, 5278, 1433, 7]
+
+
+def test_show_tells_source_licence_notes_and_presets(tmp_path):
+    lines = call("data", "show", "cora", cwd=tmp_path).out.splitlines()
+    entry = data.CATALOG["cora"]
+    assert lines[:4] == [
+        f"cora: {entry.title}",
+        "  2708 nodes, 5278 edges, 1433 features, 7 classes",
+        f"  source: {entry.source}",
+        f"  licence: {entry.licence}",
+    ]
+    assert [line for line in lines if line.startswith("  note: ")] == [f"  note: {note}" for note in entry.notes]
+    assert ["layers", "64", "64"] in [line.split() for line in lines]
+
+
+def test_show_says_that_there_are_no_presets(tmp_path):
+    assert (
+        "  no presets: the models' and the recipe's defaults hold\n" in call("data", "show", "csbm", cwd=tmp_path).out
+    )
+
+
+def test_show_in_json_has_the_settings(tmp_path):
+    shown = json.loads(call("data", "show", "texas", "--json", cwd=tmp_path).out)
+    assert shown["presets"]["gcnii"] == data.preset("texas", "gcnii")
+    assert len(shown["files"]) == len(data.CATALOG["texas"].files)
+
+
+def test_fetch_puts_files_where_train_finds_them(real_data, tmp_path):
+    real_data("cora")
+    answer = call("data", "fetch", "cora", "digits", cwd=tmp_path)
+    assert answer == (0, "cora: 8 files, all as the catalog says\ndigits: made on the spot, no files\n", "")
+    paths = json.loads(call("data", "fetch", "cora", "--json", cwd=tmp_path).out)["cora"]
+    assert len(paths) == 8
+
+
+def test_fetch_with_one_typo_fetches_nothing(monkeypatch, empty_cache, tmp_path):
+    fetched = []
+    monkeypatch.setattr(data, "fetch", lambda name, offline: fetched.append(name))
+    answer = call("data", "fetch", "digits", "cora", "coar", cwd=tmp_path)
+    assert (answer.code, answer.out, fetched) == (2, "", [])
+    assert answer.err.startswith("gcnii: no dataset 'coar'; did you mean 'cora'? ")
+
+
+def test_fetch_all_is_every_data_set(monkeypatch, tmp_path):
+    monkeypatch.setattr(data, "fetch", lambda name, offline: [])
+    assert list(json.loads(call("data", "fetch", "all", "--json", cwd=tmp_path).out)) == list(data.CATALOG)
+
+
+@pytest.mark.parametrize("words", ["data fetch cora", "train cora"])
+def test_offline_without_files_says_what_to_do(words, empty_cache, tmp_path):
+    answer = call(*words.split(), "--offline", cwd=tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert "run `gcnii data fetch cora` with a network, set GCNII_MIRROR to a folder that has it" in answer.err
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,72 @@
+"""Help, version, and flags: a setting is declared once and is a flag for that."""
+
+import dataclasses
+import inspect
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from command_line import call, run
+
+import gcnii
+from gcnii.cli.train import train
+from gcnii.nn import MODELS
+from gcnii.train import Recipe
+
+OWN = {"model", "runs", "seed", "split", "device", "out", "json", "offline"}
+
+
+def test_help_names_every_command(tmp_path):
+    answer = run("--help", cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
+    assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == ["data", "demo", "models", "predict", "train"]
+
+
+def test_no_command_is_a_call_for_help(tmp_path):
+    assert call(cwd=tmp_path) == call("--help", cwd=tmp_path)
+
+
+def test_the_version_is_the_package_s(tmp_path):
+    assert call("--version", cwd=tmp_path) == (0, f"{gcnii.__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["data", "list"], ["data", "show", "cora"]], ids=" ".join)
+def test_who_does_not_train_does_not_wait_for_torch(words, tmp_path):
+    script = "import sys, gcnii.cli; gcnii.cli.main(); sys.exit('torch' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", script, *words], stdout=subprocess.DEVNULL, cwd=tmp_path).returncode == 0
+    )
+
+
+def model_settings():
+    return {
+        parameter.name
+        for model in MODELS.values()
+        for parameter in inspect.signature(model).parameters.values()
+        if parameter.kind == parameter.KEYWORD_ONLY
+    }
+
+
+def test_every_setting_of_every_model_and_of_the_recipe_is_a_flag():
+    flags = [p.name for p in inspect.signature(train).parameters.values() if p.kind == p.KEYWORD_ONLY]
+    recipe = {field.name for field in dataclasses.fields(Recipe)}
+    assert sorted(flags) == sorted(OWN | model_settings() | recipe)
+
+
+def test_the_help_of_train_shows_every_flag_once_with_a_sentence(tmp_path):
+    text = call("train", "--help", cwd=tmp_path).out
+    shown = re.findall(r"^│ (?:\* )?--([a-z-]+)", text, re.MULTILINE)
+    wanted = OWN | model_settings() | {field.name for field in dataclasses.fields(Recipe)}
+    assert sorted(shown) == sorted(name.replace("_", "-") for name in wanted)
+    assert "L2 penalty on the convolutions (the paper's L2_c)." in text
+
+
+def test_models_lists_every_model_with_its_settings(tmp_path):
+    listed = json.loads(call("models", "--json", cwd=tmp_path).out)
+    assert [model["name"] for model in listed] == list(MODELS)
+    assert listed[0]["settings"] == {"layers": 64, "width": 64, "alpha": 0.1, "lam": 0.5, "dropout": 0.6}
+    table = call("models", cwd=tmp_path).out.splitlines()
+    assert [line.split()[0] for line in table] == ["model", *MODELS]
+    assert "layers 64, width 64, alpha 0.1, lam 0.5, dropout 0.6" in table[1]

@@ -1,0 +1,134 @@
+"""Ctrl-C and a sudden death: the same command goes on, and ends with the numbers of an uninterrupted run."""
+
+import contextlib
+import json
+import shutil
+import signal
+import time
+
+import pytest
+from command_line import SAVING, call, files, finish, start
+
+import gcnii.cli.train
+from gcnii.train import open_bundle
+
+EPOCHS = 120
+WORDS = (
+    "--layers",
+    2,
+    "--width",
+    8,
+    "--epochs",
+    EPOCHS,
+    "--patience",
+    EPOCHS,
+    "--runs",
+    2,
+    "--device",
+    "cpu",
+    "--json",
+)
+
+
+def numbers(document):
+    """What a training came to; how long it took is another matter."""
+    return [{name: value for name, value in run.items() if name != "seconds"} for run in document["runs"]]
+
+
+def stop(folder, home, number):
+    """Train in a process that checkpoints all the time; signal it once there is a checkpoint."""
+    process = start("train", home / "pets", *WORDS, "--out", folder, cwd=home, program=("-c", SAVING))
+    deadline = time.monotonic() + 60
+    while not (folder / "checkpoint.safetensors").exists():
+        assert process.poll() is None, finish(process)
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(number)
+    return finish(process)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(home, tmp_path_factory):
+    """The document and the curves of a training that nothing stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    document = json.loads(call("train", home / "pets", *WORDS, "--out", folder, cwd=home).out)
+    return numbers(document), (folder / "curves.csv").read_text()
+
+
+@pytest.fixture(scope="module")
+def stopped(home, tmp_path_factory):
+    """The answer to Ctrl-C, and the folder."""
+    folder = tmp_path_factory.mktemp("stopped")
+    return stop(folder, home, signal.SIGINT), folder
+
+
+@pytest.fixture(scope="module")
+def killed(home, tmp_path_factory):
+    """The answer to kill -9, and the folder."""
+    folder = tmp_path_factory.mktemp("killed")
+    return stop(folder, home, signal.SIGKILL), folder
+
+
+@pytest.fixture
+def epochs_done(monkeypatch):
+    """The epochs that a training in this process does."""
+    seen = []
+
+    @contextlib.contextmanager
+    def no_bar(title, epochs):
+        yield seen.append
+
+    monkeypatch.setattr(gcnii.cli.train, "training_bar", no_bar)
+    return seen
+
+
+def test_ctrl_c_leaves_the_best_so_far(stopped):
+    answer, folder = stopped
+    assert answer.code == 0
+    assert answer.err == (
+        "gcnii: stopped by Ctrl-C; the bundle holds the best weights so far; the same command goes on from here\n"
+    )
+    document = json.loads(answer.out)
+    assert document["interrupted"]
+    assert 0 < document["runs"][-1]["epochs"] < EPOCHS
+    assert open_bundle(folder).interrupted
+    assert files(folder) == ["checkpoint.safetensors", "curves.csv", "model.safetensors", "run.json"]
+
+
+def test_a_bundle_of_a_stopped_training_predicts(stopped, tmp_path):
+    answer = call("predict", stopped[1], cwd=tmp_path)
+    assert (answer.code, len(answer.out.splitlines())) == (0, 13)
+
+
+def test_a_killed_training_leaves_a_checkpoint_and_no_bundle(killed):
+    answer, folder = killed
+    assert (answer.code, answer.out) == (-signal.SIGKILL, "")
+    assert [name for name in files(folder) if not name.startswith(".")] == ["checkpoint.safetensors"]
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_the_same_command_goes_on_to_the_same_numbers(how, request, uninterrupted, epochs_done, home, tmp_path):
+    folder = tmp_path / "again"
+    shutil.copytree(request.getfixturevalue(how)[1], folder)
+    answer = call("train", home / "pets", *WORDS, "--out", folder, cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
+    assert epochs_done[0].epoch > 0 or epochs_done[0].runs_done == 1
+    assert (numbers(json.loads(answer.out)), (folder / "curves.csv").read_text()) == uninterrupted
+    assert "checkpoint.safetensors" not in files(folder)
+
+
+def test_another_command_starts_over_and_says_so(stopped, home, tmp_path):
+    folder = tmp_path / "again"
+    shutil.copytree(stopped[1], folder)
+    words = ("--layers", 2, "--width", 8, "--epochs", 2, "--json", "--out", folder)
+    answer = call("train", home / "pets", *words, cwd=tmp_path)
+    assert answer.err == f"gcnii: {folder / 'checkpoint.safetensors'} is of another training; starting over\n"
+    assert json.loads(answer.out)["runs"][0]["epochs"] == 2
+
+
+def test_a_broken_checkpoint_is_no_checkpoint(stopped, uninterrupted, home, tmp_path):
+    folder = tmp_path / "again"
+    shutil.copytree(stopped[1], folder)
+    (folder / "checkpoint.safetensors").write_bytes(b"nonsense")
+    answer = call("train", home / "pets", *WORDS, "--out", folder, cwd=tmp_path)
+    assert numbers(json.loads(answer.out)) == uninterrupted[0]

@@ -1,0 +1,117 @@
+"""From two CSV files to labels: data check, train, predict."""
+
+import csv
+import importlib.util
+import json
+from dataclasses import replace
+
+import pytest
+from command_line import Answer, call, files, run, write_pets
+
+from gcnii import fit, load
+
+
+def rows(text):
+    """The lines of a CSV text, without its header."""
+    return list(csv.reader(text.splitlines()))[1:]
+
+
+def test_check_says_what_was_read(home, tmp_path):
+    answer = call("data", "check", home / "pets", cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines() == [
+        "Graph(pets: 12 nodes, 12 undirected edges, 2 features, 2 classes) is in order",
+        *("  nodes: 12", "  edges: 12", "  features: 2", "  classes: cat, dog", "  self-loops: 0", "  labelled: 10"),
+        *("  train: 6", "  val: 2", "  test: 2"),
+    ]
+
+
+def test_check_says_it_in_json_too(home, tmp_path):
+    facts = json.loads(call("data", "check", home / "pets", "--directed", "--json", cwd=tmp_path).out)
+    assert (facts["nodes"], facts["classes"], facts["train"]) == (12, ["cat", "dog"], 6)
+
+
+def test_a_graph_without_labels_is_in_order_but_not_for_training(tmp_path):
+    folder = write_pets(tmp_path / "pets", labels=False)
+    answer = call("data", "check", folder, "--json", cwd=tmp_path)
+    assert json.loads(answer.out)["classes"] == []
+    assert answer.err == "gcnii: no node has a label, so a model can predict on this graph but not train on it\n"
+    answer = call("train", folder, cwd=tmp_path)
+    assert answer == Answer(2, "", "gcnii: pets has no split; give it train, val and test masks\n")
+
+
+def test_predict_writes_the_users_names_and_probabilities(home, bundle, tmp_path):
+    answer = run("predict", bundle, "--out", "new/labels.csv", cwd=tmp_path)
+    assert answer == Answer(0, "12 nodes labelled: new/labels.csv\n", "")
+    text = (tmp_path / "new/labels.csv").read_text()
+    assert text.splitlines()[0] == "node,label,p(cat),p(dog)"
+    assert [row[0] for row in rows(text)] == [f"pet{i}" for i in range(12)]
+    for _, label, cat, dog in rows(text):
+        assert label == ("cat" if float(cat) > float(dog) else "dog")
+        assert float(cat) + float(dog) == pytest.approx(1, abs=2e-6)
+    assert files(tmp_path) == ["new/labels.csv"]
+
+
+def test_predict_without_a_file_prints_the_same_table(bundle, tmp_path):
+    call("predict", bundle, "--out", "labels.csv", cwd=tmp_path)
+    assert call("predict", bundle, cwd=tmp_path) == (0, (tmp_path / "labels.csv").read_text(), "")
+
+
+def test_predict_in_json_holds_the_labels_or_says_where_they_are(bundle, tmp_path):
+    here = json.loads(call("predict", bundle, "--json", cwd=tmp_path).out)
+    there = json.loads(call("predict", bundle, "--json", "--out", "labels.csv", cwd=tmp_path).out)
+    assert there == {"graph": "pets", "bundle": str(bundle), "nodes": 12, "out": "labels.csv"}
+    assert [list(map(str, row.values())) for row in here["labels"]] == rows((tmp_path / "labels.csv").read_text())
+
+
+def test_predict_labels_another_graph_with_the_same_features(bundle, tmp_path):
+    other = write_pets(tmp_path / "strangers", labels=False)
+    answer = call("predict", bundle, "--graph", other, cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
+    assert {row[1] for row in rows(answer.out)} <= {"cat", "dog"}
+
+
+def test_predict_notices_that_its_graph_has_changed(home, tmp_path):
+    folder = write_pets(tmp_path / "pets")
+    call("train", folder, "--epochs", 1, "--layers", 2, "--out", "bundle", cwd=tmp_path)
+    (folder / "edges.csv").write_text("source,target\n")
+    answer = call("predict", "bundle", cwd=tmp_path)
+    assert answer.err == "gcnii: pets has changed since the model was trained\n"
+    assert len(rows(answer.out)) == 12
+
+
+def test_a_bundle_of_a_graph_made_in_python_asks_for_a_graph(home, tmp_path):
+    graph = replace(load(home / "pets"), source="")
+    fit(graph, layers=2, width=8, epochs=1, device="cpu").save(tmp_path / "bundle")
+    answer = call("predict", "bundle", cwd=tmp_path)
+    sentence = "bundle was trained on a graph made in Python; say which graph to label with --graph"
+    assert answer == Answer(2, "", f"gcnii: {sentence}\n")
+
+
+def test_a_graph_with_other_features_is_refused(bundle, tmp_path):
+    other = write_pets(tmp_path / "strangers", features=5)
+    answer = call("predict", bundle, "--graph", other, "--out", "labels.csv", cwd=tmp_path)
+    assert answer == Answer(2, "", "gcnii: the model was trained on 2 features a node, but strangers has 5\n")
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_a_file_of_another_kind_is_refused_before_anything_is_done(tmp_path):
+    answer = call("predict", "no-bundle", "--out", "new/labels.txt", cwd=tmp_path)
+    assert answer == Answer(2, "", "gcnii: --out must end in .csv or .parquet, got labels.txt\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is not None, reason="pyarrow is installed")
+def test_parquet_without_pyarrow_says_what_to_do(bundle, tmp_path):
+    answer = call("predict", bundle, "--out", "labels.parquet", cwd=tmp_path)
+    sentence = "writing .parquet needs pyarrow: pip install 'gcnii[parquet]', or use a .csv file"
+    assert answer == Answer(2, "", f"gcnii: {sentence}\n")
+    assert files(tmp_path) == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="needs pyarrow")
+def test_parquet_holds_the_same_table(bundle, tmp_path):
+    import pandas as pd
+
+    call("predict", bundle, "--out", "labels.parquet", cwd=tmp_path)
+    assert list(pd.read_parquet(tmp_path / "labels.parquet").columns) == ["node", "label", "p(cat)", "p(dog)"]

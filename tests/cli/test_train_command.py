@@ -1,0 +1,81 @@
+"""gcnii train: results on stdout, the rest on stderr, a bundle in the folder."""
+
+import json
+
+import pytest
+from command_line import BUNDLE, SMALL, Answer, call, files, write_pets
+
+from gcnii.train import open_bundle
+
+KEYS = ["graph", "model", "settings", "runs", "test_mean", "test_std", "device", "bundle"]
+RUN_KEYS = ["seed", "test", "val", "val_loss", "best_epoch", "epochs", "seconds"]
+
+
+@pytest.fixture(scope="session")
+def document(trained_json):
+    return json.loads(trained_json.out)
+
+
+def test_json_is_one_document_and_nothing_else(trained_json, document):
+    assert (trained_json.code, trained_json.err) == (0, "")
+    assert set(document) == {*KEYS, "interrupted"}
+    assert all(set(run) == {*RUN_KEYS, "split"} for run in document["runs"])
+
+
+def test_the_document_says_what_was_trained_and_how_well(document):
+    assert [document[key] for key in ("graph", "model", "device", "interrupted")] == ["digits", "gcnii", "cpu", False]
+    assert [(run["seed"], run["split"], run["epochs"]) for run in document["runs"]] == [(0, 0, 3), (1, 0, 3)]
+    first, second = (run["test"] for run in document["runs"])
+    assert document["test_mean"] == pytest.approx((first + second) / 2)
+    assert document["test_std"] == pytest.approx(abs(first - second) / 2**0.5)
+
+
+def test_a_flag_wins_over_the_preset_and_the_preset_over_the_default(document):
+    settings = document["settings"]
+    assert (settings["layers"], settings["lr"], settings["alpha"]) == (2, 0.02, 0.1)
+
+
+def test_the_bundle_is_three_files_and_no_checkpoint(home, document):
+    assert document["bundle"] == "runs/digits-gcnii"
+    assert files(home / "runs/digits-gcnii") == ["curves.csv", "model.safetensors", "run.json"]
+    assert open_bundle(home / "runs/digits-gcnii").summary() | {"bundle": "runs/digits-gcnii"} == document
+
+
+def test_the_printed_result_is_whole_lines_in_any_window(trained, bundle):
+    header, *_, headline, where = trained.out.splitlines()
+    assert trained.err == ""
+    assert header.split() == ["seed", "split", "val", "test", "best", "epoch", "epochs", "seconds"]
+    score = f"{100 * open_bundle(bundle).test[0]:.1f}"
+    assert headline == f"gcnii, 2 layers, on pets: test accuracy {score} (1 run)"
+    assert where == f"bundle: {BUNDLE}   (label nodes with: gcnii predict '{BUNDLE}')"
+
+
+def test_several_runs_have_a_mean_and_a_spread(home, tmp_path):
+    answer = call("train", home / "pets", *SMALL, "--runs", 3, "--seed", 5, cwd=tmp_path)
+    assert [line.split()[0] for line in answer.out.splitlines()[1:4]] == ["5", "6", "7"]
+    assert "(3 runs)" in answer.out
+    assert " ± " in answer.out
+
+
+def test_a_folder_with_the_name_of_a_data_set_does_not_get_its_preset(tmp_path):
+    write_pets(tmp_path / "digits")
+    answer = call("train", "./digits", *SMALL, "--json", cwd=tmp_path)
+    assert json.loads(answer.out)["settings"]["lr"] == 0.01
+
+
+def test_a_diverging_training_explains_itself_and_leaves_no_bundle(home, tmp_path):
+    answer = call("train", home / "pets", *SMALL, "--lr", "1e30", cwd=tmp_path)
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err == (
+        "gcnii: the loss of seed 0 was infinite or not a number in epoch 1; "
+        "try a smaller lr (now 1e+30), or look for extreme values in the features\n"
+    )
+    assert files(tmp_path) == []
+
+
+def test_too_large_a_model_is_a_sentence_too(home, tmp_path):
+    answer = call("train", home / "pets", "--width", 10_000_000, cwd=tmp_path)
+    assert answer == Answer(
+        1, "", "gcnii: out of memory; try a smaller --width, fewer --layers, fewer --runs or another --device\n"
+    )
+    assert files(tmp_path) == []

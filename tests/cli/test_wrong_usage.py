@@ -1,0 +1,156 @@
+"""What cannot work is refused in one sentence on stderr, with a code, and leaves no file behind."""
+
+import shutil
+
+import pytest
+import torch
+from command_line import call, files, run, start, write_pets
+
+
+def refusal(answer):
+    """The one sentence of a command that was refused; it says nothing else."""
+    first, *more = answer.err.splitlines()
+    assert (answer.code, answer.out, more) == (2, "", [])
+    assert first.startswith("gcnii: ")
+    return first.removeprefix("gcnii: ")
+
+
+def test_a_process_ends_with_the_sentence_and_the_code(tmp_path):
+    answer = run("train", "--layer", 2, cwd=tmp_path)
+    assert refusal(answer) == "Unknown option: --layer. Did you mean --layers? See gcnii train --help."
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("trian", 'Unknown command "trian". Did you mean "train"?'),
+        ("data lst", 'Unknown command "lst". Did you mean "list"?'),
+        ("train --epoch 3", "Unknown option: --epoch. Did you mean --epochs? See gcnii train --help."),
+        ("train pets cora", "Unused Tokens: ['cora']. See gcnii train --help."),
+        ("train pets --layers", 'Command "train" parameter --layers requires an argument. See gcnii train --help.'),
+        ("train pets --layers two", 'Invalid value for --layers: unable to convert "two" into int.'),
+        ("train pets --monitor test", 'Invalid value "test" for --monitor. Choose from: "val_loss", "val_score".'),
+        ("train pets --model gcni", "no model 'gcni'; did you mean 'gcnii'? known: gcnii, gcnii-star, "),
+        ("train pets --model deep-gcn --alpha 0.1", "deep-gcn has no setting 'alpha'; known: layers, width, dropout, "),
+        ("train coar", "no dataset 'coar'; did you mean 'cora'? known: cora, citeseer, "),
+        ("train no/where", "no/where does not exist; a graph is a folder with nodes.csv and edges.csv"),
+        ("train pets --layers 0", "layers must be a whole number of at least 1, got 0"),
+        ("train pets --width 0", "width must be a whole number of at least 1, got 0"),
+        ("train pets --lr -1", "lr is a step size and must be above 0, got -1.0"),
+        ("train pets --lr nan", "lr is a step size and must be above 0, got nan"),
+        ("train pets --decay-conv -1", "decay_conv is an L2 penalty and must be 0 or more, got -1.0"),
+        ("train pets --epochs 0", "epochs counts epochs and must be at least 1, got 0"),
+        ("train pets --patience 0", "patience counts epochs and must be at least 1, got 0"),
+        (
+            "train pets --dropout 1",
+            "dropout is the share of entries set to zero and must lie in [0, 1), got 1.0",
+        ),
+        ("train pets --alpha 2", "alpha is a share and must lie in [0, 1], got 2.0"),
+        ("train pets --lam -1", "lam must be 0 or more, got -1.0"),
+        ("train pets --seed -1", "--runs must be at least 1 and --seed at least 0, got 1 and -1"),
+        ("train pets --runs 0", "--runs must be at least 1 and --seed at least 0, got 0 and 0"),
+        ("train pets --split 3", "pets has splits 0 to 0, got split 3"),
+        ("train pets --device tpu", "device must be auto, cpu or cuda, got 'tpu'"),
+        (
+            "predict pets",
+            "pets holds no run.json; give the folder that `gcnii train --out` wrote",
+        ),
+        ("predict nothing", "nothing holds no run.json; give the folder that `gcnii train --out` wrote"),
+        ("predict", 'Command "predict" parameter BUNDLE requires an argument. See gcnii predict --help.'),
+        ("data show coar", "no dataset 'coar'; did you mean 'cora'? known: cora, "),
+        ("data check no/where", "no/where does not exist; a graph is a folder with nodes.csv and edges.csv"),
+        ("data fetch", "name at least one data set, or all; `gcnii data list` shows them"),
+    ],
+)
+def test_what_cannot_work_is_refused(words, sentence, tmp_path):
+    write_pets(tmp_path / "pets")
+    assert refusal(call(*words.split(), cwd=tmp_path)).startswith(sentence)
+    assert files(tmp_path) == ["pets/edges.csv", "pets/nodes.csv"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize("command", ["train", "predict"])
+def test_cuda_without_cuda_is_refused(command, home, bundle, tmp_path):
+    source = {"train": home / "pets", "predict": bundle}[command]
+    sentence = "device cuda was asked for, but torch finds no CUDA device; use --device cpu or auto"
+    assert refusal(call(command, source, "--device", "cuda", cwd=tmp_path)) == sentence
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("out", ["taken", "taken/deep/er"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, home, bundle, tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    blocked = f"{tmp_path / 'taken'} is a file, not a folder; choose another --out"
+    answer = call("train", home / "pets", "--epochs", 10**9, "--out", out, cwd=tmp_path)
+    assert refusal(answer) == f"cannot write to {out}: {blocked}"
+    assert refusal(call("demo", "--out", out, cwd=tmp_path)) == f"cannot write to {out}: {blocked}"
+    answer = call("predict", bundle, "--out", f"{out}/labels.csv", cwd=tmp_path)
+    assert refusal(answer) == f"cannot write to {out}: {blocked}"
+    assert files(tmp_path) == ["taken"]
+
+
+def test_what_the_disk_refuses_fails_with_the_name(bundle, tmp_path):
+    (tmp_path / "labels.csv").mkdir()
+    answer = call("predict", bundle, "--out", "labels.csv", cwd=tmp_path)
+    assert answer == (1, "", "gcnii: cannot read or write labels.csv: Is a directory\n")
+
+
+def alter(path, change):
+    path.write_bytes(change(path.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "sentence"),
+    [
+        ("run.json", lambda text: text[:50], "damaged/run.json cannot be read: "),
+        ("run.json", lambda text: b'{"format": "one"}', "damaged has bundle format one, this gcnii reads up to 1; "),
+        (
+            "run.json",
+            lambda text: text.replace(b'"format": 1', b'"format": 2'),
+            "damaged has bundle format 2, this gcnii reads up to 1; update gcnii",
+        ),
+        (
+            "run.json",
+            lambda text: text.replace(b'"layers": 2', b'"layers": 3'),
+            "the weights do not fit the settings in run.json; restore it, or train again",
+        ),
+        ("run.json", lambda text: b'{"format": 1}', "damaged/model.safetensors is not the file that run.json was "),
+        (
+            "model.safetensors",
+            lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+            "damaged/model.safetensors is not the file that run.json was written with; train again or restore it",
+        ),
+    ],
+)
+def test_a_damaged_bundle_is_refused(file, change, sentence, bundle, tmp_path):
+    shutil.copytree(bundle, tmp_path / "damaged")
+    alter(tmp_path / "damaged" / file, change)
+    answer = call("predict", "damaged", "--out", "labels.csv", cwd=tmp_path)
+    assert refusal(answer).startswith(sentence)
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_a_bundle_without_weights_is_refused(bundle, tmp_path):
+    shutil.copytree(bundle, tmp_path / "damaged")
+    (tmp_path / "damaged" / "model.safetensors").unlink()
+    assert refusal(call("predict", "damaged", cwd=tmp_path)).startswith("damaged/model.safetensors cannot be read: ")
+
+
+def test_a_fault_of_ours_keeps_its_traceback(monkeypatch, tmp_path):
+    monkeypatch.setattr("gcnii.data.lookup", lambda name: {}[name])
+    with pytest.raises(KeyError):
+        call("data", "show", "cora", cwd=tmp_path)
+
+
+def test_gcnii_traceback_shows_where_a_refusal_comes_from(monkeypatch, tmp_path):
+    monkeypatch.setenv("GCNII_TRACEBACK", "1")
+    with pytest.raises(ValueError, match="no dataset 'coar'"):
+        call("data", "show", "coar", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["show", "csbm"]], ids=" ".join)
+def test_a_reader_that_has_seen_enough_hears_no_complaint(words, tmp_path):
+    with start("data", *words, cwd=tmp_path, PYTHONUNBUFFERED="") as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
