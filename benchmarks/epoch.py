@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 import warnings
 
@@ -68,7 +69,12 @@ def main() -> None:
     peers = {"pyg": pyg, "authors": authors_manner}
     steps = {"gcnii": own} | {name: peer(graph, options.layers, *settings) for name, peer in peers.items()}
     epoch, mask = best_of(options.rounds, steps), masks(options.rounds)
-    found = {"graph": options.graph, "layers": options.layers, "threads": torch.get_num_threads()}
+    found = {
+        "command": " ".join(["python benchmarks/epoch.py", *sys.argv[1:]]),
+        "graph": options.graph,
+        "layers": options.layers,
+        "threads": torch.get_num_threads(),
+    }
     if options.json:
         print(json.dumps(found | {"epoch_ms": epoch, "dropout_ms": mask}, indent=1))
         return

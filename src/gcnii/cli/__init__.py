@@ -36,6 +36,10 @@ data.command(
 )
 app.command(data)
 
+report = App(name="report", help="What was measured, as pages and pictures.")
+report.command("gcnii.cli.report:readme", name="readme", help="Rewrite the README's table and picture from results/.")
+app.command(report)
+
 
 def main() -> None:
     """Run the command line; one clear sentence instead of a traceback for whatever the user can mend."""

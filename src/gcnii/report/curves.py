@@ -8,25 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from gcnii.atomic import whole
+from gcnii.report.figure import STYLES, figure, save
 from gcnii.train import Result
-
-# Okabe and Ito's colours, told apart by colour-blind readers too; markers and dashes tell them apart in grey.
-STYLES = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"), ("#009E73", "^", "-."), ("#CC79A7", "D", ":"))
 
 
 def draw_curves(path: Path, trained: Mapping[str, Result], depths: Mapping[str, Sequence[Result]]) -> Path:
     """Left: loss of the `trained` results by epoch.  Right: test score of each sweep in `depths` by layers."""
-    figure = _figure(2)
-    left, right = figure.axes
+    drawing = figure(2)
+    left, right = drawing.axes
     for style, (label, result) in zip(STYLES, trained.items(), strict=False):
         _draw_losses(left, label, result, style)
     left.set(xlabel="epoch", ylabel="loss", title="Training: validation loss (line), training loss (faint)")
     left.legend(frameon=False)
     draw_depths(right, depths)
-    with whole(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=150)
-    return path
+    return save(drawing, path)
 
 
 def draw_depths(axes: Any, depths: Mapping[str, Sequence[Result]]) -> None:
@@ -48,13 +43,3 @@ def _draw_losses(axes: Any, label: str, result: Result, style: tuple[str, str, s
     train_loss, val_loss, _ = np.array(result.runs[0].curve).T
     axes.plot(val_loss, color=colour, linestyle=dash, label=label)
     axes.plot(train_loss, color=colour, linestyle=dash, alpha=0.3)
-
-
-def _figure(panels: int) -> Any:
-    from matplotlib.figure import Figure  # half a second to import; not for those who draw nothing
-
-    figure = Figure(figsize=(5.2 * panels, 4), layout="constrained")
-    for axes in figure.subplots(1, panels, squeeze=False)[0]:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.25)
-    return figure

@@ -14,3 +14,8 @@ def choose_device(name: str = "auto") -> torch.device:
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError("device cuda was asked for, but torch finds no CUDA device; use --device cpu or auto")
     return torch.device(name)
+
+
+def device_name(device: torch.device) -> str:
+    """For the record: `cpu`, or `cuda: ` and the card's name."""
+    return f"cuda: {torch.cuda.get_device_name(device)}" if device.type == "cuda" else "cpu"

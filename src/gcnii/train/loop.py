@@ -13,7 +13,7 @@ import torch
 
 from gcnii.graph import Graph, GraphError
 from gcnii.train.checkpoint import Checkpoint
-from gcnii.train.device import choose_device
+from gcnii.train.device import choose_device, device_name
 from gcnii.train.group import Group, Task
 from gcnii.train.interrupt import interruptible
 from gcnii.train.plan import make_plan
@@ -143,7 +143,7 @@ class Training:
         if not runs:
             raise KeyboardInterrupt("stopped before the first epoch was done")
         weights = {name: torch.stack([self.done[run.seed][name] for run in runs]) for name in self.done[runs[0].seed]}
-        return Result.of(self.task.graph, self.task.plan, runs, weights, str(self.task.device), interrupted)
+        return Result.of(self.task.graph, self.task.plan, runs, weights, device_name(self.task.device), interrupted)
 
 
 def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:

@@ -1,0 +1,85 @@
+"""The README's table and picture, generated from results/: no number in it is typed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import mean, stdev
+
+from gcnii.atomic import whole
+from gcnii.experiments.printed import CORA_BY_DEPTH, SCORES
+from gcnii.experiments.results import Measured, read_results
+from gcnii.report.figure import STYLES, figure, save
+
+PEERS = {"pyg": "PyG's GCN2Conv", "authors": "the authors' manner"}  # as benchmarks/epoch.py calls them
+MARKS = re.compile(r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!-- end of results -->)", re.DOTALL)
+
+
+def update_readme(root: Path) -> list[Path]:
+    """Rewrite the marked part of README.md and docs/depth.png from results/train."""
+    results = read_results(root / "results" / "train")
+    readme = root / "README.md"
+    measured = scores_table(results) + speed_sentence(root / "results" / "bench" / "epoch.json")
+    text, places = MARKS.subn(lambda marks: f"{marks[1]}{measured}{marks[2]}", readme.read_text("utf-8"))
+    if places != 1:
+        raise ValueError(f"{readme} must have one place for results, between two comments, got {places}")
+    picture = draw_depth(root / "docs" / "depth.png", results)
+    with whole(readme) as temporary:
+        temporary.write_text(text, "utf-8")
+    return [readme, picture]
+
+
+def scores_table(results: Iterable[Measured]) -> str:
+    """Markdown: the paper's number, ours, and the command that printed it."""
+    rows = ["| data set | model | paper | here (runs) | command |", "|---|---|---|---|---|"]
+    found = {(result.graph, result.model): result for result in results if _as_printed(result)}
+    for key, printed in SCORES.items():
+        if key in found:
+            result = found[key]
+            paper = f"{printed.mean}" + (f" ± {printed.spread}" if printed.spread else "")
+            layers = f"{result.model}, {result.settings['layers']} layers"
+            rows.append(f"| {result.graph} | {layers} | {paper} | {_ours(result)} | `{result.command}` |")
+    return "\n".join(rows) + "\n"
+
+
+def speed_sentence(path: Path) -> str:
+    """How long an epoch takes here and elsewhere, from the JSON of benchmarks/epoch.py."""
+    bench = json.loads(path.read_text("utf-8"))
+    ms = bench["epoch_ms"]
+    peers = ", ".join(f"{name} {ms[key]:.0f} ms ({ms[key] / ms['gcnii']:.1f} ×)" for key, name in PEERS.items())
+    return (
+        f"\nOne epoch of {bench['layers']} layers on {bench['graph']}, {bench['threads']} CPU threads: "
+        f"here {ms['gcnii']:.0f} ms, {peers} (`{bench['command']}`).\n"
+    )
+
+
+def _as_printed(result: Measured) -> bool:
+    """Whether the command changed none of the preset's settings."""
+    return not re.search(r"--(?!runs|model)", result.command)
+
+
+def _ours(result: Measured) -> str:
+    return f"{mean(result.test):.1f} ± {stdev(result.test):.1f} ({len(result.test)})"
+
+
+def draw_depth(path: Path, results: Iterable[Measured]) -> Path:
+    """Accuracy against depth on Cora: measured here, and printed in the paper's Table 3."""
+    drawing = figure(1)
+    (axes,) = drawing.axes
+    ours = sorted((r.settings["layers"], r.test) for r in results if (r.graph, r.model) == ("cora", "gcnii"))
+    lines = [("GCNII, here", [layers for layers, _ in ours], [mean(test) for _, test in ours])]
+    for label, model in (("GCNII, paper", "gcnii"), ("GCN, paper", "gcn")):
+        lines.append((label, list(CORA_BY_DEPTH[model]), list(CORA_BY_DEPTH[model].values())))
+    for (colour, marker, dash), (label, layers, scores) in zip(STYLES, lines, strict=False):
+        axes.plot(layers, scores, color=colour, marker=marker, linestyle=dash, label=label)
+    low, high = ([mean(test) + sign * stdev(test) for _, test in ours] for sign in (-1, 1))
+    axes.fill_between([layers for layers, _ in ours], low, high, color=STYLES[0][0], alpha=0.15)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(list(CORA_BY_DEPTH["gcn"]), [str(layers) for layers in CORA_BY_DEPTH["gcn"]])
+    axes.set(
+        xlabel="layers", ylabel="test accuracy (%)", title="Cora, public split: accuracy against depth", ylim=(20, 95)
+    )
+    axes.legend(frameon=False, loc="lower left")
+    return save(drawing, path)

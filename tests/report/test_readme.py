@@ -1,0 +1,64 @@
+"""The README tells the truth: its numbers come from results/, its Python runs, its length is bearable."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gcnii.experiments.printed import CORA_BY_DEPTH, SCORES
+from gcnii.experiments.results import read_results
+from gcnii.report.readme import scores_table, speed_sentence, update_readme
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_table_is_the_one_that_results_give():
+    assert scores_table(read_results(ROOT / "results" / "train")) in README
+    assert speed_sentence(ROOT / "results" / "bench" / "epoch.json") in README
+
+
+def test_every_printed_number_has_a_measured_one_beside_it():
+    rows = scores_table(read_results(ROOT / "results" / "train")).splitlines()[2:]
+    assert len(rows) == len(SCORES)
+
+
+def test_no_seed_is_left_out_of_a_result():
+    for path in (ROOT / "results" / "train").glob("*.json"):
+        seeds = [run["seed"] for run in json.loads(path.read_text())["runs"]]
+        assert seeds == list(range(len(seeds))), path
+
+
+def test_every_depth_of_the_figure_was_measured():
+    depths = {r.settings["layers"] for r in read_results(ROOT / "results" / "train") if r.graph == "cora"}
+    assert depths == set(CORA_BY_DEPTH["gcnii"])
+
+
+def test_updating_changes_nothing_but_the_marked_part(tmp_path):
+    shutil.copytree(ROOT / "results", tmp_path / "results")
+    (tmp_path / "README.md").write_text(re.sub(r"\| cora \|.*\n", "", README), "utf-8")
+    update_readme(tmp_path)
+    assert (tmp_path / "README.md").read_text("utf-8") == README
+    assert (tmp_path / "docs" / "depth.png").stat().st_size > 10_000
+
+
+def test_a_readme_without_a_place_for_results_is_refused(tmp_path):
+    shutil.copytree(ROOT / "results", tmp_path / "results")
+    (tmp_path / "README.md").write_text("# nothing\n")
+    with pytest.raises(ValueError, match="must have one place for results, between two comments, got 0"):
+        update_readme(tmp_path)
+
+
+def test_the_ten_lines_of_python_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names = {}
+    exec(code, names)
+    assert names["labels"].shape == (1797,)
+    assert names["result"].test.mean() > 0.9
+
+
+def test_its_length_is_400_to_900_words():
+    assert 400 <= len(README.split()) <= 900
