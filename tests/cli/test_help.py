@@ -15,13 +15,20 @@ from gcnii.cli.train import train
 from gcnii.nn import MODELS
 from gcnii.train import Recipe
 
-OWN = {"model", "runs", "seed", "split", "device", "out", "json", "offline"}
+OWN = {"model", "runs", "seed", "split", "device", "out", "json", "directed", "offline"}
 
 
 def test_help_names_every_command(tmp_path):
     answer = run("--help", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
-    assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == ["data", "demo", "models", "predict", "train"]
+    assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
+        "data",
+        "demo",
+        "models",
+        "predict",
+        "report",
+        "train",
+    ]
 
 
 def test_no_command_is_a_call_for_help(tmp_path):

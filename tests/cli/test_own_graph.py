@@ -115,3 +115,14 @@ def test_parquet_holds_the_same_table(bundle, tmp_path):
 
     call("predict", bundle, "--out", "labels.parquet", cwd=tmp_path)
     assert list(pd.read_parquet(tmp_path / "labels.parquet").columns) == ["node", "label", "p(cat)", "p(dog)"]
+
+
+def test_a_directed_graph_is_trained_and_predicted_as_directed(tmp_path):
+    folder = write_pets(tmp_path / "pets")
+    small = ("--layers", "2", "--width", "8", "--epochs", "3")
+    call("train", folder, "--directed", "--out", "directed", *small, cwd=tmp_path)
+    assert json.loads((tmp_path / "directed/run.json").read_text())["graph"]["directed"]
+    answer = call("predict", "directed", cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")  # nothing says that the graph has changed
+    call("train", folder, "--out", "undirected", *small, cwd=tmp_path)
+    assert call("predict", "undirected", cwd=tmp_path).out != answer.out

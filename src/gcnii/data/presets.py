@@ -57,6 +57,6 @@ def of(name: str) -> Mapping[str, Settings]:
     model = {"layers": layers, "width": width, "dropout": dropout}
     training = {**_STOP, "decay_conv": conv, "decay_dense": dense}
     settings = {**model, "alpha": alpha, "lam": lam, **training}
-    # paper: silent on a GCN in this skeleton; here: Kipf's decay, because L2_c = 0.01 is meant for β W, not for W.
-    plain = {"deep-gcn": {**model, **training, "decay_conv": 5e-4, "decay_dense": 5e-4}} if name in _CITATIONS else {}
+    # paper: silent on a GCN in this skeleton; here: L2_d for all of it, because L2_c = 0.01 is meant for β W, not W.
+    plain = {"deep-gcn": {**model, **training, "decay_conv": dense}} if name in _CITATIONS else {}
     return {"gcnii": settings, "gcnii-star": settings, "gcnii-star-printed": settings, **plain}
