@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +47,13 @@ def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
     np.testing.assert_allclose(curves(together), np.concatenate([curves(one) for one in alone]), rtol=2e-4)
     for name, stack in together.weights.items():
         torch.testing.assert_close(stack, torch.cat([one.weights[name] for one in alone]), rtol=1e-3, atol=1e-5)
+
+
+def test_the_forward_pass_of_a_seed_is_the_same_in_company_to_the_last_bit(graph):
+    work = task(graph, layers=8, width=32)
+    together = Group(work, [Run(seed) for seed in range(5)]).replicas.scores(work.P, work.X, epoch=3)
+    alone = [Group(work, [Run(seed)]).replicas.scores(work.P, work.X, epoch=3) for seed in range(5)]
+    assert torch.equal(together, torch.cat(alone))
 
 
 def test_in_float64_the_company_changes_no_digit_that_matters(graph):
@@ -171,9 +179,23 @@ def test_a_run_with_nothing_to_grade_has_no_test_score(graph):
     assert result.summary()["test_mean"] is None
 
 
+def save_every_epoch(monkeypatch):
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
+    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
+
+
+def test_checkpoints_take_a_small_share_of_the_time(graph, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
+    saves = []
+    monkeypatch.setattr(loop.Checkpoint, "save", lambda self, path: saves.append(time.sleep(0.05)))
+    start = time.monotonic()
+    fit(graph, checkpoint=tmp_path / "checkpoint", **SMALL | {"epochs": 60})
+    assert 1 <= len(saves) <= 1 + (time.monotonic() - start) / 1.0  # a save of 0.05 s, then a second without
+
+
 @pytest.mark.parametrize("batch", [1, 4])
 def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, monkeypatch, batch):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
+    save_every_epoch(monkeypatch)
     path = tmp_path / "checkpoint.safetensors"
     settings = SMALL | {"seeds": range(4), "batch": batch, "epochs": 12, "patience": 3, "lr": 0.05}
     whole = fit(graph, **settings)
@@ -193,7 +215,7 @@ def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, monkeyp
 
 
 def test_a_checkpoint_of_another_training_is_not_taken_up(graph, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
+    save_every_epoch(monkeypatch)
     path = tmp_path / "checkpoint.safetensors"
     fit(graph, checkpoint=path, **SMALL)
     with pytest.warns(UserWarning, match="is of another training; starting over"):

@@ -21,7 +21,8 @@ from gcnii.train.replicas import Stack
 from gcnii.train.result import Result
 from gcnii.train.run import Measures, Run
 
-SAVE_EVERY = 20.0  # seconds between checkpoints
+SAVE_EVERY = 20.0  # seconds between checkpoints, at least
+SAVE_SHARE = 0.05  # of the time may go into writing them: those of a hundred replicas are large
 
 
 class Epoch(NamedTuple):
@@ -78,7 +79,7 @@ class Training:
     def __init__(self, task: Task, runs: list[Run], path: Path | None):
         self.task, self.runs, self.path = task, runs, path
         self.done: dict[int, Stack] = {}
-        self.saved = time.monotonic()
+        self.saved, self.pause = time.monotonic(), SAVE_EVERY
         self.identity = {
             "model": task.plan.model,
             "settings": task.plan.settings,
@@ -98,7 +99,7 @@ class Training:
         """One epoch of a group, and everything that follows from it."""
         epoch, measures = group.epoch, group.advance()
         self.done |= group.retire()
-        if self.path and time.monotonic() - self.saved > SAVE_EVERY:
+        if self.path and time.monotonic() - self.saved > self.pause:
             self.save(group)
         if on_epoch:
             on_epoch(self._report(epoch, measures))
@@ -118,8 +119,10 @@ class Training:
             stacks["done"] = {
                 name: torch.stack([self.done[seed][name] for seed in order]) for name in self.done[order[0]]
             }
+        start = time.monotonic()
         Checkpoint(self.identity, self.runs, seeds, stacks).save(self.path)
         self.saved = time.monotonic()
+        self.pause = max(SAVE_EVERY, (self.saved - start) / SAVE_SHARE)
 
     def _resume(self) -> Iterator[Group]:
         saved = Checkpoint.load(self.path, self.task.device) if self.path and self.path.exists() else None
