@@ -20,6 +20,7 @@ from torch.nn.functional import dropout
 from gcnii.data import load
 from gcnii.dropout import Dropout, epoch_key, keyed
 from gcnii.graph import Graph
+from gcnii.train.cpu import tune_cpu
 from gcnii.train.group import Group, Task
 from gcnii.train.plan import make_plan
 from gcnii.train.run import Run
@@ -27,6 +28,7 @@ from gcnii.train.run import Run
 
 def ours(graph: Graph, layers: int) -> tuple[Epoch, tuple[float, ...]]:
     """An epoch of `fit`, and the settings the peers need for the same network."""
+    tune_cpu()
     plan = make_plan("gcnii", {"layers": layers}, graph)
     group = Group(Task.of(graph, plan, torch.device("cpu")), [Run(0)])
     settings = plan.model_settings

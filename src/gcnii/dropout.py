@@ -63,7 +63,7 @@ class Mask(torch.autograd.Function):
         words.add_(key[..., 1:]).mul_(0x735A2D97)
         lanes = words.bitwise_xor_((words >> 15).bitwise_and_(0x1FFFF)).view(torch.int16)[..., :count]
         # Written into its own type, a comparison runs in vector registers; into booleans it takes six times as long.
-        return torch.lt(lanes, kept - LEVELS // 2, out=torch.empty_like(lanes))
+        return torch.lt(lanes, kept - LEVELS // 2, out=lanes)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -31,7 +31,7 @@ class Deep(nn.Module):
         """The last hidden layer (n, width), from which the scores are read."""
         H = H0 = relu(self.dense["encode"](self.drop(X)))
         for conv in self.convs:
-            H = relu(conv(P, self.drop(H), H0))
+            H = conv(P, self.drop(H), H0).relu_()
         return H
 
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 
 from gcnii.graph import Graph, GraphError
 from gcnii.train.checkpoint import Checkpoint
+from gcnii.train.cpu import tune_cpu
 from gcnii.train.device import choose_device, device_name
 from gcnii.train.group import Group, Task
 from gcnii.train.interrupt import interruptible
@@ -58,9 +59,8 @@ def fit(
     checkpoint  a file to save the state to now and then; where it holds this very training, it goes on from there
     settings    of the model and of the Recipe; what is not given comes from the graph's preset, then from the defaults
     """
-    # Dead layers underflow, and a CPU computes with denormal numbers many times slower: they count as zero here.
-    torch.set_flush_denormal(True)
     task = Task.of(graph, make_plan(model, settings, graph), choose_device(device))
+    tune_cpu()
     training = Training(task, _make_runs(graph, seeds, split), Path(checkpoint) if checkpoint else None)
     with interruptible() as interrupt:
         for group in training.groups(batch):
