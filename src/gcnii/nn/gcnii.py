@@ -58,4 +58,4 @@ def identity_mapping(W: Tensor, beta: float, scale: float = 1.0) -> Tensor:
 
     One small matrix instead of two passes over n rows: (1-β) S + β S W = S ((1-β) I + β W).
     """
-    return (1 - beta) * scale * torch.eye(len(W), dtype=W.dtype, device=W.device) + beta * W
+    return torch.lerp(scale * torch.eye(len(W), dtype=W.dtype, device=W.device), W, beta)
