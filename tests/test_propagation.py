@@ -122,3 +122,24 @@ def test_the_product_is_the_same_on_cuda():
     torch.testing.assert_close(together, M.to_dense() @ H, rtol=1e-4, atol=1e-4)
     G = torch.randn_like(together)
     torch.testing.assert_close(torch.autograd.grad(together, H, G)[0], M.to_dense().T @ G, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "loops"), [("citeseer", 124), ("pubmed", 3), ("texas", 16)])
+def test_self_loops_of_the_files_give_the_diagonal_2_unless_removed(real_data, name, loops):
+    graph = real_data(name)
+    looped = np.zeros(graph.n, bool)
+    looped[graph.edges[0][graph.edges[0] == graph.edges[1]]] = True
+    assert looped.sum() == loops
+    for choice, entry in (("keep", 1 + looped), ("remove", np.ones(graph.n))):
+        P = propagation_matrix(graph, loops=choice)
+        stored = P.pattern.rows.diff().numpy()
+        rows = np.repeat(np.arange(graph.n), stored)
+        diagonal = P.values.numpy()[rows == P.pattern.columns.numpy()]
+        np.testing.assert_allclose(diagonal, entry / (stored - 1 + entry))  # P̃_ii = Ã_ii / D̃_i
+
+
+def test_on_chameleon_a_node_gathers_from_its_out_neighbours(real_data):
+    graph = real_data("chameleon")
+    P = propagation_matrix(graph, loops="remove")
+    out_degree = np.bincount(graph.edges[0][graph.edges[0] != graph.edges[1]], minlength=graph.n)
+    assert (P.pattern.rows.diff().numpy() == out_degree + 1).all()
