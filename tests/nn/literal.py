@@ -48,6 +48,19 @@ def gcn(w, P, H, H0, l):
     return P @ H @ w("W")
 
 
+def gcn_initial(w, P, H, H0, l, alpha):
+    return ((1 - alpha) * P @ H + alpha * H0) @ w("W")
+
+
+def gcn_identity(w, P, H, H0, l, lam):
+    return P @ H @ ((1 - beta(lam, l)) * np.eye(H.shape[1]) + beta(lam, l) * w("W"))
+
+
+def mlp(w, P, X, width, dropout):
+    H = relu(X @ w("dense.encode.weight").T + w("dense.encode.bias"))
+    return H @ w("dense.decode.weight").T + w("dense.decode.bias")
+
+
 LITERAL = {
     "gcnii": deep(gcnii),
     "gcnii-star": deep(gcnii_star),
@@ -55,4 +68,8 @@ LITERAL = {
     "gcnii-ppi": deep(lambda w, P, H, H0, **settings: gcnii(w, P, H, H0, **settings) + H),
     "gcnii-star-ppi": deep(lambda w, P, H, H0, **settings: gcnii_star(w, P, H, H0, **settings) + H),
     "deep-gcn": deep(gcn),
+    "gcn-residual": deep(lambda w, P, H, H0, l: (P @ H + H) @ w("W")),
+    "gcn-initial": deep(gcn_initial),
+    "gcn-identity": deep(gcn_identity),
+    "mlp": mlp,
 }

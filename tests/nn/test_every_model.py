@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from fitting import fitting
 from literal import LITERAL
 
 from gcnii.dropout import epoch_key, keyed
@@ -27,19 +28,22 @@ def inputs(graph):
 
 
 def build(name, graph, **settings):
-    return make_plan(name, {"precision": "float64", "layers": 5, "width": 8} | settings).build(graph.d, graph.k).eval()
+    return plan(name, **settings).build(graph.d, graph.k).eval()
+
+
+def plan(name, **settings):
+    return make_plan(name, fitting(name, {"precision": "float64", "layers": 5, "width": 8} | settings))
 
 
 @every_model
 @pytest.mark.parametrize("sparse", [False, True])
 def test_scores_are_those_of_the_equation(name, sparse):
     graph = web(sparse=sparse)
-    plan = make_plan(name, {"precision": "float64", "layers": 5, "width": 8})
-    model = plan.build(graph.d, graph.k).eval()
+    model = build(name, graph)
     P, X = inputs(graph)
     weights = {key: value.detach().numpy() for key, value in model.state_dict().items()}
     dense_X = graph.X.toarray() if sparse else graph.X
-    expected = LITERAL[name](weights.__getitem__, P.to_dense().numpy(), dense_X, **plan.model_settings)
+    expected = LITERAL[name](weights.__getitem__, P.to_dense().numpy(), dense_X, **plan(name).model_settings)
     np.testing.assert_allclose(model(P, X).detach().numpy(), expected, rtol=1e-11, atol=1e-12)
 
 
@@ -69,12 +73,14 @@ def test_every_weight_has_a_finite_gradient_that_is_not_zero_at_64_layers(name):
 @every_model
 def test_every_weight_is_in_one_of_the_two_decay_groups(name):
     names = [key for key, _ in build(name, web()).named_parameters()]
-    assert {key.split(".")[0] for key in names} == {"convs", "dense"}
+    assert {key.split(".")[0] for key in names} <= {"convs", "dense"}
 
 
 @every_model
 def test_convolutions_start_uniform_within_one_over_the_root_of_the_width(name):
     model = build(name, web(), layers=8, width=64)
+    if not len(model.convs):
+        pytest.skip("has no convolution")
     W = torch.cat([parameter.detach().flatten() for parameter in model.convs.parameters()])
     assert W.abs().max() <= 1 / 8
     assert W.std() == pytest.approx(1 / 8 / 3**0.5, rel=0.02)
@@ -82,10 +88,10 @@ def test_convolutions_start_uniform_within_one_over_the_root_of_the_width(name):
 
 @every_model
 def test_the_seed_decides_the_weights_and_leaves_torchs_own_stream_alone(name):
-    graph, plan = web(), make_plan(name, {"layers": 2, "width": 8})
+    graph = web()
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
-    one, same, other = (plan.build(graph.d, graph.k, seed).state_dict() for seed in (1, 1, 2))
+    one, same, other = (plan(name).build(graph.d, graph.k, seed).state_dict() for seed in (1, 1, 2))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert all(torch.equal(one[key], same[key]) for key in one)
     assert not any(torch.equal(one[key], other[key]) for key in one)

@@ -55,6 +55,16 @@ def test_without_residual_and_identity_gcnii_is_gcn():
     torch.testing.assert_close(deep(*inputs(graph)), plain(*inputs(graph)))
 
 
+def test_each_arm_of_the_ablation_is_gcnii_with_the_other_technique_switched_off():
+    graph = web()
+    for name, alpha in (("gcn-initial", 0.2), ("gcn-identity", 0.0)):
+        arm, whole = build(name, graph, alpha=0.2), build("gcnii", graph, alpha=alpha)
+        for conv in whole.convs if name == "gcn-initial" else ():
+            conv.beta = 1.0
+        whole.load_state_dict(arm.state_dict())
+        torch.testing.assert_close(arm(*inputs(graph)), whole(*inputs(graph)))
+
+
 def test_with_alpha_1_the_graph_does_not_matter():
     graph = web()
     model = build("gcnii", graph, alpha=1.0)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from fitting import fitting
 
 from gcnii import data
 from gcnii.graph import Graph, GraphError
@@ -25,7 +26,7 @@ def bundle(graph, tmp_path):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_save_open_and_predict_give_the_same(model, graph, tmp_path):
-    result = fit(graph, model, seeds=range(2), **SMALL)
+    result = fit(graph, model, seeds=range(2), **fitting(model, SMALL))
     opened = open_bundle(result.save(tmp_path))
     assert np.array_equal(opened.predict(graph, "cpu"), result.predict(graph, "cpu"))
     assert np.array_equal(opened.predict_proba(graph, "cpu"), result.predict_proba(graph, "cpu"))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from fitting import fitting
 
 from gcnii import data
 from gcnii.graph import Graph, GraphError
@@ -22,7 +23,7 @@ SMALL = {"layers": 4, "width": 16, "dropout": 0.3, "epochs": 15, "device": "cpu"
 
 @pytest.fixture(scope="module")
 def graph():
-    return data.load("csbm", n=120, degree=6, signal=2.0, labels_per_class=10)
+    return data.load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
 
 
 def task(graph, model="gcnii", **settings):
@@ -35,15 +36,16 @@ def curves(result):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_learns_and_beats_the_majority_class_clearly(model, graph):
-    result = fit(graph, model, **SMALL | {"epochs": 30, "layers": 2}, lr=0.02)
+    result = fit(graph, model, **fitting(model, SMALL | {"epochs": 30, "layers": 2}), lr=0.02)
     assert result.test[0] > 0.8  # the majority class is one half
     assert result.runs[0].curve[-1][0] < result.runs[0].curve[0][0]
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
-    together = fit(graph, model, seeds=range(5), batch=5, **SMALL)
-    alone = [fit(graph, model, seeds=[seed], **SMALL) for seed in range(5)]
+    settings = fitting(model, SMALL)
+    together = fit(graph, model, seeds=range(5), batch=5, **settings)
+    alone = [fit(graph, model, seeds=[seed], **settings) for seed in range(5)]
     np.testing.assert_allclose(curves(together), np.concatenate([curves(one) for one in alone]), rtol=2e-4)
     for name, stack in together.weights.items():
         torch.testing.assert_close(stack, torch.cat([one.weights[name] for one in alone]), rtol=1e-3, atol=1e-5)
@@ -234,6 +236,14 @@ def test_ctrl_c_keeps_the_best_so_far_and_says_so(graph):
     assert result.interrupted
     assert [run.epochs for run in result.runs] == [5]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_in_the_last_epoch_interrupts_nothing(graph):
+    def press(now):
+        if now.epoch == 14:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert not fit(graph, on_epoch=press, **SMALL).interrupted
 
 
 def test_a_loss_that_is_not_a_number_ends_the_run_with_an_explanation(graph):

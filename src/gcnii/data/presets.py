@@ -57,6 +57,18 @@ def of(name: str) -> Mapping[str, Settings]:
     model = {"layers": layers, "width": width, "dropout": dropout}
     training = {**_STOP, "decay_conv": conv, "decay_dense": dense}
     settings = {**model, "alpha": alpha, "lam": lam, **training}
-    # paper: silent on a GCN in this skeleton; here: L2_d for all of it, because L2_c = 0.01 is meant for β W, not W.
-    plain = {"deep-gcn": {**model, **training, "decay_conv": dense}} if name in _CITATIONS else {}
-    return {"gcnii": settings, "gcnii-star": settings, "gcnii-star-printed": settings, **plain}
+    presets = {"gcnii": settings, "gcnii-star": settings, "gcnii-star-printed": settings}
+    return presets | _ablation(model, training, alpha, lam) if name in _CITATIONS else presets
+
+
+def _ablation(model: Settings, training: Settings, alpha: float, lam: float) -> dict[str, Settings]:
+    """The same skeleton with other layers, or with none."""
+    # paper: silent on their decay; here: L2_d for all weights where β = 1, because L2_c = 0.01 is meant for β W, not W.
+    plain = {**model, **training, "decay_conv": training["decay_dense"]}
+    return {
+        "deep-gcn": plain,
+        "gcn-residual": plain,
+        "gcn-initial": {**plain, "alpha": alpha},
+        "gcn-identity": {**model, **training, "lam": lam},
+        "mlp": {name: value for name, value in plain.items() if name != "layers"},
+    }

@@ -5,12 +5,16 @@ A new model is one file here and one line in MODELS: the command line, the tests
 
 from torch import nn
 
+from gcnii.nn.ablation import GCNIdentity as GCNIdentity
+from gcnii.nn.ablation import GCNInitial as GCNInitial
 from gcnii.nn.gcn import DeepGCN as DeepGCN
+from gcnii.nn.gcn_residual import GCNResidual as GCNResidual
 from gcnii.nn.gcnii import GCNII as GCNII
 from gcnii.nn.gcnii_ppi import GCNIIPPI as GCNIIPPI
 from gcnii.nn.gcnii_ppi import GCNIIStarPPI as GCNIIStarPPI
 from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
 from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
+from gcnii.nn.mlp import MLP as MLP
 
 MODELS: dict[str, type[nn.Module]] = {
     "gcnii": GCNII,
@@ -19,4 +23,8 @@ MODELS: dict[str, type[nn.Module]] = {
     "gcnii-ppi": GCNIIPPI,
     "gcnii-star-ppi": GCNIIStarPPI,
     "deep-gcn": DeepGCN,
+    "gcn-residual": GCNResidual,
+    "gcn-initial": GCNInitial,
+    "gcn-identity": GCNIdentity,
+    "mlp": MLP,
 }

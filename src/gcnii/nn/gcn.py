@@ -22,5 +22,7 @@ class GCNConv(nn.Module):
 class DeepGCN(Deep):
     """GCN in GCNII's skeleton: plain graph convolutions between the two dense layers."""
 
+    conv: type[nn.Module] = GCNConv
+
     def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6):
-        super().__init__(d, k, (GCNConv(width) for _ in range(layers)), width, dropout)
+        super().__init__(d, k, (self.conv(width) for _ in range(layers)), width, dropout)

@@ -70,7 +70,7 @@ def fit(
                 training.save(group)
                 training.done |= {run.seed: group.best_of(i) for i, run in enumerate(group.runs) if run.epochs}
                 break
-    return training.result(interrupted=bool(interrupt))
+    return training.result(interrupted=bool(interrupt) and training.unfinished)
 
 
 class Training:
@@ -86,6 +86,12 @@ class Training:
             "graph": task.graph.fingerprint,
             "runs": [[run.seed, run.split] for run in runs],
         }
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a run has epochs and patience left."""
+        recipe = self.task.plan.recipe
+        return not all(run.finished(recipe.epochs, recipe.patience) for run in self.runs)
 
     def groups(self, batch: int | None) -> Iterator[Group]:
         """The group that a checkpoint left unfinished, then groups of the runs that have not begun."""

@@ -1,0 +1,51 @@
+"""The two arms of the paper's ablation (section 6.4): initial residual alone, and identity mapping alone."""
+
+import torch
+from torch import Tensor, nn
+
+from gcnii.dropout import Rate
+from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.nn.gcnii import Alpha, Lam, betas, identity_mapping
+from gcnii.propagation import Sparse
+
+
+class GCNInitialConv(nn.Module):
+    """Equation 5 with β = 1, before σ:  ((1-α) P̃ H + α H0) W."""
+
+    def __init__(self, width: int, alpha: float):
+        super().__init__()
+        self.alpha = alpha
+        self.W = weight(width)
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return torch.lerp(P @ H, H0, self.alpha) @ self.W
+
+
+class GCNIdentityConv(nn.Module):
+    """Equation 5 with α = 0, before σ:  P̃ H ((1-β) I + β W)."""
+
+    def __init__(self, width: int, beta: float):
+        super().__init__()
+        self.beta = beta
+        self.W = weight(width)
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return (P @ H) @ identity_mapping(self.W, self.beta)
+
+
+class GCNInitial(Deep):
+    """GCN with initial residual, without identity mapping."""
+
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.6
+    ):
+        super().__init__(d, k, (GCNInitialConv(width, alpha) for _ in range(layers)), width, dropout)
+
+
+class GCNIdentity(Deep):
+    """GCN with identity mapping, without initial residual."""
+
+    def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, lam: Lam = 0.5, dropout: Rate = 0.6):
+        super().__init__(d, k, (GCNIdentityConv(width, beta) for beta in betas(layers, lam)), width, dropout)

@@ -1,0 +1,20 @@
+"""GCN with residual connections (section 5, equation 6), the model of the paper's figure on degrees."""
+
+from torch import Tensor
+
+from gcnii.nn.gcn import DeepGCN, GCNConv
+from gcnii.propagation import Sparse
+
+
+class GCNResidualConv(GCNConv):
+    """Equation 6 before σ:  (P̃ H + H) W."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return (P @ H + H) @ self.W
+
+
+class GCNResidual(DeepGCN):
+    """GCN with a residual connection around every propagation."""
+
+    conv = GCNResidualConv

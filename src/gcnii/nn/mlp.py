@@ -1,0 +1,11 @@
+"""MLP: what the features alone give, without the graph."""
+
+from gcnii.dropout import Rate
+from gcnii.nn.deep import Deep, Width
+
+
+class MLP(Deep):
+    """MLP: the two dense layers of GCNII's skeleton with no convolution between them."""
+
+    def __init__(self, d: int, k: int, *, width: Width = 64, dropout: Rate = 0.6):
+        super().__init__(d, k, (), width, dropout)
