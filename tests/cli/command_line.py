@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -38,7 +39,13 @@ def start(*words, cwd, program=("-m", "gcnii"), **environment):
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
+        preexec_fn=listen,
     )
+
+
+def listen():
+    """Hear Ctrl-C even where the tests run in the background of a shell that has it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def finish(process):

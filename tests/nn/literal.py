@@ -61,6 +61,24 @@ def mlp(w, P, X, width, dropout):
     return H @ w("dense.decode.weight").T + w("dense.decode.bias")
 
 
+def kipf(w, P, X, layers, width, dropout):
+    for l in range(layers):
+        X = P @ X @ w(f"convs.{l}.W") + w(f"convs.{l}.b")
+        X = relu(X) if l < layers - 1 else X
+    return X
+
+
+def sgc(w, P, X, layers):
+    return np.linalg.matrix_power(P, layers) @ X @ w("dense.decode.weight").T + w("dense.decode.bias")
+
+
+def appnp(w, P, X, layers, width, alpha, dropout):
+    Z = Z0 = mlp(w, P, X, width, dropout)
+    for _ in range(layers):
+        Z = (1 - alpha) * P @ Z + alpha * Z0
+    return Z
+
+
 LITERAL = {
     "gcnii": deep(gcnii),
     "gcnii-star": deep(gcnii_star),
@@ -72,4 +90,7 @@ LITERAL = {
     "gcn-initial": deep(gcn_initial),
     "gcn-identity": deep(gcn_identity),
     "mlp": mlp,
+    "gcn": kipf,
+    "sgc": sgc,
+    "appnp": appnp,
 }

@@ -135,6 +135,14 @@ def test_a_chosen_score_can_decide_instead_of_the_loss():
     assert (run.best_epoch, run.val_loss) == (1, 9.0)
 
 
+def test_the_last_weights_can_be_kept_instead_of_the_best():
+    run = Run(0)
+    for loss, test in ((1.0, 0.9), (2.0, 0.3)):
+        run.record(measure(loss, test=test), "last")
+    assert (run.best_epoch, run.test) == (1, 0.3)
+    assert not run.finished(epochs=3, patience=1)
+
+
 def test_each_replica_stops_by_its_own_patience_and_the_others_go_on(graph):
     settings = SMALL | {"epochs": 200, "patience": 4, "lr": 0.05, "precision": "float64"}
     together, alone = (fit(graph, seeds=range(6), batch=batch, **settings) for batch in (6, 1))
@@ -227,6 +235,15 @@ def test_a_checkpoint_of_another_training_is_not_taken_up(graph, tmp_path, monke
     assert fit(graph, checkpoint=path, **SMALL).runs[0].epochs == 15
 
 
+@pytest.fixture
+def listening():
+    """Hear Ctrl-C even where the tests run in the background of a shell that has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
 def test_ctrl_c_keeps_the_best_so_far_and_says_so(graph):
     def press(now):
         if now.epoch == 4:
@@ -238,6 +255,17 @@ def test_ctrl_c_keeps_the_best_so_far_and_says_so(graph):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(graph):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        result = fit(graph, on_epoch=lambda now: os.kill(os.getpid(), signal.SIGINT), **SMALL)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not result.interrupted
+    assert result.runs[0].epochs == 15
+
+
+@pytest.mark.usefixtures("listening")
 def test_ctrl_c_in_the_last_epoch_interrupts_nothing(graph):
     def press(now):
         if now.epoch == 14:
@@ -284,14 +312,14 @@ def test_a_graph_without_a_split_is_refused(graph):
         ({"lr": 0.0}, "lr is a step size and must be above 0, got 0.0"),
         ({"patience": 0}, "patience counts epochs and must be at least 1, got 0"),
         ({"decay_conv": -1.0}, "decay_conv is an L2 penalty and must be 0 or more, got -1.0"),
-        ({"monitor": "test"}, "monitor must be one of val_loss, val_score, got 'test'"),
+        ({"monitor": "test"}, "monitor must be one of val_loss, val_score, last, got 'test'"),
         ({"layers": 0}, "layers must be a whole number of at least 1, got 0"),
         ({"alpha": 1.5}, "alpha is a share and must lie in [0, 1], got 1.5"),
         ({"lam": -1.0}, "lam must be 0 or more, got -1.0"),
         ({"layer": 3}, "gcnii has no setting 'layer'; did you mean 'layers'? known: layers, width, alpha"),
         ({"seeds": [1, 1]}, "seeds must be different whole numbers from 0 on, and at least one, got [1, 1]"),
         ({"split": 3}, "csbm has splits 0 to 0, got split 3"),
-        ({"model": "gcn2"}, "no model 'gcn2'; did you mean 'gcnii'?"),
+        ({"model": "gcn2"}, "no model 'gcn2'; did you mean 'gcn'?"),
         ({"device": "tpu"}, "device must be auto, cpu or cuda, got 'tpu'"),
     ],
 )

@@ -7,7 +7,9 @@ from torch import nn
 
 from gcnii.nn.ablation import GCNIdentity as GCNIdentity
 from gcnii.nn.ablation import GCNInitial as GCNInitial
-from gcnii.nn.gcn import DeepGCN as DeepGCN
+from gcnii.nn.appnp import APPNP as APPNP
+from gcnii.nn.deep_gcn import DeepGCN as DeepGCN
+from gcnii.nn.gcn import GCN as GCN
 from gcnii.nn.gcn_residual import GCNResidual as GCNResidual
 from gcnii.nn.gcnii import GCNII as GCNII
 from gcnii.nn.gcnii_ppi import GCNIIPPI as GCNIIPPI
@@ -15,6 +17,7 @@ from gcnii.nn.gcnii_ppi import GCNIIStarPPI as GCNIIStarPPI
 from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
 from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
 from gcnii.nn.mlp import MLP as MLP
+from gcnii.nn.sgc import SGC as SGC
 
 MODELS: dict[str, type[nn.Module]] = {
     "gcnii": GCNII,
@@ -27,4 +30,7 @@ MODELS: dict[str, type[nn.Module]] = {
     "gcn-initial": GCNInitial,
     "gcn-identity": GCNIdentity,
     "mlp": MLP,
+    "gcn": GCN,
+    "sgc": SGC,
+    "appnp": APPNP,
 }

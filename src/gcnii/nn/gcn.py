@@ -1,28 +1,49 @@
-"""GCN (Kipf & Welling 2017; equation 1) made deep: in GCNII's skeleton, so that only the convolution differs."""
+"""GCN (Kipf & Welling 2017; equation 1): the shallow network that everyone compares with.
 
+As Fey & Lenssen (2019) ran it, because the paper quotes their numbers: biases, no dropout on the features.
+"""
+
+from itertools import pairwise
+
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import relu
 
-from gcnii.dropout import Rate
-from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.dropout import Dropout, Rate
+from gcnii.nn.deep import Layers, Width
 from gcnii.propagation import Sparse
 
 
 class GCNConv(nn.Module):
-    """Equation 1 before σ:  P̃ H W."""
+    """Equation 1 before σ:  P̃ H W + b."""
 
-    def __init__(self, width: int):
+    def __init__(self, d: int, width: int):
         super().__init__()
-        self.W = weight(width)
+        self.W = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d, width)))
+        self.b = nn.Parameter(torch.zeros(width))
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
-        """(n, width) → (n, width); H0 is not used, and that is why it over-smooths."""
-        return (P @ H) @ self.W
+    def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
+        """(n, d) → (n, width); the product by W comes first, because it narrows H."""
+        return P @ (H @ self.W) + self.b
 
 
-class DeepGCN(Deep):
-    """GCN in GCNII's skeleton: plain graph convolutions between the two dense layers."""
+class GCN(nn.Module):
+    """GCN as Kipf & Welling have it: `layers` convolutions, ReLU and dropout between them."""
 
-    conv: type[nn.Module] = GCNConv
+    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 16, dropout: Rate = 0.5):
+        super().__init__()
+        widths = (d, *[width] * (layers - 1), k)
+        self.convs = nn.ModuleList(GCNConv(*ends) for ends in pairwise(widths))
+        self.drop = Dropout(dropout)
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6):
-        super().__init__(d, k, (self.conv(width) for _ in range(layers)), width, dropout)
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor | Sparse:
+        """What the last convolution reads: (n, width), or X where there is only one."""
+        H = X
+        for conv in self.convs[:-1]:
+            H = self.drop(relu(conv(P, H)))
+        return H
+
+    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """Scores (n, k)."""
+        scores: Tensor = self.convs[-1](P, self.embed(P, X))
+        return scores

@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from gcnii.nn.gcn import DeepGCN, GCNConv
+from gcnii.nn.deep_gcn import DeepGCN, DeepGCNConv
 from gcnii.propagation import Sparse
 
 
-class GCNResidualConv(GCNConv):
+class GCNResidualConv(DeepGCNConv):
     """Equation 6 before σ:  (P̃ H + H) W."""
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:

@@ -27,9 +27,13 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Within, Ctrl-C asks instead of raising; only the main thread gets signals, elsewhere nothing changes."""
+    """Within, Ctrl-C asks instead of raising.
+
+    Nothing changes in other threads, which get no signals, and in processes that ignore Ctrl-C, as under nohup.
+    """
     interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
     before = signal.signal(signal.SIGINT, interrupt.ask)

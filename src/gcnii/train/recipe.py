@@ -17,7 +17,9 @@ class Recipe:
     decay_dense: Annotated[float, "L2 penalty on the two dense layers (the paper's L2_d)"] = 5e-4
     epochs: Annotated[int, "train for at most so many epochs"] = 1500
     patience: Annotated[int, "stop after so many epochs without a better validation"] = 100
-    monitor: Annotated[Literal["val_loss", "val_score"], "what a better validation is"] = "val_loss"
+    monitor: Annotated[
+        Literal["val_loss", "val_score", "last"], "what a better validation is; `last` keeps the last epoch's weights"
+    ] = "val_loss"
     direction: Annotated[Direction, "in a directed graph, gather from out-, in- or both neighbours"] = "out"
     loops: Annotated[Loops, "whether the graph's own self-loops count beside the one that P̃ adds"] = "keep"
     precision: Annotated[Literal["float32", "float64"], "of weights and activations"] = "float32"

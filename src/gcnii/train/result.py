@@ -79,8 +79,8 @@ class Result:
     @property
     def best(self) -> int:
         """The run that was best on validation: the one that predicts."""
-        by_loss = self.plan.recipe.monitor == "val_loss"
-        return min(range(len(self.runs)), key=lambda i: self.runs[i].val_loss if by_loss else -self.runs[i].val)
+        by_score = self.plan.recipe.monitor == "val_score"
+        return min(range(len(self.runs)), key=lambda i: -self.runs[i].val if by_score else self.runs[i].val_loss)
 
     @property
     def metric(self) -> str:
@@ -125,7 +125,7 @@ class Result:
         except RuntimeError:
             raise BundleError("the weights do not fit the settings in run.json; restore it, or train again") from None
         output: torch.Tensor = getattr(model.to(task.device).eval(), method)(task.P, task.X)
-        return output.cpu().numpy()
+        return output.to_dense().cpu().numpy()
 
     def save(self, folder: Path | str) -> Path:
         """Write the bundle: model.safetensors, curves.csv, and last run.json, without which a folder is no bundle."""

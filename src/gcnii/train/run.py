@@ -35,15 +35,23 @@ class Run:
     seconds: float = 0.0
     curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)  # train_loss, val_loss, val
 
-    def record(self, now: Measures, monitor: Literal["val_loss", "val_score"]) -> bool:
+    def record(self, now: Measures, monitor: Literal["val_loss", "val_score", "last"]) -> bool:
         """Take in an epoch; whether it is the best so far (strictly)."""
         self.curve.append((now.train_loss, now.val_loss, now.val))
         self.epochs += 1
-        first = self.best_epoch < 0
-        better = now.val_loss < self.val_loss if monitor == "val_loss" else first or now.val > self.val
+        better = self._is_better(now, monitor)
         if better:
             self.test, self.val, self.val_loss, self.best_epoch = now.test, now.val, now.val_loss, self.epochs - 1
         return better
+
+    def _is_better(self, now: Measures, monitor: Literal["val_loss", "val_score", "last"]) -> bool:
+        match monitor:
+            case "val_loss":
+                return now.val_loss < self.val_loss
+            case "val_score":
+                return self.best_epoch < 0 or now.val > self.val
+            case "last":
+                return True
 
     def finished(self, epochs: int, patience: int) -> bool:
         """Whether it has run out of epochs or of patience."""

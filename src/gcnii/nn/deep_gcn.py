@@ -1,0 +1,28 @@
+"""GCN (Kipf & Welling 2017; equation 1) made deep: in GCNII's skeleton, so that only the convolution differs."""
+
+from torch import Tensor, nn
+
+from gcnii.dropout import Rate
+from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.propagation import Sparse
+
+
+class DeepGCNConv(nn.Module):
+    """Equation 1 before σ:  P̃ H W."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.W = weight(width)
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width); H0 is not used, and that is why it over-smooths."""
+        return (P @ H) @ self.W
+
+
+class DeepGCN(Deep):
+    """GCN in GCNII's skeleton: plain graph convolutions between the two dense layers."""
+
+    conv: type[nn.Module] = DeepGCNConv
+
+    def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6):
+        super().__init__(d, k, (self.conv(width) for _ in range(layers)), width, dropout)

@@ -1,0 +1,66 @@
+"""The models that GCNII is compared with: their likeness to PyG's, and how they hang together."""
+
+import pytest
+import torch
+from test_every_model import build, inputs, web
+from torch.nn.functional import relu
+
+from gcnii.graph import Graph
+
+
+@pytest.fixture
+def undirected():
+    graph = web()
+    return Graph(X=graph.X, edges=graph.edges[:, graph.edges[0] != graph.edges[1]], y=graph.y)
+
+
+@pytest.fixture
+def pyg():
+    return pytest.importorskip("torch_geometric.nn")
+
+
+def both_ways(graph):
+    edges = torch.tensor(graph.edges)
+    return torch.cat([edges, edges.flip(0)], 1).unique(dim=1)
+
+
+def test_gcn_is_pygs_gcnconv_stacked(undirected, pyg):
+    model = build("gcn", undirected, layers=3)
+    _, H = inputs(undirected)
+    for l, conv in enumerate(model.convs):
+        layer = pyg.GCNConv(*conv.W.shape).double()
+        layer.lin.weight.data, layer.bias.data = conv.W.data.T, conv.b.data
+        H = layer(relu(H) if l else H, both_ways(undirected))
+    torch.testing.assert_close(model(*inputs(undirected)), H, rtol=1e-10, atol=1e-10)
+
+
+def test_sgc_is_pygs_sgconv(undirected, pyg):
+    model = build("sgc", undirected, layers=4)
+    layer = pyg.SGConv(undirected.d, undirected.k, K=4).double()
+    layer.lin.load_state_dict(model.dense["decode"].state_dict())
+    P, X = inputs(undirected)
+    torch.testing.assert_close(model(P, X), layer(X, both_ways(undirected)), rtol=1e-10, atol=1e-10)
+
+
+def test_appnp_is_pygs_appnp_behind_an_mlp(undirected, pyg):
+    model, mlp = build("appnp", undirected, layers=7, alpha=0.2), build("mlp", undirected)
+    mlp.load_state_dict(model.state_dict())
+    P, X = inputs(undirected)
+    expected = pyg.APPNP(K=7, alpha=0.2)(mlp(P, X), both_ways(undirected))
+    torch.testing.assert_close(model(P, X), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_sgc_is_gcn_without_activations(undirected):
+    sgc, gcn = build("sgc", undirected, layers=1), build("gcn", undirected, layers=1)
+    gcn.convs[0].W.data, gcn.convs[0].b.data = (sgc.dense["decode"].weight.data.T, sgc.dense["decode"].bias.data)
+    torch.testing.assert_close(sgc(*inputs(undirected)), gcn(*inputs(undirected)))
+
+
+def test_appnp_comes_to_the_closed_form_of_equation_2(undirected):
+    model, mlp = build("appnp", undirected, layers=200, alpha=0.1), build("mlp", undirected)
+    mlp.load_state_dict(model.state_dict())
+    P, X = inputs(undirected)
+    # paper: Ã in equation 2; here: P̃, which the fixed point of equation 3 needs.
+    I = torch.eye(undirected.n, dtype=torch.float64)
+    expected = 0.1 * torch.linalg.solve(I - 0.9 * P.to_dense(), mlp(P, X))
+    torch.testing.assert_close(model(P, X), expected)
