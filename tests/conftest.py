@@ -1,6 +1,7 @@
 """Fixtures shared by all rooms."""
 
 import os
+import signal
 
 import pytest
 import torch
@@ -27,6 +28,14 @@ def real_data():
         return graphs[name]
 
     return read
+
+
+@pytest.fixture
+def listening():
+    """Hear Ctrl-C even where the tests run in the background of a shell that has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_configure():

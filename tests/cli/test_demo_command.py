@@ -44,6 +44,7 @@ def test_the_demo_in_json_is_one_document(tmp_path):
     assert set(document["test"]) == {"GCNII, 2 layers", "GCNII, 64 layers", "GCN, 2 layers", "GCN, 64 layers"}
 
 
+@pytest.mark.usefixtures("listening")
 def test_ctrl_c_ends_the_demo_and_not_one_step_of_it(monkeypatch, tmp_path):
     @contextlib.contextmanager
     def impatient(title, epochs):

@@ -30,7 +30,10 @@ def test_a_process_ends_with_the_sentence_and_the_code(tmp_path):
         ("train pets cora", "Unused Tokens: ['cora']. See gcnii train --help."),
         ("train pets --layers", 'Command "train" parameter --layers requires an argument. See gcnii train --help.'),
         ("train pets --layers two", 'Invalid value for --layers: unable to convert "two" into int.'),
-        ("train pets --monitor test", 'Invalid value "test" for --monitor. Choose from: "val_loss", "val_score".'),
+        (
+            "train pets --monitor test",
+            'Invalid value "test" for --monitor. Choose from: "val_loss", "val_score", "last".',
+        ),
         ("train pets --model gcni", "no model 'gcni'; did you mean 'gcnii'? known: gcnii, gcnii-star, "),
         ("train pets --model deep-gcn --alpha 0.1", "deep-gcn has no setting 'alpha'; known: layers, width, dropout, "),
         ("train coar", "no dataset 'coar'; did you mean 'cora'? known: cora, citeseer, "),

@@ -235,14 +235,6 @@ def test_a_checkpoint_of_another_training_is_not_taken_up(graph, tmp_path, monke
     assert fit(graph, checkpoint=path, **SMALL).runs[0].epochs == 15
 
 
-@pytest.fixture
-def listening():
-    """Hear Ctrl-C even where the tests run in the background of a shell that has it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("listening")
 def test_ctrl_c_keeps_the_best_so_far_and_says_so(graph):
     def press(now):
