@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 from rich.table import Table
 
 from gcnii.train import Result
@@ -40,20 +37,3 @@ def mean_and_spread(result: Result) -> str:
 def percent(score: float) -> str:
     """0.8534 → 85.3; a dash where there is nothing to grade."""
     return "–" if score != score else f"{100 * score:.1f}"
-
-
-def settings_table(settings: Mapping[str, Any]) -> Table:
-    """Two columns: setting, value."""
-    return pairs_table(
-        (name, f"{value:g}" if isinstance(value, float) else str(value)) for name, value in settings.items()
-    )
-
-
-def pairs_table(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Two columns without a header, the second one wrapped."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in pairs:
-        table.add_row(name, value)
-    return table
