@@ -26,13 +26,8 @@ class GCNIIStarConv(nn.Module):
         return (P @ H) @ M1 + H0 @ M2
 
 
-class GCNIIStarPrintedConv(nn.Module):
+class GCNIIStarPrintedConv(GCNIIStarConv):
     """As printed, before σ:  (1-α) P̃ H ((1-β) I + β W1) + α H0 ((1-β) I + β W2)."""
-
-    def __init__(self, width: int, alpha: float, beta: float):
-        super().__init__()
-        self.alpha, self.beta = alpha, beta
-        self.W1, self.W2 = weight(width), weight(width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
