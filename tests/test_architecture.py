@@ -11,6 +11,8 @@ ROOMS = [
     "data",
     "propagation",
     "dropout",
+    "dropedge",
+    "batches",
     "kernels",
     "nn",
     "train",

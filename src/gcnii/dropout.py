@@ -45,7 +45,7 @@ class Dropout(nn.Module):
             return H
         if isinstance(H, Sparse):
             return H.with_values(self.forward(H.values))
-        mask = keep_mask(_site_key(H.device), H.numel(), self.kept).view(H.shape)
+        mask = keep_mask(site_key(H.device), H.numel(), self.kept).view(H.shape)
         return H * mask.to(H.dtype).mul_(LEVELS / self.kept)
 
     def extra_repr(self) -> str:
@@ -88,13 +88,13 @@ def keep_mask(key: Tensor, count: int, kept: int) -> Tensor:
     return Mask.apply(key, count, kept)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def epoch_key(seeds: Tensor, epoch: Tensor | int) -> Tensor:
-    """seeds (replicas,) int64 and an epoch → (replicas, 2) int32, the keys that `keyed` takes."""
+def epoch_key(seeds: Tensor, epoch: Tensor | int, step: int = 0) -> Tensor:
+    """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32, the keys that `keyed` takes."""
     halves = seeds.view(torch.int32).unflatten(-1, (-1, 2))
     key = torch.tensor([0x3C6EF372, 0x1B873593], dtype=torch.int32, device=seeds.device)
     for word in (halves[..., :1], halves[..., 1:], epoch):
         key = _mix(key ^ word)
-    return key
+    return _mix(key ^ step) if step else key
 
 
 @contextmanager
@@ -128,7 +128,8 @@ class Sites:
 _sites: ContextVar[Sites | None] = ContextVar("sites", default=None)
 
 
-def _site_key(device: torch.device) -> Tensor:
+def site_key(device: torch.device) -> Tensor:
+    """The key (2,) of the next site of this forward pass."""
     sites = _sites.get()
     if sites is not None:
         return sites.next()

@@ -79,6 +79,10 @@ def appnp(w, P, X, layers, width, alpha, dropout):
     return Z
 
 
+def ppnp(w, P, X, width, alpha, dropout):
+    return alpha * np.linalg.inv(np.eye(len(P)) - (1 - alpha) * P) @ mlp(w, P, X, width, dropout)
+
+
 LITERAL = {
     "gcnii": deep(gcnii),
     "gcnii-star": deep(gcnii_star),
@@ -93,4 +97,5 @@ LITERAL = {
     "gcn": kipf,
     "sgc": sgc,
     "appnp": appnp,
+    "ppnp": ppnp,
 }

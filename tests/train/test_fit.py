@@ -11,12 +11,14 @@ import torch
 from fitting import fitting
 
 from gcnii import data
+from gcnii.batches import Batch
 from gcnii.graph import Graph, GraphError
 from gcnii.nn import MODELS
-from gcnii.train import Diverged, fit, loop
-from gcnii.train.group import Group, Task
+from gcnii.train import Diverged, Recipe, fit, loop
+from gcnii.train.group import Group
 from gcnii.train.plan import make_plan
 from gcnii.train.run import Measures, Run
+from gcnii.train.task import Task
 
 SMALL = {"layers": 4, "width": 16, "dropout": 0.3, "epochs": 15, "device": "cpu"}
 
@@ -53,8 +55,8 @@ def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
 
 def test_the_forward_pass_of_a_seed_is_the_same_in_company_to_the_last_bit(graph):
     work = task(graph, layers=8, width=32)
-    together = Group(work, [Run(seed) for seed in range(5)]).replicas.scores(work.P, work.X, epoch=3)
-    alone = [Group(work, [Run(seed)]).replicas.scores(work.P, work.X, epoch=3) for seed in range(5)]
+    together = Group(work, [Run(seed) for seed in range(5)]).replicas.scores(Batch(work.links, work.X), epoch=3)
+    alone = [Group(work, [Run(seed)]).replicas.scores(Batch(work.links, work.X), epoch=3) for seed in range(5)]
     assert torch.equal(together, torch.cat(alone))
 
 
@@ -100,7 +102,9 @@ def test_a_step_is_adam_with_l2_in_the_gradient_and_two_decays(graph):
     train = torch.tensor(graph.splits[0].train)
     for _ in range(3):
         adam.zero_grad()
-        torch.nn.functional.cross_entropy(model(work.P, work.X)[train], torch.tensor(graph.labels)[train]).backward()
+        torch.nn.functional.cross_entropy(
+            model(work.links.whole, work.X)[train], torch.tensor(graph.labels)[train]
+        ).backward()
         adam.step()
         group.advance()
     for name, parameter in model.named_parameters():
@@ -114,33 +118,33 @@ def measure(val_loss, val=0.5, test=0.5):
 def test_training_stops_when_patience_epochs_brought_no_strictly_lower_validation_loss():
     run = Run(0)
     for loss in (3.0, 2.0, 2.0, 2.5):
-        run.record(measure(loss), "val_loss")
-        assert not run.finished(epochs=100, patience=3)
-    run.record(measure(2.0), "val_loss")
-    assert run.finished(epochs=100, patience=3)
+        run.record(measure(loss), Recipe(monitor="val_loss"))
+        assert not run.finished(Recipe(epochs=100, patience=3))
+    run.record(measure(2.0), Recipe(monitor="val_loss"))
+    assert run.finished(Recipe(epochs=100, patience=3))
     assert run.best_epoch == 1
 
 
 def test_the_test_score_is_that_of_the_best_validation_epoch_and_not_the_best_one():
     run = Run(0)
     for loss, test in ((3.0, 0.9), (1.0, 0.4), (2.0, 1.0)):
-        run.record(measure(loss, test=test), "val_loss")
+        run.record(measure(loss, test=test), Recipe(monitor="val_loss"))
     assert run.test == 0.4
 
 
 def test_a_chosen_score_can_decide_instead_of_the_loss():
     run = Run(0)
     for loss, val in ((1.0, 0.2), (9.0, 0.7), (0.5, 0.7)):
-        run.record(measure(loss, val=val), "val_score")
+        run.record(measure(loss, val=val), Recipe(monitor="val_score"))
     assert (run.best_epoch, run.val_loss) == (1, 9.0)
 
 
 def test_the_last_weights_can_be_kept_instead_of_the_best():
     run = Run(0)
     for loss, test in ((1.0, 0.9), (2.0, 0.3)):
-        run.record(measure(loss, test=test), "last")
+        run.record(measure(loss, test=test), Recipe(monitor="last"))
     assert (run.best_epoch, run.test) == (1, 0.3)
-    assert not run.finished(epochs=3, patience=1)
+    assert not run.finished(Recipe(epochs=3, patience=1))
 
 
 def test_each_replica_stops_by_its_own_patience_and_the_others_go_on(graph):
@@ -304,7 +308,10 @@ def test_a_graph_without_a_split_is_refused(graph):
         ({"lr": 0.0}, "lr is a step size and must be above 0, got 0.0"),
         ({"patience": 0}, "patience counts epochs and must be at least 1, got 0"),
         ({"decay_conv": -1.0}, "decay_conv is an L2 penalty and must be 0 or more, got -1.0"),
-        ({"monitor": "test"}, "monitor must be one of val_loss, val_score, last, got 'test'"),
+        (
+            {"monitor": "test"},
+            "monitor must be one of val_loss, val_score, val_score_ties, ",
+        ),
         ({"layers": 0}, "layers must be a whole number of at least 1, got 0"),
         ({"alpha": 1.5}, "alpha is a share and must lie in [0, 1], got 1.5"),
         ({"lam": -1.0}, "lam must be 0 or more, got -1.0"),

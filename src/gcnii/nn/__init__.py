@@ -3,11 +3,10 @@
 A new model is one file here and one line in MODELS: the command line, the tests and the experiments then see it.
 """
 
-from torch import nn
-
 from gcnii.nn.ablation import GCNIdentity as GCNIdentity
 from gcnii.nn.ablation import GCNInitial as GCNInitial
 from gcnii.nn.appnp import APPNP as APPNP
+from gcnii.nn.appnp import PPNP as PPNP
 from gcnii.nn.deep_gcn import DeepGCN as DeepGCN
 from gcnii.nn.gcn import GCN as GCN
 from gcnii.nn.gcn_residual import GCNResidual as GCNResidual
@@ -17,9 +16,11 @@ from gcnii.nn.gcnii_ppi import GCNIIStarPPI as GCNIIStarPPI
 from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
 from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
 from gcnii.nn.mlp import MLP as MLP
+from gcnii.nn.model import About as About
+from gcnii.nn.model import Model as Model
 from gcnii.nn.sgc import SGC as SGC
 
-MODELS: dict[str, type[nn.Module]] = {
+MODELS: dict[str, type[Model]] = {
     "gcnii": GCNII,
     "gcnii-star": GCNIIStar,
     "gcnii-star-printed": GCNIIStarPrinted,
@@ -33,4 +34,5 @@ MODELS: dict[str, type[nn.Module]] = {
     "gcn": GCN,
     "sgc": SGC,
     "appnp": APPNP,
+    "ppnp": PPNP,
 }

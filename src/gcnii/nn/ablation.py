@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from gcnii.dropout import Rate
 from gcnii.nn.deep import Deep, Layers, Width, weight
 from gcnii.nn.gcnii import Alpha, Lam, betas, identity_mapping
+from gcnii.nn.model import About
 from gcnii.propagation import Sparse
 
 
@@ -38,6 +39,12 @@ class GCNIdentityConv(nn.Module):
 class GCNInitial(Deep):
     """GCN with initial residual, without identity mapping."""
 
+    about = About(
+        paper="Chen et al. 2020, section 6.4",
+        equation="H ← σ(((1-α) P̃ H + α H0) W)",
+        tables=("Figure 2",),
+    )
+
     def __init__(
         self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.6
     ):
@@ -46,6 +53,12 @@ class GCNInitial(Deep):
 
 class GCNIdentity(Deep):
     """GCN with identity mapping, without initial residual."""
+
+    about = About(
+        paper="Chen et al. 2020, section 6.4",
+        equation="H ← σ(P̃ H ((1-β) I + β W)), β_l = log(λ/l + 1)",
+        tables=("Figure 2",),
+    )
 
     def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, lam: Lam = 0.5, dropout: Rate = 0.6):
         super().__init__(d, k, (GCNIdentityConv(width, beta) for beta in betas(layers, lam)), width, dropout)

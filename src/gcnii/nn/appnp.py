@@ -1,6 +1,6 @@
-"""APPNP (Klicpera et al. 2019; equation 3): an MLP's scores, spread by personalised PageRank.
+"""APPNP and PPNP (Klicpera et al. 2019; equations 3 and 2): an MLP's scores, spread by personalised PageRank.
 
-As Fey & Lenssen (2019) ran it, because the paper quotes their numbers: biases, no dropout on the edges.
+As Fey & Lenssen (2019) ran APPNP, because the paper quotes their numbers: biases, no dropout on the edges.
 """
 
 import torch
@@ -10,28 +10,66 @@ from torch.nn.functional import relu
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
 from gcnii.nn.gcnii import Alpha
-from gcnii.propagation import Sparse
+from gcnii.nn.model import About, Model
+from gcnii.propagation import Sparse, resolvent
 
 
-class APPNP(nn.Module):
-    """APPNP: Z ← (1-α) P̃ Z + α f(X), `layers` times, from Z = f(X), a two-layer MLP."""
+class Predict(Model):
+    """f: X → scores (n, k), a two-layer MLP, before anything is spread."""
 
-    def __init__(
-        self, d: int, k: int, *, layers: Layers = 10, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.5
-    ):
+    def __init__(self, d: int, k: int, width: int, dropout: float):
         super().__init__()
-        self.layers, self.alpha = layers, alpha
         self.dense = nn.ModuleDict({"encode": nn.Linear(d, width), "decode": nn.Linear(width, k)})
         self.drop = Dropout(dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
-        """The hidden layer of f (n, width), before anything is spread."""
+        """The hidden layer of f (n, width)."""
         return relu(self.dense["encode"](self.drop(X)))
+
+    def predict(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """f(X)."""
+        scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
+        return scores
+
+
+class APPNP(Predict):
+    """APPNP: Z ← (1-α) P̃ Z + α f(X), `layers` times, from Z = f(X), a two-layer MLP."""
+
+    about = About(
+        paper="Klicpera et al. 2019; equation 3",
+        equation="Z ← (1-α) P̃ Z + α f(X)",
+        tables=("Table 2", "Table 5"),
+        recipe={"epochs": 200},
+    )
+
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 10, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.5
+    ):
+        super().__init__(d, k, width, dropout)
+        self.layers, self.alpha = layers, alpha
 
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
-        Z: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
-        Z0 = Z
+        Z = Z0 = self.predict(P, X)
         for _ in range(self.layers):
             Z = torch.lerp(P @ Z, Z0, self.alpha)
         return Z
+
+
+class PPNP(Predict):
+    """PPNP: Z = α (I - (1-α) P̃)^-1 f(X), where APPNP comes to after many steps; for up to 20,000 nodes."""
+
+    # paper: equation 2 prints Ã; here: P̃, of which equation 3 is the iteration.
+    about = About(
+        paper="Klicpera et al. 2019; equation 2",
+        equation="Z = α (I - (1-α) P̃)^-1 f(X)",
+        recipe={"epochs": 200},
+    )
+
+    def __init__(self, d: int, k: int, *, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.5):
+        super().__init__(d, k, width, dropout)
+        self.alpha = alpha
+
+    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """Scores (n, k)."""
+        return resolvent(P, self.alpha) @ self.predict(P, X)

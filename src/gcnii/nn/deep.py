@@ -8,13 +8,14 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
+from gcnii.nn.model import Model
 from gcnii.propagation import Sparse
 
 Layers = Annotated[int, "number of convolutions; the two dense layers are not counted"]
 Width = Annotated[int, "number of hidden units"]
 
 
-class Deep(nn.Module):
+class Deep(Model):
     """X (n, d) → H0 → one ReLU(conv(P̃, H, H0)) after the other → scores (n, k).
 
     A convolution takes the dropped-out H and the H0 that was not dropped.  `convs` and `dense` are the paper's two

@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from gcnii.dropout import Rate
 from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.nn.model import About
 from gcnii.propagation import Sparse
 
 
@@ -22,6 +23,11 @@ class DeepGCNConv(nn.Module):
 class DeepGCN(Deep):
     """GCN in GCNII's skeleton: plain graph convolutions between the two dense layers."""
 
+    about = About(
+        paper="Kipf & Welling 2017, in the skeleton of Chen et al. 2020",
+        equation="H ← σ(P̃ H W) between two dense layers",
+        tables=("Figure 2",),
+    )
     conv: type[nn.Module] = DeepGCNConv
 
     def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6):

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from gcnii.nn.deep_gcn import DeepGCN, DeepGCNConv
+from gcnii.nn.model import About
 from gcnii.propagation import Sparse
 
 
@@ -17,4 +18,9 @@ class GCNResidualConv(DeepGCNConv):
 class GCNResidual(DeepGCN):
     """GCN with a residual connection around every propagation."""
 
+    about = About(
+        paper="Chen et al. 2020, equation 6",
+        equation="H ← σ((P̃ H + H) W)",
+        tables=("Figure 1",),
+    )
     conv = GCNResidualConv

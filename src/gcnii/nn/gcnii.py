@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from gcnii.dropout import Rate
 from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.nn.model import About
 from gcnii.propagation import Sparse
 
 Alpha = Annotated[float, "α: share of the first layer's output in every later layer"]
@@ -31,6 +32,11 @@ class GCNIIConv(nn.Module):
 class GCNII(Deep):
     """GCNII: initial residual and identity mapping, with β_l = log(λ/l + 1); its other forms name another `conv`."""
 
+    about = About(
+        paper="Chen et al. 2020, equation 5",
+        equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W)), β_l = log(λ/l + 1)",
+        tables=("Table 2", "Table 3", "Table 5", "Figure 2"),
+    )
     conv: type[nn.Module] = GCNIIConv
 
     def __init__(

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from gcnii.nn.deep import weight
 from gcnii.nn.gcnii import GCNII, identity_mapping
+from gcnii.nn.model import About
 from gcnii.propagation import Sparse
 
 
@@ -39,10 +40,19 @@ class GCNIIStarPrintedConv(GCNIIStarConv):
 class GCNIIStar(GCNII):
     """GCNII* as the authors coded it."""
 
+    about = About(
+        paper="Chen et al. 2020, section 4, as coded",
+        equation="H ← σ((1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2))",
+        tables=("Table 2", "Table 3", "Table 5"),
+    )
     conv = GCNIIStarConv
 
 
 class GCNIIStarPrinted(GCNII):
     """GCNII* as the paper prints it."""
 
+    about = About(
+        paper="Chen et al. 2020, section 4, as printed",
+        equation="H ← σ((1-α) P̃ H ((1-β) I + β W1) + α H0 ((1-β) I + β W2))",
+    )
     conv = GCNIIStarPrintedConv

@@ -2,10 +2,13 @@
 
 from gcnii.dropout import Rate
 from gcnii.nn.deep import Deep, Width
+from gcnii.nn.model import About
 
 
 class MLP(Deep):
     """MLP: the two dense layers of GCNII's skeleton with no convolution between them."""
+
+    about = About(paper="what the features alone give", equation="σ(X W + b) W' + b'")
 
     def __init__(self, d: int, k: int, *, width: Width = 64, dropout: Rate = 0.6):
         super().__init__(d, k, (), width, dropout)

@@ -3,11 +3,18 @@
 from torch import Tensor, nn
 
 from gcnii.nn.deep import Layers
+from gcnii.nn.model import About, Model
 from gcnii.propagation import Sparse
 
 
-class SGC(nn.Module):
+class SGC(Model):
     """SGC: P̃^K X W + b, with K = `layers`."""
+
+    about = About(
+        paper="Wu et al. 2019",
+        equation="P̃^K X W + b",
+        recipe={"lr": 0.2, "decay_dense": 1e-5, "epochs": 100, "monitor": "last"},
+    )
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2):
         super().__init__()

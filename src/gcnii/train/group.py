@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from gcnii.graph import Graph
-from gcnii.propagation import Sparse, feature_matrix, propagation_matrix
+from gcnii.batches import Batch
 from gcnii.train.objective import Objective
-from gcnii.train.plan import Plan
 from gcnii.train.replicas import Replicas, Stack
 from gcnii.train.run import Measures, Run
+from gcnii.train.task import Task
 
 
 class Diverged(FloatingPointError):
     """A loss became infinite or not a number."""
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What all groups of a fit share: the plan, and the graph's P̃ and X on the device."""
-
-    graph: Graph
-    plan: Plan
-    device: torch.device
-    P: Sparse
-    X: Tensor | Sparse
-
-    @classmethod
-    def of(cls, graph: Graph, plan: Plan, device: torch.device) -> Task:
-        """Make P̃ as the recipe says and move it and X to the device."""
-        recipe = plan.recipe
-        P = propagation_matrix(graph, direction=recipe.direction, loops=recipe.loops)
-        return cls(graph, plan, device, P.to(device, recipe.dtype), feature_matrix(graph).to(device, recipe.dtype))
 
 
 class Group:
@@ -46,6 +26,7 @@ class Group:
         graph = task.graph
         self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], task.device)
         self.objective = Objective.of(graph, [run.split for run in runs], task.device)
+        self.batches = task.batches(runs[0].split)
         self.best = {name: weight.detach().clone() for name, weight in self.replicas.weights.items()}
 
     @property
@@ -54,13 +35,12 @@ class Group:
         return self.runs[0].epochs
 
     def advance(self) -> list[Measures]:
-        """One epoch: a step, an evaluation, and the best weights kept."""
+        """One epoch: a step for each batch, an evaluation, and the best weights kept."""
         start = time.perf_counter()
-        train_loss = self.replicas.step(self.task.P, self.task.X, self.objective, self.epoch)
-        measures = self._evaluate(train_loss)
+        scores, train_loss = self._train()
+        measures = self._evaluate(scores, train_loss)
         self._refuse_divergence(measures)
-        monitor = self.task.plan.recipe.monitor
-        better = [i for i, run in enumerate(self.runs) if run.record(measures[i], monitor)]
+        better = [i for i, run in enumerate(self.runs) if run.record(measures[i], self.task.plan.recipe)]
         if better:
             rows = torch.tensor(better, device=self.task.device)
             for name, weight in self.replicas.weights.items():
@@ -69,12 +49,30 @@ class Group:
             run.seconds += (time.perf_counter() - start) / len(self.runs)
         return measures
 
+    def _train(self) -> tuple[Tensor, Tensor]:
+        """The last step's scores, and the mean over the training nodes of the steps' losses (r,)."""
+        scale = [run.lr_scale for run in self.runs]
+        scales = torch.tensor(scale, device=self.task.device) if set(scale) != {1.0} else None
+        losses, counts = [], []
+        for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
+            objective = self.objective.at(batch.nodes)
+            count = objective.masks["train"].sum(-1)
+            if batch.nodes is not None and not count.all():
+                continue  # nobody to learn from
+            scores, loss = self.replicas.step(batch, objective, self.epoch, step, scales)
+            losses.append(loss)
+            counts.append(count)
+        weights = torch.stack(counts)
+        return scores, (torch.stack(losses) * weights).sum(0) / weights.sum(0)
+
     @torch.no_grad()
-    def _evaluate(self, train_loss: Tensor) -> list[Measures]:
-        scores, objective = self.replicas.scores(self.task.P, self.task.X), self.objective
+    def _evaluate(self, noisy: Tensor, train_loss: Tensor) -> list[Measures]:
+        objective = self.objective
+        scores = self.replicas.scores(Batch(self.task.links, self.task.X))
+        monitored = noisy if self.task.plan.recipe.monitor == "noisy_loss" else scores
         columns = (
             train_loss,
-            objective.loss(scores, "val"),
+            objective.loss(monitored, "val"),
             objective.score(scores, "val"),
             objective.score(scores, "test"),
         )
@@ -92,15 +90,14 @@ class Group:
 
     def retire(self) -> dict[int, Stack]:
         """Take out the replicas that are finished: their seeds and best weights."""
-        recipe = self.task.plan.recipe
-        finished = [run.finished(recipe.epochs, recipe.patience) for run in self.runs]
+        finished = [run.finished(self.task.plan.recipe) for run in self.runs]
         if not any(finished):
             return {}
         done = {run.seed: self.best_of(i) for i, run in enumerate(self.runs) if finished[i]}
         stay = [i for i, out in enumerate(finished) if not out]
         if stay:
             rows = torch.tensor(stay, device=self.task.device)
-            self.replicas.narrow(rows, self.epoch)
+            self.replicas.narrow(rows)
             self.objective = self.objective.narrow(rows)
             self.best = {name: weight[rows] for name, weight in self.best.items()}
         self.runs = [self.runs[i] for i in stay]
@@ -113,9 +110,12 @@ class Group:
     def stacks(self) -> dict[str, Stack]:
         """What a checkpoint must keep."""
         first, second = self.replicas.moments
-        return {"now": self.replicas.weights, "first": first, "second": second, "best": self.best}
+        steps = {"steps": torch.tensor([self.replicas.steps])}
+        stacks = {"now": self.replicas.weights, "first": first, "second": second, "best": self.best, "adam": steps}
+        return stacks | {"batches": self.batches.state()}
 
     def restore(self, stacks: dict[str, Stack]) -> None:
         """Go on from what `stacks` gave."""
-        self.replicas.load(stacks["now"], (stacks["first"], stacks["second"]), self.epoch)
+        self.replicas.load(stacks["now"], (stacks["first"], stacks["second"]), int(stacks["adam"]["steps"]))
         self.best = stacks["best"]
+        self.batches.restore(stacks.get("batches", {}))

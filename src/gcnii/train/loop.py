@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +16,13 @@ from gcnii.graph import Graph, GraphError
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.cpu import tune_cpu
 from gcnii.train.device import choose_device, device_name
-from gcnii.train.group import Group, Task
+from gcnii.train.group import Group
 from gcnii.train.interrupt import interruptible
 from gcnii.train.plan import make_plan
 from gcnii.train.replicas import Stack
 from gcnii.train.result import Result
 from gcnii.train.run import Measures, Run
+from gcnii.train.task import Task
 
 SAVE_EVERY = 20.0  # seconds between checkpoints, at least
 SAVE_SHARE = 0.05  # of the time may go into writing them: those of a hundred replicas are large
@@ -80,24 +82,26 @@ class Training:
         self.task, self.runs, self.path = task, runs, path
         self.done: dict[int, Stack] = {}
         self.saved, self.pause = time.monotonic(), SAVE_EVERY
-        self.identity = {
+        identity = {
             "model": task.plan.model,
             "settings": task.plan.settings,
             "graph": task.graph.fingerprint,
-            "runs": [[run.seed, run.split] for run in runs],
+            "runs": [(run.seed, run.split) for run in runs],
         }
+        self.identity = json.loads(json.dumps(identity))  # as it comes back from a file
 
     @property
     def unfinished(self) -> bool:
         """Whether a run has epochs and patience left."""
-        recipe = self.task.plan.recipe
-        return not all(run.finished(recipe.epochs, recipe.patience) for run in self.runs)
+        return not all(run.finished(self.task.plan.recipe) for run in self.runs)
 
     def groups(self, batch: int | None) -> Iterator[Group]:
         """The group that a checkpoint left unfinished, then groups of the runs that have not begun."""
         yield from self._resume()
         waiting = [run for run in self.runs if run.epochs == 0]
         size = batch or (1 if self.task.device.type == "cpu" else len(waiting))
+        if self.task.plan.recipe.batches != "full":
+            size = 1  # each seed draws batches of its own
         for start in range(0, len(waiting), max(size, 1)):
             yield Group(self.task, waiting[start : start + size])
 

@@ -36,6 +36,13 @@ class Objective:
         masks: dict[Role, Tensor] = {"train": stack("train"), "val": stack("val"), "test": stack("test")}
         return cls(torch.tensor(graph.labels, device=device), masks, torch.tensor(part, device=device))
 
+    def at(self, nodes: Tensor | None) -> Objective:
+        """The objective of some of the nodes; of all, where None are named."""
+        if nodes is None:
+            return self
+        masks = {role: mask[:, nodes] for role, mask in self.masks.items()}
+        return Objective(self.y[nodes], masks, self.part[nodes])
+
     def narrow(self, rows: Tensor) -> Objective:
         """The objective of some of the replicas."""
         return Objective(self.y, {role: mask[rows] for role, mask in self.masks.items()}, self.part)

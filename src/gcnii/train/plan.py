@@ -9,11 +9,10 @@ from difflib import get_close_matches
 from typing import Any
 
 import torch
-from torch import nn
 
 from gcnii import data
 from gcnii.graph import Graph
-from gcnii.nn import MODELS
+from gcnii.nn import MODELS, Model
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe
 
 
@@ -30,7 +29,7 @@ class Plan:
         """Every setting of model and recipe in one flat dictionary."""
         return dict(self.model_settings) | asdict(self.recipe)
 
-    def build(self, d: int, k: int, seed: int = 0) -> nn.Module:
+    def build(self, d: int, k: int, seed: int = 0) -> Model:
         """The model with the weights of this seed, drawn on the CPU so that they are the same on every device."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -38,7 +37,7 @@ class Plan:
 
 
 def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = None) -> Plan:
-    """Settings given, over the preset of the graph's data set, over the defaults of model and Recipe."""
+    """Settings given, over the preset of the graph's data set, over the model's own, over the defaults of Recipe."""
     if model not in MODELS:
         raise ValueError(f"no model {model!r}; {_suggest(model, MODELS)}known: {', '.join(MODELS)}")
     defaults = model_defaults(model)
@@ -46,7 +45,8 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     for name in settings:
         if name not in known:
             raise ValueError(f"{model} has no setting {name!r}; {_suggest(name, known)}known: {', '.join(known)}")
-    merged = (data.preset(graph.source, model) if graph else {}) | dict(settings)
+    preset = data.preset(graph.source, model) if graph else {}
+    merged = {**MODELS[model].about.recipe, **preset, **settings}
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     _check(model_settings)

@@ -21,10 +21,10 @@ from gcnii import __version__
 from gcnii.atomic import whole
 from gcnii.graph import Graph, GraphError
 from gcnii.train.device import choose_device
-from gcnii.train.group import Task
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas import Stack
 from gcnii.train.run import Run
+from gcnii.train.task import Task
 
 FORMAT = 1  # of run.json; a reader refuses a number above its own
 CURVE = ("train_loss", "val_loss", "val")
@@ -79,7 +79,7 @@ class Result:
     @property
     def best(self) -> int:
         """The run that was best on validation: the one that predicts."""
-        by_score = self.plan.recipe.monitor == "val_score"
+        by_score = self.plan.recipe.monitor.startswith("val_score")
         return min(range(len(self.runs)), key=lambda i: -self.runs[i].val if by_score else self.runs[i].val_loss)
 
     @property
@@ -124,7 +124,7 @@ class Result:
             model.load_state_dict({name: weight[self.best] for name, weight in self.weights.items()})
         except RuntimeError:
             raise BundleError("the weights do not fit the settings in run.json; restore it, or train again") from None
-        output: torch.Tensor = getattr(model.to(task.device).eval(), method)(task.P, task.X)
+        output: torch.Tensor = getattr(model.to(task.device).eval(), method)(task.links.whole, task.X)
         return output.to_dense().cpu().numpy()
 
     def save(self, folder: Path | str) -> Path:

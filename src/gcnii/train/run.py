@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan
-from typing import Any, Literal, NamedTuple
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from gcnii.train.recipe import Recipe
+from gcnii.train.stopping import RULES, Validation
 
 
 class Measures(NamedTuple):
-    """What one epoch measured on one replica."""
+    """What one epoch measured on one replica; the validation loss is the one that the recipe monitors."""
 
     train_loss: float
     val_loss: float
@@ -33,29 +37,45 @@ class Run:
     best_epoch: int = -1
     epochs: int = 0
     seconds: float = 0.0
+    lowest: float = inf  # validation loss and
+    highest: float = -inf  # validation score of any epoch
+    fresh_epoch: int = -1  # when patience last started anew
+    lr_scale: float = 1.0
+    stale: int = 0  # epochs since the last better validation, or since the step size was lowered
     curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)  # train_loss, val_loss, val
 
-    def record(self, now: Measures, monitor: Literal["val_loss", "val_score", "last"]) -> bool:
-        """Take in an epoch; whether it is the best so far (strictly)."""
+    def record(self, now: Measures, recipe: Recipe) -> bool:
+        """Take in an epoch; whether its weights are to be kept."""
+        rule = RULES[recipe.monitor]
+        new, best = Validation(now.val_loss, now.val), Validation(self.lowest, self.highest)
+        kept = Validation(self.val_loss, self.val) if self.best_epoch >= 0 else Validation(inf, -inf)
         self.curve.append((now.train_loss, now.val_loss, now.val))
         self.epochs += 1
-        better = self._is_better(now, monitor)
-        if better:
+        keep = rule.keep(new, kept, best)
+        if rule.reset(new, kept, best):
+            self.fresh_epoch = self.epochs - 1
+        if keep:
             self.test, self.val, self.val_loss, self.best_epoch = now.test, now.val, now.val_loss, self.epochs - 1
-        return better
+        self._follow_plateau(new, best, recipe)
+        self.lowest, self.highest = min(self.lowest, now.val_loss), max(self.highest, now.val)
+        return keep
 
-    def _is_better(self, now: Measures, monitor: Literal["val_loss", "val_score", "last"]) -> bool:
-        match monitor:
-            case "val_loss":
-                return now.val_loss < self.val_loss
-            case "val_score":
-                return self.best_epoch < 0 or now.val > self.val
-            case "last":
-                return True
+    def _follow_plateau(self, new: Validation, best: Validation, recipe: Recipe) -> None:
+        by_score = recipe.monitor.startswith("val_score")
+        better = new.score > best.score if by_score else new.loss < best.loss
+        self.stale = 0 if better else self.stale + 1
+        if recipe.plateau and self.stale > recipe.plateau:
+            self.lr_scale = max(self.lr_scale * recipe.plateau_factor, recipe.plateau_floor / recipe.lr)
+            self.stale = 0
 
-    def finished(self, epochs: int, patience: int) -> bool:
+    def finished(self, recipe: Recipe) -> bool:
         """Whether it has run out of epochs or of patience."""
-        return self.epochs >= epochs or self.epochs - 1 - self.best_epoch >= patience
+        if self.epochs >= recipe.epochs or self.epochs - 1 - self.fresh_epoch >= recipe.patience:
+            return True
+        if not recipe.window or self.epochs <= max(recipe.window, recipe.window_from):
+            return False
+        losses = [loss for _, loss, _ in self.curve[-recipe.window - 1 :]]
+        return losses[-1] > fmean(losses[:-1])
 
     def summary(self) -> dict[str, Any]:
         """The run without its curve, as it stands in JSON."""

@@ -1,50 +1,20 @@
-"""P̃ and its relatives, and the one sparse product, with its gradient and its vmap rule."""
+"""The one sparse product, with its gradients and its vmap rule."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from typing import Any, Literal
 
-import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag, linear
 
 from gcnii.graph import Graph
-
-Direction = Literal["out", "in", "both"]
-Loops = Literal["keep", "remove"]
-
-
-def propagation_matrix(graph: Graph, *, direction: Direction = "out", loops: Loops = "keep") -> Sparse:
-    """P̃ = D̃^-1/2 Ã D̃^-1/2 with Ã = A + I and D̃ the row sums of Ã, in float64.
-
-    direction  of a directed graph's edges u → v: u gathers from v ("out"), v from u ("in"), or each from the other
-    loops      "keep": a self-loop of the graph makes Ã's diagonal 2; "remove": every diagonal entry is 1
-    """
-    # paper: undirected graphs without self-loops; here: the authors' code, which keeps both as the files have them.
-    A = adjacency(graph, direction)
-    if loops == "remove":
-        A = A - sp.diags_array(A.diagonal())
-        A.eliminate_zeros()
-    A = sp.csr_array(A + sp.eye_array(graph.n))
-    scale = sp.diags_array(A.sum(1) ** -0.5)
-    return Sparse.from_scipy(sp.csr_array(scale @ A @ scale))
-
-
-def adjacency(graph: Graph, direction: Direction = "out") -> sp.csr_array:
-    """A (n, n) of zeros and ones, A[u, v] = 1 if u gathers from v; an edge that stands twice counts once."""
-    u, v = graph.edges
-    A = sp.csr_array((np.ones(len(u)), (u, v)), (graph.n, graph.n))
-    A.data[:] = 1
-    if not graph.directed or direction == "both":
-        return sp.csr_array(A.maximum(A.T))
-    return sp.csr_array(A.T) if direction == "in" else A
 
 
 def feature_matrix(graph: Graph) -> Tensor | Sparse:
@@ -60,15 +30,53 @@ class Pattern:
     columns: Tensor  # (entries,) int32
     shape: tuple[int, int]
 
+    @classmethod
+    def of(cls, matrix: sp.csr_array) -> Pattern:
+        """Where a scipy matrix has its entries."""
+        rows, columns = torch.tensor(matrix.indptr).int(), torch.tensor(matrix.indices).int()
+        return cls(rows, columns, (int(matrix.shape[0]), int(matrix.shape[1])))
+
+    @cached_property
+    def row_of(self) -> Tensor:
+        """(entries,) the row in which each entry stands."""
+        numbers = torch.arange(self.shape[0], device=self.rows.device)
+        return torch.repeat_interleave(numbers, self.rows.diff().long(), output_size=len(self.columns))
+
     @cached_property
     def transposed(self) -> tuple[Pattern, Tensor]:
         """The transpose's pattern, and the order that brings this one's values into it."""
-        counts = self.rows.diff().long()
-        row_of = torch.repeat_interleave(torch.arange(self.shape[0], device=self.rows.device), counts)
         order = torch.argsort(self.columns, stable=True)
         ends = torch.bincount(self.columns, minlength=self.shape[1]).cumsum(0)
         rows = torch.cat([ends.new_zeros(1), ends]).int()
-        return Pattern(rows, row_of[order].int(), (self.shape[1], self.shape[0])), order
+        return Pattern(rows, self.row_of[order].int(), (self.shape[1], self.shape[0])), order
+
+    @cached_property
+    def at_rows(self) -> Pattern:
+        """(entries, n): an entry's row of this matrix has its one at the row where the entry stands."""
+        return Pattern(self._steps, self.row_of.int(), (len(self.columns), self.shape[0]))
+
+    @cached_property
+    def at_columns(self) -> Pattern:
+        """(entries, d): the same for the column."""
+        return Pattern(self._steps, self.columns, (len(self.columns), self.shape[1]))
+
+    @property
+    def _steps(self) -> Tensor:
+        return torch.arange(len(self.columns) + 1, dtype=torch.int32, device=self.rows.device)
+
+    def row_sums(self, E: Tensor) -> Tensor:
+        """E (entries,) or (entries, h) → (n,) or (n, h): the sum of each row's entries."""
+        collect, _ = self.at_rows.transposed
+        sums = Sparse.on(collect, E.new_ones(len(self.columns))) @ (E if E.ndim == 2 else E[:, None])
+        return sums if E.ndim == 2 else sums[:, 0]
+
+    def to_entries(self, H: Tensor, *, end: Literal["row", "column"]) -> Tensor:
+        """H (n, h) → (entries, h): of each entry, the row of H that belongs to its row or to its column.
+
+        The same as H[row_of] or H[columns], whose gradient would be a sum in no fixed order on a GPU.
+        """
+        pattern = self.at_rows if end == "row" else self.at_columns
+        return Sparse.on(pattern, H.new_ones(len(self.columns))) @ H
 
     def repeat(self, times: int) -> Pattern:
         """The block-diagonal pattern of `times` copies."""
@@ -85,7 +93,7 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """A constant sparse matrix M; `M @ H` and `linear(M, W, b)` are products that pass gradients to H and W.
+    """A sparse matrix M; `M @ H` and `linear(M, W, b)` are products that pass gradients to H, W and M's values.
 
     It holds the values of its transpose too, because backward multiplies by Mᵀ: P̃ of a directed graph is not symmetric.
     """
@@ -97,10 +105,12 @@ class Sparse:
     @classmethod
     def from_scipy(cls, matrix: sp.csr_array) -> Sparse:
         """The same matrix, in the same precision."""
-        rows, columns = torch.tensor(matrix.indptr).int(), torch.tensor(matrix.indices).int()
-        pattern = Pattern(rows, columns, (int(matrix.shape[0]), int(matrix.shape[1])))
-        values = torch.tensor(matrix.data)
-        return cls(pattern, values, values[pattern.transposed[1]])
+        return cls.on(Pattern.of(matrix), torch.tensor(matrix.data))
+
+    @classmethod
+    def on(cls, pattern: Pattern, values: Tensor) -> Sparse:
+        """The matrix with these values at the places of the pattern; gradients reach them through `values` alone."""
+        return cls(pattern, values, values.detach()[pattern.transposed[1]])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -109,7 +119,19 @@ class Sparse:
 
     def with_values(self, values: Tensor) -> Sparse:
         """A matrix with other values at the same places."""
-        return replace(self, values=values, transposed=values[self.pattern.transposed[1]])
+        return Sparse.on(self.pattern, values)
+
+    def at(self, layer: int) -> Sparse:
+        """What this layer gathers over: where the whole graph is at hand, the same for all."""
+        return self
+
+    def __getitem__(self, nodes: Tensor) -> Sparse:
+        """These rows."""
+        start, count = self.pattern.rows[nodes].long(), self.pattern.rows.diff()[nodes].long()
+        rows = torch.cat([count.new_zeros(1), count.cumsum(0)])
+        inside = torch.arange(int(rows[-1]), device=nodes.device) + torch.repeat_interleave(start - rows[:-1], count)
+        pattern = Pattern(rows.int(), self.pattern.columns[inside], (len(nodes), self.shape[1]))
+        return Sparse.on(pattern, self.values[inside])
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> Sparse:
         """The same matrix on another device, in another precision."""
@@ -138,7 +160,7 @@ def _linear(X: Sparse, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 class Product(torch.autograd.Function):
-    """M H for a constant sparse M (n, d) and H (d, h); the gradient is Mᵀ G.
+    """M H for a sparse M (n, d) and H (d, h); H's gradient is Mᵀ G, that of M's value at (i, j) is G_i · H_j.
 
     Under vmap the replicas of H become columns of one wide product; where the values of M differ between
     replicas (dropout on features), M becomes one block-diagonal matrix.
@@ -151,17 +173,18 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, Pattern], output: Tensor) -> None:
-        """Keep what the transposed product needs."""
-        values, transposed, _, ctx.pattern = inputs
-        ctx.save_for_backward(values, transposed)
+        """Keep what the gradients need; H only for that of the values, because it is large."""
+        values, transposed, H, ctx.pattern = inputs
+        ctx.save_for_backward(values, transposed, H if values.requires_grad else None)
 
     @staticmethod
-    def backward(ctx: Any, G: Tensor) -> tuple[None, None, Tensor | None, None]:
+    def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, None, Tensor | None, None]:
         """Multiply by the transpose."""
-        if not ctx.needs_input_grad[2]:
-            return None, None, None, None
-        values, transposed = ctx.saved_tensors
-        return None, None, _product(transposed, values, G, ctx.pattern.transposed[0]), None
+        values, transposed, H = ctx.saved_tensors
+        pattern = ctx.pattern
+        dH = _product(transposed, values, G, pattern.transposed[0]) if ctx.needs_input_grad[2] else None
+        dV = (G[pattern.row_of] * H[pattern.columns]).sum(-1) if ctx.needs_input_grad[0] else None
+        return dV, None, dH, None
 
     @staticmethod
     def vmap(
@@ -185,6 +208,7 @@ def _product(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) ->
     return Product.apply(values, transposed, H, pattern)  # type: ignore[no-any-return, no-untyped-call]
 
 
+@lru_cache(maxsize=32)
 def _blocks(pattern: Pattern, times: int) -> Pattern:
     """`pattern.repeat(times)`, whose transpose is made from the small pattern's instead of by sorting anew."""
     blocks = pattern.repeat(times)

@@ -1,13 +1,10 @@
-"""The paper's settings for each data set (its Tables 6 and 7, which agree with the authors' scripts)."""
+"""GCNII, its variants and its ablation: the paper's Tables 6 and 7, which agree with the authors' scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-Settings = dict[str, Any]
-
-_STOP: Settings = {"lr": 0.01, "epochs": 1500, "patience": 100, "monitor": "val_loss"}
+from gcnii.data.presets.settings import STOP, Settings
 
 # set: layers, width, alpha, lam, dropout, decay_conv, decay_dense
 _SEMI = {
@@ -26,28 +23,6 @@ _FULL = {
     "cornell-2022": (16, 0.5, 1.0, 1e-3),
     "texas": (32, 0.5, 1.5, 1e-4),
     "wisconsin": (16, 0.5, 1.0, 5e-4),
-}
-
-# Fey & Lenssen 2019, whose numbers the paper quotes for GCN and APPNP.
-# theirs: may stop early by a window of ten epochs; here: the lowest validation loss of all 200.
-_QUOTED: Settings = {
-    **{"dropout": 0.5, "lr": 0.01, "decay_conv": 5e-4, "decay_dense": 5e-4},
-    **{"epochs": 200, "patience": 200, "monitor": "val_loss"},
-}
-
-# Wu et al. 2019: epochs, decay
-_SGC = {"cora": (100, 1.3027e-5), "citeseer": (150, 2.3546e-5), "pubmed": (100, 7.4039e-5)}
-
-# Table 5's APPNP: alpha, decay
-_APPNP = {
-    "cora-full": (0.1, 5e-4),
-    "citeseer-full": (0.5, 5e-4),
-    "pubmed-full": (0.4, 1e-4),
-    "chameleon": (0.1, 1e-6),
-    "cornell": (0.5, 0.005),
-    "cornell-2022": (0.5, 0.005),
-    "texas": (0.5, 0.001),
-    "wisconsin": (0.5, 0.005),
 }
 
 _CITATIONS = {"cora", "citeseer", "pubmed", "cora-full", "citeseer-full", "pubmed-full"}
@@ -77,25 +52,10 @@ def of(name: str) -> Mapping[str, Settings]:
     else:
         return _OTHERS.get(name, {})
     model = {"layers": layers, "width": width, "dropout": dropout}
-    training = {**_STOP, "decay_conv": conv, "decay_dense": dense}
+    training = {**STOP, "decay_conv": conv, "decay_dense": dense}
     settings = {**model, "alpha": alpha, "lam": lam, **training}
     presets = {"gcnii": settings, "gcnii-star": settings, "gcnii-star-printed": settings}
-    return presets | _baselines(name) | (_ablation(model, training, alpha, lam) if name in _CITATIONS else {})
-
-
-def _baselines(name: str) -> dict[str, Settings]:
-    """The shallow models, at the settings of those who published them."""
-    if name in _APPNP:
-        alpha, decay = _APPNP[name]
-        model = {"layers": 10, "width": 64, "alpha": alpha, "dropout": 0.5}
-        return {"appnp": {**model, **_STOP, "decay_conv": decay, "decay_dense": decay}}
-    epochs, decay = _SGC[name]
-    sgc = {"layers": 2, "lr": 0.2, "decay_conv": decay, "decay_dense": decay, "epochs": epochs, "monitor": "last"}
-    return {
-        "gcn": {"layers": 2, "width": 16, **_QUOTED},
-        "appnp": {"layers": 10, "width": 64, "alpha": 0.1, **_QUOTED},
-        "sgc": sgc,
-    }
+    return presets | (_ablation(model, training, alpha, lam) if name in _CITATIONS else {})
 
 
 def _ablation(model: Settings, training: Settings, alpha: float, lam: float) -> dict[str, Settings]:

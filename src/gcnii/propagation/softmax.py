@@ -1,0 +1,28 @@
+"""What attention needs: the softmax over each row's stored entries."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gcnii.propagation.sparse import Pattern
+
+
+def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> Tensor:
+    """E (entries, h) → (entries, h), positive, and in each row of the pattern the entries of a column sum to 1.
+
+    present  (entries,) which entries count; the others get 0 (a link that DropEdge has left out is stored as zero)
+    """
+    if present is not None:
+        E = torch.where(present[:, None], E, -torch.inf)
+    top = row_max(pattern, E.detach())
+    top = torch.where(top.isfinite(), top, 0)  # a row with nothing in it
+    Z = (E - top[pattern.row_of]).exp()
+    total = pattern.row_sums(Z)
+    return Z / pattern.to_entries(torch.where(total > 0, total, 1), end="row")
+
+
+def row_max(pattern: Pattern, E: Tensor) -> Tensor:
+    """E (entries, h) → (n, h): the largest of each row's entries, -inf where a row has none."""
+    index = pattern.row_of[:, None].expand(E.shape)
+    return E.new_full((pattern.shape[0], E.shape[1]), -torch.inf).scatter_reduce(0, index, E, "amax")
