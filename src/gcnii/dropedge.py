@@ -17,8 +17,8 @@ def drop_edges(links: Links, rate: float, form: DropForm) -> Any:
     pairs    a link is lost at both ends
     """
     # authors: exactly ⌊keep · entries⌋ are drawn; here: each is kept with that probability, which needs no sorting.
-    key = site_key(links.weights.device)
     kept = round((1 - rate) * LEVELS)
-    if form == "entries":
-        return links.matrix(keep_mask(key, len(links.weights), kept))
-    return links.matrix(keep_mask(key, len(links.weights), kept)[links.pairs])
+    if kept == LEVELS:
+        return links.whole
+    mask = keep_mask(site_key(links.weights.device), len(links.weights), kept)
+    return links.matrix(mask if form == "entries" else mask[links.pairs])

@@ -32,7 +32,7 @@ def test_a_process_ends_with_the_sentence_and_the_code(tmp_path):
         ("train pets --layers two", 'Invalid value for --layers: unable to convert "two" into int.'),
         (
             "train pets --monitor test",
-            'Invalid value "test" for --monitor. Choose from: "val_loss", "val_score", "last".',
+            'Invalid value "test" for --monitor. Choose from: "val_loss", "val_score", "val_score_ties"',
         ),
         ("train pets --model gcni", "no model 'gcni'; did you mean 'gcnii'? known: gcnii, gcnii-star, "),
         ("train pets --model deep-gcn --alpha 0.1", "deep-gcn has no setting 'alpha'; known: layers, width, dropout, "),

@@ -10,7 +10,7 @@ def share_of_equal_labels(graph):
     return float((graph.y[graph.edges[0]] == graph.y[graph.edges[1]]).mean())
 
 
-@pytest.mark.parametrize("name", ["digits", "csbm"])
+@pytest.mark.parametrize("name", ["digits", "csbm", "ppi-like"])
 def test_the_catalog_counts_the_default_graph(name):
     graph, counts = load(name), CATALOG[name].counts
     assert (graph.n, graph.m, graph.d, graph.k) == (counts.nodes, counts.edges, counts.features, counts.classes)
@@ -130,3 +130,28 @@ def test_a_million_edges_are_drawn_in_one_go():
 def test_impossible_parameters_are_refused(name, parameters, message):
     with pytest.raises(DataError, match=message):
         load(name, **parameters)
+
+
+def test_ppi_like_has_ppis_shape():
+    graph = load("ppi-like")
+    (split,) = graph.splits
+    sizes = [len(np.unique(graph.part[role])) for role in (split.train, split.val, split.test)]
+    assert sizes == [20, 2, 2]
+    assert (graph.part[graph.edges[0]] == graph.part[graph.edges[1]]).all()
+    assert 0.3 < graph.labels.mean() < 0.45
+
+
+def test_ppi_likes_labels_need_the_graph():
+    """A linear map of the features alone, fitted on the training nodes, does worse than one of the neighbours' mean."""
+    from gcnii.propagation import propagation_matrix
+
+    graph = load("ppi-like", graphs=6, n=400, degree=8)
+    (split,) = graph.splits
+    smooth = propagation_matrix(graph, norm="walk").to_dense().numpy() @ graph.X
+
+    def f1(X):
+        W = np.linalg.lstsq(X[split.train], graph.labels[split.train] - 0.37, rcond=None)[0]
+        guess, truth = (X @ W + 0.37 > 0.5)[split.test], graph.labels[split.test] == 1
+        return 2 * (guess & truth).sum() / (guess.sum() + truth.sum())
+
+    assert f1(np.c_[smooth, np.ones(graph.n)]) > f1(np.c_[graph.X, np.ones(graph.n)]) + 0.05

@@ -105,3 +105,13 @@ def test_scores_are_read_from_the_embedding(name):
     model = build(name, graph)
     P, X = inputs(graph)
     torch.testing.assert_close(model.dense["decode"](model.embed(P, X)), model(P, X))
+
+
+@every_model
+def test_every_model_has_a_card_of_its_own(name):
+    about = vars(MODELS[name])["about"]
+    assert about.paper
+    assert about.equation
+    recipe = make_plan(name, about.recipe).recipe
+    assert all(getattr(recipe, key) == value for key, value in about.recipe.items())
+    assert all(table in ("Table 2", "Table 3", "Table 4", "Table 5", "Figure 1", "Figure 2") for table in about.tables)

@@ -1,31 +1,58 @@
-"""gcnii models: list the models."""
+"""gcnii models: list the models, or show one."""
 
 from __future__ import annotations
 
-import inspect
 import json as json_format
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii.cli.options import Json
 from gcnii.nn import MODELS
 from gcnii.report.console import table_console
-from gcnii.train.plan import model_defaults
+from gcnii.train.plan import known_model, model_defaults
+
+Name = Annotated[str | None, Parameter(help="A model to show with its settings; by default all are listed.")]
 
 
-def models(*, json: Json = False) -> None:
-    """List the models: name, what it is, settings with their defaults."""
-    rows = [{"name": name, "about": _about(name), "settings": model_defaults(name)} for name in MODELS]
+def models(name: Name = None, /, *, json: Json = False) -> None:
+    """List the models: name, equation, paper, and the tables of the GCNII paper they stand in."""
+    cards = [_card(known_model(name))] if name else [_card(one) for one in MODELS]
     if json:
-        print(json_format.dumps(rows, indent=1, ensure_ascii=False))
+        print(json_format.dumps(cards, indent=1, ensure_ascii=False))
         return
-    table = Table("model", "about", "settings", box=None, header_style="bold")
-    for name in MODELS:
-        settings = ", ".join(f"{key} {value}" for key, value in model_defaults(name).items())
-        table.add_row(name, _about(name), settings)
-    table_console().print(table)
+    table_console().print(_one(cards[0]) if name else _all(cards))
 
 
-def _about(name: str) -> str:
-    """The first sentence of the model's docstring."""
-    return (inspect.getdoc(MODELS[name]) or "").split("\n")[0].split(";")[0].rstrip(".")
+def _card(name: str) -> dict[str, Any]:
+    about = MODELS[name].about
+    return {
+        "name": name,
+        "paper": about.paper,
+        "equation": about.equation,
+        "tables": list(about.tables),
+        "settings": model_defaults(name),
+        "training": dict(about.recipe),
+    }
+
+
+def _all(cards: list[dict[str, Any]]) -> Table:
+    table = Table("model", "equation", "paper", "stands in", box=None, header_style="bold")
+    for card in cards:
+        table.add_row(card["name"], card["equation"], card["paper"], _short(card["tables"]))
+    return table
+
+
+def _short(tables: list[str]) -> str:
+    """Table 2, Table 3, Figure 1 → T2 T3 F1."""
+    return " ".join(f"{kind[0]}{number}" for kind, number in (table.split() for table in tables))
+
+
+def _one(card: dict[str, Any]) -> Table:
+    table = Table(box=None, show_header=False)
+    for key, value in card.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{name} {setting}" for name, setting in value.items()) or "as gcnii"
+        table.add_row(key, ", ".join(value) if isinstance(value, list) else value)
+    return table

@@ -47,12 +47,12 @@ def read(
     check("csbm", "labels_per_class", labels_per_class, 1, n // classes, whole=True)
     random = np.random.default_rng(seed)
     y = random.permutation(np.arange(n) % classes)
-    edges = _edges(y, round(n * degree / 2), homophily, random)
+    edges = draw_edges(y, round(n * degree / 2), homophily, random)
     X = _means(classes, features, signal, random)[y] + random.standard_normal((n, features))
     return Graph(X=X.astype(np.float32), edges=edges, y=y, splits=(_split(y, labels_per_class, random),), name="csbm")
 
 
-def _edges(y: Ints, m: int, homophily: float, random: np.random.Generator) -> Ints:
+def draw_edges(y: Ints, m: int, homophily: float, random: np.random.Generator) -> Ints:
     """m different edges, of which exactly round(homophily·m) join equal labels, in time and memory O(n + m)."""
     n, sizes = len(y), np.bincount(y)
     order, starts = np.argsort(y, kind="stable"), np.cumsum(sizes) - sizes

@@ -52,7 +52,8 @@ class Group:
     def _train(self) -> tuple[Tensor, Tensor]:
         """The last step's scores, and the mean over the training nodes of the steps' losses (r,)."""
         scale = [run.lr_scale for run in self.runs]
-        scales = torch.tensor(scale, device=self.task.device) if set(scale) != {1.0} else None
+        like = self.task.plan.recipe.dtype
+        scales = None if set(scale) == {1.0} else torch.tensor(scale, device=self.task.device, dtype=like)
         losses, counts = [], []
         for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
             objective = self.objective.at(batch.nodes)

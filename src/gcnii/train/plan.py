@@ -26,8 +26,9 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Every setting of model and recipe in one flat dictionary."""
-        return dict(self.model_settings) | asdict(self.recipe)
+        """Every setting of model and recipe in one flat dictionary, as JSON has it."""
+        settings = dict(self.model_settings) | asdict(self.recipe)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
 
     def build(self, d: int, k: int, seed: int = 0) -> Model:
         """The model with the weights of this seed, drawn on the CPU so that they are the same on every device."""
@@ -38,9 +39,7 @@ class Plan:
 
 def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = None) -> Plan:
     """Settings given, over the preset of the graph's data set, over the model's own, over the defaults of Recipe."""
-    if model not in MODELS:
-        raise ValueError(f"no model {model!r}; {_suggest(model, MODELS)}known: {', '.join(MODELS)}")
-    defaults = model_defaults(model)
+    defaults = model_defaults(known_model(model))
     known = (*defaults, *RECIPE_FIELDS)
     for name in settings:
         if name not in known:
@@ -51,6 +50,13 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     _check(model_settings)
     return Plan(model, model_settings, recipe)
+
+
+def known_model(name: str) -> str:
+    """The name itself, or an error that guesses which model was meant."""
+    if name not in MODELS:
+        raise ValueError(f"no model {name!r}; {_suggest(name, MODELS)}known: {', '.join(MODELS)}")
+    return name
 
 
 def model_defaults(model: str) -> dict[str, Any]:

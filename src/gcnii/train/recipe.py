@@ -72,6 +72,8 @@ class Recipe:
         for name, choices in _choices().items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
+        if self.monitor == "noisy_loss" and self.batches != "full":
+            raise ValueError(f"noisy_loss needs the full graph in one batch, got {self.batches}; monitor val_loss")
 
     @property
     def dtype(self) -> torch.dtype:

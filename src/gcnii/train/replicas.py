@@ -54,7 +54,7 @@ class Replicas:
 
         def one(weights: Stack, key: Tensor) -> Tensor:
             with keyed(key):
-                P = drop_edges(batch.links, rate, form) if training and rate else batch.links.whole
+                P = drop_edges(batch.links, rate, form) if training else batch.links.whole
                 return functional_call(self.model, weights, (P, batch.X))  # type: ignore[no-any-return]
 
         keys = epoch_key(self.seeds, epoch or 0, step)

@@ -1,0 +1,107 @@
+"""Every published stopping rule: when it stops, and which weights it keeps."""
+
+import numpy as np
+import pytest
+import torch
+from test_fit import measure
+
+from gcnii import data
+from gcnii.train import Recipe, fit
+from gcnii.train.group import Group
+from gcnii.train.plan import make_plan
+from gcnii.train.run import Run
+from gcnii.train.task import Task
+
+SMALL = {"layers": 3, "width": 16, "epochs": 12, "device": "cpu", "precision": "float64"}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return data.load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
+
+
+def follow(recipe, epochs):
+    """The run after these (loss, score), up to the epoch in which it stopped."""
+    run = Run(0)
+    for loss, score in epochs:
+        run.record(measure(loss, val=score), recipe)
+        if run.finished(recipe):
+            break
+    return run
+
+
+def test_gat_goes_on_while_loss_or_score_is_as_good_as_ever_and_keeps_when_both_are():
+    recipe = Recipe(monitor="val_either", patience=2)
+    run = follow(recipe, [(1.0, 0.5), (0.9, 0.4), (1.2, 0.5), (0.9, 0.5), (1.0, 0.4), (1.0, 0.4), (0.1, 1.0)])
+    assert (run.best_epoch, run.epochs) == (3, 6)
+
+
+def test_ppnp_keeps_the_highest_score_and_among_equals_the_lowest_loss():
+    recipe = Recipe(monitor="val_score_loss", patience=2)
+    run = follow(recipe, [(1.0, 0.5), (0.9, 0.5), (0.95, 0.5), (0.8, 0.4), (0.9, 0.3), (0.9, 0.3)])
+    assert (run.best_epoch, run.epochs) == (1, 6)
+
+
+def test_gdc_keeps_the_last_of_the_highest_scores_and_ties_renew_its_patience():
+    recipe = Recipe(monitor="val_score_ties", patience=2)
+    run = follow(recipe, [(1.0, 0.5), (1.0, 0.4), (1.0, 0.5), (1.0, 0.4), (1.0, 0.4), (1.0, 0.9)])
+    assert (run.best_epoch, run.epochs) == (2, 5)
+
+
+def test_a_window_stops_when_the_loss_exceeds_the_mean_of_the_epochs_before():
+    losses = [5.0, 4.0, 9.0, 3.0, 3.0, 3.4, 1.0]
+    recipe = Recipe(patience=100, window=2, window_from=3)
+    run = follow(recipe, [(loss, 0.5) for loss in losses])
+    assert run.epochs == 6  # 9.0 came too early to count; 3.4 is above the mean of 3 and 3
+    assert run.best_epoch == 3
+
+
+def test_kipf_stops_by_his_window_and_keeps_the_last_weights():
+    recipe = Recipe(monitor="last", window=2)
+    run = follow(recipe, [(loss, 0.5) for loss in (3.0, 2.0, 2.6, 1.0)])
+    assert (run.epochs, run.best_epoch) == (3, 2)
+
+
+def test_a_plateau_lowers_the_step_size_down_to_its_floor():
+    recipe = Recipe(lr=0.1, plateau=2, plateau_factor=0.5, plateau_floor=0.03)
+    run, scales = Run(0), []
+    for loss in (1.0, 2.0, 2.0, 2.0, 0.5, 2.0, 2.0, 2.0):
+        run.record(measure(loss), recipe)
+        scales.append(run.lr_scale)
+    assert scales == [1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.3]
+
+
+def test_a_shorter_step_is_a_step_of_adam_with_that_step_size(graph):
+    settings = {name: value for name, value in SMALL.items() if name != "device"}
+
+    def train(lr, scale):
+        task = Task.of(graph, make_plan("gcnii", settings | {"lr": lr}), torch.device("cpu"))
+        group = Group(task, [Run(seed, lr_scale=scale) for seed in range(2)])
+        for _ in range(3):
+            group.advance()
+        return group.replicas.weights
+
+    long, short = train(0.02, 0.25), train(0.005, 1.0)
+    for name, weight in short.items():
+        torch.testing.assert_close(long[name], weight)
+
+
+def test_dropedge_watches_the_validation_loss_of_the_training_pass(graph):
+    noisy, clean = (fit(graph, **SMALL | {"dropout": 0.8, "monitor": rule}) for rule in ("noisy_loss", "val_loss"))
+    train, val = (np.array(result.runs[0].curve)[:, :2].T for result in (noisy, clean))
+    np.testing.assert_array_equal(train[0], val[0])  # the same training
+    assert (train[1] != val[1]).all()  # another validation loss
+
+
+def test_replicas_lower_their_step_sizes_each_for_itself(graph):
+    settings = SMALL | {"epochs": 40, "lr": 0.2, "plateau": 2, "patience": 40}
+    together, alone = (fit(graph, seeds=range(4), batch=batch, **settings) for batch in (4, 1))
+    scales = [run.lr_scale for run in together.runs]
+    assert len(set(scales)) > 1
+    assert scales == [run.lr_scale for run in alone.runs]
+    np.testing.assert_allclose(*([run.curve[-1] for run in one.runs] for one in (together, alone)), rtol=1e-7)
+
+
+def test_gradients_can_be_clipped(graph):
+    free, clipped = (fit(graph, **SMALL | {"clip": clip}) for clip in (0.0, 1e-12))
+    assert free.runs[0].curve[-1] != clipped.runs[0].curve[-1]
