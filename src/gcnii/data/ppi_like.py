@@ -17,7 +17,7 @@ from gcnii.graph import Graph, Role, join
 FEATURES, LABELS = 50, 121
 COMMUNITIES, DIMENSIONS = 20, 24
 SPREAD = 0.6  # of z around its centre; the centres' own is 1
-NOISE = 4.0  # of the features, whose signal has about the size √24
+NOISE = 20.0  # of the features, whose signal has about the size √24
 HOMOPHILY = 0.7
 RARE, COMMON = 0.1, 0.65  # shares of nodes that have a label; PPI's mean is 0.37
 
