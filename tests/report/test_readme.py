@@ -7,22 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from gcnii.experiments.printed import CORA_BY_DEPTH, SCORES
+from gcnii.experiments.printed import CORA_BY_DEPTH, TABLE_2, TABLE_5
 from gcnii.experiments.results import read_results
-from gcnii.report.readme import scores_table, speed_sentence, update_readme
+from gcnii.report.readme import results_page, scores_table, speed_sentence, update_readme
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_table_is_the_one_that_results_give():
-    assert scores_table(read_results(ROOT / "results" / "train")) in README
+    results = read_results(ROOT / "results" / "train")
+    assert scores_table(results, TABLE_2) in README
     assert speed_sentence(ROOT / "results" / "bench" / "epoch.json") in README
+    assert results_page(results) == (ROOT / "docs" / "results.md").read_text("utf-8")
 
 
-def test_every_printed_number_has_a_measured_one_beside_it():
-    rows = scores_table(read_results(ROOT / "results" / "train")).splitlines()[2:]
-    assert len(rows) == len(SCORES)
+def test_every_measured_result_is_on_the_page():
+    results = read_results(ROOT / "results" / "train")
+    assert all(f"|`{result.command}`|" in results_page(results) for result in results)
+    assert len({result.command for result in results}) == len(results)
+
+
+def test_a_number_that_was_not_measured_is_a_dash_beside_the_papers():
+    texas = [result for result in read_results(ROOT / "results" / "train") if result.graph == "texas"]
+    (row, _) = scores_table(texas, TABLE_5).splitlines()[2:]
+    assert row.startswith("|gcnii|– · 88.49|")
 
 
 def test_no_seed_is_left_out_of_a_result():
@@ -40,7 +49,7 @@ def test_every_depth_of_the_figure_was_measured():
 
 def test_updating_changes_nothing_but_the_marked_part(tmp_path):
     shutil.copytree(ROOT / "results", tmp_path / "results")
-    (tmp_path / "README.md").write_text(re.sub(r"\|cora\|.*\n", "", README), "utf-8")
+    (tmp_path / "README.md").write_text(re.sub(r"\|gcnii\|.*\n", "", README), "utf-8")
     update_readme(tmp_path)
     assert (tmp_path / "README.md").read_text("utf-8") == README
     assert (tmp_path / "docs" / "depth.png").stat().st_size > 10_000

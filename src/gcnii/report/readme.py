@@ -1,4 +1,4 @@
-"""The README's table and picture, generated from results/: no number in it is typed."""
+"""The README's table, the page of results and the picture, generated from results/: no number in them is typed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from gcnii.atomic import whole
-from gcnii.experiments.printed import CORA_BY_DEPTH, SCORES
+from gcnii.experiments.printed import CORA_BY_DEPTH, TABLE_2, TABLE_5, Cells, Printed
 from gcnii.experiments.results import Measured, read_results
 from gcnii.report.figure import STYLES, figure, save
 
@@ -18,30 +18,49 @@ MARKS = re.compile(r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!--
 
 
 def update_readme(root: Path) -> list[Path]:
-    """Rewrite the marked part of README.md and docs/depth.png from results/train."""
+    """Rewrite the marked part of README.md, docs/results.md and docs/depth.png from results/."""
     results = read_results(root / "results" / "train")
     readme = root / "README.md"
-    measured = scores_table(results) + speed_sentence(root / "results" / "bench" / "epoch.json")
+    measured = scores_table(results, TABLE_2) + speed_sentence(root / "results" / "bench" / "epoch.json")
     text, places = MARKS.subn(lambda marks: f"{marks[1]}{measured}{marks[2]}", readme.read_text("utf-8"))
     if places != 1:
         raise ValueError(f"{readme} must have one place for results, between two comments, got {places}")
     picture = draw_depth(root / "docs" / "depth.png", results)
-    with whole(readme) as temporary:
-        temporary.write_text(text, "utf-8")
-    return [readme, picture]
+    page = root / "docs" / "results.md"
+    for path, words in ((readme, text), (page, results_page(results))):
+        with whole(path) as temporary:
+            temporary.write_text(words, "utf-8")
+    return [readme, page, picture]
 
 
-def scores_table(results: Iterable[Measured]) -> str:
-    """Markdown: the paper's number beside ours."""
-    rows = ["|data set|model|layers|paper|here (runs)|", "|---|---|---|---|---|"]
-    found = {(result.graph, result.model): result for result in results if _as_printed(result)}
-    for key, printed in SCORES.items():
-        if key in found:
-            result = found[key]
-            paper = f"{printed.mean}" + (f" ± {printed.spread}" if printed.spread else "")
-            cells = (result.graph, result.model, str(result.settings["layers"]), paper, _ours(result))
-            rows.append(f"|{'|'.join(cells)}|")
+def results_page(results: Iterable[Measured]) -> str:
+    """Markdown: every measured number that stands beside a printed one, and then every other."""
+    results = list(results)
+    parts = [
+        "# Results\n\nMade by `gcnii report readme` from results/, which holds every seed.\n"
+        "In each cell: mean ± standard deviation here (number of runs), then the paper's number.\n"
+    ]
+    for title, printed in (("Public splits (Table 2)", TABLE_2), ("Ten splits, 48 % of the labels (Table 5)", TABLE_5)):
+        parts.append(f"## {title}\n\n{scores_table(results, printed)}")
+    rows = [f"|`{r.command}`|{_ours(r)}|{r.device}|" for r in results]
+    parts.append("\n".join(["## Every command\n", "|command|here|device|", "|---|---|---|", *rows]) + "\n")
+    return "\n".join(parts)
+
+
+def scores_table(results: Iterable[Measured], table: Cells) -> str:
+    """Markdown: a row a model, a column a data set, ours beside the paper's; models not measured are left out."""
+    found = {(result.model, result.graph): result for result in results if _as_printed(result)}
+    sets = list(next(iter(table.values())))
+    rows = [f"|model|{'|'.join(sets)}|", "|---" * (len(sets) + 1) + "|"]
+    for model, row in table.items():
+        if any((model, name) in found for name in sets):
+            rows.append(f"|{model}|{'|'.join(_cell(found.get((model, name)), row[name]) for name in sets)}|")
     return "\n".join(rows) + "\n"
+
+
+def _cell(result: Measured | None, printed: Printed) -> str:
+    paper = f"{printed.mean}" + (f" ± {printed.spread}" if printed.spread else "")
+    return f"{_ours(result) if result else '–'} · {paper}"
 
 
 def speed_sentence(path: Path) -> str:
