@@ -8,6 +8,9 @@ from gcnii.nn.ablation import GCNInitial as GCNInitial
 from gcnii.nn.appnp import APPNP as APPNP
 from gcnii.nn.appnp import PPNP as PPNP
 from gcnii.nn.deep_gcn import DeepGCN as DeepGCN
+from gcnii.nn.gaan import GaAN as GaAN
+from gcnii.nn.gat import GAT as GAT
+from gcnii.nn.gat import GATPPI as GATPPI
 from gcnii.nn.gcn import GCN as GCN
 from gcnii.nn.gcn_residual import GCNResidual as GCNResidual
 from gcnii.nn.gcnii import GCNII as GCNII
@@ -15,6 +18,8 @@ from gcnii.nn.gcnii_ppi import GCNIIPPI as GCNIIPPI
 from gcnii.nn.gcnii_ppi import GCNIIStarPPI as GCNIIStarPPI
 from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
 from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
+from gcnii.nn.geniepath import GeniePath as GeniePath
+from gcnii.nn.geniepath import GeniePathLazy as GeniePathLazy
 from gcnii.nn.mlp import MLP as MLP
 from gcnii.nn.model import About as About
 from gcnii.nn.model import Model as Model
@@ -35,4 +40,9 @@ MODELS: dict[str, type[Model]] = {
     "sgc": SGC,
     "appnp": APPNP,
     "ppnp": PPNP,
+    "gat": GAT,
+    "gat-ppi": GATPPI,
+    "gaan": GaAN,
+    "geniepath": GeniePath,
+    "geniepath-lazy": GeniePathLazy,
 }

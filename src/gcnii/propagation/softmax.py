@@ -1,11 +1,12 @@
-"""What attention needs: the softmax over each row's stored entries."""
+"""What attention needs: the softmax over each row's stored entries, their maximum, and sums that are theirs alone."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.func import vmap
 
-from gcnii.propagation.sparse import Pattern
+from gcnii.propagation.sparse import Pattern, Sparse
 
 
 def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> Tensor:
@@ -17,12 +18,21 @@ def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> T
         E = torch.where(present[:, None], E, -torch.inf)
     top = row_max(pattern, E.detach())
     top = torch.where(top.isfinite(), top, 0)  # a row with nothing in it
-    Z = (E - top[pattern.row_of]).exp()
+    Z = (E - top.index_select(0, pattern.row_of)).exp()
     total = pattern.row_sums(Z)
     return Z / pattern.to_entries(torch.where(total > 0, total, 1), end="row")
 
 
 def row_max(pattern: Pattern, E: Tensor) -> Tensor:
-    """E (entries, h) → (n, h): the largest of each row's entries, -inf where a row has none."""
+    """E (entries, h) → (n, h): the largest of each row's entries, -inf where a row has none.
+
+    Entries that are equally large share the gradient equally, so that it depends on no order.
+    """
     index = pattern.row_of[:, None].expand(E.shape)
     return E.new_full((pattern.shape[0], E.shape[1]), -torch.inf).scatter_reduce(0, index, E, "amax")
+
+
+def attend(P: Sparse, alpha: Tensor, Z: Tensor) -> Tensor:
+    """Σ_j α_ij Z_j for each head: alpha (entries, heads) at P's places, Z (d, heads, h) → (n, heads, h)."""
+    sums: Tensor = vmap(lambda alpha, Z: P.with_values(alpha) @ Z, in_dims=1, out_dims=1)(alpha, Z)
+    return sums

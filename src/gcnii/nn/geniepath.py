@@ -1,0 +1,121 @@
+"""GeniePath (Liu et al. 2019): attention chooses among the neighbours, the gates of an LSTM among the hops."""
+
+import torch
+from torch import Tensor, nn
+
+from gcnii.nn.deep import Layers, Width
+from gcnii.nn.gat import glorot
+from gcnii.nn.model import About, Model
+from gcnii.propagation import Sparse, row_softmax
+
+
+class Breadth(nn.Module):
+    """tanh(W Σ_j α_ij h_j), α_ij = softmax_j(v·tanh(W_s h_i + W_d h_j)) over j ∈ N(i) ∪ {i}."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.W, self.W_s, self.W_d = glorot(width, width), glorot(width, width), glorot(width, width)
+        self.v = glorot(width, 1)
+
+    def forward(self, P: Sparse, H: Tensor) -> Tensor:
+        """(d, width) → (n, width)."""
+        own = P.pattern.to_entries(H[: P.shape[0]] @ self.W_s, end="row")
+        theirs = P.pattern.to_entries(H @ self.W_d, end="column")
+        alpha = row_softmax(P.pattern, torch.tanh(own + theirs) @ self.v, P.values != 0)
+        return torch.tanh(P.with_values(alpha[:, 0]) @ H @ self.W)
+
+
+class Depth(nn.Module):
+    """c ← σ(W_f z) ⊙ c + σ(W_i z) ⊙ tanh(W_c z), and σ(W_o z) ⊙ tanh(c) is what comes out."""
+
+    def __init__(self, d: int, width: int):
+        super().__init__()
+        self.gates = nn.Linear(d, 4 * width, bias=False)  # W_i, W_f, W_o and W_c, one below the other
+
+    def forward(self, Z: Tensor, C: Tensor) -> tuple[Tensor, Tensor]:
+        """Z (n, d) and the memory C (n, width) → the output and the new memory."""
+        i, f, o, c = self.gates(Z).chunk(4, -1)
+        C = torch.sigmoid(f) * C + torch.sigmoid(i) * torch.tanh(c)
+        return torch.sigmoid(o) * torch.tanh(C), C
+
+
+class AdaptivePath(nn.Module):
+    """Breadth gathers one hop further, and depth reads what it gathered."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.breadth, self.depth = Breadth(width), Depth(width, width)
+
+    def forward(self, P: Sparse, H: Tensor, C: Tensor) -> tuple[Tensor, Tensor]:
+        """The state H and the memory C, of the nodes that P gathers from → those of the nodes that gather."""
+        Z = self.breadth(P, H)
+        after: tuple[Tensor, Tensor] = self.depth(Z, C[: len(Z)])
+        return after
+
+
+class LazyPath(nn.Module):
+    """Breadth of a chain that depth does not touch, and depth that reads what the chain has gathered so far."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.breadth, self.depth = Breadth(width), Depth(2 * width, width)
+
+
+RECIPE = {"lr": 0.005, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 100, "patience": 100, "monitor": "val_score"}
+
+
+class GeniePath(Model):
+    """GeniePath: in each layer, breadth gathers one hop further and depth decides what to keep of it."""
+
+    about = About(
+        paper="Liu et al. 2019",
+        equation="z_i = tanh(W Σ_j α_ij h_j), c ← f(z) ⊙ c + i(z) ⊙ tanh(W_c z), h ← o(z) ⊙ tanh(c)",
+        tables=("Table 4",),
+        recipe=RECIPE,
+    )
+    path: type[nn.Module] = AdaptivePath
+
+    def __init__(self, d: int, k: int, *, layers: Layers = 4, width: Width = 256):
+        super().__init__()
+        self.dense = nn.ModuleDict({"encode": nn.Linear(d, width), "decode": nn.Linear(width, k)})
+        self.convs = nn.ModuleList(self.path(width) for _ in range(layers))
+
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """The last state (n, width)."""
+        H: Tensor = self.dense["encode"](X)
+        C = torch.zeros_like(H)
+        for l, path in enumerate(self.convs):
+            H, C = path(P.at(l), H, C)
+        return H
+
+    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """Scores (n, k)."""
+        scores: Tensor = self.dense["decode"](self.embed(P, X))
+        return scores
+
+
+class GeniePathLazy(GeniePath):
+    """GeniePath-lazy: a chain of breadth functions first, then depth goes through what each of them gathered."""
+
+    # PyG's example: all breadth functions read the first state, which leaves a node one hop of the graph however many
+    # layers there are; here: each reads what the one before gathered, as in the paper.
+    about = About(
+        paper="Liu et al. 2019, the lazy variant",
+        equation="h_t = tanh(W Σ_j α_ij h_t-1), then μ and c by LSTM gates of [h_t, μ]",
+        tables=("Table 4",),
+        recipe=RECIPE,
+    )
+    path = LazyPath
+
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """The last state (n, width)."""
+        chain: list[Tensor] = [self.dense["encode"](X)]
+        paths = [path for path in self.convs if isinstance(path, LazyPath)]
+        for l, path in enumerate(paths):
+            chain.append(path.breadth(P.at(l), chain[-1]))
+        rows = len(chain[-1])  # the nodes whose scores are asked for are the first of every hop
+        M = chain[0][:rows]
+        C = torch.zeros_like(M)
+        for H, path in zip(chain[1:], paths, strict=True):
+            M, C = path.depth(torch.cat([H[:rows], M], 1), C)
+        return M
