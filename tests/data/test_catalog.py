@@ -53,6 +53,25 @@ def test_a_deep_gcn_is_trained_like_gcnii_without_its_two_residuals():
     assert preset("texas", "deep-gcn") == {}
 
 
+def test_dropedge_s_networks_are_trained_as_their_authors_scripts_say():
+    plain = {"self_weight": False, "batch_norm": False}
+    stop = {"epochs": 400, "patience": 400, "monitor": "noisy_loss"}
+    assert preset("cora", "jknet") == {
+        **{"layers": 4, "width": 128, "dropout": 0.8, "lr": 0.001, "decay_conv": 5e-4, "decay_dense": 5e-4},
+        **{"norm": "walk", "drop_edge": 0.6, **plain, **stop},
+    }
+    assert preset("cora", "incep")["layers"] == 64
+    both = preset("pubmed-full", "jknet")
+    assert (both["layers"], both["self_weight"], both["batch_norm"]) == (64, True, True)
+
+
+def test_jknet_on_web_pages_is_trained_as_table_7_says():
+    settings = preset("texas", "jknet")
+    assert settings.items() >= {"layers": 32, "width": 64, "drop_edge": 0.8, "decay_conv": 5e-5, **STOP}.items()
+    assert preset("cornell", "incep") == preset("cornell-2022", "incep")
+    assert preset("texas", "dropedge-gcn") == {}
+
+
 def test_ppi_stops_by_its_score():
     settings = preset("ppi", "gcnii-ppi")
     assert settings == preset("ppi", "gcnii-star-ppi")

@@ -8,6 +8,7 @@ from gcnii.nn.ablation import GCNInitial as GCNInitial
 from gcnii.nn.appnp import APPNP as APPNP
 from gcnii.nn.appnp import PPNP as PPNP
 from gcnii.nn.deep_gcn import DeepGCN as DeepGCN
+from gcnii.nn.dropedge_gcn import DropEdgeGCN as DropEdgeGCN
 from gcnii.nn.gaan import GaAN as GaAN
 from gcnii.nn.gat import GAT as GAT
 from gcnii.nn.gat import GATPPI as GATPPI
@@ -20,6 +21,11 @@ from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
 from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
 from gcnii.nn.geniepath import GeniePath as GeniePath
 from gcnii.nn.geniepath import GeniePathLazy as GeniePathLazy
+from gcnii.nn.incep import Incep as Incep
+from gcnii.nn.jknet import JKNet as JKNet
+from gcnii.nn.jknet import JKNetConcat as JKNetConcat
+from gcnii.nn.jknet import JKNetLSTM as JKNetLSTM
+from gcnii.nn.jknet import JKNetMax as JKNetMax
 from gcnii.nn.mlp import MLP as MLP
 from gcnii.nn.model import About as About
 from gcnii.nn.model import Model as Model
@@ -45,4 +51,10 @@ MODELS: dict[str, type[Model]] = {
     "gaan": GaAN,
     "geniepath": GeniePath,
     "geniepath-lazy": GeniePathLazy,
+    "dropedge-gcn": DropEdgeGCN,
+    "jknet": JKNet,
+    "jknet-concat": JKNetConcat,
+    "jknet-max": JKNetMax,
+    "jknet-lstm": JKNetLSTM,
+    "incep": Incep,
 }

@@ -1,0 +1,142 @@
+"""DropEdge's GCN (Rong et al. 2020), and the convolution of which its three networks are built.
+
+DropEdge itself is a way of training and works for every model: the recipe's `drop_edge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from gcnii.dropout import Dropout, Rate
+from gcnii.nn.deep import Layers, Width
+from gcnii.nn.model import About, Model
+from gcnii.propagation import Sparse
+
+SelfWeight = Annotated[bool, "give every convolution a second weight, for the node itself"]
+BatchNorm = Annotated[bool, "normalise what a convolution gives to mean 0 and variance 1 over the nodes"]
+
+EPSILON = 1e-5  # keeps a unit that is the same on all nodes from dividing by zero
+
+
+class DropEdgeConv(nn.Module):
+    """Before σ:  norm(P (H W) + H W_self + b), where W_self and the norm are there if they are asked for."""
+
+    def __init__(self, d: int, width: int, self_weight: bool, batch_norm: bool):
+        super().__init__()
+        self.W = uniform(d, width)
+        self.b = uniform(width)
+        self.W_self = uniform(d, width) if self_weight else None
+        self.norm = NodeNorm(width) if batch_norm else None
+
+    def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
+        """(n, d) → (n, width)."""
+        Z = P @ (H @ self.W) + self.b
+        if self.W_self is not None:
+            Z = Z + H @ self.W_self
+        return Z if self.norm is None else self.norm(Z)
+
+
+class NodeNorm(nn.Module):
+    """(Z - mean) / √(variance + ε) · scale + shift, with mean and variance over the nodes."""
+
+    def __init__(self, *shape: int):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(shape))
+        self.shift = nn.Parameter(torch.zeros(shape))
+
+    def forward(self, Z: Tensor) -> Tensor:
+        """(n, …) → (n, …)."""
+        return normalise(Z, self.scale, self.shift)
+
+
+class DropEdgeNetwork(Model):
+    """X → x0 → what `embed` makes of it → scores (n, k); the first and the last map are convolutions too.
+
+    inner  the convolutions between the two
+    read   how many hidden layers the last convolution reads, side by side
+    """
+
+    def __init__(
+        self,
+        d: int,
+        k: int,
+        inner: Iterable[nn.Module],
+        read: int,
+        width: int,
+        self_weight: bool,
+        batch_norm: bool,
+        dropout: float,
+    ):
+        super().__init__()
+        first = DropEdgeConv(d, width, self_weight, batch_norm)
+        self.convs = nn.ModuleList([first, *inner])
+        self.convs.append(DropEdgeConv(read * width, k, self_weight, batch_norm))
+        self.drop = Dropout(dropout)
+
+    def layer(self, l: int, P: Sparse, H: Tensor | Sparse) -> Tensor:
+        """The l-th convolution, and what follows all but the last."""
+        dropped: Tensor = self.drop(relu(self.convs[l](P, H)))
+        return dropped
+
+    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """Scores (n, k)."""
+        scores: Tensor = self.convs[-1](P, self.embed(P, X))
+        return scores
+
+
+class DropEdgeGCN(DropEdgeNetwork):
+    """GCN as DropEdge has it: `layers` convolutions in a chain, without dropout on the features."""
+
+    about = About(
+        paper="Rong et al. 2020",
+        equation="H ← σ(P̃ H W + H W_self + b)",
+        tables=("Table 3",),
+        recipe={"lr": 0.01, "decay_conv": 5e-4, "epochs": 400, "patience": 400, "monitor": "noisy_loss"},
+    )
+
+    def __init__(
+        self,
+        d: int,
+        k: int,
+        *,
+        layers: Layers = 2,
+        width: Width = 128,
+        self_weight: SelfWeight = False,
+        batch_norm: BatchNorm = False,
+        dropout: Rate = 0.5,
+    ):
+        inner = (DropEdgeConv(width, width, self_weight, batch_norm) for _ in range(between(layers)))
+        super().__init__(d, k, inner, 1, width, self_weight, batch_norm, dropout)
+
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """The last hidden layer (n, width)."""
+        H = self.layer(0, P, X)
+        for l in range(1, len(self.convs) - 1):
+            H = self.layer(l, P, H)
+        return H
+
+
+def between(layers: int) -> int:
+    """How many of the layers lie between the first and the last."""
+    if layers < 2:
+        raise ValueError(f"layers counts the first and the last convolution and must be at least 2, got {layers}")
+    return layers - 2
+
+
+def uniform(*shape: int) -> nn.Parameter:
+    """A weight of this shape, each entry uniform in ±1/√width, where the width is its last dimension."""
+    bound = shape[-1] ** -0.5
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
+
+
+def normalise(Z: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """What NodeNorm computes, of weights given."""
+    # authors: evaluate with running means over the epochs; here: with those of the nodes at hand, as in training,
+    # because the full graph is the batch.  So a model has no state beside its weights.
+    variance, mean = torch.var_mean(Z, 0, correction=0)
+    return (Z - mean) * (variance + EPSILON).rsqrt() * scale + shift

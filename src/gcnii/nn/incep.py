@@ -1,0 +1,152 @@
+"""IncepGCN (Rong et al. 2020): branches of 1, 2, … convolutions beside each other, none of which shares a weight.
+
+64 layers are 62 branches and 1,953 convolutions.  The t-th convolutions of all branches that are so long run as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from gcnii.dropout import Dropout, Rate, keyed, site_key
+from gcnii.nn.deep import Layers, Width
+from gcnii.nn.dropedge_gcn import BatchNorm, DropEdgeNetwork, NodeNorm, SelfWeight, between, normalise, uniform
+from gcnii.nn.model import About
+from gcnii.nn.recompute import recompute
+from gcnii.propagation import Pattern, Sparse
+
+# A group of branches may have so many activations; backward keeps three numbers of each, 0.75 GiB a replica in float32.
+# What does not fit into one group is computed twice.  More is faster on a GPU; a CPU does not care.
+KEPT = 1 << 26
+
+Weights = dict[str, Tensor]
+
+
+class Stack(nn.Module):
+    """The t-th convolutions of so many branches: W (branches, width, width), b (branches, width) and the like."""
+
+    def __init__(self, branches: int, width: int, self_weight: bool, batch_norm: bool):
+        super().__init__()
+        self.W = uniform(branches, width, width)
+        self.b = uniform(branches, width)
+        self.W_self = uniform(branches, width, width) if self_weight else None
+        self.norm = NodeNorm(branches, width) if batch_norm else None
+
+    def split(self, sizes: list[int]) -> list[Weights]:
+        """The weights of the first so many branches, of the next, and so on."""
+        parts = {name: weight.split(sizes) for name, weight in self.named_parameters()}
+        return [{name: part[i] for name, part in parts.items()} for i in range(len(sizes))]
+
+
+class Incep(DropEdgeNetwork):
+    """IncepGCN: a last convolution reads x0 and the ends of branches of 1, 2, …, `layers` - 2 convolutions on it."""
+
+    about = About(
+        paper="Rong et al. 2020",
+        equation="conv([x_0, b_1, b_2, …]) with b_j = j times σ(conv(·)) of x_0, no weight shared",
+        tables=("Table 2", "Table 3", "Table 5"),
+        recipe={"lr": 0.005, "decay_conv": 5e-4, "epochs": 400, "patience": 400, "monitor": "noisy_loss"},
+    )
+
+    def __init__(
+        self,
+        d: int,
+        k: int,
+        *,
+        layers: Layers = 4,
+        width: Width = 128,
+        self_weight: SelfWeight = False,
+        batch_norm: BatchNorm = False,
+        dropout: Rate = 0.5,
+    ):
+        branches = between(layers)
+        inner = (Stack(so_long, width, self_weight, batch_norm) for so_long in range(branches, 0, -1))
+        super().__init__(d, k, inner, 1 + branches, width, self_weight, batch_norm, dropout)
+
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """x0 and the ends of the branches side by side: (n, (layers - 1) · width)."""
+        H0 = self.layer(0, P, X)
+        PH0 = P @ H0  # the one product that all branches share
+        groups = grouped(len(self.convs) - 2, KEPT // H0.numel())
+        ends = [H0]
+        for group, stacks in zip(groups, self._weights(groups), strict=True):
+            names = [list(weights) for weights in stacks]
+            run = branch_runner(P.pattern, group, names, self.drop)
+            # Evaluation drops nothing, and must not draw from torch's own stream where no key is set.
+            key = site_key(H0.device) if self.training else torch.zeros(2, dtype=torch.int32, device=H0.device)
+            inputs = (P.values, P.transposed, H0, PH0, key, *(w for weights in stacks for w in weights.values()))
+            ends.append(run(*inputs) if len(groups) == 1 else recompute(run, *inputs))
+        return torch.cat(ends, 1)
+
+    def _weights(self, groups: list[range]) -> list[list[Weights]]:
+        """For each group, the weights of its branches, step by step."""
+        parts = []
+        for t, conv in enumerate(self.convs[1:-1], 1):
+            assert isinstance(conv, Stack)
+            parts.append(conv.split([max(0, group.stop - max(group.start, t)) for group in groups]))
+        return [[part[i] for part in parts[: group.stop - 1]] for i, group in enumerate(groups)]
+
+
+def grouped(branches: int, most: int) -> list[range]:
+    """The lengths 1 … branches, cut into runs of at most so many convolutions, or of one branch where it has more."""
+    groups: list[range] = []
+    room = 0
+    for length in range(1, branches + 1):
+        if length > room:
+            groups.append(range(length, length))
+            room = most
+        groups[-1] = range(groups[-1].start, length + 1)
+        room -= length
+    return groups
+
+
+def branch_runner(
+    pattern: Pattern, group: range, names: Sequence[Sequence[str]], drop: Dropout
+) -> Callable[..., Tensor]:
+    """A function of tensors alone that runs the branches of a group, as `recompute` needs it.
+
+    Its inputs are P's values, as they are and transposed, H0, P H0, a key, and the weights, which `names` names step by
+    step; it gives the ends of the branches side by side, (n, len(group) · width).
+    """
+
+    def run(values: Tensor, transposed: Tensor, H0: Tensor, PH0: Tensor, key: Tensor, *flat: Tensor) -> Tensor:
+        P, remaining = Sparse(pattern, values, transposed), iter(flat)
+        H, ends = H0, []
+        with keyed(key):
+            for t, own in enumerate(names, 1):
+                weights = {name: next(remaining) for name in own}
+                Z = first_step(H0, PH0, weights) if t == 1 else step(P, H, weights)
+                H = drop(relu(Z))
+                if t >= group.start:  # the shortest branch ends here
+                    ends.append(H[:, 0])
+                    H = H[:, 1:]
+        return torch.cat(ends, 1)
+
+    return run
+
+
+def first_step(H0: Tensor, PH0: Tensor, weights: Weights) -> Tensor:
+    """The first convolutions of all branches, before σ: (n, width) → (n, branches, width)."""
+    Z = torch.einsum("ni,bij->nbj", PH0, weights["W"]) + weights["b"]
+    if "W_self" in weights:
+        Z = Z + torch.einsum("ni,bij->nbj", H0, weights["W_self"])
+    return _normed(Z, weights)
+
+
+def step(P: Sparse, H: Tensor, weights: Weights) -> Tensor:
+    """The next convolutions of all branches, before σ: (n, branches, width) → the same, with one wide product by P."""
+    Z = (P @ _times(H, weights["W"]).flatten(1)).unflatten(1, H.shape[1:]) + weights["b"]
+    if "W_self" in weights:
+        Z = Z + _times(H, weights["W_self"])
+    return _normed(Z, weights)
+
+
+def _times(H: Tensor, W: Tensor) -> Tensor:
+    return (H.transpose(0, 1) @ W).transpose(0, 1)
+
+
+def _normed(Z: Tensor, weights: Weights) -> Tensor:
+    return normalise(Z, weights["norm.scale"], weights["norm.shift"]) if "norm.scale" in weights else Z
