@@ -16,12 +16,12 @@ from gcnii.propagation import Links, Sparse
 class Subgraphs:
     """A step sees `size` groups of nodes and the links within them; each epoch takes the groups in another order.
 
-    group  (n,) the number of the group of each node
+    group  (n,) the number of the group of each node; nodes below zero are in none
     """
 
     def __init__(self, links: Links, X: Tensor | Sparse, group: Tensor, size: int):
         self.links, self.X, self.size = links, X, size
-        self.members = [torch.nonzero(group == one)[:, 0] for one in group.unique()]
+        self.members = [torch.nonzero(group == one)[:, 0] for one in group.unique() if one >= 0]
         # Groups that come one by one are the same batches in every epoch.
         self._alone = lru_cache(maxsize=None)(self._batch)
 

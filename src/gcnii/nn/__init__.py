@@ -7,6 +7,7 @@ from gcnii.nn.ablation import GCNIdentity as GCNIdentity
 from gcnii.nn.ablation import GCNInitial as GCNInitial
 from gcnii.nn.appnp import APPNP as APPNP
 from gcnii.nn.appnp import PPNP as PPNP
+from gcnii.nn.cluster_gcn import ClusterGCN as ClusterGCN
 from gcnii.nn.deep_gcn import DeepGCN as DeepGCN
 from gcnii.nn.dropedge_gcn import DropEdgeGCN as DropEdgeGCN
 from gcnii.nn.gaan import GaAN as GaAN
@@ -21,6 +22,9 @@ from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
 from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
 from gcnii.nn.geniepath import GeniePath as GeniePath
 from gcnii.nn.geniepath import GeniePathLazy as GeniePathLazy
+from gcnii.nn.graphsage import GraphSAGELSTM as GraphSAGELSTM
+from gcnii.nn.graphsage import GraphSAGEMean as GraphSAGEMean
+from gcnii.nn.graphsage import GraphSAGEPool as GraphSAGEPool
 from gcnii.nn.incep import Incep as Incep
 from gcnii.nn.jknet import JKNet as JKNet
 from gcnii.nn.jknet import JKNetConcat as JKNetConcat
@@ -30,6 +34,8 @@ from gcnii.nn.mlp import MLP as MLP
 from gcnii.nn.model import About as About
 from gcnii.nn.model import Model as Model
 from gcnii.nn.sgc import SGC as SGC
+from gcnii.nn.vrgcn import VRGCN as VRGCN
+from gcnii.nn.vrgcn import VRGCNDropout as VRGCNDropout
 
 MODELS: dict[str, type[Model]] = {
     "gcnii": GCNII,
@@ -57,4 +63,10 @@ MODELS: dict[str, type[Model]] = {
     "jknet-max": JKNetMax,
     "jknet-lstm": JKNetLSTM,
     "incep": Incep,
+    "graphsage-mean": GraphSAGEMean,
+    "graphsage-pool": GraphSAGEPool,
+    "graphsage-lstm": GraphSAGELSTM,
+    "vr-gcn-cv": VRGCN,
+    "vr-gcn-cvd": VRGCNDropout,
+    "cluster-gcn": ClusterGCN,
 }

@@ -58,6 +58,7 @@ class GatedAttention(nn.Module):
 class GaAN(Model):
     """GaAN: a dense layer, `layers` layers of gated attention with dropout after each, and a dense layer."""
 
+    hop_by_hop = True
     about = About(
         paper="Zhang et al. 2018",
         equation="x_i ← σ(W [x_i, g_ih Σ_j α_ijh v_jh] + b), α = softmax_j(q_i·k_j), g_i = sigmoid(pooled neighbours)",

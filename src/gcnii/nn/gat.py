@@ -66,6 +66,7 @@ class GATMean(Attention):
 class GAT(Model):
     """GAT: `layers` layers of attention, ELU and dropout between them."""
 
+    hop_by_hop = True
     about = About(
         paper="Veličković et al. 2018",
         equation="h_i ← σ(Σ_j α_ij W h_j + b), α_ij = softmax_j(LeakyReLU(a1·W h_i + a2·W h_j))",

@@ -67,6 +67,7 @@ RECIPE = {"lr": 0.005, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 100, "pa
 class GeniePath(Model):
     """GeniePath: in each layer, breadth gathers one hop further and depth decides what to keep of it."""
 
+    hop_by_hop = True
     about = About(
         paper="Liu et al. 2019",
         equation="z_i = tanh(W Σ_j α_ij h_j), c ← f(z) ⊙ c + i(z) ⊙ tanh(W_c z), h ← o(z) ⊙ tanh(c)",

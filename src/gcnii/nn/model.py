@@ -33,6 +33,11 @@ class Model(nn.Module):
     """Settings are the keyword-only arguments; weights lie below `convs` or `dense`, the two groups of weight decay."""
 
     about: ClassVar[About]
+    # Whether layer l gathers over P.at(l) and takes a node's own state from H[: P.at(l).shape[0]], so that a step of
+    # training may see some neighbours alone; `layers` then says how often it gathers.
+    hop_by_hop: ClassVar[bool] = False
+    # Whether it gathers by products, P.at(l).gather(H), which old activations can make more exact.
+    gathers_products: ClassVar[bool] = False
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor | Sparse:
         """The last hidden layer (n, width)."""

@@ -129,8 +129,16 @@ class Sparse:
         """What this layer gathers over: where the whole graph is at hand, the same for all."""
         return self
 
-    def __getitem__(self, nodes: Tensor) -> Sparse:
+    def gather(self, H: Tensor, mean: Tensor | None = None) -> Tensor:
+        """The product by H; where neighbours are drawn, an estimate that may use what H is without dropout."""
+        return self @ H
+
+    def __getitem__(self, nodes: Tensor | slice) -> Sparse:
         """These rows."""
+        if isinstance(nodes, slice):
+            if nodes.indices(self.shape[0]) == (0, self.shape[0], 1):
+                return self
+            nodes = torch.arange(self.shape[0], device=self.values.device)[nodes]
         start, count = self.pattern.rows[nodes].long(), self.pattern.rows.diff()[nodes].long()
         rows = torch.cat([count.new_zeros(1), count.cumsum(0)])
         inside = torch.arange(int(rows[-1]), device=nodes.device) + torch.repeat_interleave(start - rows[:-1], count)

@@ -14,7 +14,7 @@ import torch
 
 from gcnii.graph import Graph, GraphError
 from gcnii.train.checkpoint import Checkpoint
-from gcnii.train.cpu import tune_cpu
+from gcnii.train.cpu import tuned_cpu
 from gcnii.train.device import choose_device, device_name
 from gcnii.train.group import Group
 from gcnii.train.interrupt import interruptible
@@ -62,9 +62,8 @@ def fit(
     settings    of the model and of the Recipe; what is not given comes from the graph's preset, then from the defaults
     """
     task = Task.of(graph, make_plan(model, settings, graph), choose_device(device))
-    tune_cpu()
     training = Training(task, _make_runs(graph, seeds, split), Path(checkpoint) if checkpoint else None)
-    with interruptible() as interrupt:
+    with tuned_cpu(), interruptible() as interrupt:
         for group in training.groups(batch):
             while group.runs and not interrupt:
                 training.advance(group, on_epoch)

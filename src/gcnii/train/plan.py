@@ -49,6 +49,7 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     _check(model_settings)
+    _check_batches(model, recipe)
     return Plan(model, model_settings, recipe)
 
 
@@ -73,6 +74,23 @@ def _check(settings: Mapping[str, Any]) -> None:
         raise ValueError(f"alpha is a share and must lie in [0, 1], got {settings['alpha']}")
     if "lam" in settings and not 0 <= settings["lam"] < float("inf"):
         raise ValueError(f"lam must be 0 or more, got {settings['lam']}")
+
+
+def _check_batches(name: str, recipe: Recipe) -> None:
+    model = MODELS[name]
+    if recipe.batches != "full" and recipe.geometry != "none":
+        raise ValueError(f"a geometry is of the whole graph; use batches full, got {recipe.batches}")
+    if recipe.batches != "neighbours":
+        return
+    if not model.hop_by_hop:
+        raise ValueError(
+            f"{name} does not gather hop by hop and cannot be trained on drawn neighbours; "
+            "use batches full, parts or clusters"
+        )
+    if recipe.drop_edge:
+        raise ValueError(f"drawn neighbours are not thinned out further; use drop_edge 0, got {recipe.drop_edge}")
+    if recipe.history != "none" and not model.gathers_products:
+        raise ValueError(f"old activations make up for products alone, which {name} has none of; use history none")
 
 
 def _suggest(word: str, known: Any) -> str:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnii.batches import Batch, Batches, Full, Subgraphs
+from gcnii.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
 from gcnii.graph import Graph, GraphError
 from gcnii.propagation import Links, Sparse, adjacency, diffuse, feature_matrix
 from gcnii.train.plan import Plan
@@ -39,13 +41,36 @@ class Task:
             case "full":
                 return Full(Batch(self.links, self.X))
             case "parts":
-                if self.graph.part is None:
-                    raise GraphError(
-                        f"batches of parts need several graphs, but {self.graph.name} is one; use clusters"
-                    )
-                return Subgraphs(self.links, self.X, self._tensor(self.graph.part), recipe.batch_size)
-            case "clusters" | "neighbours":
-                raise NotImplementedError
+                return Subgraphs(self.links, self.X, self._tensor(self._parts(split)), recipe.batch_size)
+            case "clusters":
+                return Subgraphs(self.links, self.X, self._tensor(self._clusters(split)), recipe.batch_size)
+            case "neighbours":
+                return Neighbours(
+                    self.links,
+                    self.X,
+                    self._tensor(np.flatnonzero(self.graph.splits[split].train)),
+                    size=recipe.batch_size,
+                    fanout=recipe.fanout,
+                    layers=self.plan.model_settings["layers"],
+                    history=recipe.history,
+                )
+
+    def _parts(self, split: int) -> NDArray[np.int64]:
+        """(n,) the graph of each node, -1 in those graphs that have nobody to learn from."""
+        part = self.graph.part
+        if part is None:
+            raise GraphError(f"batches of parts need several graphs, but {self.graph.name} is one; use clusters")
+        return np.where(np.isin(part, part[self.graph.splits[split].train]), part, -1)
+
+    def _clusters(self, split: int) -> NDArray[np.int64]:
+        """(n,) the cluster of each node, -1 in those graphs of several that have nobody to learn from."""
+        pattern, weights = self.links.pattern, self.links.weights
+        parts = (array.cpu().numpy() for array in (weights, pattern.columns, pattern.rows))
+        A = sp.csr_array(tuple(parts), pattern.shape)
+        seen = np.arange(self.graph.n) if self.graph.part is None else np.flatnonzero(self._parts(split) >= 0)
+        labels = np.full(self.graph.n, -1)
+        labels[seen] = cluster(sp.csr_array(A[seen][:, seen]), self.plan.recipe.clusters)
+        return labels
 
     def _tensor(self, array: Any) -> Tensor:
         return torch.tensor(np.asarray(array), device=self.device)

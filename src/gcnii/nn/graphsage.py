@@ -1,0 +1,198 @@
+"""GraphSAGE (Hamilton et al. 2017): a node joins what it knows with what its neighbours tell, by mean, pool or LSTM.
+
+An entry of P that is zero is no link; the links' weights count for the mean alone.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from gcnii.dropout import Dropout, Rate
+from gcnii.nn.deep import Layers, Width
+from gcnii.nn.model import About, Model
+from gcnii.nn.normed import glorot
+from gcnii.propagation import Pattern, Sparse, row_max
+
+LONGEST = 128  # neighbours that an LSTM reads of a node
+
+
+class SAGEConv(nn.Module):
+    """concat(H W_own, N W_near) before σ, where N is what `near` makes of the neighbours."""
+
+    def __init__(self, d: int, told: int, width: int):
+        super().__init__()
+        self.own, self.neighbours = glorot(d, width), glorot(told, width)
+
+    def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
+        """(columns, d) → (rows, 2 · width)."""
+        return torch.cat([H[: P.shape[0]] @ self.own, self.near(P, H)], 1)
+
+    def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
+        """N W_near (rows, width)."""
+        raise NotImplementedError
+
+
+class MeanConv(SAGEConv):
+    """concat(H W_own, P H W_near) before σ; P is the mean of the neighbours."""
+
+    def __init__(self, d: int, width: int):
+        super().__init__(d, d, width)
+
+    def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
+        """P H W_near; sparse features are first brought down to the width, all else is gathered first."""
+        return P.gather(H @ self.neighbours) if isinstance(H, Sparse) else P.gather(H) @ self.neighbours
+
+
+class PoolConv(SAGEConv):
+    """concat(H W_own, max_{j ∈ N(i)} ReLU(H_j W_pool + b) W_near) before σ; the maximum is taken number by number."""
+
+    def __init__(self, d: int, width: int):
+        pooled = 4 * width  # authors: 512 at width 128
+        super().__init__(d, pooled, width)
+        self.pool, self.b = glorot(d, pooled), nn.Parameter(torch.zeros(pooled))
+
+    def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
+        """The maximum over a node without neighbours is zero, as after ReLU none is below."""
+        E = P.pattern.to_entries(relu(H @ self.pool + self.b), end="column")
+        E = torch.where((P.values != 0)[:, None], E, 0)
+        return row_max(P.pattern, E).clamp(min=0) @ self.neighbours
+
+
+class LSTMConv(SAGEConv):
+    """concat(H W_own, LSTM(H_j : j ∈ N(i)) W_near) before σ.
+
+    The LSTM: i, f, g, o = H_j W + h U + b;  c ← σ(f + 1) c + σ(i) tanh(g);  h ← σ(o) tanh(c).
+    """
+
+    def __init__(self, d: int, width: int):
+        super().__init__(d, width, width)  # authors: 128 at width 128
+        self.W, self.U, self.b = glorot(d, 4 * width), glorot(width, 4 * width), nn.Parameter(torch.zeros(4 * width))
+
+    def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
+        """All nodes at once: step t is for those that have more than t neighbours, which stand first."""
+        turns = Turns.of(P.pattern)
+        order = _reading_order(P, H)[turns.entries]
+        read = P.pattern.to_entries(H @ self.W + self.b, end="column")[order]
+        present = (P.values != 0)[order]
+        h = c = read.new_zeros(P.shape[0], self.U.shape[0])
+        ended = []
+        # Split, not sliced: the gradient of each slice would be as large as the whole.
+        for now, there in zip(read.split(turns.active), present.split(turns.active), strict=True):
+            ended.append(h[len(now) :])
+            h, c = self._step(now, there[:, None], h[: len(now)], c[: len(now)])
+        return torch.cat([h, *reversed(ended)])[turns.place] @ self.neighbours
+
+    def _step(self, read: Tensor, there: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        i, f, g, o = (read + h @ self.U).chunk(4, -1)
+        cell = (f + 1).sigmoid() * c + i.sigmoid() * g.tanh()
+        # A place of P without a link is not read.
+        return torch.where(there, o.sigmoid() * cell.tanh(), h), torch.where(there, cell, c)
+
+
+class Turns:
+    """In which step of an LSTM over the entries of each row an entry is read, the rows with most entries first.
+
+    active   how many rows have an entry to read, step by step
+    entries  their places in the pattern, one step after the other
+    place    (rows,) where a row stands in the order of the steps
+    """
+
+    def __init__(self, pattern: Pattern):
+        count = pattern.rows.diff().long()
+        order = torch.argsort(count, descending=True, stable=True)
+        steps = torch.arange(int(count.clamp(max=LONGEST).max()), device=count.device)
+        self.active = (count > steps[:, None]).sum(1).tolist()
+        start = pattern.rows[:-1].long()[order]
+        self.entries = torch.cat([start[:active] + t for t, active in enumerate(self.active)] or [start[:0]])
+        self.place = torch.argsort(order)
+
+    @staticmethod
+    @lru_cache(maxsize=8)
+    def of(pattern: Pattern) -> "Turns":
+        """Made once for a pattern, because of what it asks of the GPU."""
+        return Turns(pattern)
+
+
+def _reading_order(P: Sparse, H: Tensor | Sparse) -> Tensor:
+    """(entries,) row by row, the places of the entries in the order in which an LSTM reads them; no link comes last."""
+    # paper: a random permutation; here: by a number made of the neighbour's state, because then neither a seed of the
+    # evaluation nor the numbering of the nodes moves the scores.
+    # authors: of more than 128 neighbours, 128 drawn before training; here: the first 128 in this order.
+    line = torch.arange(1, H.shape[1] + 1, device=P.values.device, dtype=P.values.dtype).sin()
+    key = (H @ line[:, None]).detach()[:, 0][P.pattern.columns]
+    order = torch.argsort(torch.where(P.values != 0, key, torch.inf), stable=True)
+    return order[torch.argsort(P.pattern.row_of[order], stable=True)]
+
+
+RECIPE: Mapping[str, Any] = {
+    **{"norm": "mean", "batches": "neighbours", "batch_size": 512, "fanout": (10, 25), "clip": 5.0},
+    **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 10, "monitor": "last"},
+}
+
+
+class GraphSAGE(Model):
+    """X → ReLU(convolution), `layers` times → rows of length 1 → dense → scores."""
+
+    hop_by_hop = True
+    conv: ClassVar[type[MeanConv] | type[PoolConv] | type[LSTMConv]]
+
+    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 128, dropout: Rate = 0.0):
+        super().__init__()
+        self.convs = nn.ModuleList(self.conv(2 * width if l else d, width) for l in range(layers))
+        self.dense = nn.ModuleDict({"decode": nn.Linear(2 * width, k)})
+        self.drop = Dropout(dropout)
+
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """The last hidden layer (n, 2 · width), each row divided by its length."""
+        H: Any = X
+        for l, conv in enumerate(self.convs):
+            # authors: no ReLU after the last layer; here: after each, as in the paper's algorithm 1.
+            H = relu(conv(P.at(l), self.drop(H)))
+        length: Tensor = H.square().sum(1, keepdim=True).clamp(min=1e-12).sqrt()
+        return H / length  # type: ignore[no-any-return]
+
+    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """Scores (n, k)."""
+        scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
+        return scores
+
+
+class GraphSAGEMean(GraphSAGE):
+    """GraphSAGE by the mean of the neighbours."""
+
+    about = About(
+        paper="Hamilton et al. 2017",
+        equation="H ← σ(concat(H W, D^-1 A H W'))",
+        tables=("Table 4",),
+        recipe=RECIPE,
+    )
+    gathers_products = True
+    conv = MeanConv
+
+
+class GraphSAGEPool(GraphSAGE):
+    """GraphSAGE by the largest of what each neighbour says."""
+
+    about = About(
+        paper="Hamilton et al. 2017",
+        equation="H_i ← σ(concat(H_i W, max_j σ(H_j W_p + b) W'))",
+        tables=("Table 4",),
+        recipe=RECIPE,
+    )
+    conv = PoolConv
+
+
+class GraphSAGELSTM(GraphSAGE):
+    """GraphSAGE by an LSTM that reads the neighbours one by one."""
+
+    about = About(
+        paper="Hamilton et al. 2017",
+        equation="H_i ← σ(concat(H_i W, LSTM(H_j : j ∈ N(i)) W'))",
+        tables=("Table 4",),
+        recipe=RECIPE,
+    )
+    conv = LSTMConv

@@ -1,0 +1,32 @@
+"""Dense layers without a bias, and with layer normalisation, as VR-GCN and Cluster-GCN have them."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+
+def glorot(d: int, width: int) -> nn.Parameter:
+    """W (d, width), each entry uniform in ±√(6 / (d + width))."""
+    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(d, width)))
+
+
+def plain(d: int, k: int) -> nn.Linear:
+    """A dense layer without bias, norm and ReLU."""
+    layer = nn.Linear(d, k, bias=False)
+    nn.init.xavier_uniform_(layer.weight)
+    return layer
+
+
+class NormedDense(nn.Module):
+    """ReLU(scale · (Z - mean) / √(variance + 1e-9) + offset), Z = H W without a bias, over each row of Z."""
+
+    def __init__(self, d: int, width: int):
+        super().__init__()
+        self.W = glorot(d, width)
+        self.scale, self.offset = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+
+    def forward(self, H: Tensor) -> Tensor:
+        """(n, d) → (n, width)."""
+        Z = H @ self.W
+        Z = Z - Z.mean(1, keepdim=True)
+        return relu(Z * (Z.square().mean(1, keepdim=True) + 1e-9).rsqrt() * self.scale + self.offset)

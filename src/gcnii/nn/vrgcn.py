@@ -1,0 +1,86 @@
+"""VR-GCN (Chen, Zhu & Song 2018): one drawn neighbour is enough where old activations stand in for the others.
+
+The network itself is plain; what reduces the variance is in `gather`, and on the full graph is nothing but a product.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gcnii.dropout import Dropout, Rate
+from gcnii.nn.deep import Layers, Width
+from gcnii.nn.model import About, Model
+from gcnii.nn.normed import NormedDense, plain
+from gcnii.propagation import Sparse
+
+DENSE = 2  # dense layers after each gathering
+
+RECIPE: Mapping[str, Any] = {
+    # authors: P X is made beforehand, so that the first gathering is exact; here: by drawing all neighbours for it.
+    **{"norm": "mean", "batches": "neighbours", "batch_size": 512, "fanout": (1, 0), "history": "cv"},
+    **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 800, "monitor": "last"},
+}
+
+
+class VRGCN(Model):
+    """VR-GCN with CV: H ← two dense layers on concat(H, P H), `layers` times; the very last dense layer is plain."""
+
+    about = About(
+        paper="Chen, Zhu & Song 2018; CV",
+        equation="P H ≈ P̂ (H - h̄) + P h̄ with old activations h̄",
+        tables=("Table 4",),
+        recipe=RECIPE,
+    )
+    hop_by_hop = True
+    gathers_products = True
+
+    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 512, dropout: Rate = 0.2):
+        super().__init__()
+        widths = [[2 * (width if l else d), *[width] * DENSE] for l in range(layers)]
+        widths[-1].pop()  # the last of them is `decode`
+        self.convs = nn.ModuleList(nn.ModuleList(NormedDense(*ends) for ends in pairwise(block)) for block in widths)
+        self.dense = nn.ModuleDict({"decode": plain(width, k)})
+        self.drop = Dropout(dropout)
+
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """The last hidden layer (n, width)."""
+        H = X.to_dense()
+        for l, block in enumerate(self.convs):
+            Q = P.at(l)
+            H = torch.cat([H[: Q.shape[0]], Q.gather(H)], 1)
+            for dense in block.children():
+                H = dense(self.drop(H))
+        return H
+
+    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """Scores (n, k)."""
+        scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
+        return scores
+
+
+class VRGCNDropout(VRGCN):
+    """VR-GCN with CVD: the same network, which also carries M, what H is without dropout."""
+
+    about = About(
+        paper="Chen, Zhu & Song 2018; CVD",
+        equation="P H ≈ P̂ (M - h̄) + P h̄ + √R P_drawn (H - M), M being H without dropout",
+        tables=("Table 4",),
+        recipe=RECIPE,
+    )
+
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """The last hidden layer (n, width)."""
+        if not self.training:  # M would be H
+            return super().embed(P, X)
+        H = M = X.to_dense()
+        for l, block in enumerate(self.convs):
+            Q = P.at(l)
+            own, mean = H[: Q.shape[0]], M[: Q.shape[0]]
+            H, M = torch.cat([own, Q.gather(H, M)], 1), torch.cat([mean, Q.gather(M)], 1)
+            for dense in block.children():
+                # authors: no gradient through M; here: through both, because only then it is that of the estimate.
+                H, M = dense(self.drop(H)), dense(M)
+        return H
