@@ -13,4 +13,6 @@ def fitting(model, settings):
     """`settings` without those of other models, and none larger than small graphs can bear."""
     foreign, most = ONLY_SOME - set(model_defaults(model)), AT_MOST.get(model, {})
     own = {name: value for name, value in settings.items() if name not in foreign}
-    return SMALLER.get(model, {}) | {name: min(value, most.get(name, value)) for name, value in own.items()}
+    if "geometry" in MODELS[model].about.recipe:
+        own = {"geometry": "isomap"} | own  # which any graph has
+    return SMALLER.get(model, {}) | {name: min(own[name], most[name]) if name in most else own[name] for name in own}

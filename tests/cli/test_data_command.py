@@ -51,6 +51,23 @@ def test_show_in_json_has_the_settings(tmp_path):
     shown = json.loads(call("data", "show", "texas", "--json", cwd=tmp_path).out)
     assert shown["presets"]["gcnii"] == data.preset("texas", "gcnii")
     assert len(shown["files"]) == len(data.CATALOG["texas"].files)
+    assert list(shown["neighbourhoods"]) == ["isomap", "poincare", "struc2vec"]
+
+
+def test_show_says_that_there_are_neighbourhoods_for_geom_gcn(tmp_path):
+    line = "  neighbourhoods: isomap, poincare, struc2vec; for Geom-GCN, fetched when one is first used\n"
+    assert line in call("data", "show", "texas", cwd=tmp_path).out
+    assert "neighbourhoods" not in call("data", "show", "cornell-2022", cwd=tmp_path).out
+
+
+def test_offline_training_does_not_fetch_a_neighbourhood(monkeypatch, real_data, tmp_path):
+    graph = real_data("texas")
+    monkeypatch.setattr("gcnii.cli.options.load", lambda *names, **parameters: graph)
+    monkeypatch.setenv("GCNII_DATA", str(tmp_path / "cache"))
+    monkeypatch.delenv("GCNII_MIRROR", raising=False)
+    answer = call("train", "texas", "--model", "geom-gcn-p", "--offline", cwd=tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert "outf_nodes_space_relation_texas_poincare.txt for 'texas' on this machine" in answer.err
 
 
 def test_fetch_puts_files_where_train_finds_them(real_data, tmp_path):

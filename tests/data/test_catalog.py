@@ -42,7 +42,7 @@ def test_cora_is_trained_as_table_6_says():
     assert preset("cora", "gcnii-star") == preset("cora", "gcnii-star-printed") == preset("cora", "gcnii")
 
 
-def test_texas_is_trained_as_table_7_says():
+def test_texas_is_trained_as_the_appendix_says():
     settings = {"layers": 32, "width": 64, "alpha": 0.5, "lam": 1.5, "dropout": 0.5}
     assert preset("texas", "gcnii") == {**settings, "decay_conv": 1e-4, "decay_dense": 1e-4, **STOP}
 
@@ -65,11 +65,18 @@ def test_dropedge_s_networks_are_trained_as_their_authors_scripts_say():
     assert (both["layers"], both["self_weight"], both["batch_norm"]) == (64, True, True)
 
 
-def test_jknet_on_web_pages_is_trained_as_table_7_says():
+def test_jknet_on_web_pages_is_trained_as_the_appendix_says():
     settings = preset("texas", "jknet")
     assert settings.items() >= {"layers": 32, "width": 64, "drop_edge": 0.8, "decay_conv": 5e-5, **STOP}.items()
     assert preset("cornell", "incep") == preset("cornell-2022", "incep")
     assert preset("texas", "dropedge-gcn") == {}
+
+
+def test_geom_gcn_is_trained_as_its_authors_say():
+    settings = {"layers": 2, "width": 48, "dropout": 0.5, "decay_conv": 5e-6, "decay_dense": 5e-6}
+    assert preset("chameleon", "geom-gcn-i") == preset("chameleon", "geom-gcn-s") == settings
+    assert preset("texas", "geom-gcn-p") == {**settings, "width": 32, "decay_conv": 5e-5, "decay_dense": 5e-5}
+    assert preset("cornell-2022", "geom-gcn-i") == preset("cora", "geom-gcn-i") == {}
 
 
 def test_ppi_stops_by_its_score():

@@ -11,8 +11,9 @@ from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.deep import Deep
-from gcnii.propagation import feature_matrix, propagation_matrix
+from gcnii.propagation import Divided, feature_matrix, propagation_matrix
 from gcnii.train.plan import make_plan
+from gcnii.train.task import make_links
 
 every_model = pytest.mark.parametrize("name", MODELS)
 # Where signals grow, a softmax chooses one neighbour and a gate closes, and their gradients are exactly zero.
@@ -27,8 +28,21 @@ def web(n=30, d=6, k=3, sparse=False, seed=0):
     return Graph(X=sp.csr_array(X) if sparse else X, edges=edges, y=np.arange(n) % k, directed=True)
 
 
-def inputs(graph):
+def inputs(graph, name=None):
+    """P and X; with the name of a model that needs a geometry, P has one."""
+    if name and "geometry" in MODELS[name].about.recipe:
+        return make_links(graph, plan(name).recipe).whole, feature_matrix(graph)
     return propagation_matrix(graph), feature_matrix(graph)
+
+
+def dense(P):
+    """As the literal versions take it: (n, n), and beside it the division of each entry where P has them."""
+    matrix = P.to_dense().numpy()
+    if not isinstance(P, Divided):
+        return matrix
+    division = np.full(matrix.shape, -1)
+    division[P.pattern.row_of, P.pattern.columns] = P.divisions.relation
+    return matrix, division
 
 
 def build(name, graph, **settings):
@@ -44,10 +58,10 @@ def plan(name, **settings):
 def test_scores_are_those_of_the_equation(name, sparse):
     graph = web(sparse=sparse)
     model = build(name, graph)
-    P, X = inputs(graph)
+    P, X = inputs(graph, name)
     weights = {key: value.detach().numpy() for key, value in model.state_dict().items()}
     dense_X = graph.X.toarray() if sparse else graph.X
-    expected = LITERAL[name](weights.__getitem__, P.to_dense().numpy(), dense_X, **plan(name).model_settings)
+    expected = LITERAL[name](weights.__getitem__, dense(P), dense_X, **plan(name).model_settings)
     np.testing.assert_allclose(model(P, X).detach().numpy(), expected, rtol=1e-11, atol=1e-12)
 
 
@@ -57,7 +71,7 @@ def test_permuting_the_nodes_permutes_the_scores(name):
     place = np.argsort(order)
     shuffled = Graph(X=graph.X[order], edges=place[graph.edges], y=graph.labels[order], directed=True)
     model = build(name, graph)
-    torch.testing.assert_close(model(*inputs(graph))[order], model(*inputs(shuffled)))
+    torch.testing.assert_close(model(*inputs(graph, name))[order], model(*inputs(shuffled, name)))
 
 
 @every_model
@@ -69,7 +83,7 @@ def test_every_weight_has_a_finite_gradient_that_is_not_zero_at_64_layers(name):
     for key, parameter in model.named_parameters():
         parameter.data *= gain if key.startswith("convs.") else 1
     with keyed(epoch_key(torch.tensor([0]), 0)[0]):
-        model(*inputs(graph)).square().mean().backward()
+        model(*inputs(graph, name)).square().mean().backward()
     for key, parameter in model.named_parameters():
         assert parameter.grad.isfinite().all(), key
         assert parameter.grad.abs().max() > 0, key

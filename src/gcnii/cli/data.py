@@ -38,13 +38,17 @@ def show(name: Name, /, *, json: Json = False) -> None:
     entry = data.lookup(name)
     if json:
         files = [asdict(file) for file in entry.files]
+        extra = {geometry: asdict(file) for geometry, file in entry.neighbourhoods.items()}
         whole = _summary(entry) | {"presets": dict(entry.presets), "notes": entry.notes, "files": files}
+        whole["neighbourhoods"] = extra
         print(json_format.dumps(whole, indent=1, ensure_ascii=False))
         return
     print(f"{entry.name}: {entry.title}")
     counts = ", ".join(f"{'?' if count is None else count} {noun}" for noun, count in asdict(entry.counts).items())
     for line in (counts, f"source: {entry.source}", f"licence: {entry.licence}", *(f"note: {n}" for n in entry.notes)):
         print(f"  {line}")
+    if entry.neighbourhoods:
+        print(f"  neighbourhoods: {', '.join(entry.neighbourhoods)}; for Geom-GCN, fetched when one is first used")
     if entry.presets:
         table_console().print(_presets(entry.presets))
     else:

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from gcnii.atomic import whole
 from gcnii.cli.options import Device, Json, Offline, load_graph, refuse_unwritable
+from gcnii.data import fetch_neighbourhood
 from gcnii.graph import Graph
 from gcnii.train import Result, open_bundle
 
@@ -36,6 +37,7 @@ def predict(
     data = load_graph(graph or result.graph.source, directed=result.graph.directed, offline=offline)
     if not graph and data.fingerprint != result.graph.fingerprint:
         print(f"gcnii: {data.name} has changed since the model was trained", file=sys.stderr)
+    fetch_neighbourhood(data.source, result.plan.recipe.geometry, offline)
     table = _table(result, data, device)
     if out:
         with whole(out) as temporary:

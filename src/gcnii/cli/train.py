@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from gcnii.cli.flags import with_settings
 from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, refuse_unwritable
+from gcnii.data import fetch_neighbourhood
 from gcnii.report.console import table_console
 from gcnii.report.progress import training_bar
 from gcnii.report.tables import headline, runs_table
@@ -47,6 +48,7 @@ def train(
     given = {name: value for name, value in settings.items() if value is not None}
     data = load_graph(graph, directed=directed, offline=offline)
     plan = make_plan(model, given, data)
+    fetch_neighbourhood(data.source, plan.recipe.geometry, offline)
     count = max(len(data.splits), 1) if runs is None else runs
     if count < 1 or seed < 0:
         raise ValueError(f"--runs must be at least 1 and --seed at least 0, got {count} and {seed}")

@@ -61,6 +61,12 @@ def _web_files(stem: str, folder: str = "geom-gcn", base: str = GEOM_GCN) -> tup
     return (*(_file(f"{folder}/new_data/{stem}/{name}", base, folder) for name in names), *_split_files(stem))
 
 
+def _neighbourhoods(stem: str) -> dict[str, File]:
+    names = {geometry: geomgcn.neighbourhood_name(stem, geometry) for geometry in geomgcn.KINDS}
+    folder = "geom-gcn/structural_neighborhood"
+    return {geometry: _file(f"{folder}/{name}", GEOM_GCN, "geom-gcn") for geometry, name in names.items()}
+
+
 def _public(stem: str, title: str, counts: Counts, *notes: str) -> Entry:
     return Entry(
         name=stem,
@@ -87,6 +93,7 @@ def _full(stem: str, title: str, counts: Counts, *notes: str) -> Entry:
         files=_planetoid_files(stem) + _split_files(stem),
         presets=presets.of(name),
         notes=(*notes, SHARES),
+        neighbourhoods=_neighbourhoods(stem),
     )
 
 
@@ -103,6 +110,7 @@ def _web(name: str, title: str, counts: Counts, *notes: str, source: str = WEB) 
         files=_web_files(stem, *corrected),
         presets=presets.of(name),
         notes=(*notes, SHARES),
+        neighbourhoods={} if corrected else _neighbourhoods(stem),  # of the nodes in their order of 2020
     )
 
 

@@ -51,6 +51,7 @@ class Entry:
     counts    true of the files, not of the paper's Table 1; of a generated set, at its defaults
     presets   model name → settings
     notes     known faults, one sentence each
+    neighbourhoods  geometry → the file of neighbours that Geom-GCN published; `load` does without them
     """
 
     name: str
@@ -62,6 +63,7 @@ class Entry:
     files: tuple[File, ...] = ()
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    neighbourhoods: Mapping[str, File] = field(default_factory=dict)
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from gcnii.data.catalog import lookup
+from gcnii.data.catalog import CATALOG, lookup
 from gcnii.data.digest import agrees, check
 from gcnii.data.download import NotThereError, placed, receive
 from gcnii.data.entry import File
@@ -30,9 +30,22 @@ def cache_folder() -> Path:
 def fetch(name: str, offline: bool = False) -> list[Path]:
     """The files of a data set, on this machine and checked, in the catalog's order; missing ones are downloaded.
 
-    Neither the mirror's address nor upstream is asked if `offline`, or if $GCNII_OFFLINE is 1.
+    Those of its neighbourhoods come last.  Neither the mirror's address nor upstream is asked if `offline`, or if
+    $GCNII_OFFLINE is 1.
     """
-    at_hand = {file: _at_hand(file) for file in lookup(name).files}
+    entry = lookup(name)
+    return fetch_files(name, (*entry.files, *entry.neighbourhoods.values()), offline)
+
+
+def fetch_neighbourhood(name: str, geometry: str, offline: bool = False) -> Path | None:
+    """The file of neighbours that was published for this geometry of a data set; None where there is none."""
+    file = CATALOG[name].neighbourhoods.get(geometry) if name in CATALOG else None
+    return None if file is None else fetch_files(name, (file,), offline)[0]
+
+
+def fetch_files(name: str, files: tuple[File, ...], offline: bool = False) -> list[Path]:
+    """These files of a data set."""
+    at_hand = {file: _at_hand(file) for file in files}
     missing = [file for file, path in at_hand.items() if path is None]
     if missing and (offline or os.environ.get("GCNII_OFFLINE", "0") not in ("", "0")):
         raise DataError(_advice(name, missing))

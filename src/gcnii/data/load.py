@@ -12,7 +12,7 @@ from typing import Any
 from gcnii.data import folder
 from gcnii.data.catalog import CATALOG, lookup
 from gcnii.data.errors import DataError
-from gcnii.data.fetch import fetch
+from gcnii.data.fetch import fetch_files
 from gcnii.graph import Graph
 
 
@@ -29,7 +29,7 @@ def load(source: str | Path, *, offline: bool = False, **parameters: Any) -> Gra
     _refuse_unknown(parameters, entry.parameters, f"the dataset {source!r}")
     if not entry.files:
         return replace(entry.read(**parameters), source=entry.name)
-    paths = fetch(entry.name, offline=offline)
+    paths = fetch_files(entry.name, entry.files, offline)
     return replace(entry.read({path.name: path for path in paths}), source=entry.name)
 
 

@@ -22,6 +22,9 @@ from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
 from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
 from gcnii.nn.geniepath import GeniePath as GeniePath
 from gcnii.nn.geniepath import GeniePathLazy as GeniePathLazy
+from gcnii.nn.geom_gcn import GeomGCNI as GeomGCNI
+from gcnii.nn.geom_gcn import GeomGCNP as GeomGCNP
+from gcnii.nn.geom_gcn import GeomGCNS as GeomGCNS
 from gcnii.nn.graphsage import GraphSAGELSTM as GraphSAGELSTM
 from gcnii.nn.graphsage import GraphSAGEMean as GraphSAGEMean
 from gcnii.nn.graphsage import GraphSAGEPool as GraphSAGEPool
@@ -69,4 +72,7 @@ MODELS: dict[str, type[Model]] = {
     "vr-gcn-cv": VRGCN,
     "vr-gcn-cvd": VRGCNDropout,
     "cluster-gcn": ClusterGCN,
+    "geom-gcn-i": GeomGCNI,
+    "geom-gcn-p": GeomGCNP,
+    "geom-gcn-s": GeomGCNS,
 }

@@ -19,7 +19,7 @@ from gcnii.nn.recompute import recompute
 from gcnii.propagation import Pattern, Sparse
 
 # A group of branches may have so many activations; backward keeps three numbers of each, 0.75 GiB a replica in float32.
-# What does not fit into one group is computed twice.  More is faster on a GPU; a CPU does not care.
+# What does not fit into one group is forgotten and computed twice: Pubmed with 64 layers then takes 5 GiB, not 60.
 KEPT = 1 << 26
 
 Weights = dict[str, Tensor]
@@ -72,22 +72,25 @@ class Incep(DropEdgeNetwork):
         PH0 = P @ H0  # the one product that all branches share
         groups = grouped(len(self.convs) - 2, KEPT // H0.numel())
         ends = [H0]
-        for group, stacks in zip(groups, self._weights(groups), strict=True):
-            names = [list(weights) for weights in stacks]
-            run = branch_runner(P.pattern, group, names, self.drop)
+        for group, weights in zip(groups, self._weights(groups), strict=True):
+            run = branch_runner(P.pattern, group, list(weights), self.drop)
             # Evaluation drops nothing, and must not draw from torch's own stream where no key is set.
             key = site_key(H0.device) if self.training else torch.zeros(2, dtype=torch.int32, device=H0.device)
-            inputs = (P.values, P.transposed, H0, PH0, key, *(w for weights in stacks for w in weights.values()))
+            inputs = (P.values, P.transposed, H0, PH0, key, *weights.values())
             ends.append(run(*inputs) if len(groups) == 1 else recompute(run, *inputs))
         return torch.cat(ends, 1)
 
-    def _weights(self, groups: list[range]) -> list[list[Weights]]:
-        """For each group, the weights of its branches, step by step."""
+    def _weights(self, groups: list[range]) -> list[Weights]:
+        """For each group, the weights of all its convolutions, step by step: W (convolutions, width, width), …."""
+        # One tensor, not one for each step: gradients that stay, scattered among activations that go, would leave so
+        # many holes in a CPU's memory that it takes three times as much.
         parts = []
         for t, conv in enumerate(self.convs[1:-1], 1):
             assert isinstance(conv, Stack)
-            parts.append(conv.split([max(0, group.stop - max(group.start, t)) for group in groups]))
-        return [[part[i] for part in parts[: group.stop - 1]] for i, group in enumerate(groups)]
+            parts.append(conv.split([active(group, t) for group in groups]))
+        return [
+            {name: torch.cat([part[i][name] for part in parts]) for name in parts[0][i]} for i in range(len(groups))
+        ]
 
 
 def grouped(branches: int, most: int) -> list[range]:
@@ -103,21 +106,25 @@ def grouped(branches: int, most: int) -> list[range]:
     return groups
 
 
-def branch_runner(
-    pattern: Pattern, group: range, names: Sequence[Sequence[str]], drop: Dropout
-) -> Callable[..., Tensor]:
+def active(group: range, t: int) -> int:
+    """How many branches of the group have a t-th convolution."""
+    return max(0, group.stop - max(group.start, t))
+
+
+def branch_runner(pattern: Pattern, group: range, names: Sequence[str], drop: Dropout) -> Callable[..., Tensor]:
     """A function of tensors alone that runs the branches of a group, as `recompute` needs it.
 
-    Its inputs are P's values, as they are and transposed, H0, P H0, a key, and the weights, which `names` names step by
-    step; it gives the ends of the branches side by side, (n, len(group) · width).
+    Its inputs are P's values, as they are and transposed, H0, P H0, a key, and the weights of these names; it gives the
+    ends of the branches side by side, (n, len(group) · width).
     """
 
-    def run(values: Tensor, transposed: Tensor, H0: Tensor, PH0: Tensor, key: Tensor, *flat: Tensor) -> Tensor:
-        P, remaining = Sparse(pattern, values, transposed), iter(flat)
-        H, ends = H0, []
+    sizes = [active(group, t) for t in range(1, group.stop)]
+
+    def run(values: Tensor, transposed: Tensor, H0: Tensor, PH0: Tensor, key: Tensor, *stacks: Tensor) -> Tensor:
+        P, H, ends = Sparse(pattern, values, transposed), H0, []
         with keyed(key):
-            for t, own in enumerate(names, 1):
-                weights = {name: next(remaining) for name in own}
+            for t, own in enumerate(zip(*(stack.split(sizes) for stack in stacks), strict=True), 1):
+                weights = dict(zip(names, own, strict=True))
                 Z = first_step(H0, PH0, weights) if t == 1 else step(P, H, weights)
                 H = drop(relu(Z))
                 if t >= group.start:  # the shortest branch ends here

@@ -89,7 +89,7 @@ class JKNetConcat(Jumping):
 
     about = _card("[h_1, …, h_K] W + b of GCN layers h")
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 4, width: Width = 32, dropout: Rate = 0.5):
+    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
         super().__init__(d, k, layers, width, layers * width, dropout)
 
     def join(self, chain: list[Tensor]) -> Tensor:
@@ -102,7 +102,7 @@ class JKNetMax(Jumping):
 
     about = _card("max(h_1, …, h_K) W + b of GCN layers h")
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 4, width: Width = 32, dropout: Rate = 0.5):
+    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
         super().__init__(d, k, layers, width, width, dropout)
 
     def join(self, chain: list[Tensor]) -> Tensor:
@@ -115,7 +115,7 @@ class JKNetLSTM(Jumping):
 
     about = _card("(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v")
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 4, width: Width = 32, dropout: Rate = 0.5):
+    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
         super().__init__(d, k, layers, width, width, dropout)
         self.dense["attend"] = Attention(width, max(1, layers * width // 2))
 

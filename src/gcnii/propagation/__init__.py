@@ -10,6 +10,9 @@ from gcnii.propagation.links import Norm as Norm
 from gcnii.propagation.links import adjacency as adjacency
 from gcnii.propagation.links import propagation_matrix as propagation_matrix
 from gcnii.propagation.pagerank import resolvent as resolvent
+from gcnii.propagation.relations import DIVISIONS as DIVISIONS
+from gcnii.propagation.relations import Divided as Divided
+from gcnii.propagation.relations import Relations as Relations
 from gcnii.propagation.softmax import attend as attend
 from gcnii.propagation.softmax import row_max as row_max
 from gcnii.propagation.softmax import row_softmax as row_softmax

@@ -78,8 +78,6 @@ def _check(settings: Mapping[str, Any]) -> None:
 
 def _check_batches(name: str, recipe: Recipe) -> None:
     model = MODELS[name]
-    if recipe.batches != "full" and recipe.geometry != "none":
-        raise ValueError(f"a geometry is of the whole graph; use batches full, got {recipe.batches}")
     if recipe.batches != "neighbours":
         return
     if not model.hop_by_hop:

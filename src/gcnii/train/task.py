@@ -11,9 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gcnii import data
 from gcnii.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
 from gcnii.graph import Graph, GraphError
-from gcnii.propagation import Links, Sparse, adjacency, diffuse, feature_matrix
+from gcnii.propagation import Links, Relations, Sparse, adjacency, diffuse, feature_matrix
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe
 
@@ -78,6 +79,10 @@ class Task:
 
 def make_links(graph: Graph, recipe: Recipe) -> Any:
     """Who gathers from whom, as the recipe says, in float64."""
+    if recipe.geometry != "none":
+        if recipe.diffusion != "none":
+            raise ValueError("a geometry has neighbours of its own, which no diffusion replaces; choose one of the two")
+        return Relations.of(data.neighbourhood(graph, recipe.geometry), graph.n, recipe.norm)
     A = adjacency(graph, recipe.direction, recipe.loops)
     if recipe.diffusion != "none":
         names = ("teleport", "heat_time", "top_k", "threshold")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gcnii.data.presets import attention, dropedge, gcnii, inductive, shallow
+from gcnii.data.presets import attention, dropedge, gcnii, geometry, inductive, shallow
 from gcnii.data.presets.settings import Settings
 
-FAMILIES = (gcnii, shallow, dropedge, attention, inductive)
+FAMILIES = (gcnii, shallow, dropedge, attention, geometry, inductive)
 
 
 def of(name: str) -> Mapping[str, Settings]:

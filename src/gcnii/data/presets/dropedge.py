@@ -1,4 +1,4 @@
-"""DropEdge's GCN, JKNet and IncepGCN: the authors' scripts on the citations, Table 7 of the paper on the web pages.
+"""DropEdge's GCN, JKNet and IncepGCN: the authors' scripts on the citations, the paper's appendix on the web pages.
 
 Without DropEdge, the same settings with `drop_edge` 0: so are the authors' own scripts, and the paper's JKNet.
 """
