@@ -1,4 +1,4 @@
-"""Geom-GCN, at the settings of Pei et al. (2020), whose numbers the paper quotes."""
+"""Geom-GCN and its GCN, at the settings of Pei et al. (2020), whose numbers the paper quotes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ _GEOM_GCN = {
     "wisconsin": (32, 5e-5),
 }
 
+# Their GCN gathers from in-neighbours alone, where Geom-GCN's neighbourhoods go both ways.
+_GCN: Settings = {
+    **{"lr": 0.05, "epochs": 5000, "patience": 100, "monitor": "val_either", "plateau": 50, "plateau_factor": 0.8},
+    **{"direction": "in", "loops": "remove"},
+}
+
 
 def of(name: str) -> Mapping[str, Settings]:
     """model → settings for a data set; empty where none are known."""
@@ -24,4 +30,4 @@ def of(name: str) -> Mapping[str, Settings]:
         return {}
     width, decay = _GEOM_GCN[name]
     settings = {"layers": 2, "width": width, "dropout": 0.5, "decay_conv": decay, "decay_dense": decay}
-    return dict.fromkeys(("geom-gcn-i", "geom-gcn-p", "geom-gcn-s"), settings)
+    return {**dict.fromkeys(("geom-gcn-i", "geom-gcn-p", "geom-gcn-s"), settings), "gcn": {**settings, **_GCN}}
