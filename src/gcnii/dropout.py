@@ -48,6 +48,14 @@ class Dropout(nn.Module):
         mask = keep_mask(site_key(H.device), H.numel(), self.kept).view(H.shape)
         return H * mask.to(H.dtype).mul_(LEVELS / self.kept)
 
+    def each(self, H: Tensor, keys: Tensor) -> Tensor:
+        """H (n, b, h) and keys (b, 2): each of the b matrices with the mask of its own key, whatever the others."""
+        if not self.training or self.kept == LEVELS:
+            return H
+        n, b, h = H.shape
+        mask = keep_mask(keys, n * h, self.kept).view(b, n, h).transpose(0, 1)
+        return H * mask.to(H.dtype).mul_(LEVELS / self.kept)
+
     def extra_repr(self) -> str:
         """Show the rate in `print(model)`."""
         return f"rate={1 - self.kept / LEVELS:.4g}"
@@ -120,12 +128,17 @@ class Sites:
         at = self.passed % SITES
         if at == 0:
             numbers = torch.arange(self.passed, self.passed + SITES, dtype=torch.int32, device=self.key.device)
-            self.keys = _mix(self.key ^ numbers[:, None])
+            self.keys = numbered_keys(self.key, numbers)
         self.passed += 1
         return self.keys[at]
 
 
 _sites: ContextVar[Sites | None] = ContextVar("sites", default=None)
+
+
+def numbered_keys(key: Tensor, numbers: Tensor) -> Tensor:
+    """A key (2,) and numbers (b,) int32 → (b, 2): a key for each number."""
+    return _mix(key ^ numbers[:, None])
 
 
 def site_key(device: torch.device) -> Tensor:

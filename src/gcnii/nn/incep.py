@@ -11,16 +11,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from gcnii.dropout import Dropout, Rate, keyed, site_key
+from gcnii.dropout import Dropout, Rate, numbered_keys, site_key
 from gcnii.nn.deep import Layers, Width
 from gcnii.nn.dropedge_gcn import BatchNorm, DropEdgeNetwork, NodeNorm, SelfWeight, between, normalise, uniform
 from gcnii.nn.model import About
 from gcnii.nn.recompute import recompute
 from gcnii.propagation import Pattern, Sparse
 
-# A group of branches may have so many activations; backward keeps three numbers of each, 0.75 GiB a replica in float32.
-# What does not fit into one group is forgotten and computed twice: Pubmed with 64 layers then takes 5 GiB, not 60.
-KEPT = 1 << 26
+# A group of branches may have so many activations a replica; backward keeps three numbers of each.  What does not fit
+# into one group is computed twice.  A CPU does not care; on a GPU, groups cost launches, and ten replicas should fit.
+KEPT = 1 << 26  # on a CPU: 0.75 GiB in float32
+BYTES_KEPT = 150  # on a GPU: for so many bytes that it has, one activation
 
 Weights = dict[str, Tensor]
 
@@ -70,12 +71,12 @@ class Incep(DropEdgeNetwork):
         """x0 and the ends of the branches side by side: (n, (layers - 1) · width)."""
         H0 = self.layer(0, P, X)
         PH0 = P @ H0  # the one product that all branches share
-        groups = grouped(len(self.convs) - 2, KEPT // H0.numel())
+        groups = grouped(len(self.convs) - 2, most_kept(H0.device) // H0.numel())
+        # Evaluation drops nothing, and must not draw from torch's own stream where no key is set.
+        key = site_key(H0.device) if self.training else torch.zeros(2, dtype=torch.int32, device=H0.device)
         ends = [H0]
         for group, weights in zip(groups, self._weights(groups), strict=True):
             run = branch_runner(P.pattern, group, list(weights), self.drop)
-            # Evaluation drops nothing, and must not draw from torch's own stream where no key is set.
-            key = site_key(H0.device) if self.training else torch.zeros(2, dtype=torch.int32, device=H0.device)
             inputs = (P.values, P.transposed, H0, PH0, key, *weights.values())
             ends.append(run(*inputs) if len(groups) == 1 else recompute(run, *inputs))
         return torch.cat(ends, 1)
@@ -91,6 +92,13 @@ class Incep(DropEdgeNetwork):
         return [
             {name: torch.cat([part[i][name] for part in parts]) for name in parts[0][i]} for i in range(len(groups))
         ]
+
+
+def most_kept(device: torch.device) -> int:
+    """How many activations of a replica to keep at once."""
+    if device.type == "cpu":
+        return KEPT
+    return torch.cuda.get_device_properties(device).total_memory // BYTES_KEPT
 
 
 def grouped(branches: int, most: int) -> list[range]:
@@ -122,14 +130,15 @@ def branch_runner(pattern: Pattern, group: range, names: Sequence[str], drop: Dr
 
     def run(values: Tensor, transposed: Tensor, H0: Tensor, PH0: Tensor, key: Tensor, *stacks: Tensor) -> Tensor:
         P, H, ends = Sparse(pattern, values, transposed), H0, []
-        with keyed(key):
-            for t, own in enumerate(zip(*(stack.split(sizes) for stack in stacks), strict=True), 1):
-                weights = dict(zip(names, own, strict=True))
-                Z = first_step(H0, PH0, weights) if t == 1 else step(P, H, weights)
-                H = drop(relu(Z))
-                if t >= group.start:  # the shortest branch ends here
-                    ends.append(H[:, 0])
-                    H = H[:, 1:]
+        for t, own in enumerate(zip(*(stack.split(sizes) for stack in stacks), strict=True), 1):
+            weights = dict(zip(names, own, strict=True))
+            Z = first_step(H0, PH0, weights) if t == 1 else step(P, H, weights)
+            # A mask belongs to a branch and a step, so that it does not depend on how the branches are grouped.
+            lengths = torch.arange(max(group.start, t), group.stop, dtype=torch.int32, device=H0.device)
+            H = drop.each(relu(Z), numbered_keys(key, lengths + (t << 16)))
+            if t >= group.start:  # the shortest branch ends here
+                ends.append(H[:, 0])
+                H = H[:, 1:]
         return torch.cat(ends, 1)
 
     return run
