@@ -8,7 +8,7 @@ from test_baselines import both_ways, pyg, undirected  # noqa: F401 - fixtures
 from test_every_model import build, inputs, plan, web
 
 from gcnii import data
-from gcnii.dropout import epoch_key, keyed
+from gcnii.dropout import Dropout, epoch_key, keyed, numbered_keys
 from gcnii.nn import incep
 from gcnii.nn.incep import grouped
 from gcnii.train import fit
@@ -70,12 +70,25 @@ def test_weights_start_uniform_within_one_over_the_root_of_what_they_give(name):
 
 
 @every_network
-def test_features_are_not_dropped_and_every_hidden_layer_is(name):
+def test_features_are_not_dropped_and_every_hidden_layer_is(name, monkeypatch):
     model, seen = build(name, web(), dropout=0.5).train(), []
     model.drop.register_forward_hook(lambda drop, given, dropped: seen.append(given[0].shape))
+    each = Dropout.each
+    monkeypatch.setattr(Dropout, "each", lambda drop, H, keys: seen.append(H.shape) or each(drop, H, keys))
     model(*inputs(web()))
     assert (30, 6) not in seen
     assert len(seen) == 4
+
+
+def test_the_branches_of_incep_have_masks_of_their_own():
+    drop, keys = (
+        Dropout(0.5),
+        numbered_keys(torch.tensor([3, 4], dtype=torch.int32), torch.arange(6, dtype=torch.int32)),
+    )
+    whole, part = drop.each(torch.ones(40, 6, 8), keys), drop.each(torch.ones(40, 2, 8), keys[3:5])
+    assert torch.equal(whole[:, 3:5], part)
+    assert (whole != 0).float().mean() == pytest.approx(0.5, abs=0.05)
+    assert not torch.equal(whole[:, 0], whole[:, 1])
 
 
 @every_network
