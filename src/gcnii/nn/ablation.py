@@ -4,9 +4,10 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.dropout import Rate
-from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.nn.deep import Deep, Layers, Width
 from gcnii.nn.gcnii import Alpha, Lam, betas, identity_mapping
 from gcnii.nn.model import About
+from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 
@@ -16,7 +17,7 @@ class GCNInitialConv(nn.Module):
     def __init__(self, width: int, alpha: float):
         super().__init__()
         self.alpha = alpha
-        self.W = weight(width)
+        self.W = uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
@@ -29,7 +30,7 @@ class GCNIdentityConv(nn.Module):
     def __init__(self, width: int, beta: float):
         super().__init__()
         self.beta = beta
-        self.W = weight(width)
+        self.W = uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""

@@ -6,7 +6,8 @@ from torch import Tensor, nn
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
 from gcnii.nn.model import About, Model
-from gcnii.nn.normed import NormedDense, plain
+from gcnii.nn.normed import NormedDense
+from gcnii.nn.weights import glorot_dense
 from gcnii.propagation import Sparse
 
 
@@ -26,7 +27,7 @@ class ClusterGCN(Model):
     def __init__(self, d: int, k: int, *, layers: Layers = 5, width: Width = 2048, dropout: Rate = 0.2):
         super().__init__()
         self.convs = nn.ModuleList(NormedDense(2 * (width if l else d), width) for l in range(layers - 1))
-        self.dense = nn.ModuleDict({"decode": plain(2 * (width if layers > 1 else d), k)})
+        self.dense = nn.ModuleDict({"decode": glorot_dense(2 * (width if layers > 1 else d), k, bias=False)})
         self.drop = Dropout(dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:

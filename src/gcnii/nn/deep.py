@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
@@ -39,9 +38,3 @@ class Deep(Model):
         """Scores (n, k): logits, never probabilities."""
         scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
         return scores
-
-
-def weight(width: int) -> nn.Parameter:
-    """W (width, width), each entry uniform in ±1/√width."""
-    bound = width**-0.5
-    return nn.Parameter(torch.empty(width, width).uniform_(-bound, bound))

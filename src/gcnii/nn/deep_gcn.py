@@ -3,8 +3,9 @@
 from torch import Tensor, nn
 
 from gcnii.dropout import Rate
-from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.nn.deep import Deep, Layers, Width
 from gcnii.nn.model import About
+from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 
@@ -13,7 +14,7 @@ class DeepGCNConv(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.W = weight(width)
+        self.W = uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width); H0 is not used, and that is why it over-smooths."""

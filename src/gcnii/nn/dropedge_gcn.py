@@ -15,6 +15,7 @@ from torch.nn.functional import relu
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
 from gcnii.nn.model import About, Model
+from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 SelfWeight = Annotated[bool, "give every convolution a second weight, for the node itself"]
@@ -126,12 +127,6 @@ def between(layers: int) -> int:
     if layers < 2:
         raise ValueError(f"layers counts the first and the last convolution and must be at least 2, got {layers}")
     return layers - 2
-
-
-def uniform(*shape: int) -> nn.Parameter:
-    """A weight of this shape, each entry uniform in ±1/√width, where the width is its last dimension."""
-    bound = shape[-1] ** -0.5
-    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
 def normalise(Z: Tensor, scale: Tensor, shift: Tensor) -> Tensor:

@@ -7,8 +7,9 @@ from torch.nn.functional import leaky_relu
 
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
-from gcnii.nn.gat import Heads, glorot
+from gcnii.nn.gat import Heads
 from gcnii.nn.model import About, Model
+from gcnii.nn.weights import glorot, glorot_dense
 from gcnii.propagation import Sparse, attend, row_max, row_softmax
 
 EMBED, KEY, VALUE, POOL = 64, 24, 32, 64  # the authors' sizes for PPI: first layer, a head's keys and values, the gate
@@ -22,11 +23,15 @@ class GatedAttention(nn.Module):
     def __init__(self, d: int, width: int, heads: int):
         super().__init__()
         self.heads = heads
-        self.query, self.value = dense(d, heads * KEY), dense(d, heads * VALUE)
+        self.query, self.value = glorot_dense(d, heads * KEY), glorot_dense(d, heads * VALUE)
         # authors: with a bias; here: without, because it adds the same to all scores of a node, which softmax removes.
         self.key = glorot(d, heads * KEY)
-        self.pool, self.context, self.gate = dense(d, POOL), dense(POOL + d, POOL), dense(POOL, heads)
-        self.out = dense(d + heads * VALUE, width)
+        self.pool, self.context, self.gate = (
+            glorot_dense(d, POOL),
+            glorot_dense(POOL + d, POOL),
+            glorot_dense(POOL, heads),
+        )
+        self.out = glorot_dense(d + heads * VALUE, width)
 
     def forward(self, P: Sparse, H: Tensor) -> Tensor:
         """(d, h) → (n, width)."""
@@ -75,7 +80,7 @@ class GaAN(Model):
     ):
         super().__init__()
         reads = [EMBED, *[width] * (layers - 1)]
-        self.dense = nn.ModuleDict({"encode": dense(d, EMBED), "decode": dense(width, k)})
+        self.dense = nn.ModuleDict({"encode": glorot_dense(d, EMBED), "decode": glorot_dense(width, k)})
         self.convs = nn.ModuleList(GatedAttention(each, width, heads) for each in reads)
         self.drop = Dropout(dropout)
 
@@ -90,11 +95,3 @@ class GaAN(Model):
         """Scores (n, k)."""
         scores: Tensor = self.dense["decode"](self.embed(P, X))
         return scores
-
-
-def dense(d: int, width: int) -> nn.Linear:
-    """A dense layer that starts as the authors' do: Glorot, and biases of zero."""
-    layer = nn.Linear(d, width)
-    nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
-    return layer

@@ -12,6 +12,7 @@ from torch.nn.functional import elu, leaky_relu
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers
 from gcnii.nn.model import About, Model
+from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse, attend, row_softmax
 
 HeadWidth = Annotated[int, "number of hidden units of each head"]
@@ -146,8 +147,3 @@ class GATPPI(GAT):
         gathered, skipped = self.convs[l](P.at(l), H), self.dense[l](H)
         scores: Tensor = gathered + skipped[: len(gathered)]
         return scores
-
-
-def glorot(d: int, width: int) -> nn.Parameter:
-    """A weight (d, width), each entry uniform in ±√(6 / (d + width))."""
-    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(d, width)))

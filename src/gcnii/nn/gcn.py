@@ -12,6 +12,7 @@ from torch.nn.functional import relu
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
 from gcnii.nn.model import About, Model
+from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse
 
 
@@ -20,7 +21,7 @@ class GCNConv(nn.Module):
 
     def __init__(self, d: int, width: int):
         super().__init__()
-        self.W = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d, width)))
+        self.W = glorot(d, width)
         self.b = nn.Parameter(torch.zeros(width))
 
     def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.dropout import Rate
-from gcnii.nn.deep import Deep, Layers, Width, weight
+from gcnii.nn.deep import Deep, Layers, Width
 from gcnii.nn.model import About
+from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 Alpha = Annotated[float, "α: share of the first layer's output in every later layer"]
@@ -21,7 +22,7 @@ class GCNIIConv(nn.Module):
     def __init__(self, width: int, alpha: float, beta: float):
         super().__init__()
         self.alpha, self.beta = alpha, beta
-        self.W = weight(width)
+        self.W = uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""

@@ -6,9 +6,9 @@ prints.  The tables come from the code, so `gcnii-star` is the code's form.
 
 from torch import Tensor, nn
 
-from gcnii.nn.deep import weight
 from gcnii.nn.gcnii import GCNII, identity_mapping
 from gcnii.nn.model import About
+from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 
@@ -18,7 +18,7 @@ class GCNIIStarConv(nn.Module):
     def __init__(self, width: int, alpha: float, beta: float):
         super().__init__()
         self.alpha, self.beta = alpha, beta
-        self.W1, self.W2 = weight(width), weight(width)
+        self.W1, self.W2 = uniform(width, width), uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""

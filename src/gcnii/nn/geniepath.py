@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.nn.deep import Layers, Width
-from gcnii.nn.gat import glorot
 from gcnii.nn.model import About, Model
+from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse, row_softmax
 
 

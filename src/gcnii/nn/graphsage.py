@@ -14,7 +14,7 @@ from torch.nn.functional import relu
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
 from gcnii.nn.model import About, Model
-from gcnii.nn.normed import glorot
+from gcnii.nn.weights import glorot
 from gcnii.propagation import Pattern, Sparse, row_max
 
 LONGEST = 128  # neighbours that an LSTM reads of a node

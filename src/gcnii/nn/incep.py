@@ -13,9 +13,10 @@ from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, Rate, numbered_keys, site_key
 from gcnii.nn.deep import Layers, Width
-from gcnii.nn.dropedge_gcn import BatchNorm, DropEdgeNetwork, NodeNorm, SelfWeight, between, normalise, uniform
+from gcnii.nn.dropedge_gcn import BatchNorm, DropEdgeNetwork, NodeNorm, SelfWeight, between, normalise
 from gcnii.nn.model import About
 from gcnii.nn.recompute import recompute
+from gcnii.nn.weights import uniform
 from gcnii.propagation import Pattern, Sparse
 
 # A group of branches may have so many activations a replica; backward keeps three numbers of each.  What does not fit

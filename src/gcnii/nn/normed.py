@@ -1,20 +1,10 @@
-"""Dense layers without a bias, and with layer normalisation, as VR-GCN and Cluster-GCN have them."""
+"""The dense layer with layer normalisation that VR-GCN and Cluster-GCN have."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-
-def glorot(d: int, width: int) -> nn.Parameter:
-    """W (d, width), each entry uniform in ±√(6 / (d + width))."""
-    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(d, width)))
-
-
-def plain(d: int, k: int) -> nn.Linear:
-    """A dense layer without bias, norm and ReLU."""
-    layer = nn.Linear(d, k, bias=False)
-    nn.init.xavier_uniform_(layer.weight)
-    return layer
+from gcnii.nn.weights import glorot
 
 
 class NormedDense(nn.Module):

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
 from gcnii.nn.model import About, Model
-from gcnii.nn.normed import NormedDense, plain
+from gcnii.nn.normed import NormedDense
+from gcnii.nn.weights import glorot_dense
 from gcnii.propagation import Sparse
 
 DENSE = 2  # dense layers after each gathering
@@ -42,7 +43,7 @@ class VRGCN(Model):
         widths = [[2 * (width if l else d), *[width] * DENSE] for l in range(layers)]
         widths[-1].pop()  # the last of them is `decode`
         self.convs = nn.ModuleList(nn.ModuleList(NormedDense(*ends) for ends in pairwise(block)) for block in widths)
-        self.dense = nn.ModuleDict({"decode": plain(width, k)})
+        self.dense = nn.ModuleDict({"decode": glorot_dense(width, k, bias=False)})
         self.drop = Dropout(dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
