@@ -13,7 +13,7 @@ test: .venv/ready-dev
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
 	$(RUN)mypy
-	$(RUN)python -m pytest
+	$(RUN)python -m pytest -n auto
 
 # torch first and alone, so that its pinned build is taken before anything else can ask for another.
 .venv/ready: pyproject.toml constraints.txt

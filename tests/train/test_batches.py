@@ -1,5 +1,7 @@
 """Training in mini-batches: what a step sees, who may take part, and that a killed run comes to the same end."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -139,3 +141,9 @@ def test_batches_that_cannot_work_are_refused_in_one_sentence(graphs, model, set
 def test_one_graph_has_no_parts(graphs):
     with pytest.raises(GraphError, match="batches of parts need several graphs, but csbm is one; use clusters"):
         fit(graphs["one"], batches="parts")
+
+
+def test_a_bundle_says_who_cut_the_clusters(graphs, tmp_path):
+    result = fit(graphs["one"], layers=2, width=4, epochs=1, batches="clusters", clusters=3, device="cpu")
+    versions = json.loads((result.save(tmp_path) / "run.json").read_text())["versions"]
+    assert versions["cutter"] in ("gcnii", f"pymetis {versions['cutter'].split()[-1]}")

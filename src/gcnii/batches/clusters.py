@@ -6,6 +6,7 @@ nodes in pairs until few are left, cut those, undo the joining step by step and 
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,14 @@ def cluster(A: sp.csr_array, count: int) -> Labels:
         return cut(links, np.ones(links.shape[0]), count)
     _, labels = pymetis.part_graph(count, pymetis.CSRAdjacency(links.indptr, links.indices))
     return np.asarray(labels, np.int64)
+
+
+def cutter() -> str:
+    """Who cuts on this machine: the same links give other clusters, and so other numbers, elsewhere."""
+    try:
+        return f"pymetis {version('pymetis')}"
+    except PackageNotFoundError:
+        return "gcnii"
 
 
 def _undirected(A: sp.csr_array) -> sp.csr_array:

@@ -59,7 +59,7 @@ def scores_table(results: Iterable[Measured], table: Cells) -> str:
 
 
 def _cell(result: Measured | None, printed: Printed) -> str:
-    paper = f"{printed.mean}" + (f" ± {printed.spread}" if printed.spread else "")
+    paper = f"{printed.mean}" + (f"±{printed.spread}" if printed.spread else "")
     return f"{_ours(result) if result else '–'} · {paper}"
 
 
@@ -80,7 +80,8 @@ def _as_printed(result: Measured) -> bool:
 
 
 def _ours(result: Measured) -> str:
-    return f"{mean(result.test):.1f} ± {stdev(result.test):.1f} ({len(result.test)})"
+    spread = f"±{stdev(result.test):.1f}" if len(result.test) > 1 else ""
+    return f"{mean(result.test):.1f}{spread} ({len(result.test)})"
 
 
 def draw_depth(path: Path, results: Iterable[Measured]) -> Path:

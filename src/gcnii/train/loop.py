@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from gcnii.batches import cutter
 from gcnii.graph import Graph, GraphError
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.cpu import tuned_cpu
@@ -86,6 +87,7 @@ class Training:
             "settings": task.plan.settings,
             "graph": task.graph.fingerprint,
             "runs": [(run.seed, run.split) for run in runs],
+            "cutter": cutter() if task.plan.recipe.batches == "clusters" else None,
         }
         self.identity = json.loads(json.dumps(identity))  # as it comes back from a file
 

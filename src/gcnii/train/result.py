@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from gcnii import __version__
 from gcnii.atomic import whole
+from gcnii.batches import cutter
 from gcnii.graph import Graph, GraphError
 from gcnii.train.device import choose_device
 from gcnii.train.plan import Plan, make_plan
@@ -138,6 +139,8 @@ class Result:
             rows.writerow(("seed", "epoch", *CURVE))
             rows.writerows((run.seed, epoch, *point) for run in self.runs for epoch, point in enumerate(run.curve))
         versions = {"gcnii": __version__, "torch": torch.__version__, "python": platform.python_version()}
+        if self.plan.recipe.batches == "clusters":
+            versions["cutter"] = cutter()
         record = {"format": FORMAT, **self.summary(), "graph": asdict(self.graph), "weights_sha256": digest}
         with whole(folder / "run.json") as temporary:
             temporary.write_text(json.dumps(record | {"versions": versions}, indent=1, ensure_ascii=False), "utf-8")
