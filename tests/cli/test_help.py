@@ -80,6 +80,7 @@ def test_models_lists_every_model_with_its_paper_and_its_equation(tmp_path):
     assert [line.split()[0] for line in table] == ["model", *MODELS]
     assert "((1-α) P̃ H + α H0) ((1-β) I + β W)" in table[1]
     assert table[1].strip().endswith("T2 T3 T5 F2")
+    assert all(model["equation"] in line for model, line in zip(listed, table[1:], strict=True))
 
 
 def test_models_shows_one_model_with_its_settings(tmp_path):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.table import Table
+from rich.text import Text
 
 from gcnii.cli.options import Json
 from gcnii.nn import MODELS
@@ -40,7 +41,8 @@ def _card(name: str) -> dict[str, Any]:
 def _all(cards: list[dict[str, Any]]) -> Table:
     table = Table("model", "equation", "paper", "stands in", box=None, header_style="bold")
     for card in cards:
-        table.add_row(card["name"], card["equation"], card["paper"], _short(card["tables"]))
+        # Text, because Rich would take the brackets of an equation for a style.
+        table.add_row(card["name"], Text(card["equation"]), card["paper"], _short(card["tables"]))
     return table
 
 
@@ -54,5 +56,5 @@ def _one(card: dict[str, Any]) -> Table:
     for key, value in card.items():
         if isinstance(value, dict):
             value = ", ".join(f"{name} {setting}" for name, setting in value.items()) or "as gcnii"
-        table.add_row(key, ", ".join(value) if isinstance(value, list) else value)
+        table.add_row(key, Text(", ".join(value) if isinstance(value, list) else value))
     return table

@@ -67,7 +67,7 @@ def model_defaults(model: str) -> dict[str, Any]:
 
 
 def _check(settings: Mapping[str, Any]) -> None:
-    for name in ("layers", "width"):
+    for name in ("layers", "width", "heads", "out_heads"):
         if name in settings and (settings[name] != int(settings[name]) or settings[name] < 1):
             raise ValueError(f"{name} must be a whole number of at least 1, got {settings[name]}")
     if "alpha" in settings and not 0 <= settings["alpha"] <= 1:

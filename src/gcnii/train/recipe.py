@@ -10,6 +10,11 @@ from gcnii.dropedge import DropForm
 from gcnii.propagation import Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.stopping import Monitor
 
+NOT_NEGATIVE = (
+    *("clip", "window", "window_from", "plateau", "plateau_floor"),
+    *("heat_time", "top_k", "threshold", "batch_size"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -39,7 +44,7 @@ class Recipe:
     drop_edge: Annotated[float, "share of links left out in each epoch (DropEdge)"] = 0.0
     drop_form: Annotated[DropForm, "leave out links as stored, one direction alone, or as pairs"] = "entries"
     batches: Annotated[Batching, "one step sees the full graph, whole parts of it, clusters, or neighbours"] = "full"
-    batch_size: Annotated[int, "graphs, clusters or nodes a step"] = 1
+    batch_size: Annotated[int, "graphs, clusters or nodes a step; 0 is 1 graph, 1 cluster or 512 nodes"] = 0
     clusters: Annotated[int, "into how many clusters the graph is cut"] = 50
     fanout: Annotated[tuple[int, ...], "neighbours drawn for a node, layer by layer from the last; 0 is all"] = (25, 10)
     history: Annotated[History, "old activations that make up for neighbours not drawn (VR-GCN)"] = "none"
@@ -58,10 +63,19 @@ class Recipe:
                 raise ValueError(f"{name} counts epochs and must be at least 1, got {getattr(self, name)}")
         if not 0 <= self.drop_edge < 1:
             raise ValueError(f"drop_edge is a share of links and must lie in [0, 1), got {self.drop_edge}")
-        for name in ("batch_size", "clusters"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name in ("clip", "window", "window_from", "plateau", "plateau_floor", "top_k", "threshold", "heat_time"):
+        if self.clusters < 1:
+            raise ValueError(f"clusters must be at least 1, got {self.clusters}")
+        for name in (
+            "batch_size",
+            "clip",
+            "window",
+            "window_from",
+            "plateau",
+            "plateau_floor",
+            "top_k",
+            "threshold",
+            "heat_time",
+        ):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
         for name in ("plateau_factor", "teleport"):

@@ -18,6 +18,8 @@ from gcnii.propagation import Links, Relations, Sparse, adjacency, diffuse, feat
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe
 
+NODES = 512  # a step, where neighbours are drawn and no number is given
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -38,19 +40,20 @@ class Task:
     def batches(self, split: int) -> Batches:
         """What the steps of a run on this split see."""
         recipe = self.plan.recipe
+        size = recipe.batch_size or (NODES if recipe.batches == "neighbours" else 1)
         match recipe.batches:
             case "full":
                 return Full(Batch(self.links, self.X))
             case "parts":
-                return Subgraphs(self.links, self.X, self._tensor(self._parts(split)), recipe.batch_size)
+                return Subgraphs(self.links, self.X, self._tensor(self._parts(split)), size)
             case "clusters":
-                return Subgraphs(self.links, self.X, self._tensor(self._clusters(split)), recipe.batch_size)
+                return Subgraphs(self.links, self.X, self._tensor(self._clusters(split)), size)
             case "neighbours":
                 return Neighbours(
                     self.links,
                     self.X,
                     self._tensor(np.flatnonzero(self.graph.splits[split].train)),
-                    size=recipe.batch_size,
+                    size=size,
                     fanout=recipe.fanout,
                     layers=self.plan.model_settings["layers"],
                     history=recipe.history,
