@@ -14,17 +14,6 @@ Batching = Literal["full", "parts", "clusters", "neighbours"]
 History = Literal["none", "cv"]
 
 
-class Surroundings(Protocol):
-    """From which a propagation matrix is made: Links, and what has the same two ways."""
-
-    @property
-    def whole(self) -> Any:
-        """The propagation matrix of all links."""
-
-    def matrix(self, kept: Tensor | None = None) -> Any:
-        """That of the kept ones, normalised anew."""
-
-
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Links and features of a part of the graph.
@@ -32,7 +21,7 @@ class Batch:
     nodes  the nodes of the graph whose scores the model gives, in the order of the scores' rows; None: all
     """
 
-    links: Any  # Surroundings
+    links: Any  # Links, Relations or Hops: their `whole` is what a model gathers over
     X: Tensor | Sparse
     nodes: Tensor | None = None
 
