@@ -79,9 +79,9 @@ class Jumping(Model):
         return scores
 
 
-def _card(equation: str) -> About:
+def _card(equation: str, *tables: str) -> About:
     recipe = {"lr": 0.005, "decay_conv": 5e-4, "epochs": 400}
-    return About(paper="Xu et al. 2018", equation=equation, recipe=recipe)
+    return About(paper="Xu et al. 2018", equation=equation, tables=tables, recipe=recipe)
 
 
 class JKNetConcat(Jumping):
@@ -113,7 +113,8 @@ class JKNetMax(Jumping):
 class JKNetLSTM(Jumping):
     """JKNet with a mean of its layers, whose weights each node has from an LSTM over them; read by a linear map."""
 
-    about = _card("(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v")
+    # Table 4 quotes its own paper, where the layers on PPI are GAT's; here: GCN's, as on the citations.
+    about = _card("(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v", "Table 4")
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
         super().__init__(d, k, layers, width, width, dropout)

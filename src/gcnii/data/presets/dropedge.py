@@ -53,9 +53,19 @@ _WEB = {
     "wisconsin": {"jknet": (8, 0.8, 5e-5), "incep": (8, 0.7, 1e-4)},
 }
 
+# Xu et al. 2018 on PPI: two graphs a step; depth, width and step size are GAT's, because none are published.
+_PPI: dict[str, Settings] = {
+    "jknet-lstm": {
+        **{"layers": 3, "width": 256, "dropout": 0.0, "lr": 0.005, "decay_conv": 0.0, "decay_dense": 0.0},
+        **{"epochs": 100_000, "patience": 100, "monitor": "val_either", "batches": "parts", "batch_size": 2},
+    }
+}
+
 
 def of(name: str) -> Mapping[str, Settings]:
     """model → settings for a data set; empty where none are known."""
+    if name == "ppi":
+        return _PPI
     if name in _WEB:
         return {model: _web(*line) for model, line in _WEB[name].items()}
     return {model: _citations(*line) for model, line in _CITATIONS.get(name, {}).items()}
