@@ -39,9 +39,14 @@ class Dropout(nn.Module):
         if self.kept == 0:
             raise ValueError(f"dropout keeps entries in steps of 1/{LEVELS}, and {rate} would keep none")
 
+    @property
+    def active(self) -> bool:
+        """Whether anything is dropped now."""
+        return self.training and self.kept < LEVELS
+
     def forward(self, H: Matrix) -> Matrix:
         """The same matrix with some of its entries set to zero, the rest scaled up to keep the mean."""
-        if not self.training or self.kept == LEVELS:
+        if not self.active:
             return H
         if isinstance(H, Sparse):
             return H.with_values(self.forward(H.values))
@@ -50,7 +55,7 @@ class Dropout(nn.Module):
 
     def each(self, H: Tensor, keys: Tensor) -> Tensor:
         """H (n, b, h) and keys (b, 2): each of the b matrices with the mask of its own key, whatever the others."""
-        if not self.training or self.kept == LEVELS:
+        if not self.active:
             return H
         n, b, h = H.shape
         mask = keep_mask(keys, n * h, self.kept).view(b, n, h).transpose(0, 1)
@@ -106,29 +111,38 @@ def epoch_key(seeds: Tensor, epoch: Tensor | int, step: int = 0) -> Tensor:
 
 
 @contextmanager
-def keyed(key: Tensor) -> Iterator[None]:
-    """Within, the dropouts of a forward pass draw their masks from this key (2,), each from a site of its own."""
-    token = _sites.set(Sites(key))
+def keyed(key: Tensor, first: int = 0) -> Iterator[Sites]:
+    """Within, the dropouts of a forward pass draw their masks from this key (2,), each from a site of its own.
+
+    first  the number of the first site, where a part of a pass is run again
+    """
+    sites = Sites(key, first)
+    token = _sites.set(sites)
     try:
-        yield
+        yield sites
     finally:
         _sites.reset(token)
+
+
+def sites_now() -> Sites | None:
+    """Those of the forward pass that is under way, if its masks come from a key."""
+    return _sites.get()
 
 
 class Sites:
     """Hands the dropouts of one forward pass their keys, in the order in which they come."""
 
-    def __init__(self, key: Tensor):
+    def __init__(self, key: Tensor, first: int = 0):
         self.key = key
-        self.passed = 0
-        self.keys = key
+        self.passed = first  # sites so far
+        self.made, self.keys = -1, key  # the block of sites that has its keys, and they
 
     def next(self) -> Tensor:
         """The key (2,) of the next site."""
-        at = self.passed % SITES
-        if at == 0:
-            numbers = torch.arange(self.passed, self.passed + SITES, dtype=torch.int32, device=self.key.device)
-            self.keys = numbered_keys(self.key, numbers)
+        block, at = divmod(self.passed, SITES)
+        if block != self.made:
+            numbers = torch.arange(block * SITES, (block + 1) * SITES, dtype=torch.int32, device=self.key.device)
+            self.made, self.keys = block, numbered_keys(self.key, numbers)
         self.passed += 1
         return self.keys[at]
 

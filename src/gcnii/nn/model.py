@@ -39,6 +39,10 @@ class Model(nn.Module):
     # Whether it gathers by products, P.at(l).gather(H), which old activations can make more exact.
     gathers_products: ClassVar[bool] = False
 
+    # Whether it can forget activations and compute them again in backward, and whether it does.
+    can_forget: ClassVar[bool] = False
+    forgets: bool = False
+
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor | Sparse:
         """The last hidden layer (n, width)."""
         raise NotImplementedError

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from gcnii.batches import Batch
+from gcnii.train.memory import forgets
 from gcnii.train.objective import Objective
 from gcnii.train.replicas import Replicas, Stack
 from gcnii.train.run import Measures, Run
@@ -25,6 +26,7 @@ class Group:
         self.task, self.runs = task, list(runs)
         graph = task.graph
         self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], task.device)
+        self.replicas.model.forgets = forgets(task, len(runs))
         self.objective = Objective.of(graph, [run.split for run in runs], task.device)
         self.batches = task.batches(runs[0].split)
         self.best = {name: weight.detach().clone() for name, weight in self.replicas.weights.items()}

@@ -50,6 +50,8 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     _check(model_settings)
     _check_batches(model, recipe)
+    if recipe.memory == "recompute" and not MODELS[model].can_forget:
+        raise ValueError(f"{model} cannot recompute its activations; use memory auto or keep")
     return Plan(model, model_settings, recipe)
 
 

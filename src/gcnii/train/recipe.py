@@ -10,6 +10,7 @@ from gcnii.dropedge import DropForm
 from gcnii.propagation import Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.stopping import Monitor
 
+Memory = Literal["auto", "keep", "recompute"]
 NOT_NEGATIVE = (
     *("clip", "window", "window_from", "plateau", "plateau_floor"),
     *("heat_time", "top_k", "threshold", "batch_size"),
@@ -48,6 +49,7 @@ class Recipe:
     clusters: Annotated[int, "into how many clusters the graph is cut"] = 50
     fanout: Annotated[tuple[int, ...], "neighbours drawn for a node, layer by layer from the last; 0 is all"] = (25, 10)
     history: Annotated[History, "old activations that make up for neighbours not drawn (VR-GCN)"] = "none"
+    memory: Annotated[Memory, "keep activations for backward, or recompute them; auto: as memory allows"] = "auto"
     precision: Annotated[Literal["float32", "float64"], "of weights and activations"] = "float32"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,87 @@
+"""Depth costs time, not memory: activations are forgotten and computed again to the same numbers."""
+
+import numpy as np
+import pytest
+import torch
+from fitting import fitting
+
+from gcnii import data
+from gcnii.dropout import epoch_key, keyed
+from gcnii.nn import MODELS
+from gcnii.train import fit
+from gcnii.train import memory as memory_file
+from gcnii.train.memory import forgets
+from gcnii.train.plan import make_plan
+from gcnii.train.task import Task
+
+FORGETFUL = [name for name, model in MODELS.items() if model.can_forget]
+SMALL = {"layers": 10, "width": 8, "dropout": 0.4, "epochs": 5, "device": "cpu", "precision": "float64"}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return data.load("csbm", n=100, degree=6, signal=3.0, labels_per_class=10)
+
+
+def curves(result):
+    return np.array([run.curve for run in result.runs])
+
+
+@pytest.mark.parametrize("name", FORGETFUL)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_recomputing_changes_no_number(name, batch, graph):
+    settings = fitting(name, SMALL | {"drop_edge": 0.3, "seeds": range(3), "batch": batch})
+    kept, again = (curves(fit(graph, name, memory=memory, **settings)) for memory in ("keep", "recompute"))
+    # The forward passes are the same to the last bit; the gradient of H0 is added up in another order.
+    assert (kept[:, 0, 0] == again[:, 0, 0]).all()
+    np.testing.assert_allclose(kept, again, rtol=1e-11)
+
+
+def kept_bytes(graph, layers, forget):
+    plan = make_plan("gcnii", {"layers": layers, "width": 32, "dropout": 0.5})
+    task, seen = Task.of(graph, plan, torch.device("cpu")), {}
+
+    def note(tensor):
+        seen[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    model = plan.build(graph.d, graph.k).train()
+    model.forgets = forget
+    with (
+        torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor),
+        keyed(epoch_key(torch.tensor([0]), 0)[0]),
+    ):
+        scores = model(task.links.whole, task.X)  # holds what is kept, so that no address is used twice
+    weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
+    assert scores.requires_grad
+    return sum(size for address, size in seen.items() if address not in weights) / (graph.n * 32 * 4)
+
+
+def test_what_is_kept_grows_with_the_root_of_the_depth(graph):
+    kept = [kept_bytes(graph, layers, forget=False) for layers in (16, 64)]
+    again = [kept_bytes(graph, layers, forget=True) for layers in (16, 64)]
+    assert (kept[1] - kept[0]) / 48 == pytest.approx(memory_file.KEPT, rel=0.15)
+    assert again[1] - again[0] == pytest.approx(4, abs=2)  # eight segments instead of four
+    assert again[1] < kept[1] / 8
+
+
+def test_memory_decides_by_itself(graph, monkeypatch):
+    task = Task.of(graph, make_plan("gcnii", {"layers": 64, "width": 64}), torch.device("cpu"))
+    needed = 64 * 100 * 64 * memory_file.KEPT * 4
+    monkeypatch.setattr(memory_file, "_free", lambda device: 1.5 * needed)
+    assert not forgets(task, 1)
+    assert forgets(task, 2)
+
+
+def test_a_model_that_cannot_recompute_says_so(graph):
+    with pytest.raises(ValueError, match="gat cannot recompute its activations; use memory auto or keep"):
+        fit(graph, "gat", memory="recompute")
+
+
+def test_outside_of_fit_a_forgetful_model_trains_by_torchs_own_seed(graph):
+    task = Task.of(graph, make_plan("gcnii", {"layers": 9, "width": 8}), torch.device("cpu"))
+    model = task.plan.build(graph.d, graph.k).train()
+    model.forgets = True
+    torch.manual_seed(0)
+    model(task.links.whole, task.X).square().mean().backward()
+    assert all(weight.grad.abs().max() > 0 for weight in model.parameters())
