@@ -18,9 +18,10 @@ def with_settings(command: Command) -> Command:
     """Give a command that takes **settings a flag for every setting of every model and of the Recipe."""
     signature = inspect.signature(command, eval_str=True)
     fixed = [parameter for parameter in signature.parameters.values() if parameter.kind != parameter.VAR_KEYWORD]
-    flags = _flags("Model settings (default: the preset of the data set)", _model_hints())
+    flags = _flags("Model settings (default: the preset of the data set, else the model's own)", _model_hints())
     flags += _flags(
-        "Training settings (default: the preset of the data set)", get_type_hints(Recipe, include_extras=True)
+        "Training settings (default: the preset of the data set, else the model's own)",
+        get_type_hints(Recipe, include_extras=True),
     )
     command.__signature__ = signature.replace(parameters=[*fixed, *flags])  # type: ignore[attr-defined]
     return command
@@ -40,6 +41,7 @@ def _flags(title: str, hints: dict[str, Any]) -> list[inspect.Parameter]:
     flags = []
     for name, hint in hints.items():
         kind, help_text = get_args(hint)[:2]
-        annotation = Annotated[kind | None, Parameter(help=f"{help_text[0].upper()}{help_text[1:]}.", group=group)]  # type: ignore[valid-type]
+        about = Parameter(help=f"{help_text[0].upper()}{help_text[1:]}.", group=group, negative_iterable="")
+        annotation = Annotated[kind | None, about]  # type: ignore[valid-type]
         flags.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
     return flags
