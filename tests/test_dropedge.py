@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from fitting import fitting
 
 from gcnii import data
 from gcnii.dropedge import drop_edges
 from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph
+from gcnii.nn import MODELS
 from gcnii.propagation import Links, adjacency, propagation_matrix
 from gcnii.train import fit
 
@@ -17,6 +19,11 @@ SMALL = {"layers": 3, "width": 16, "dropout": 0.0, "epochs": 8, "device": "cpu",
 @pytest.fixture(scope="module")
 def graph():
     return data.load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return data.load("csbm", n=60, degree=6, signal=3.0, labels_per_class=10)
 
 
 def drop(links, rate, form="entries", epoch=0, seed=0):
@@ -76,6 +83,18 @@ def test_seeds_lose_their_own_links_alone_and_in_company(graph, form):
     curves = [np.array([run.curve for run in result.runs]) for result in (together, alone)]
     np.testing.assert_allclose(*curves, rtol=1e-10)
     assert curves[0][0, 0, 0] != curves[0][1, 0, 0]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_trains_on_the_links_that_are_left(model, small):
+    wanted = {"layers": 2, "width": 8, "dropout": 0.0, "epochs": 3, "device": "cpu", "precision": "float64"}
+    settings = fitting(model, wanted | {"batches": "full"})
+    whole, dropped, company = (
+        fit(small, model, seeds=range(2), batch=batch, drop_edge=rate, **settings)
+        for rate, batch in ((0.0, 1), (0.5, 1), (0.5, 2))
+    )
+    np.testing.assert_allclose(*([run.curve for run in one.runs] for one in (dropped, company)), rtol=1e-8)
+    assert (whole.runs[0].curve != dropped.runs[0].curve) == (model != "mlp")  # which has no use for links
 
 
 def test_evaluation_sees_every_link(graph):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from gcnii import data
+from gcnii.batches import cutter
 from gcnii.graph import GraphError, join
 from gcnii.train import fit, loop
 from gcnii.train.plan import make_plan
@@ -146,4 +147,13 @@ def test_one_graph_has_no_parts(graphs):
 def test_a_bundle_says_who_cut_the_clusters(graphs, tmp_path):
     result = fit(graphs["one"], layers=2, width=4, epochs=1, batches="clusters", clusters=3, device="cpu")
     versions = json.loads((result.save(tmp_path) / "run.json").read_text())["versions"]
-    assert versions["cutter"] in ("gcnii", f"pymetis {versions['cutter'].split()[-1]}")
+    assert versions["cutter"] == cutter()
+
+
+def test_who_cuts_is_metis_where_it_is_installed_and_else_we():
+    try:
+        import pymetis
+    except ImportError:
+        assert cutter() == "gcnii"
+    else:
+        assert cutter() == f"pymetis {pymetis.version}"

@@ -47,7 +47,7 @@ class Recipe:
     batches: Annotated[Batching, "one step sees the full graph, whole parts of it, clusters, or neighbours"] = "full"
     batch_size: Annotated[int, "graphs, clusters or nodes a step; 0 is 1 graph, 1 cluster or 512 nodes"] = 0
     clusters: Annotated[int, "into how many clusters the graph is cut"] = 50
-    fanout: Annotated[tuple[int, ...], "neighbours drawn for a node, layer by layer from the last; 0 is all"] = (25, 10)
+    fanout: Annotated[tuple[int, ...], "neighbours drawn for a node, layer by layer from the last; 0 is all"] = (10, 25)
     history: Annotated[History, "old activations that make up for neighbours not drawn (VR-GCN)"] = "none"
     memory: Annotated[Memory, "keep activations for backward, or recompute them; auto: as memory allows"] = "auto"
     precision: Annotated[Literal["float32", "float64"], "of weights and activations"] = "float32"
