@@ -9,7 +9,7 @@ import scipy.stats
 import torch
 from torch.func import vmap
 
-from gcnii.dropout import LEVELS, Dropout, Sites, epoch_key, keep_mask, keyed
+from gcnii.dropout import LEVELS, Dropout, Eraser, Sites, epoch_key, keep_mask, keyed
 from gcnii.propagation import Sparse
 
 N, WIDTH = 2708, 64
@@ -125,6 +125,25 @@ def test_each_dropout_of_a_forward_pass_has_a_mask_of_its_own_and_the_pass_can_b
             passes.append([drop(H) for _ in range(70)])
     assert all(torch.equal(*both) for both in zip(*passes, strict=True))
     assert not any(torch.equal(*both) for both in pairwise(passes[0]))
+
+
+def test_keys_taken_together_are_those_taken_one_by_one():
+    key = epoch_key(torch.tensor([3]), 7)[0]
+    with keyed(key) as one, keyed(key) as other:
+        alone = torch.stack([one.next() for _ in range(70)])
+        together = torch.cat([other.take(1), other.take(66), other.next()[None], other.take(2)])
+    assert torch.equal(alone, together)
+
+
+@pytest.mark.parametrize("kept", [1, HALF, 26214, LEVELS - 1])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_erasing_in_place_leaves_what_the_mask_keeps(kept, dtype):
+    H = torch.randn(3, 31, 7, dtype=dtype)
+    erase = Eraser(H, kept)
+    for epoch in (5, 6):
+        keys = epoch_key(torch.arange(3), epoch)
+        masks = torch.stack([keep_mask(key, 31 * 7, kept).view(31, 7) for key in keys])
+        assert torch.equal(erase(H.clone(), keys), H.where(masks == 1, 0))
 
 
 def test_kept_entries_are_scaled_up_so_that_the_mean_stays():

@@ -25,6 +25,9 @@ Matrix = TypeVar("Matrix", Tensor, Sparse)
 Rate = Annotated[float, "share of entries set to zero while training, before every layer"]
 
 LEVELS = 1 << 16  # a 16-bit lane decides an element, so keep rates are multiples of 1/65536
+# Numbers of the hash; as tensors, because torch would make one of each at every call.
+FACTORS = torch.tensor([0x21F0AAAD, 0x735A2D97], dtype=torch.int32).unbind()
+SHIFT, LOW = torch.tensor([15, 0x1FFFF], dtype=torch.int32).unbind()
 SITES = 64  # keys are made for so many sites at once, because each costs a dozen tiny operations
 
 
@@ -72,11 +75,7 @@ class Mask(torch.autograd.Function):
     @staticmethod
     def forward(key: Tensor, count: int, kept: int) -> Tensor:
         """Hash the element numbers; key may be (replicas, 2), then the mask is (replicas, count)."""
-        words = _words((count + 1) // 2, key.device) ^ key[..., :1]
-        words.mul_(0x21F0AAAD)
-        words.bitwise_xor_((words >> 15).bitwise_and_(0x1FFFF))
-        words.add_(key[..., 1:]).mul_(0x735A2D97)
-        lanes = words.bitwise_xor_((words >> 15).bitwise_and_(0x1FFFF)).view(torch.int16)[..., :count]
+        lanes = _lanes(key, count)
         # Written into its own type, a comparison runs in vector registers; into booleans it takes six times as long.
         return torch.lt(lanes, kept - LEVELS // 2, out=lanes)
 
@@ -99,6 +98,26 @@ Mask.forward.__signature__ = inspect.signature(Mask.forward)  # type: ignore[att
 def keep_mask(key: Tensor, count: int, kept: int) -> Tensor:
     """The mask of this key: (count,) int16 zeros and ones."""
     return Mask.apply(key, count, kept)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class Eraser:
+    """Sets to zero, in place, what the masks of its keys drop, for one H (r, …) after the other; torch records nothing.
+
+    It keeps its buffers: new ones for each H would be far from the CPU's caches, and cost more than the hash.
+    """
+
+    def __init__(self, like: Tensor, kept: int):
+        self.count, self.kept = like[0].numel(), kept
+        self.words = like.new_empty(2, len(like), (self.count + 1) // 2, dtype=torch.int32).unbind()
+        self.lanes = torch.empty_like(like, memory_format=torch.contiguous_format)
+
+    def __call__(self, H: Tensor, keys: Tensor) -> Tensor:
+        """H, with the entries at zero that the mask of its key drops; keys (r, 2).  The rest is not scaled."""
+        self.lanes.view(len(H), -1).copy_(_lanes(keys, self.count, *self.words))
+        # The name is another, but this is "zero where the lane is not below", in one pass.
+        return torch.ops.aten.hardtanh_backward.grad_input(  # type: ignore[no-any-return]
+            H, self.lanes, -torch.inf, self.kept - LEVELS // 2, grad_input=H
+        )
 
 
 def epoch_key(seeds: Tensor, epoch: Tensor | int, step: int = 0) -> Tensor:
@@ -146,6 +165,12 @@ class Sites:
         self.passed += 1
         return self.keys[at]
 
+    def take(self, count: int) -> Tensor:
+        """The keys (count, 2) of the next sites."""
+        numbers = torch.arange(self.passed, self.passed + count, dtype=torch.int32, device=self.key.device)
+        self.passed += count
+        return numbered_keys(self.key, numbers)
+
 
 _sites: ContextVar[Sites | None] = ContextVar("sites", default=None)
 
@@ -162,6 +187,24 @@ def site_key(device: torch.device) -> Tensor:
         return sites.next()
     # In a training loop that is not ours, the user's torch.manual_seed decides.
     return torch.randint(-(1 << 31), 1 << 31, (2,), dtype=torch.int64).to(torch.int32).to(device)
+
+
+def site_keys(count: int, device: torch.device) -> Tensor:
+    """The keys (count, 2) of the next sites."""
+    sites = _sites.get()
+    return torch.stack([site_key(device) for _ in range(count)]) if sites is None else sites.take(count)
+
+
+def _lanes(key: Tensor, count: int, words: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    """(count,) int16, uniform; for keys (r, 2), (r, count).  They lie in `words`; both buffers may be given."""
+    first, second = key.unsqueeze(-1).unbind(-2)
+    words = torch.bitwise_xor(_words((count + 1) // 2, key.device), first, out=words)
+    words.mul_(FACTORS[0])
+    high = torch.bitwise_right_shift(words, SHIFT, out=high)
+    words.bitwise_xor_(high.bitwise_and_(LOW))
+    torch.add(second * FACTORS[1], words, alpha=0x735A2D97, out=words)  # (words + second) · factor in one pass
+    torch.bitwise_right_shift(words, SHIFT, out=high)
+    return words.bitwise_xor_(high.bitwise_and_(LOW)).view(torch.int16)[..., :count]
 
 
 @lru_cache(maxsize=8)

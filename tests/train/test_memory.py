@@ -37,8 +37,8 @@ def test_recomputing_changes_no_number(name, batch, graph):
     np.testing.assert_allclose(kept, again, rtol=1e-11)
 
 
-def kept_bytes(graph, layers, forget):
-    plan = make_plan("gcnii", {"layers": layers, "width": 32, "dropout": 0.5})
+def kept_bytes(graph, name, layers, forget):
+    plan = make_plan(name, {"layers": layers, "width": 32, "dropout": 0.5})
     task, seen = Task.of(graph, plan, torch.device("cpu")), {}
 
     def note(tensor):
@@ -57,10 +57,11 @@ def kept_bytes(graph, layers, forget):
     return sum(size for address, size in seen.items() if address not in weights) / (graph.n * 32 * 4)
 
 
-def test_what_is_kept_grows_with_the_root_of_the_depth(graph):
-    kept = [kept_bytes(graph, layers, forget=False) for layers in (16, 64)]
-    again = [kept_bytes(graph, layers, forget=True) for layers in (16, 64)]
-    assert (kept[1] - kept[0]) / 48 == pytest.approx(memory_file.KEPT, rel=0.15)
+@pytest.mark.parametrize(("name", "numbers"), [("deep-gcn", memory_file.KEPT), ("gcnii", 2 + 32 / 100)])
+def test_what_is_kept_grows_with_the_root_of_the_depth(name, numbers, graph):
+    kept = [kept_bytes(graph, name, layers, forget=False) for layers in (16, 64)]
+    again = [kept_bytes(graph, name, layers, forget=True) for layers in (16, 64)]
+    assert (kept[1] - kept[0]) / 48 == pytest.approx(numbers, rel=0.05)  # fused, a mapping beside two activations
     assert again[1] - again[0] == pytest.approx(4, abs=2)  # eight segments instead of four
     assert again[1] < kept[1] / 8
 

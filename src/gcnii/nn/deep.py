@@ -10,6 +10,7 @@ from torch.func import functional_call
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, keyed, site_key, sites_now
+from gcnii.nn.fused import fused_layers
 from gcnii.nn.model import Model
 from gcnii.nn.recompute import recompute
 from gcnii.propagation import Pattern, Sparse
@@ -30,28 +31,26 @@ class Deep(Model):
     def __init__(self, d: int, k: int, convs: Iterable[nn.Module], width: int, dropout: float):
         super().__init__()
         self.dense = nn.ModuleDict({"encode": nn.Linear(d, width), "decode": nn.Linear(width, k)})
-        self.convs = nn.ModuleList(convs)
+        self.convs = Convs(convs)
         self.drop = Dropout(dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """The last hidden layer (n, width), from which the scores are read."""
-        H = H0 = relu(self.dense["encode"](self.drop(X)))
+        H0 = relu(self.dense["encode"](self.drop(X)))
         if self.forgets and torch.is_grad_enabled():
             return self._forgetful(P, H0)
-        for conv in self.convs:
-            H = conv(P, self.drop(H), H0).relu_()
-        return H
+        return self.convs(P, H0, H0, self.drop)  # type: ignore[no-any-return]
 
     def _forgetful(self, P: Sparse, H0: Tensor) -> Tensor:
         """The same, with the activations of √layers layers at a time computed again in backward."""
-        H, convs = H0, list(self.convs)
-        length = isqrt(max(len(convs) - 1, 0)) + 1
-        for start in range(0, len(convs), length):
-            part = convs[start : start + length]
+        H, layers = H0, len(self.convs)
+        length = isqrt(max(layers - 1, 0)) + 1
+        for start in range(0, layers, length):
+            part = self.convs[start : start + length]
             sites = sites_now()
             key, first = (sites.key, sites.passed) if sites else (site_key(H.device), 0)
-            weights = [weight for conv in part for weight in conv.parameters()]
-            H = recompute(_runner(part, self.drop, P.pattern, first), P.values, P.transposed, H, H0, key, *weights)
+            run = _runner(part, self.drop, P.pattern, first)
+            H = recompute(run, P.values, P.transposed, H, H0, key, *part.parameters())
             if sites and self.drop.active:
                 sites.passed += len(part)
         return H
@@ -62,15 +61,40 @@ class Deep(Model):
         return scores
 
 
-def _runner(convs: list[nn.Module], drop: Dropout, pattern: Pattern, first: int) -> Callable[..., Tensor]:
+class Convs(nn.ModuleList):
+    """One convolution after the other, each behind a dropout and before a ReLU."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor, drop: Dropout) -> Tensor:
+        """H (n, width) → (n, width)."""
+        convs = list(self)
+        # The gradient of P's values is asked for by none but those who learn P, and is left to autograd.
+        if _alike(convs) and not P.values.requires_grad:
+            return fused_layers(P, H, H0, type(convs[0]).mappings(convs), drop)  # type: ignore[attr-defined]
+        for conv in convs:
+            H = conv(P, drop(H), H0).relu_()
+        return H
+
+
+def _alike(convs: list[nn.Module]) -> bool:
+    """Whether `fused` knows them all: they offer their matrices, and nobody watches one of them by a hook."""
+    kinds = {(type(conv), getattr(conv, "alpha", None)) for conv in convs}
+    hooks = any(conv._forward_hooks or conv._forward_pre_hooks for conv in convs)
+    return len(kinds) == 1 and not hooks and _offers_matrices(type(convs[0]))
+
+
+def _offers_matrices(kind: type[nn.Module]) -> bool:
+    """Whether its `mappings` belong to its own equation, and not to that of a class whose forward it replaced."""
+    return "mappings" in vars(next(owner for owner in kind.__mro__ if "forward" in vars(owner)))
+
+
+def _runner(convs: nn.Module, drop: Dropout, pattern: Pattern, first: int) -> Callable[..., Tensor]:
     """These layers as a function of tensors alone, with the masks of the sites from `first` on."""
-    names = [[name for name, _ in conv.named_parameters()] for conv in convs]
+    names = [name for name, _ in convs.named_parameters()]
 
     def run(values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, key: Tensor, *weights: Tensor) -> Tensor:
-        P, left = Sparse(pattern, values, transposed), iter(weights)
+        P = Sparse(pattern, values, transposed)
         with keyed(key, first):
-            for conv, own in zip(convs, names, strict=True):
-                H = functional_call(conv, {name: next(left) for name in own}, (P, drop(H), H0)).relu_()
-        return H
+            named = dict(zip(names, weights, strict=True))
+            return functional_call(convs, named, (P, H, H0, drop))  # type: ignore[no-any-return]
 
     return run

@@ -1,13 +1,18 @@
 """GCNII: graph convolution with initial residual and identity mapping (section 3, equation 5)."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
 from math import log
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
 from gcnii.dropout import Rate
 from gcnii.nn.deep import Deep, Layers, Width
+from gcnii.nn.fused import Mappings
 from gcnii.nn.model import About
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
@@ -28,6 +33,12 @@ class GCNIIConv(nn.Module):
         """(n, width) → (n, width)."""
         S = torch.lerp(P @ H, H0, self.alpha)  # initial residual
         return S @ identity_mapping(self.W, self.beta)
+
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIConv]) -> Mappings:
+        """These layers as `fused` takes them."""
+        W = torch.stack([conv.W for conv in convs])
+        return Mappings(identity_mapping(W, each_beta(convs, W)), alpha=convs[0].alpha)
 
 
 class GCNII(Deep):
@@ -60,9 +71,21 @@ def betas(layers: int, lam: float) -> list[float]:
     return [log(lam / l + 1) for l in range(1, layers + 1)]
 
 
-def identity_mapping(W: Tensor, beta: float, scale: float = 1.0) -> Tensor:
+def identity_mapping(W: Tensor, beta: float | Tensor, scale: float = 1.0) -> Tensor:
     """(1-β) I + β W, or with the identity scaled: (1-β) scale I + β W.
 
     One small matrix instead of two passes over n rows: (1-β) S + β S W = S ((1-β) I + β W).
     """
-    return torch.lerp(scale * torch.eye(len(W), dtype=W.dtype, device=W.device), W, beta)
+    I = torch.eye(W.shape[-1], dtype=W.dtype, device=W.device)
+    return torch.lerp(scale * I, W, beta)
+
+
+def each_beta(convs: Sequence[Any], like: Tensor) -> Tensor:
+    """Their β (layers, 1, 1)."""
+    return _column(tuple(conv.beta for conv in convs), like.dtype, like.device)
+
+
+@lru_cache(maxsize=64)  # a copy to a GPU would wait for it, and cannot be part of a CUDA graph
+@torch.inference_mode(False)
+def _column(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.tensor(numbers, dtype=dtype, device=device)[:, None, None]

@@ -1,7 +1,11 @@
 """GCNII for PPI: every layer also adds its own input ("skip connection from layer l to l+1", section 6.2)."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from torch import Tensor
 
+from gcnii.nn.fused import Mappings
 from gcnii.nn.gcnii import GCNII, GCNIIConv
 from gcnii.nn.gcnii_star import GCNIIStarConv
 from gcnii.nn.model import About
@@ -16,6 +20,11 @@ class GCNIISkipConv(GCNIIConv):
         # paper: does not say which H; here: the dropped-out one that the convolution reads, as in the authors' code.
         return super().forward(P, H, H0) + H
 
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIConv]) -> Mappings:
+        """These layers as `fused` takes them."""
+        return replace(GCNIIConv.mappings(convs), skip=True)
+
 
 class GCNIIStarSkipConv(GCNIIStarConv):
     """GCNII* as coded, before σ, + H."""
@@ -23,6 +32,11 @@ class GCNIIStarSkipConv(GCNIIStarConv):
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
         return super().forward(P, H, H0) + H
+
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
+        """These layers as `fused` takes them."""
+        return replace(GCNIIStarConv.mappings(convs), skip=True)
 
 
 class GCNIIPPI(GCNII):

@@ -4,9 +4,15 @@ The two differ: in the authors' code the weights act on P̃H and H0 without the 
 prints.  The tables come from the code, so `gcnii-star` is the code's form.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor, nn
 
-from gcnii.nn.gcnii import GCNII, identity_mapping
+from gcnii.nn.fused import Mappings
+from gcnii.nn.gcnii import GCNII, each_beta, identity_mapping
 from gcnii.nn.model import About
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
@@ -26,6 +32,13 @@ class GCNIIStarConv(nn.Module):
         M2 = identity_mapping(self.W2, self.beta, self.alpha)
         return (P @ H) @ M1 + H0 @ M2
 
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
+        """These layers as `fused` takes them."""
+        W1, W2, alpha = *stacked(convs), convs[0].alpha
+        beta = each_beta(convs, W1)
+        return Mappings(identity_mapping(W1, beta, 1 - alpha), identity_mapping(W2, beta, alpha))
+
 
 class GCNIIStarPrintedConv(GCNIIStarConv):
     """As printed, before σ:  (1-α) P̃ H ((1-β) I + β W1) + α H0 ((1-β) I + β W2)."""
@@ -35,6 +48,18 @@ class GCNIIStarPrintedConv(GCNIIStarConv):
         M1 = (1 - self.alpha) * identity_mapping(self.W1, self.beta)
         M2 = self.alpha * identity_mapping(self.W2, self.beta)
         return (P @ H) @ M1 + H0 @ M2
+
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
+        """These layers as `fused` takes them."""
+        W1, W2, alpha = *stacked(convs), convs[0].alpha
+        beta = each_beta(convs, W1)
+        return Mappings((1 - alpha) * identity_mapping(W1, beta), alpha * identity_mapping(W2, beta))
+
+
+def stacked(convs: Sequence[GCNIIStarConv]) -> tuple[Tensor, Tensor]:
+    """W1 and W2 (layers, h, h) of these layers."""
+    return torch.stack([conv.W1 for conv in convs]), torch.stack([conv.W2 for conv in convs])
 
 
 class GCNIIStar(GCNII):

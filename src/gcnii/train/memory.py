@@ -9,7 +9,7 @@ import torch
 from gcnii.nn import MODELS
 from gcnii.train.task import Task
 
-KEPT = 3  # numbers that backward keeps of each activation: before the weights, after the ReLU, and the mask
+KEPT = 3  # numbers that backward keeps of each activation: before the weights, after the ReLU, the mask; fused, two
 SHARE = 0.7  # of the free memory may be taken; weights, Adam's moments and the layer at hand need some too
 
 

@@ -1,0 +1,141 @@
+"""All layers in one step of autograd: the numbers of one layer after the other, only sooner."""
+
+import pytest
+import torch
+from test_every_model import build, inputs, web
+from torch.func import functional_call, vmap
+
+from gcnii.dropedge import drop_edges
+from gcnii.dropout import epoch_key, keyed
+from gcnii.nn import MODELS, deep
+from gcnii.nn.deep import Convs
+from gcnii.nn.gcnii import GCNIIConv
+from gcnii.propagation import Links, Sparse, adjacency, feature_matrix
+
+FUSED = ["gcnii", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-ppi"]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How many layers each call fused."""
+    counts, fused = [], deep.fused_layers
+
+    def count(P, H, H0, mappings, drop):
+        counts.append(len(mappings.M1))
+        return fused(P, H, H0, mappings, drop)
+
+    monkeypatch.setattr(deep, "fused_layers", count)
+    return counts
+
+
+def one_by_one(monkeypatch):
+    monkeypatch.setattr(deep, "_alike", lambda convs: False)
+
+
+def train(model, seeds, drop_edge):
+    """Scores and gradients of a training step on a graph whose P̃ is not symmetric; many seeds in one vmap."""
+    graph = web()
+    links, X = Links.of(adjacency(graph)), feature_matrix(graph)
+    own = {name: weight.detach() for name, weight in model.named_parameters()}
+    weights = {name: torch.stack([W * 1.1**s for s in seeds]).requires_grad_() for name, W in own.items()}
+
+    def one(weights, key):
+        with keyed(key):
+            return functional_call(model, weights, (drop_edges(links, drop_edge, "entries"), X))
+
+    keys = epoch_key(torch.tensor(seeds), 3)
+    if len(seeds) == 1:
+        scores = one({name: weight[0] for name, weight in weights.items()}, keys[0])[None]
+    else:
+        scores = vmap(one)(weights, keys)
+    scores.square().mean().backward()
+    return scores.detach(), {name: weight.grad for name, weight in weights.items()}
+
+
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize("drop_edge", [0.0, 0.3])
+@pytest.mark.parametrize("seeds", [[0], [0, 1, 2]])
+@pytest.mark.parametrize("forgets", [False, True])
+def test_scores_and_gradients_are_those_of_one_layer_after_the_other(
+    name, dropout, drop_edge, seeds, forgets, monkeypatch, calls
+):
+    model = build(name, web(), layers=7, width=8, alpha=0.2, dropout=dropout).train()
+    model.forgets = forgets
+    scores, gradients = train(model, seeds, drop_edge)
+    assert calls == ([3, 3, 1, 1, 3, 3] if forgets else [7])  # each segment once more, the last one first
+    one_by_one(monkeypatch)
+    expected, wanted = train(model, seeds, drop_edge)
+    torch.testing.assert_close(scores, expected, rtol=1e-12, atol=1e-12)
+    for key, gradient in gradients.items():
+        assert gradient.abs().max() > 1e-8, key
+        torch.testing.assert_close(gradient, wanted[key], rtol=1e-10, atol=1e-12, msg=key)
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_scores_without_gradients_are_the_same(name, calls):
+    model, given = build(name, web()), inputs(web())
+    with torch.no_grad():
+        scores = model(*given)
+    assert torch.equal(scores, model(*given))
+    assert calls == [5, 5]
+
+
+@pytest.mark.parametrize("name", sorted(MODELS.keys() - FUSED))
+def test_no_other_model_is_fused(name, calls):
+    model = build(name, web())
+    model(*inputs(web(), name))
+    assert calls == []
+
+
+def test_replicas_of_replicas_are_replicas(calls):
+    model, (P, X) = build("gcnii", web()), inputs(web())
+    W = torch.stack([model.convs[0].W.detach() * scale for scale in (1, 2, 3, 4)]).view(2, 2, 8, 8)
+
+    def one(W):
+        return functional_call(model, {"convs.0.W": W}, (P, X))
+
+    torch.testing.assert_close(vmap(vmap(one))(W), torch.stack([torch.stack([one(W) for W in row]) for row in W]))
+
+
+def test_a_gradient_of_the_links_is_left_to_autograd(calls):
+    model, (P, X) = build("gcnii", web()), inputs(web())
+    values = P.values.clone().requires_grad_()
+    model(Sparse.on(P.pattern, values), X).square().sum().backward()
+    assert values.grad.abs().max() > 0
+    assert calls == []
+
+
+def test_a_layer_that_is_watched_is_called(calls):
+    model, seen = build("gcnii", web()), []
+    model.convs[2].register_forward_hook(lambda conv, given, output: seen.append(output.shape))
+    model(*inputs(web()))
+    assert seen == [(30, 8)]
+    assert calls == []
+
+
+def test_a_layer_with_an_equation_of_its_own_is_not_taken_for_the_one_it_was_made_from(calls):
+    class Doubled(GCNIIConv):
+        def forward(self, P, H, H0):
+            return 2 * super().forward(P, H, H0)
+
+    P, _ = inputs(web())
+    H, layer = torch.rand(30, 8, dtype=torch.float64), Doubled(8, 0.1, 0.5).double()
+    drop = build("gcnii", web()).drop
+    torch.testing.assert_close(Convs([layer])(P, H, H, drop), 2 * GCNIIConv.forward(layer, P, H, H).relu())
+    assert calls == []
+
+
+def test_a_second_derivative_is_refused_and_not_wrong():
+    model = build("gcnii", web())
+    W = model.convs[0].W
+    gradient = torch.autograd.grad(model(*inputs(web())).square().sum(), W, create_graph=True)[0]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
+
+
+def test_backward_can_be_asked_twice():
+    model = build("gcnii", web(), dropout=0.5).train()
+    loss = model(*inputs(web())).square().sum()
+    first, second = (torch.autograd.grad(loss, list(model.parameters()), retain_graph=True) for _ in range(2))
+    assert all(torch.equal(*both) for both in zip(first, second, strict=True))
