@@ -32,7 +32,9 @@ def ours(graph: Graph, layers: int) -> tuple[Epoch, tuple[float, ...]]:
     plan = make_plan("gcnii", {"layers": layers}, graph)
     group = Group(Task.of(graph, plan, torch.device("cpu")), [Run(0)])
     settings = plan.model_settings
-    return lambda: group.advance()[0].val_loss, tuple(settings[name] for name in ("width", "alpha", "lam", "dropout"))
+    return lambda: group.advance()[0][0].val_loss, tuple(
+        settings[name] for name in ("width", "alpha", "lam", "dropout")
+    )
 
 
 def best_of(rounds: int, steps: dict[str, Epoch]) -> dict[str, float]:

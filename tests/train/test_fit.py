@@ -14,10 +14,10 @@ from gcnii import data
 from gcnii.batches import Batch
 from gcnii.graph import Graph, GraphError
 from gcnii.nn import MODELS
-from gcnii.train import Diverged, Recipe, fit, loop
+from gcnii.train import Diverged, fit, loop
 from gcnii.train.group import Group
 from gcnii.train.plan import make_plan
-from gcnii.train.run import Measures, Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 
 SMALL = {"layers": 4, "width": 16, "dropout": 0.3, "epochs": 15, "device": "cpu"}
@@ -109,42 +109,6 @@ def test_a_step_is_adam_with_l2_in_the_gradient_and_two_decays(graph):
         group.advance()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(group.replicas.weights[name][0], parameter.data)
-
-
-def measure(val_loss, val=0.5, test=0.5):
-    return Measures(train_loss=1.0, val_loss=val_loss, val=val, test=test)
-
-
-def test_training_stops_when_patience_epochs_brought_no_strictly_lower_validation_loss():
-    run = Run(0)
-    for loss in (3.0, 2.0, 2.0, 2.5):
-        run.record(measure(loss), Recipe(monitor="val_loss"))
-        assert not run.finished(Recipe(epochs=100, patience=3))
-    run.record(measure(2.0), Recipe(monitor="val_loss"))
-    assert run.finished(Recipe(epochs=100, patience=3))
-    assert run.best_epoch == 1
-
-
-def test_the_test_score_is_that_of_the_best_validation_epoch_and_not_the_best_one():
-    run = Run(0)
-    for loss, test in ((3.0, 0.9), (1.0, 0.4), (2.0, 1.0)):
-        run.record(measure(loss, test=test), Recipe(monitor="val_loss"))
-    assert run.test == 0.4
-
-
-def test_a_chosen_score_can_decide_instead_of_the_loss():
-    run = Run(0)
-    for loss, val in ((1.0, 0.2), (9.0, 0.7), (0.5, 0.7)):
-        run.record(measure(loss, val=val), Recipe(monitor="val_score"))
-    assert (run.best_epoch, run.val_loss) == (1, 9.0)
-
-
-def test_the_last_weights_can_be_kept_instead_of_the_best():
-    run = Run(0)
-    for loss, test in ((1.0, 0.9), (2.0, 0.3)):
-        run.record(measure(loss, test=test), Recipe(monitor="last"))
-    assert (run.best_epoch, run.test) == (1, 0.3)
-    assert not run.finished(Recipe(epochs=3, patience=1))
 
 
 def test_each_replica_stops_by_its_own_patience_and_the_others_go_on(graph):

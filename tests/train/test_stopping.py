@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from test_fit import measure
+from standings import follow
 
 from gcnii import data
 from gcnii.train import Recipe, fit
@@ -20,14 +20,36 @@ def graph():
     return data.load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
 
 
-def follow(recipe, epochs):
-    """The run after these (loss, score), up to the epoch in which it stopped."""
-    run = Run(0)
-    for loss, score in epochs:
-        run.record(measure(loss, val=score), recipe)
-        if run.finished(recipe):
-            break
-    return run
+def test_training_stops_when_patience_epochs_brought_no_strictly_lower_validation_loss():
+    recipe = Recipe(monitor="val_loss", epochs=100, patience=3)
+    run = follow(recipe, [(loss, 0.5) for loss in (3.0, 2.0, 2.0, 2.5, 2.0, 1.0)])
+    assert (run.best_epoch, run.epochs, run.stopped) == (1, 5, True)
+
+
+def test_training_stops_when_it_is_out_of_epochs():
+    run = follow(Recipe(epochs=2), [(3.0, 0.5), (2.0, 0.5), (1.0, 0.5)])
+    assert (run.best_epoch, run.epochs, run.stopped) == (1, 2, True)
+
+
+def test_the_test_score_is_that_of_the_best_validation_epoch_and_not_the_best_one():
+    run = follow(Recipe(monitor="val_loss"), [(3.0, 0.5, 0.9), (1.0, 0.5, 0.4), (2.0, 0.5, 1.0)])
+    assert run.test == 0.4
+
+
+def test_a_chosen_score_can_decide_instead_of_the_loss():
+    run = follow(Recipe(monitor="val_score"), [(1.0, 0.2), (9.0, 0.7), (0.5, 0.7)])
+    assert (run.best_epoch, run.val_loss) == (1, 9.0)
+
+
+def test_the_last_weights_can_be_kept_instead_of_the_best():
+    run = follow(Recipe(monitor="last", epochs=3, patience=1), [(1.0, 0.5, 0.9), (2.0, 0.5, 0.3)])
+    assert (run.best_epoch, run.test, run.stopped) == (1, 0.3, False)
+
+
+def test_before_anything_is_kept_there_is_no_score():
+    run = follow(Recipe(monitor="val_score"), [(1.0, np.nan)])
+    assert run.best_epoch == -1
+    assert np.isnan(run.val)
 
 
 def test_gat_goes_on_while_loss_or_score_is_as_good_as_ever_and_keeps_when_both_are():
@@ -64,10 +86,8 @@ def test_kipf_stops_by_his_window_and_keeps_the_last_weights():
 
 def test_a_plateau_lowers_the_step_size_down_to_its_floor():
     recipe = Recipe(lr=0.1, plateau=2, plateau_factor=0.5, plateau_floor=0.03)
-    run, scales = Run(0), []
-    for loss in (1.0, 2.0, 2.0, 2.0, 0.5, 2.0, 2.0, 2.0):
-        run.record(measure(loss), recipe)
-        scales.append(run.lr_scale)
+    losses = [(loss, 0.5) for loss in (1.0, 2.0, 2.0, 2.0, 0.5, 2.0, 2.0, 2.0)]
+    scales = [follow(recipe, losses[:epochs]).lr_scale for epochs in range(1, 9)]
     assert scales == [1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.3]
 
 
@@ -75,7 +95,7 @@ def test_a_shorter_step_is_a_step_of_adam_with_that_step_size(graph):
     settings = {name: value for name, value in SMALL.items() if name != "device"}
 
     def train(lr, scale):
-        task = Task.of(graph, make_plan("gcnii", settings | {"lr": lr}), torch.device("cpu"))
+        task = Task.of(graph, make_plan("gcnii", settings | {"lr": lr, "plateau": 100}), torch.device("cpu"))
         group = Group(task, [Run(seed, lr_scale=scale) for seed in range(2)])
         for _ in range(3):
             group.advance()

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import scipy.sparse as sp
@@ -59,6 +59,11 @@ class Pattern:
     def at_columns(self) -> Pattern:
         """(entries, d): the same for the column."""
         return Pattern(self._steps, self.columns, (len(self.columns), self.shape[1]))
+
+    @cached_property
+    def blocks(self) -> dict[int, Pattern]:
+        """Patterns of so many copies, once made: a captured epoch reads them for as long as it is replayed."""
+        return {}
 
     @property
     def _steps(self) -> Tensor:
@@ -264,14 +269,15 @@ def _dots(G: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
     return Dots.apply(G, H, pattern)  # type: ignore[no-any-return, no-untyped-call]
 
 
-@lru_cache(maxsize=32)
 def _blocks(pattern: Pattern, times: int) -> Pattern:
     """`pattern.repeat(times)`, whose transpose is made from the small pattern's instead of by sorting anew."""
-    blocks = pattern.repeat(times)
-    small, order = pattern.transposed
-    offsets = torch.arange(times, device=order.device)[:, None] * len(order)
-    blocks.__dict__["transposed"] = (small.repeat(times), (order + offsets).flatten())
-    return blocks
+    known = pattern.blocks
+    if times not in known:
+        blocks = known[times] = pattern.repeat(times)
+        small, order = pattern.transposed
+        offsets = torch.arange(times, device=order.device)[:, None] * len(order)
+        blocks.__dict__["transposed"] = (small.repeat(times), (order + offsets).flatten())
+    return known[times]
 
 
 def multiply_each(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from gcnii.atomic import whole
-from gcnii.train.replicas import Stack
+from gcnii.train.flat import Stack
 from gcnii.train.run import Run
 
 

@@ -8,11 +8,18 @@ import torch
 from torch import Tensor
 
 from gcnii.batches import Batch
+from gcnii.train.captured import Captured
+from gcnii.train.flat import Stack
 from gcnii.train.memory import forgets
 from gcnii.train.objective import Objective
-from gcnii.train.replicas import Replicas, Stack
+from gcnii.train.replicas import Replicas
 from gcnii.train.run import Measures, Run
+from gcnii.train.standing import Standing
 from gcnii.train.task import Task
+
+# The host looks at what the device measured after so many epochs at most, because a look waits for the device; …
+LOOKS = {"cpu": 1, "cuda": 64}
+PAUSE = 0.15  # … and after so many seconds, because Ctrl-C waits for a look
 
 
 class Diverged(FloatingPointError):
@@ -20,105 +27,121 @@ class Diverged(FloatingPointError):
 
 
 class Group:
-    """`runs[i]` is the record of replica i; `best` holds the replicas' weights at their best epochs."""
+    """`runs[i]` is the record of replica i; those that have stopped stay until half of the group has."""
 
     def __init__(self, task: Task, runs: list[Run]):
         self.task, self.runs = task, list(runs)
-        graph = task.graph
-        self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], task.device)
+        self.epoch = max(run.epochs for run in runs)  # epochs done; those that have stopped stay behind
+        graph, device = task.graph, task.device
+        self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], device)
         self.replicas.model.forgets = forgets(task, len(runs))
-        self.objective = Objective.of(graph, [run.split for run in runs], task.device)
+        self.objective = Objective.of(graph, [run.split for run in runs], device)
         self.batches = task.batches(runs[0].split)
-        self.best = {name: weight.detach().clone() for name, weight in self.replicas.weights.items()}
+        self.most = LOOKS[device.type]
+        self.standing = Standing(task.plan.recipe, runs, device, self.most)
+        full = task.plan.recipe.batches == "full"
+        self.captured = Captured(device, "" if full else "each epoch draws batches of its own")
+        self.pace = float("inf")  # seconds an epoch
 
     @property
-    def epoch(self) -> int:
-        """Number of epochs done; the same for all."""
-        return self.runs[0].epochs
+    def running(self) -> int:
+        """How many replicas have not stopped."""
+        return sum(not run.stopped for run in self.runs)
 
-    def advance(self) -> list[Measures]:
-        """One epoch: a step for each batch, an evaluation, and the best weights kept."""
-        start = time.perf_counter()
+    def advance(self) -> list[list[Measures]]:
+        """Some epochs, and a look at them: for each epoch, the measures of the replicas that had not stopped before."""
+        start, epochs = time.perf_counter(), self._until_the_next_look()
+        for _ in range(epochs):
+            self.captured(self._epoch)
+            self.epoch += 1
+        measures, standings = self.standing.look(epochs)
+        self.pace = (time.perf_counter() - start) / epochs
+        took_part = [new["epochs"] - run.epochs for run, new in zip(self.runs, standings, strict=True)]
+        self._refuse_divergence(measures, took_part)
+        seen = []
+        for i, each in enumerate(measures):
+            there = [(run, now) for run, now, last in zip(self.runs, each, took_part, strict=True) if i < last]
+            for run, now in there:
+                run.curve.append((now.train_loss, now.val_loss, now.val))
+                run.seconds += self.pace / len(there)
+            seen.append([now for _, now in there])
+        for run, new in zip(self.runs, standings, strict=True):
+            vars(run).update(new)
+        return [each for each in seen if each]
+
+    def _until_the_next_look(self) -> int:
+        # Every multiple of `most` has its look: there the group may shrink, at the same epochs however fast it is.
+        left = min(self.task.plan.recipe.epochs - self.epoch, self.most - self.epoch % self.most)
+        return max(1, min(left, int(PAUSE / self.pace)))
+
+    def _epoch(self) -> None:
+        """A step for each batch, an evaluation, and the best weights kept; nothing here may wait for the device."""
         scores, train_loss = self._train()
-        measures = self._evaluate(scores, train_loss)
-        self._refuse_divergence(measures)
-        better = [i for i, run in enumerate(self.runs) if run.record(measures[i], self.task.plan.recipe)]
-        if better:
-            rows = torch.tensor(better, device=self.task.device)
-            for name, weight in self.replicas.weights.items():
-                self.best[name][rows] = weight.detach()[rows]
-        for run in self.runs:
-            run.seconds += (time.perf_counter() - start) / len(self.runs)
-        return measures
+        self.replicas.keep(self.standing.take(self._measure(scores, train_loss)))
 
     def _train(self) -> tuple[Tensor, Tensor]:
         """The last step's scores, and the mean over the training nodes of the steps' losses (r,)."""
-        scale = [run.lr_scale for run in self.runs]
-        like = self.task.plan.recipe.dtype
-        scales = None if set(scale) == {1.0} else torch.tensor(scale, device=self.task.device, dtype=like)
         losses, counts = [], []
         for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
             objective = self.objective.at(batch.nodes)
             count = objective.masks["train"].sum(-1)
             if batch.nodes is not None and not count.all():
                 continue  # nobody to learn from
-            scores, loss = self.replicas.step(batch, objective, self.epoch, step, scales)
+            scores, loss = self.replicas.step(batch, objective, self.standing.clock, step, self.standing.scales)
             losses.append(loss)
             counts.append(count)
         weights = torch.stack(counts)
         return scores, (torch.stack(losses) * weights).sum(0) / weights.sum(0)
 
     @torch.no_grad()
-    def _evaluate(self, noisy: Tensor, train_loss: Tensor) -> list[Measures]:
+    def _measure(self, noisy: Tensor, train_loss: Tensor) -> Tensor:
+        """(measures, r) float64, in the order of `Measures`."""
         objective = self.objective
         scores = self.replicas.scores(Batch(self.task.links, self.task.X))
         monitored = noisy if self.task.plan.recipe.monitor == "noisy_loss" else scores
-        columns = (
-            train_loss,
-            objective.loss(monitored, "val"),
-            objective.score(scores, "val"),
-            objective.score(scores, "test"),
-        )
-        # One transfer for everything, because each one waits for the GPU.
-        return [Measures(*row) for row in torch.stack([column.double() for column in columns], 1).tolist()]
+        val_loss = objective.loss(monitored, "val")
+        val, test = objective.score(scores, "val"), objective.score(scores, "test")
+        return torch.stack([row.double() for row in (train_loss, val_loss, val, test)])
 
-    def _refuse_divergence(self, measures: list[Measures]) -> None:
-        lost = [run.seed for run, now in zip(self.runs, measures, strict=True) if not now.finite]
-        if lost:
-            seeds = f"seed {lost[0]}" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
-            raise Diverged(
-                f"the loss of {seeds} was infinite or not a number in epoch {self.epoch + 1}; "
-                f"try a smaller lr (now {self.task.plan.recipe.lr:g}), or look for extreme values in the features"
-            )
+    def _refuse_divergence(self, measures: list[list[Measures]], took_part: list[int]) -> None:
+        for i, each in enumerate(measures):
+            there = zip(self.runs, each, took_part, strict=True)
+            lost = [run.seed for run, now, last in there if i < last and not now.finite]
+            if lost:
+                seeds = f"seed {lost[0]}" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
+                raise Diverged(
+                    f"the loss of {seeds} was infinite or not a number in epoch {self.epoch - len(measures) + i + 1}; "
+                    f"try a smaller lr (now {self.task.plan.recipe.lr:g}), or look for extreme values in the features"
+                )
 
-    def retire(self) -> dict[int, Stack]:
-        """Take out the replicas that are finished: their seeds and best weights."""
-        finished = [run.finished(self.task.plan.recipe) for run in self.runs]
-        if not any(finished):
-            return {}
-        done = {run.seed: self.best_of(i) for i, run in enumerate(self.runs) if finished[i]}
-        stay = [i for i, out in enumerate(finished) if not out]
-        if stay:
-            rows = torch.tensor(stay, device=self.task.device)
-            self.replicas.narrow(rows)
-            self.objective = self.objective.narrow(rows)
-            self.best = {name: weight[rows] for name, weight in self.best.items()}
+    def compact(self) -> None:
+        """Go on without those that have stopped, once they are half of the group; the others' numbers stay.
+
+        Sums over a smaller group may be rounded otherwise, so it must not depend on the clock when it happens.
+        """
+        stay = [i for i, run in enumerate(self.runs) if not run.stopped]
+        if not stay or 2 * len(stay) > len(self.runs) or self.epoch % self.most:
+            return
+        rows = torch.tensor(stay, device=self.task.device)
+        self.captured = Captured(self.task.device, self.captured.why_not)  # the old one holds the old tensors
+        self.replicas.narrow(rows)
+        self.objective = self.objective.narrow(rows)
+        self.standing.narrow(rows)
         self.runs = [self.runs[i] for i in stay]
-        return done
 
     def best_of(self, i: int) -> Stack:
         """The best weights so far of replica i, on the CPU."""
-        return {name: weight[i].cpu().clone() for name, weight in self.best.items()}
+        return {name: weight[i].cpu().clone() for name, weight in self.replicas.best.items()}
 
     def stacks(self) -> dict[str, Stack]:
-        """What a checkpoint must keep."""
+        """What a checkpoint must keep beside the runs' records."""
         first, second = self.replicas.moments
-        steps = {"steps": torch.tensor([self.replicas.steps])}
-        stacks = {"now": self.replicas.weights, "first": first, "second": second, "best": self.best, "adam": steps}
-        return stacks | {"batches": self.batches.state()}
+        stacks = {"now": self.replicas.weights, "first": first, "second": second, "best": self.replicas.best}
+        copies = {role: {name: weight.clone() for name, weight in stack.items()} for role, stack in stacks.items()}
+        return copies | {"adam": {"steps": torch.tensor([self.replicas.steps])}, "batches": self.batches.state()}
 
     def restore(self, stacks: dict[str, Stack]) -> None:
         """Go on from what `stacks` gave."""
-        self.replicas.load(stacks["now"], (stacks["first"], stacks["second"]), int(stacks["adam"]["steps"]))
-        self.best = stacks["best"]
+        moments, steps = (stacks["first"], stacks["second"]), int(stacks["adam"]["steps"])
+        self.replicas.load(stacks["now"], stacks["best"], moments, steps)
         self.batches.restore(stacks.get("batches", {}))

@@ -17,10 +17,10 @@ from gcnii.graph import Graph, GraphError
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.cpu import tuned_cpu
 from gcnii.train.device import choose_device, device_name
+from gcnii.train.flat import Stack
 from gcnii.train.group import Group
 from gcnii.train.interrupt import interruptible
 from gcnii.train.plan import make_plan
-from gcnii.train.replicas import Stack
 from gcnii.train.result import Result
 from gcnii.train.run import Measures, Run
 from gcnii.train.task import Task
@@ -66,13 +66,12 @@ def fit(
     training = Training(task, _make_runs(graph, seeds, split), Path(checkpoint) if checkpoint else None)
     with tuned_cpu(), interruptible() as interrupt:
         for group in training.groups(batch):
-            while group.runs and not interrupt:
+            while group.running and not interrupt:
                 training.advance(group, on_epoch)
             if interrupt:
-                training.save(group)
-                training.done |= {run.seed: group.best_of(i) for i, run in enumerate(group.runs) if run.epochs}
+                training.interrupt(group)
                 break
-    return training.result(interrupted=bool(interrupt) and training.unfinished)
+    return training.result()
 
 
 class Training:
@@ -81,6 +80,8 @@ class Training:
     def __init__(self, task: Task, runs: list[Run], path: Path | None):
         self.task, self.runs, self.path = task, runs, path
         self.done: dict[int, Stack] = {}
+        self.interrupted = False
+        self.told: set[str] = set()  # warnings, each once
         self.saved, self.pause = time.monotonic(), SAVE_EVERY
         identity = {
             "model": task.plan.model,
@@ -90,11 +91,6 @@ class Training:
             "cutter": cutter() if task.plan.recipe.batches == "clusters" else None,
         }
         self.identity = json.loads(json.dumps(identity))  # as it comes back from a file
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether a run has epochs and patience left."""
-        return not all(run.finished(self.task.plan.recipe) for run in self.runs)
 
     def groups(self, batch: int | None) -> Iterator[Group]:
         """The group that a checkpoint left unfinished, then groups of the runs that have not begun."""
@@ -107,17 +103,39 @@ class Training:
             yield Group(self.task, waiting[start : start + size])
 
     def advance(self, group: Group, on_epoch: Callable[[Epoch], None] | None) -> None:
-        """One epoch of a group, and everything that follows from it."""
-        epoch, measures = group.epoch, group.advance()
-        self.done |= group.retire()
+        """Some epochs of a group, and everything that follows from them."""
+        first, epochs = group.epoch, group.advance()
+        self._collect(group)
+        group.compact()
         if self.path and time.monotonic() - self.saved > self.pause:
             self.save(group)
+        if group.captured.refused:
+            self._warn(f"trains without a CUDA graph: {group.captured.why_not}")
         if on_epoch:
-            on_epoch(self._report(epoch, measures))
+            went_on = [*map(len, epochs[1:]), group.running]  # after each of the epochs
+            for i, measures in enumerate(epochs):
+                on_epoch(self._report(first + i, len(self.done) + group.running - went_on[i], measures))
 
-    def _report(self, epoch: int, measures: list[Measures]) -> Epoch:
+    def _collect(self, group: Group) -> None:
+        """Take the best weights of those that have stopped."""
+        for i, run in enumerate(group.runs):
+            if run.stopped and run.seed not in self.done:
+                self.done[run.seed] = group.best_of(i)
+
+    def _report(self, epoch: int, done: int, measures: list[Measures]) -> Epoch:
         means = (fmean(getattr(now, name) for now in measures) for name in ("train_loss", "val_loss", "val"))
-        return Epoch(epoch, len(self.done), len(measures), len(self.runs), *means)
+        return Epoch(epoch, done, len(measures), len(self.runs), *means)
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self.told:
+            self.told.add(sentence)
+            warnings.warn(sentence, stacklevel=4)
+
+    def interrupt(self, group: Group) -> None:
+        """Save, and take the best weights so far of those that have not stopped."""
+        self.save(group)
+        self.interrupted = len(self.done) < len(self.runs)
+        self.done |= {run.seed: group.best_of(i) for i, run in enumerate(group.runs) if run.epochs}
 
     def save(self, group: Group) -> None:
         """Write a checkpoint, if one is wanted."""
@@ -125,8 +143,8 @@ class Training:
             return
         seeds = [run.seed for run in group.runs if run.epochs]
         stacks = group.stacks() if seeds else {}
-        if self.done:
-            order = sorted(self.done)
+        order = sorted(set(self.done) - set(seeds))
+        if order:
             stacks["done"] = {
                 name: torch.stack([self.done[seed][name] for seed in order]) for name in self.done[order[0]]
             }
@@ -149,15 +167,18 @@ class Training:
         if saved.active:
             group = Group(self.task, [run for run in self.runs if run.seed in saved.active])
             group.restore(saved.stacks)
+            self._collect(group)
             yield group
 
-    def result(self, *, interrupted: bool) -> Result:
+    def result(self) -> Result:
         """The runs that have weights, in the order of their seeds."""
         runs = [run for run in self.runs if run.seed in self.done]
         if not runs:
             raise KeyboardInterrupt("stopped before the first epoch was done")
         weights = {name: torch.stack([self.done[run.seed][name] for run in runs]) for name in self.done[runs[0].seed]}
-        return Result.of(self.task.graph, self.task.plan, runs, weights, device_name(self.task.device), interrupted)
+        return Result.of(
+            self.task.graph, self.task.plan, runs, weights, device_name(self.task.device), self.interrupted
+        )
 
 
 def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:

@@ -19,11 +19,13 @@ class Objective:
     y      (n,) or (n, k)
     masks  for each role, (r, n): whom replica r learns from, stops by and is graded on; each has its own split
     part   (n,) which of several graphs a node is in: F1 is the mean of the graphs' F1, as in the authors' code
+    parts  how many graphs there are
     """
 
     y: Tensor
     masks: dict[Role, Tensor]
     part: Tensor
+    parts: int
 
     @classmethod
     def of(cls, graph: Graph, splits: list[int], device: torch.device) -> Objective:
@@ -34,18 +36,20 @@ class Objective:
 
         part = np.zeros(graph.n, np.int64) if graph.part is None else graph.part
         masks: dict[Role, Tensor] = {"train": stack("train"), "val": stack("val"), "test": stack("test")}
-        return cls(torch.tensor(graph.labels, device=device), masks, torch.tensor(part, device=device))
+        return cls(
+            torch.tensor(graph.labels, device=device), masks, torch.tensor(part, device=device), int(part.max()) + 1
+        )
 
     def at(self, nodes: Tensor | None) -> Objective:
         """The objective of some of the nodes; of all, where None are named."""
         if nodes is None:
             return self
         masks = {role: mask[:, nodes] for role, mask in self.masks.items()}
-        return Objective(self.y[nodes], masks, self.part[nodes])
+        return Objective(self.y[nodes], masks, self.part[nodes], self.parts)
 
     def narrow(self, rows: Tensor) -> Objective:
         """The objective of some of the replicas."""
-        return Objective(self.y, {role: mask[rows] for role, mask in self.masks.items()}, self.part)
+        return Objective(self.y, {role: mask[rows] for role, mask in self.masks.items()}, self.part, self.parts)
 
     def loss(self, scores: Tensor, role: Role) -> Tensor:
         """(r,) mean loss over the role's nodes."""
@@ -72,10 +76,9 @@ class Objective:
         truth = self.y == 1
         hits = (guess & truth).sum(-1)
         errors = (guess ^ truth).sum(-1)
-        parts = int(self.part.max()) + 1
 
         def by_part(counts: Tensor) -> Tensor:
-            sums = torch.zeros(len(counts), parts, dtype=torch.float64, device=counts.device)
+            sums = torch.zeros(len(counts), self.parts, dtype=torch.float64, device=counts.device)
             return sums.index_add(1, self.part, torch.where(mask, counts, 0).double())
 
         f1 = 2 * by_part(hits) / (2 * by_part(hits) + by_part(errors)).clamp(min=1)

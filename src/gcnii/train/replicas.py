@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -12,41 +12,84 @@ from torch.optim import Adam
 from gcnii.batches import Batch
 from gcnii.dropedge import drop_edges
 from gcnii.dropout import epoch_key, keyed
+from gcnii.nn import Model
+from gcnii.train.flat import Layout, Stack
 from gcnii.train.objective import Objective
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe
 
-Stack = dict[str, Tensor]  # a parameter's name → its r copies (r, …)
-
 
 class Replicas:
-    """r models of one plan, each with the weights and the dropout masks of its own seed; none knows of the others."""
+    """r models of one plan, each with the weights and the dropout masks of its own seed; none knows of the others.
+
+    Weights, Adam's moments and the best weights change in place alone: a captured epoch holds their addresses.
+    """
 
     def __init__(self, plan: Plan, d: int, k: int, seeds: Sequence[int], device: torch.device):
         models = [plan.build(d, k, seed) for seed in seeds]
         self.model, self.recipe = models[0], plan.recipe
         self.seeds = torch.tensor(list(seeds), dtype=torch.int64, device=device)
         each = [dict(model.named_parameters()) for model in models]
-        self.load({name: torch.stack([own[name].detach() for own in each]).to(device) for name in each[0]})
+        groups = {name: _group(name, self.model, self.recipe) for name in each[0]}
+        self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, groups)
+        flats = self.layout.pack({name: torch.stack([own[name].detach() for own in each]) for name in each[0]})
+        flats = [flat.to(device) for flat in flats]
+        self._hold(flats, [flat.clone() for flat in flats])
 
-    def load(self, weights: Stack, moments: tuple[Stack, Stack] | None = None, steps: int = 0) -> None:
-        """Take these weights and, to go on with a training, Adam's two moments after so many steps."""
-        self.weights = {name: weight.detach().requires_grad_() for name, weight in weights.items()}
-        self.adam = _adam(self.weights, self.recipe, self.model.about.step_sizes)
-        self.steps = steps
-        for name, weight in self.weights.items() if moments else ():
-            first, second = (moment[name] for moment in moments or ())
-            step = torch.tensor(float(steps), device=weight.device)
-            self.adam.state[weight] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
+    def _hold(
+        self, flats: list[Tensor], best: list[Tensor], moments: Sequence[list[Tensor]] = (), steps: int = 0
+    ) -> None:
+        self.flats, self.best_flats = [flat.detach().requires_grad_() for flat in flats], best
+        # L2 is added to the gradient (not AdamW), in the paper's two groups.
+        groups = [
+            {"params": [flat], "weight_decay": decay, "lr": lr}
+            for flat, (decay, lr) in zip(self.flats, self.layout.groups, strict=True)
+        ]
+        self.adam = Adam(groups, lr=self.recipe.lr, fused=True, capturable=self.seeds.device.type == "cuda")
+        for flat, first, second in zip(self.flats, *moments, strict=True) if moments else ():
+            step = torch.tensor(float(steps), device=flat.device)
+            self.adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
+        self.idle_keys = epoch_key(self.seeds, 0)  # for passes that drop nothing
+
+    @property
+    def weights(self) -> Stack:
+        """Views of the weights of now."""
+        return self.layout.named([flat.detach() for flat in self.flats])
+
+    @property
+    def best(self) -> Stack:
+        """Views of the replicas' weights at their best epochs."""
+        return self.layout.named(self.best_flats)
 
     @property
     def moments(self) -> tuple[Stack, Stack]:
-        """Adam's running means of the gradient and of its square."""
-        states = {name: self.adam.state[weight] for name, weight in self.weights.items()}
-        first = {name: state["exp_avg"] for name, state in states.items()}
-        return first, {name: state["exp_avg_sq"] for name, state in states.items()}
+        """Views of Adam's running means of the gradient and of its square."""
+        first, second = self._moments
+        return self.layout.named(first), self.layout.named(second)
 
-    def scores(self, batch: Batch, epoch: int | None = None, step: int = 0) -> Tensor:
+    @property
+    def _moments(self) -> tuple[list[Tensor], list[Tensor]]:
+        states = [self.adam.state[flat] for flat in self.flats]
+        return [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states]
+
+    @property
+    def steps(self) -> int:
+        """How many Adam has done."""
+        return int(self.adam.state[self.flats[0]]["step"])
+
+    def load(self, weights: Stack, best: Stack, moments: tuple[Stack, Stack], steps: int) -> None:
+        """Go on with a training from these weights, and Adam's two moments after so many steps."""
+        pack = self.layout.pack
+        self._hold(pack(weights), pack(best), [pack(moment) for moment in moments], steps)
+
+    def narrow(self, rows: Tensor) -> None:
+        """Go on with some of the replicas."""
+        self.seeds = self.seeds[rows]
+        first, second = ([moment[rows] for moment in flats] for flats in self._moments)
+        flats, best = ([flat[rows] for flat in flats] for flats in (self.flats, self.best_flats))
+        self._hold(flats, best, (first, second), self.steps)
+
+    def scores(self, batch: Batch, epoch: Tensor | int | None = None, step: int = 0) -> Tensor:
         """(r, n, k); with an epoch, in training mode with the masks of that epoch and of that step in it."""
         training = epoch is not None
         self.model.train(training)
@@ -57,13 +100,13 @@ class Replicas:
                 P = drop_edges(batch.links, rate, form) if training else batch.links.whole
                 return functional_call(self.model, weights, (P, batch.X))  # type: ignore[no-any-return]
 
-        keys = epoch_key(self.seeds, epoch or 0, step)
+        keys = self.idle_keys if epoch is None else epoch_key(self.seeds, epoch, step)
         if len(keys) == 1:  # vmap over one replica costs half as much again as the model itself on a CPU
-            return one({name: weight.squeeze(0) for name, weight in self.weights.items()}, keys[0])[None]
-        return vmap(one)(self.weights, keys)
+            return one(self.layout.named([flat[0] for flat in self.flats]), keys[0])[None]
+        return vmap(one)(self.layout.named(self.flats), keys)
 
     def step(
-        self, batch: Batch, objective: Objective, epoch: int, step: int = 0, scales: Tensor | None = None
+        self, batch: Batch, objective: Objective, epoch: Tensor | int, step: int = 0, scales: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """One step of Adam for every replica; the scores (r, n, k) before it, and the training loss (r,).
 
@@ -71,35 +114,31 @@ class Replicas:
         """
         scores = self.scores(batch, epoch, step)
         loss = objective.loss(scores, "train")
-        loss.sum().backward()
+        for flat, gradient in zip(self.flats, torch.autograd.grad(loss.sum(), self.flats), strict=True):
+            flat.grad = gradient
         self._descend(scales)
         return scores.detach(), loss.detach()
 
+    @torch.no_grad()
     def _descend(self, scales: Tensor | None) -> None:
-        weights = list(self.weights.values())
         if self.recipe.clip:
-            torch.nn.utils.clip_grad_value_(weights, self.recipe.clip)
-        before = [weight.detach().clone() for weight in weights] if scales is not None else []
+            torch.nn.utils.clip_grad_value_(self.flats, self.recipe.clip)
+        before = [flat.clone() for flat in self.flats] if scales is not None else []
         self.adam.step()
         self.adam.zero_grad()
-        self.steps += 1
-        for weight, old in zip(weights, before, strict=False):
+        for flat, old in zip(self.flats, before, strict=False):
             # A step of Adam is proportional to its step size, so a shorter one is a part of the way.
-            weight.data = torch.lerp(old, weight.detach(), scales.view(-1, *[1] * (old.ndim - 1)))  # type: ignore[union-attr]
+            flat.copy_(torch.lerp(old, flat, scales.to(flat)[:, None]))  # type: ignore[union-attr]
 
-    def narrow(self, rows: Tensor) -> None:
-        """Go on with some of the replicas."""
-        first, second = ({name: moment[rows] for name, moment in stack.items()} for stack in self.moments)
-        self.seeds = self.seeds[rows]
-        self.load({name: weight[rows] for name, weight in self.weights.items()}, (first, second), self.steps)
+    @torch.no_grad()
+    def keep(self, which: Tensor) -> None:
+        """The weights of these replicas (r,) are their best so far."""
+        for best, flat in zip(self.best_flats, self.flats, strict=True):
+            torch.where(which[:, None], flat, best, out=best)
 
 
-def _adam(weights: Stack, recipe: Recipe, step_sizes: Mapping[str, float]) -> Adam:
-    """Adam with L2 added to the gradient (not AdamW), in the paper's two groups; some weights may step shorter."""
-    groups: dict[tuple[float, float], list[Tensor]] = {}
-    for name, weight in weights.items():
-        decay = recipe.decay_conv if name.startswith("convs.") else recipe.decay_dense
-        factor = next((factor for part, factor in step_sizes.items() if part in name.split(".")), 1.0)
-        groups.setdefault((decay, recipe.lr * factor), []).append(weight)
-    named = [{"params": group, "weight_decay": decay, "lr": lr} for (decay, lr), group in groups.items()]
-    return Adam(named, lr=recipe.lr, fused=True)
+def _group(name: str, model: Model, recipe: Recipe) -> tuple[float, float]:
+    """Decay and step size of a weight; some may step shorter."""
+    decay = recipe.decay_conv if name.startswith("convs.") else recipe.decay_dense
+    factor = next((factor for part, factor in model.about.step_sizes.items() if part in name.split(".")), 1.0)
+    return decay, recipe.lr * factor

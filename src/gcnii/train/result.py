@@ -22,8 +22,8 @@ from gcnii.atomic import whole
 from gcnii.batches import cutter
 from gcnii.graph import Graph, GraphError
 from gcnii.train.device import choose_device
+from gcnii.train.flat import Stack
 from gcnii.train.plan import Plan, make_plan
-from gcnii.train.replicas import Stack
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 

@@ -1,4 +1,7 @@
-"""When training stops, and which weights it keeps.  Every paper has its own rule; here they stand side by side."""
+"""When training stops, and which weights it keeps.  Every paper has its own rule; here they stand side by side.
+
+Rules speak of all replicas at once, in tensors (r,), and ask the host nothing: a GPU follows them alone.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import torch
+from torch import Tensor
+
 Monitor = Literal["val_loss", "val_score", "val_score_ties", "val_score_loss", "val_either", "noisy_loss", "last"]
 
 
 class Validation(NamedTuple):
-    """A validation loss and score."""
+    """Validation losses and scores (r,)."""
 
-    loss: float
-    score: float
+    loss: Tensor
+    score: Tensor
 
 
 @dataclass(frozen=True)
@@ -23,24 +29,40 @@ class Rule:
     Both are asked with this epoch's validation, that of the weights kept, and the best ever seen of each.
     """
 
-    keep: Callable[[Validation, Validation, Validation], bool]
-    reset: Callable[[Validation, Validation, Validation], bool]
+    keep: Callable[[Validation, Validation, Validation], Tensor]
+    reset: Callable[[Validation, Validation, Validation], Tensor]
 
 
-def _either(now: Validation, best: Validation) -> bool:
-    return now.loss <= best.loss or now.score >= best.score
+def _either(now: Validation, kept: Validation, best: Validation) -> Tensor:
+    return (now.loss <= best.loss) | (now.score >= best.score)
 
 
-def _lower(now: Validation, kept: Validation, best: Validation) -> bool:
+def _both(now: Validation, kept: Validation, best: Validation) -> Tensor:
+    return (now.loss <= best.loss) & (now.score >= best.score)
+
+
+def _lower(now: Validation, kept: Validation, best: Validation) -> Tensor:
     return now.loss < kept.loss
 
 
-def _higher(now: Validation, kept: Validation, best: Validation) -> bool:
+def _as_low(now: Validation, kept: Validation, best: Validation) -> Tensor:
+    return now.loss <= kept.loss
+
+
+def _higher(now: Validation, kept: Validation, best: Validation) -> Tensor:
     return now.score > kept.score
 
 
-def _as_high(now: Validation, kept: Validation, best: Validation) -> bool:
+def _as_high(now: Validation, kept: Validation, best: Validation) -> Tensor:
     return now.score >= kept.score
+
+
+def _higher_or_lower(now: Validation, kept: Validation, best: Validation) -> Tensor:
+    return (now.score > kept.score) | (now.score == kept.score) & (now.loss < kept.loss)
+
+
+def _always(now: Validation, kept: Validation, best: Validation) -> Tensor:
+    return torch.ones_like(now.loss, dtype=torch.bool)
 
 
 RULES: dict[Monitor, Rule] = {
@@ -51,17 +73,11 @@ RULES: dict[Monitor, Rule] = {
     # GDC: of equal scores the last one
     "val_score_ties": Rule(_as_high, _as_high),
     # PPNP and APPNP: patience as GAT, but the highest score, and among equals the lowest loss
-    "val_score_loss": Rule(
-        lambda now, kept, best: (now.score, -now.loss) > (kept.score, -kept.loss),
-        lambda now, kept, best: _either(now, best),
-    ),
+    "val_score_loss": Rule(_higher_or_lower, _either),
     # GAT: patience starts anew when loss or score is as good as ever; weights are kept when both are
-    "val_either": Rule(
-        lambda now, kept, best: now.loss <= best.loss and now.score >= best.score,
-        lambda now, kept, best: _either(now, best),
-    ),
+    "val_either": Rule(_both, _either),
     # DropEdge: the validation loss of the training pass, dropout and all
-    "noisy_loss": Rule(lambda now, kept, best: now.loss <= kept.loss, lambda now, kept, best: now.loss <= kept.loss),
+    "noisy_loss": Rule(_as_low, _as_low),
     # SGC, GraphSAGE, Cluster-GCN
-    "last": Rule(lambda now, kept, best: True, lambda now, kept, best: True),
+    "last": Rule(_always, _always),
 }

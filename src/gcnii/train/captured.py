@@ -1,0 +1,75 @@
+"""An epoch as one CUDA graph: hundreds of small kernels are launched at once instead of one by one from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+Epoch = Callable[[], None]
+WARM = 3  # epochs run kernel by kernel first: torch allocates, Triton compiles, caches fill
+
+
+class Captured:
+    """Calls an epoch whose whole effect is on tensors that stay where they are; after a few times, as a graph.
+
+    Capturing computes nothing, so nothing in the epoch may depend on what the host knows of it.
+
+    why_not  a sentence on why there is no graph, where there is none
+    refused  whether that was found out by trying
+    """
+
+    def __init__(self, device: torch.device, why_not: str = ""):
+        self.device = device
+        self.capture = CAPTURES.get(device.type)
+        self.why_not = why_not or ("" if self.capture else f"there are none on a {device.type}")
+        self.refused = False
+        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self.warm = 0
+        self.replay: Epoch | None = None
+
+    def __call__(self, epoch: Epoch) -> None:
+        """One epoch; the stream of the caller waits for it, the host does not."""
+        with _aside(self.stream):
+            if not self.replay and not self.why_not and self.warm == WARM:
+                self._try(epoch)
+            if self.replay:
+                self.replay()
+            else:
+                epoch()
+                self.warm += 1
+
+    def _try(self, epoch: Epoch) -> None:
+        assert self.capture
+        try:
+            self.replay = self.capture(epoch)
+        except RuntimeError as error:
+            # What broke the capture, and not what its end met with because of it.
+            first = error.__context__ if isinstance(error.__context__, RuntimeError) else error
+            self.refused, self.why_not = True, str(first).splitlines()[0]
+
+
+@contextmanager
+def _aside(stream: torch.cuda.Stream | None) -> Iterator[None]:
+    """Within, on this stream: the default one cannot be captured, and warming up belongs on the one that is."""
+    if stream is None:
+        yield
+        return
+    before = torch.cuda.current_stream(stream.device)
+    stream.wait_stream(before)
+    with torch.cuda.stream(stream):
+        yield
+    before.wait_stream(stream)
+
+
+def cuda_graph(epoch: Epoch) -> Epoch:
+    """Capture on the current stream, into memory of the graph's own."""
+    graph = torch.cuda.CUDAGraph()
+    # What other threads do meanwhile goes to streams of their own and breaks nothing here.
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode="thread_local"):
+        epoch()
+    return graph.replay
+
+
+CAPTURES: dict[str, Callable[[Epoch], Epoch]] = {"cuda": cuda_graph}
