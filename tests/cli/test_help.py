@@ -22,6 +22,7 @@ def test_help_names_every_command(tmp_path):
     answer = run("--help", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
+        "bench",
         "data",
         "demo",
         "models",
@@ -39,7 +40,9 @@ def test_the_version_is_the_package_s(tmp_path):
     assert call("--version", cwd=tmp_path) == (0, f"{gcnii.__version__}\n", "")
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["data", "list"], ["data", "show", "cora"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["data", "list"], ["data", "show", "cora"], ["bench", "--help"]], ids=" ".join
+)
 def test_who_does_not_train_does_not_wait_for_torch(words, tmp_path):
     script = "import sys, gcnii.cli; gcnii.cli.main(); sys.exit('torch' in sys.modules)"
     assert (

@@ -9,7 +9,8 @@ import pytest
 
 from gcnii.experiments.printed import CORA_BY_DEPTH, TABLE_2, TABLE_5
 from gcnii.experiments.results import read_results
-from gcnii.report.readme import results_page, scores_table, speed_sentence, update_readme
+from gcnii.report.readme import results_page, scores_table, update_readme
+from gcnii.report.speed import read_record, read_records, speed_sentence, speed_tables
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -18,8 +19,13 @@ README = (ROOT / "README.md").read_text("utf-8")
 def test_the_table_is_the_one_that_results_give():
     results = read_results(ROOT / "results" / "train")
     assert scores_table(results, TABLE_2) in README
-    assert speed_sentence(ROOT / "results" / "bench" / "epoch.json") in README
+    assert speed_sentence(read_record(ROOT / "results" / "bench" / "cora-1-cpu.json")) in README
     assert results_page(results) == (ROOT / "docs" / "results.md").read_text("utf-8")
+
+
+def test_the_page_of_speed_has_the_tables_that_results_give():
+    tables = speed_tables(read_records(ROOT / "results" / "bench"))
+    assert f"`gcnii report readme` -->\n{tables}<!-- end" in (ROOT / "docs" / "performance.md").read_text("utf-8")
 
 
 def test_every_measured_result_is_on_the_page():
@@ -47,19 +53,31 @@ def test_every_depth_of_the_figure_was_measured():
         assert depths == set(printed)
 
 
-def test_updating_changes_nothing_but_the_marked_part(tmp_path):
-    shutil.copytree(ROOT / "results", tmp_path / "results")
-    (tmp_path / "README.md").write_text(re.sub(r"\|gcnii\|.*\n", "", README), "utf-8")
-    update_readme(tmp_path)
-    assert (tmp_path / "README.md").read_text("utf-8") == README
-    assert (tmp_path / "docs" / "depth.png").stat().st_size > 10_000
+@pytest.fixture
+def project(tmp_path):
+    """A folder with results and pages, whose README may be changed."""
+    for part in ("results", "docs"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    return tmp_path
 
 
-def test_a_readme_without_a_place_for_results_is_refused(tmp_path):
-    shutil.copytree(ROOT / "results", tmp_path / "results")
-    (tmp_path / "README.md").write_text("# nothing\n")
-    with pytest.raises(ValueError, match="must have one place for results, between two comments, got 0"):
-        update_readme(tmp_path)
+def test_updating_changes_nothing_but_the_marked_part(project):
+    (project / "README.md").write_text(re.sub(r"\|gcnii\|.*\n", "", README), "utf-8")
+    page = (project / "docs" / "performance.md").read_text("utf-8")
+    (project / "docs" / "performance.md").write_text(re.sub(r"\|here\|.*\n", "", page), "utf-8")
+    (project / "docs" / "depth.png").unlink()
+    update_readme(project)
+    assert (project / "README.md").read_text("utf-8") == README
+    assert (project / "docs" / "performance.md").read_text("utf-8") == page
+    assert (project / "docs" / "depth.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/performance.md"])
+def test_a_page_without_a_place_for_results_is_refused(name, project):
+    (project / "README.md").write_text(README, "utf-8")
+    (project / name).write_text("# nothing\n")
+    with pytest.raises(ValueError, match=f"{name} must have one place for results, between two comments, got 0"):
+        update_readme(project)
 
 
 def test_the_ten_lines_of_python_run(tmp_path, monkeypatch):

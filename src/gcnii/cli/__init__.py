@@ -24,6 +24,9 @@ app.command("gcnii.cli.train:train", name="train", help="Train a model on a grap
 app.command("gcnii.cli.predict:predict", name="predict", help="Label the nodes of a graph with a trained model.")
 app.command("gcnii.cli.models:models", name="models", help="List the models.")
 app.command("gcnii.cli.demo:demo", name="demo", help="Show over-smoothing, and GCNII without it, in a minute.")
+app.command(
+    "gcnii.cli.bench:bench", name="bench", help="Measure speed and memory, against PyG and the authors' manner."
+)
 
 data = App(name="data", help="List, show, fetch and check data sets.")
 data.command("gcnii.cli.data:list_names", name="list", help="List the data sets of the catalog.")

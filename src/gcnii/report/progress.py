@@ -1,4 +1,4 @@
-"""A progress bar for training, on stderr: losses, score and the time that is left at most."""
+"""Progress bars, on stderr; there are none where stderr is no terminal."""
 
 from __future__ import annotations
 
@@ -32,5 +32,25 @@ def training_bar(title: str, epochs: int) -> Iterator[Callable[[Epoch], None]]:
                 completed=now.runs_done * epochs + (now.epoch + 1) * (min(now.runs_now, now.runs - now.runs_done)),
                 losses=f"train {now.train_loss:.3f}  val {now.val_loss:.3f}  score {100 * now.val:.1f}",
             )
+
+        yield show
+
+
+@contextmanager
+def counting_bar(title: str, steps: int) -> Iterator[Callable[[str], None]]:
+    """A callback that says what the next of `steps` steps is."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[now]}", markup=False),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task(title, total=steps, now="")
+
+        def show(now: str) -> None:
+            progress.update(task, advance=1, now=now)
 
         yield show

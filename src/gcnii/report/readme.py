@@ -1,8 +1,7 @@
-"""The README's table, the page of results and the picture, generated from results/: no number in them is typed."""
+"""README's table, the pages of results and of speed, and the picture, made from results/: no number is typed."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,25 +11,33 @@ from gcnii.atomic import whole
 from gcnii.experiments.printed import CORA_BY_DEPTH, TABLE_2, TABLE_5, Cells, Printed
 from gcnii.experiments.results import Measured, read_results
 from gcnii.report.figure import STYLES, figure, save
+from gcnii.report.speed import read_record, read_records, speed_sentence, speed_tables
 
-PEERS = {"pyg": "PyG's GCN2Conv", "authors": "the authors' manner"}  # as benchmarks/epoch.py calls them
 MARKS = re.compile(r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 
 def update_readme(root: Path) -> list[Path]:
-    """Rewrite the marked part of README.md, docs/results.md and docs/depth.png from results/."""
-    results = read_results(root / "results" / "train")
-    readme = root / "README.md"
-    measured = scores_table(results, TABLE_2) + speed_sentence(root / "results" / "bench" / "epoch.json")
-    text, places = MARKS.subn(lambda marks: f"{marks[1]}{measured}{marks[2]}", readme.read_text("utf-8"))
-    if places != 1:
-        raise ValueError(f"{readme} must have one place for results, between two comments, got {places}")
+    """Rewrite the marked parts of README.md and docs/performance.md, docs/results.md and docs/depth.png."""
+    results, bench = read_results(root / "results" / "train"), root / "results" / "bench"
+    measured = scores_table(results, TABLE_2) + speed_sentence(read_record(bench / "cora-1-cpu.json"))
+    texts = {
+        root / "README.md": _filled(root / "README.md", measured),
+        root / "docs" / "performance.md": _filled(root / "docs" / "performance.md", speed_tables(read_records(bench))),
+        root / "docs" / "results.md": results_page(results),
+    }
     picture = draw_depth(root / "docs" / "depth.png", results)
-    page = root / "docs" / "results.md"
-    for path, words in ((readme, text), (page, results_page(results))):
+    for path, words in texts.items():
         with whole(path) as temporary:
             temporary.write_text(words, "utf-8")
-    return [readme, page, picture]
+    return [*texts, picture]
+
+
+def _filled(path: Path, measured: str) -> str:
+    """The file's text with its marked part replaced."""
+    text, places = MARKS.subn(lambda marks: f"{marks[1]}{measured}{marks[2]}", path.read_text("utf-8"))
+    if places != 1:
+        raise ValueError(f"{path} must have one place for results, between two comments, got {places}")
+    return text
 
 
 def results_page(results: Iterable[Measured]) -> str:
@@ -61,17 +68,6 @@ def scores_table(results: Iterable[Measured], table: Cells) -> str:
 def _cell(result: Measured | None, printed: Printed) -> str:
     paper = f"{printed.mean}" + (f"±{printed.spread}" if printed.spread else "")
     return f"{_ours(result) if result else '–'} · {paper}"
-
-
-def speed_sentence(path: Path) -> str:
-    """How long an epoch takes here and elsewhere, from the JSON of benchmarks/epoch.py."""
-    bench = json.loads(path.read_text("utf-8"))
-    ms = bench["epoch_ms"]
-    peers = ", ".join(f"{name} {ms[key]:.0f} ms ({ms[key] / ms['gcnii']:.1f} ×)" for key, name in PEERS.items())
-    return (
-        f"\nOne epoch of {bench['layers']} layers on {bench['graph']}, {bench['threads']} CPU threads: "
-        f"here {ms['gcnii']:.0f} ms, {peers} (`{bench['command']}`).\n"
-    )
 
 
 def _as_printed(result: Measured) -> bool:

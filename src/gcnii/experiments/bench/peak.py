@@ -1,0 +1,62 @@
+"""Peak memory: the most that one line of a case adds, while it trains, to what was there before it was built."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from pathlib import Path
+
+import torch
+
+STATUS, REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class Peak:
+    """Made before a line is built; `begin` when it is, because what building took for a moment does not count."""
+
+    def __init__(self, device: torch.device):
+        self.device = device
+        self.before = self._held_now()
+
+    def begin(self) -> None:
+        """Forget every peak so far."""
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+        elif sys.platform == "linux":
+            _hand_back()
+            try:
+                REFERENCES.write_text("5")  # the high-water mark of the process starts anew
+            except OSError:  # not allowed everywhere: then the mark stays where a line before has left it
+                self.before = None
+
+    def bytes(self) -> int | None:
+        """torch's allocations on a GPU, resident memory on a CPU; None where the system does not tell."""
+        if self.device.type == "cuda":
+            highest: int | None = torch.cuda.max_memory_allocated(self.device)
+        else:
+            highest = _status("VmHWM")
+        return None if highest is None or self.before is None else highest - self.before
+
+    def _held_now(self) -> int | None:
+        gc.collect()
+        if self.device.type == "cuda":
+            return torch.cuda.memory_allocated(self.device)
+        _hand_back()
+        return _status("VmRSS")
+
+
+def _hand_back() -> None:
+    """Give freed memory back to the system, else the next line could take it without being seen."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim:  # not in every C library
+        trim(0)
+
+
+def _status(name: str) -> int | None:
+    """A line of the kernel's account of this process, in bytes."""
+    if not STATUS.exists():
+        return None
+    found = [line.split()[1] for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:")]
+    return 1024 * int(found[0]) if found else None

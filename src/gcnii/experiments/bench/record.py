@@ -1,0 +1,101 @@
+"""What a measured case leaves behind: one JSON document, with everything needed to measure and to judge it again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import gcnii
+from gcnii.atomic import whole
+from gcnii.experiments.bench.contestants import plan_of
+from gcnii.experiments.bench.measure import Measured, Timed
+from gcnii.train.device import device_name
+
+PACKAGES = ("torch", "triton", "torch-geometric", "numpy")
+COUNTED = (
+    "per layer and replica 13 passes over n·h numbers (training forward 4, backward 3, weight gradients 2, gradient of "
+    "H0 1, evaluation 3) and 5 products of 2·n·h² operations; where n·h numbers do not fit into the cache, 3 times a "
+    "row of h numbers for every entry of P̃; bandwidth and operations a second are those of a large copy and of a large "
+    "matrix product on the same device"
+)
+
+
+def document(found: Measured) -> dict[str, Any]:
+    """The case as JSON has it; times in seconds an epoch."""
+    case, device, scene = found.case, found.device, found.lines[0].scene
+    return {
+        "case": case.name,
+        "title": case.title,
+        "command": f"gcnii bench {case.name} --device {device.type} --rounds {found.rounds}",
+        "device": device_name(device),
+        "processor": _processor(),
+        "threads": torch.get_num_threads(),
+        "versions": _versions(),
+        "commit": _commit(),
+        "graph": {"name": scene.graph.name, "drawn": scene.drawn, "n": scene.graph.n, "entries": scene.entries},
+        "per": list(case.per),
+        "rates": asdict(found.rates),
+        "floor": COUNTED,
+        "lines": [_line(found, line) for line in found.lines],
+        "notes": found.notes,
+    }
+
+
+def write(folder: Path, record: dict[str, Any]) -> Path:
+    """Put the document into `CASE-DEVICE.json`, whole."""
+    path = folder / f"{record['case']}-{record['device'].split(':')[0]}.json"
+    with whole(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return path
+
+
+def _line(found: Measured, timed: Timed) -> dict[str, Any]:
+    line, settings, floor = timed.line, plan_of(timed.line).model_settings, found.floor(timed)
+    words = {"who": line.who, "model": line.model, "layers": settings["layers"], "width": settings["width"]}
+    return words | {
+        "precision": line.precision,
+        "replicas": line.replicas,
+        "entries": timed.scene.entries,
+        "epochs_a_round": timed.chunk,
+        "seconds": timed.seconds,
+        "best": timed.best if timed.seconds else None,
+        "median": timed.median if timed.seconds else None,
+        "ratio": found.ratio(timed),
+        "peak_bytes": timed.peak,
+        "floor": asdict(floor) if floor else None,
+        "failed": timed.failed,
+        **timed.facts,
+    }
+
+
+def _versions() -> dict[str, str | None]:
+    def version(package: str) -> str | None:
+        try:
+            return metadata.version(package)
+        except metadata.PackageNotFoundError:
+            return None
+
+    own = {"gcnii": gcnii.__version__, "python": ".".join(map(str, sys.version_info[:3]))}
+    return own | {package: version(package) for package in PACKAGES}
+
+
+def _commit() -> str | None:
+    """Of the folder that this code lies in, with a mark where it differs from what is committed."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _processor() -> str | None:
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
