@@ -13,12 +13,13 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from gcnii import kernels
 from gcnii.propagation import Sparse
 
 Matrix = TypeVar("Matrix", Tensor, Sparse)
@@ -53,7 +54,10 @@ class Dropout(nn.Module):
             return H
         if isinstance(H, Sparse):
             return H.with_values(self.forward(H.values))
-        mask = keep_mask(site_key(H.device), H.numel(), self.kept).view(H.shape)
+        key = site_key(H.device)
+        if kernels.usable(H):
+            return Drop.apply(H, key, self.kept)  # type: ignore[no-any-return, no-untyped-call]
+        mask = keep_mask(key, H.numel(), self.kept).view(H.shape)
         return H * mask.to(H.dtype).mul_(LEVELS / self.kept)
 
     def each(self, H: Tensor, keys: Tensor) -> Tensor:
@@ -75,6 +79,10 @@ class Mask(torch.autograd.Function):
     @staticmethod
     def forward(key: Tensor, count: int, kept: int) -> Tensor:
         """Hash the element numbers; key may be (replicas, 2), then the mask is (replicas, count)."""
+        if kernels.usable(key):
+            from gcnii.kernels.mask import mask
+
+            return mask(key.view(-1, 2), count, kept).view(*key.shape[:-1], count)
         lanes = _lanes(key, count)
         # Written into its own type, a comparison runs in vector registers; into booleans it takes six times as long.
         return torch.lt(lanes, kept - LEVELS // 2, out=lanes)
@@ -89,6 +97,39 @@ class Mask(torch.autograd.Function):
         """All replicas in one pass."""
         assert in_dims[0] is not None
         return keep_mask(key.movedim(in_dims[0], 0), count, kept), 0
+
+
+class Drop(torch.autograd.Function):
+    """H and a key (2,) → H · mask / keep in one pass on a GPU, and its gradient in another; nothing is kept of H."""
+
+    @staticmethod
+    def forward(H: Tensor, key: Tensor, kept: int) -> Tensor:
+        """With keys (r, 2), H is (r, …)."""
+        from gcnii.kernels.mask import drop
+
+        if key.ndim == 2:
+            return drop(H, key, kept, LEVELS / kept)
+        return drop(H[None], key[None], kept, LEVELS / kept)[0]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> None:
+        """The mask is made again from its key."""
+        _, key, ctx.kept = inputs
+        ctx.save_for_backward(key)
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor) -> tuple[Tensor, None, None]:
+        """The same mask."""
+        return Drop.apply(G, *ctx.saved_tensors, ctx.kept), None, None  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], H: Tensor, key: Tensor, kept: int) -> tuple[Tensor, int]:
+        """All replicas in one pass."""
+        H, key = (
+            one.expand(info.batch_size, *one.shape) if dim is None else one.movedim(dim, 0)
+            for one, dim in zip((H, key), in_dims, strict=False)
+        )
+        return Drop.apply(H, key, kept), 0  # type: ignore[no-untyped-call]
 
 
 # torch asks for this at every call; made once instead of each time, it saves 15 µs.
@@ -123,10 +164,15 @@ class Eraser:
 def epoch_key(seeds: Tensor, epoch: Tensor | int, step: int = 0) -> Tensor:
     """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32, the keys that `keyed` takes."""
     halves = seeds.view(torch.int32).unflatten(-1, (-1, 2))
-    key = torch.tensor([0x3C6EF372, 0x1B873593], dtype=torch.int32, device=seeds.device)
+    key = _first_key(seeds.device)
     for word in (halves[..., :1], halves[..., 1:], epoch):
         key = _mix(key ^ word)
     return _mix(key ^ step) if step else key
+
+
+@cache  # a copy to a GPU would wait for it, and cannot be part of a CUDA graph
+def _first_key(device: torch.device) -> Tensor:
+    return torch.tensor([0x3C6EF372, 0x1B873593], dtype=torch.int32, device=device)
 
 
 @contextmanager

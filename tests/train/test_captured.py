@@ -21,7 +21,6 @@ from gcnii.train.task import Task
 
 CPU = torch.device("cpu")
 SMALL = {"layers": 4, "width": 16, "dropout": 0.3, "epochs": 12, "lr": 0.02, "device": "cpu"}
-STILL = {"aten.lift_fresh.default"}  # the start of a dropout key, copied from the host in every epoch
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,7 @@ def test_an_epoch_played_back_from_its_operations_is_the_epoch(model, replicas, 
     )
     played = fit(graph, model, **settings)
     assert len(tapes) == 1
-    assert set(tapes[0].waits) <= STILL
+    assert not tapes[0].waits
     look_every(monkeypatch, 1)
     monkeypatch.delitem(CAPTURES, "cpu")
     assert same(played, fit(graph, model, **settings))
@@ -84,7 +83,7 @@ def test_an_epoch_played_back_from_its_operations_is_the_epoch(model, replicas, 
 def test_an_epoch_is_played_back_whatever_the_recipe(settings, graph, tapes, monkeypatch):
     settings = SMALL | {"seeds": range(3), "batch": 3, "epochs": 30, "drop_edge": 0.2} | settings
     played = fit(graph, **settings)
-    assert set(tapes[0].waits) <= STILL
+    assert not tapes[0].waits
     monkeypatch.delitem(CAPTURES, "cpu")
     assert same(played, fit(graph, **settings))
 
@@ -92,7 +91,7 @@ def test_an_epoch_is_played_back_whatever_the_recipe(settings, graph, tapes, mon
 def test_several_labels_a_node_are_graded_without_waiting(graph, tapes):
     y = np.stack([graph.labels, 1 - graph.labels], 1)
     fit(replace(graph, y=y, part=np.arange(graph.n) % 2), **SMALL)
-    assert set(tapes[0].waits) <= STILL
+    assert not tapes[0].waits
 
 
 # Who stops within eight epochs has measured more than it should; nobody may see it.
@@ -275,7 +274,10 @@ def test_every_model_is_captured(model, graph):
     group = Group(task, [Run(0), Run(1)])
     while group.epoch < WARM + 2:
         group.advance()
-    assert group.captured.replay, group.captured.why_not
+    if model == "ppnp":  # inverts a matrix in every epoch whose links are dropped, which asks the device for its luck
+        assert group.captured.why_not
+    else:
+        assert group.captured.replay, group.captured.why_not
 
 
 @pytest.mark.cuda

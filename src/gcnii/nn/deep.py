@@ -67,8 +67,10 @@ class Convs(nn.ModuleList):
     def forward(self, P: Sparse, H: Tensor, H0: Tensor, drop: Dropout) -> Tensor:
         """H (n, width) → (n, width)."""
         convs = list(self)
-        # The gradient of P's values is asked for by none but those who learn P, and is left to autograd.
-        if _alike(convs) and not P.values.requires_grad:
+        # The gradient of P's values is asked for by none but those who learn P, and is left to autograd; the kernels of
+        # a GPU multiply float32.
+        exact = H.is_cuda and H.dtype == torch.float64
+        if _alike(convs) and not P.values.requires_grad and not exact:
             return fused_layers(P, H, H0, type(convs[0]).mappings(convs), drop)  # type: ignore[attr-defined]
         for conv in convs:
             H = conv(P, drop(H), H0).relu_()

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from gcnii import kernels
 from gcnii.dropout import LEVELS, Dropout, Eraser, site_keys
 from gcnii.propagation import Pattern, Sparse
 from gcnii.propagation.sparse import multiply_each
@@ -58,12 +59,19 @@ class Form:
     kept: int
     saves: bool
 
+    @property
+    def common(self) -> dict[str, Any]:
+        """What the kernels take of it."""
+        return {"alpha": self.alpha, "skip": self.skip, "kept": self.kept}
+
 
 def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dropout) -> Tensor:
     """H (n, h) → H_L (n, h), with the masks that one dropout after the other would draw.
 
     P's values must need no gradient; they may differ from replica to replica.
     """
+    if torch.is_autocast_enabled(H.device.type):
+        H, H0 = (one.to(torch.get_autocast_dtype(H.device.type)) for one in (H, H0))
     M1, M2, scale, keys = mappings.M1, mappings.M2, 1.0, None
     if drop.active:
         scale, keys = LEVELS / drop.kept, site_keys(len(M1), H.device)[:, None]
@@ -128,6 +136,11 @@ class Fused(torch.autograd.Function):
         form: Form,
     ) -> tuple[Tensor, ...]:
         """Layer by layer."""
+        if kernels.usable(H):
+            from gcnii.kernels import stack
+
+            schedule, common = form.pattern.schedule(*stack.cut(H)), form.common
+            return stack.forward(schedule, values, H, H0, M1, M2, keys, saves=form.saves, **common)
         P, erase, layers = Sparse(form.pattern, values, transposed), Eraser(H, form.kept), len(M1)
         D = H if keys is None else erase(H.clone(), keys[0])
         outputs, sums = [], []
@@ -143,6 +156,7 @@ class Fused(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         """Keep the outputs."""
         values, transposed, _, H0, M1, M2, keys, ctx.form = inputs
+        ctx.spent = False
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(values, transposed, H0, M1, M2, keys, *output)
@@ -153,6 +167,18 @@ class Fused(torch.autograd.Function):
         """The last layer first."""
         values, transposed, H0, M1, M2, keys, H, *saved = ctx.saved_tensors
         form, last = ctx.form, len(M1) - 1
+        if kernels.usable(H):
+            from gcnii.kernels import stack
+
+            if ctx.spent:
+                raise RuntimeError(
+                    "on a GPU, backward through GCNII's layers overwrites what it was given; run forward again"
+                )
+            ctx.spent = True
+            schedule = form.pattern.transposed[0].schedule(*stack.cut(H))
+            D, S = saved
+            gradients = stack.backward(schedule, transposed, G, H, D, S, H0, M1, M2, keys, **form.common)
+            return None, None, *gradients, None, None
         D, S = saved[:last], saved[last:]
         PT = Sparse(form.pattern.transposed[0], transposed, values)
         dH0, dM1, dS = torch.zeros_like(H0), torch.empty_like(M1), torch.empty_like(H)

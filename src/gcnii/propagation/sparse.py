@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from gcnii import kernels
 from gcnii.graph import Graph
 
 
@@ -64,6 +65,19 @@ class Pattern:
     def blocks(self) -> dict[int, Pattern]:
         """Patterns of so many copies, once made: a captured epoch reads them for as long as it is replayed."""
         return {}
+
+    @cached_property
+    def schedules(self) -> dict[tuple[int, int], Any]:
+        """How a GPU goes through it, once made."""
+        return {}
+
+    def schedule(self, block: int, longest: int) -> Any:
+        """How a GPU goes through it: a kernels.schedule.Schedule."""
+        from gcnii.kernels.schedule import Schedule
+
+        if (block, longest) not in self.schedules:
+            self.schedules[block, longest] = Schedule.of(self.rows, self.columns, block, longest)
+        return self.schedules[block, longest]
 
     @property
     def _steps(self) -> Tensor:
@@ -180,13 +194,14 @@ class Product(torch.autograd.Function):
     """M H for a sparse M (n, d) and H (d, h); H's gradient is Mᵀ G, that of M's value at (i, j) is G_i · H_j.
 
     Under vmap the replicas of H become columns of one wide product; where the values of M differ between
-    replicas (dropout on features), M becomes one block-diagonal matrix.
+    replicas (dropout on features), M becomes one block-diagonal matrix.  On a GPU a kernel takes them as they are:
+    H (r, d, h) and values (1, entries) or (r, entries).
     """
 
     @staticmethod
     def forward(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
         """Multiply."""
-        return _multiply(pattern, values, H)
+        return multiply_each(pattern, values, H) if H.ndim == 3 else _multiply(pattern, values, H)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, Pattern], output: Tensor) -> None:
@@ -201,6 +216,8 @@ class Product(torch.autograd.Function):
         pattern = ctx.pattern
         dH = _product(transposed, values, G, pattern.transposed[0]) if ctx.needs_input_grad[2] else None
         dV = _dots(G, H, pattern) if ctx.needs_input_grad[0] else None
+        if dV is not None and dV.ndim == 2 and len(values) == 1:
+            dV = dV.sum(0, keepdim=True)  # all replicas shared them
         return dV, None, dH, None
 
     @staticmethod
@@ -210,6 +227,12 @@ class Product(torch.autograd.Function):
         """One product for all replicas."""
         replicas = info.batch_size
         H = H.expand(replicas, *H.shape) if in_dims[2] is None else H.movedim(in_dims[2], 0)
+        if kernels.usable(H):
+            values, transposed = _lead(values, in_dims[0]), _lead(transposed, in_dims[1])
+            if H.ndim == 3:
+                return _product(values, transposed, H, pattern), 0
+            values, transposed = (one.expand(*H.shape[:2], -1).flatten(0, 1) for one in (values, transposed))
+            return _product(values, transposed, H.flatten(0, 1), pattern).unflatten(0, H.shape[:2]), 0
         if in_dims[0] is None:
             columns = H.transpose(0, 1).reshape(H.shape[1], -1)
             return _product(values, transposed, columns, pattern).unflatten(1, (replicas, -1)), 1
@@ -241,8 +264,9 @@ class Dots(torch.autograd.Function):
         """Two products."""
         G, H = ctx.saved_tensors
         other, order = ctx.pattern.transposed
-        dG = _product(values, values[order], H, ctx.pattern) if ctx.needs_input_grad[0] else None
-        dH = _product(values[order], values, G, other) if ctx.needs_input_grad[1] else None
+        transposed = values[..., order]
+        dG = _product(values, transposed, H, ctx.pattern) if ctx.needs_input_grad[0] else None
+        dH = _product(transposed, values, G, other) if ctx.needs_input_grad[1] else None
         return dG, dH, None
 
     @staticmethod
@@ -253,12 +277,19 @@ class Dots(torch.autograd.Function):
             one.expand(replicas, *one.shape) if dim is None else one.movedim(dim, 0)
             for one, dim in zip((G, H), in_dims, strict=False)
         )
+        if kernels.usable(H):  # also where heads are within replicas
+            return _dots(G.flatten(0, -3), H.flatten(0, -3), pattern).unflatten(0, H.shape[:-2]), 0
         return _dots(G.flatten(0, 1), H.flatten(0, 1), _blocks(pattern, replicas)).unflatten(0, (replicas, -1)), 0
 
 
 # torch asks for this at every call; made once instead of each time, it saves 15 µs.
 Product.forward.__signature__ = inspect.signature(Product.forward)  # type: ignore[attr-defined]
 Dots.forward.__signature__ = inspect.signature(Dots.forward)  # type: ignore[attr-defined]
+
+
+def _lead(values: Tensor, dim: int | None) -> Tensor:
+    """With the replicas in front, of which there is one where all share the values."""
+    return values[None] if dim is None else values.movedim(dim, 0)
 
 
 def _product(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
@@ -282,6 +313,10 @@ def _blocks(pattern: Pattern, times: int) -> Pattern:
 
 def multiply_each(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
     """M H for r matrices H (r, d, h) and values (1, entries) or (r, entries) of M; torch records nothing."""
+    if kernels.usable(H):
+        from gcnii.kernels.gather import cut, gather
+
+        return gather(pattern.schedule(*cut(H)), values, H.contiguous())
     replicas = len(H)
     if replicas == 1:
         return _multiply(pattern, values[0], H[0])[None]
@@ -294,6 +329,8 @@ def _multiply(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
         # A weighted bag of rows is the same sum; on two cores it takes half the time of the CSR product.  torch.nn's
         # function of this name would ask questions for 6 µs whose answers are known.
         return torch.embedding_bag(H.contiguous(), pattern.columns, pattern.rows, False, 0, False, values, True)[0]
+    if kernels.usable(H):
+        return multiply_each(pattern, values[None], H[None])[0]
     _hush_beta_warning()
     return torch.sparse_csr_tensor(pattern.rows, pattern.columns, values, pattern.shape, check_invariants=False) @ H
 
@@ -304,6 +341,11 @@ def _dot_each(pattern: Pattern, G: Tensor, H: Tensor) -> Tensor:
         ends = (pattern.columns, pattern.rows[:-1], pattern.at_rows.columns)
         each = torch.ops.aten._embedding_bag_per_sample_weights_backward
         return each(G.contiguous(), H.contiguous(), *ends, 0)  # type: ignore[no-any-return]
+    if kernels.usable(G):
+        from gcnii.kernels.gather import dots
+
+        each_of = dots(pattern.row_of, pattern.columns, G.view(-1, *G.shape[-2:]), H.view(-1, *H.shape[-2:]))
+        return each_of.view(*G.shape[:-2], -1)
     return (G[pattern.row_of] * H[pattern.columns]).sum(-1)
 
 

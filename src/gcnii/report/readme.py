@@ -11,7 +11,7 @@ from gcnii.atomic import whole
 from gcnii.experiments.printed import CORA_BY_DEPTH, TABLE_2, TABLE_5, Cells, Printed
 from gcnii.experiments.results import Measured, read_results
 from gcnii.report.figure import STYLES, figure, save
-from gcnii.report.speed import read_record, read_records, speed_sentence, speed_tables
+from gcnii.report.speed import many_sentence, read_record, read_records, speed_sentence, speed_tables
 
 MARKS = re.compile(r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
@@ -20,6 +20,7 @@ def update_readme(root: Path) -> list[Path]:
     """Rewrite the marked parts of README.md and docs/performance.md, docs/results.md and docs/depth.png."""
     results, bench = read_results(root / "results" / "train"), root / "results" / "bench"
     measured = scores_table(results, TABLE_2) + speed_sentence(read_record(bench / "cora-1-cpu.json"))
+    measured += many_sentence(read_record(bench / "cora-1-cuda.json"), read_record(bench / "cora-100-cuda.json"))
     texts = {
         root / "README.md": _filled(root / "README.md", measured),
         root / "docs" / "performance.md": _filled(root / "docs" / "performance.md", speed_tables(read_records(bench))),

@@ -125,3 +125,15 @@ def speed_sentence(record: Record) -> str:
         f"\nOne epoch of {here['layers']} layers on {record['graph']['name']}, {record['threads']} CPU threads: "
         f"here {1000 * here['best']:.0f} ms, {peers} (`{record['command']}`).\n"
     )
+
+
+def many_sentence(alone: Record, many: Record) -> str:
+    """How long an epoch takes on a GPU, of one run and of many at once."""
+    one, peer = alone["lines"][0], next(line for line in alone["lines"] if line["who"] == "pyg")
+    card = alone["device"].removeprefix("cuda: ")
+    ours = [line for line in many["lines"] if line["who"] == "gcnii"]
+    times = ", ".join(f"{1000 * line['best']:.0f} ms in {line['precision']}" for line in ours)
+    return (
+        f"On {card}: here {1000 * one['best']:.1f} ms, PyG {1000 * peer['best']:.0f} ms "
+        f"({peer['ratio']:.0f} ×); {ours[0]['replicas']} runs at once {times}.\n"
+    )

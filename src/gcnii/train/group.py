@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from gcnii.train.captured import Captured
 from gcnii.train.flat import Stack
 from gcnii.train.memory import forgets
 from gcnii.train.objective import Objective
+from gcnii.train.precision import arithmetic
 from gcnii.train.replicas import Replicas
 from gcnii.train.run import Measures, Run
 from gcnii.train.standing import Standing
@@ -37,6 +39,7 @@ class Group:
         self.replicas.model.forgets = forgets(task, len(runs))
         self.objective = Objective.of(graph, [run.split for run in runs], device)
         self.batches = task.batches(runs[0].split)
+        self.views: WeakKeyDictionary[Batch, tuple[Objective, Tensor, bool]] = WeakKeyDictionary()
         self.most = LOOKS[device.type]
         self.standing = Standing(task.plan.recipe, runs, device, self.most)
         full = task.plan.recipe.batches == "full"
@@ -76,22 +79,30 @@ class Group:
 
     def _epoch(self) -> None:
         """A step for each batch, an evaluation, and the best weights kept; nothing here may wait for the device."""
-        scores, train_loss = self._train()
-        self.replicas.keep(self.standing.take(self._measure(scores, train_loss)))
+        with arithmetic(self.task.plan.recipe, self.task.device):
+            scores, train_loss = self._train()
+            self.replicas.keep(self.standing.take(self._measure(scores, train_loss)))
 
     def _train(self) -> tuple[Tensor, Tensor]:
         """The last step's scores, and the mean over the training nodes of the steps' losses (r,)."""
         losses, counts = [], []
         for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
-            objective = self.objective.at(batch.nodes)
-            count = objective.masks["train"].sum(-1)
-            if batch.nodes is not None and not count.all():
-                continue  # nobody to learn from
+            objective, count, teaches = self._view(batch)
+            if not teaches:
+                continue
             scores, loss = self.replicas.step(batch, objective, self.standing.clock, step, self.standing.scales)
             losses.append(loss)
             counts.append(count)
         weights = torch.stack(counts)
         return scores, (torch.stack(losses) * weights).sum(0) / weights.sum(0)
+
+    def _view(self, batch: Batch) -> tuple[Objective, Tensor, bool]:
+        """The objective of a batch, its training nodes (r,), and whether there are any; asked once, for it waits."""
+        if batch not in self.views:
+            objective = self.objective.at(batch.nodes)
+            count = objective.masks["train"].sum(-1)
+            self.views[batch] = objective, count, batch.nodes is None or bool(count.all())
+        return self.views[batch]
 
     @torch.no_grad()
     def _measure(self, noisy: Tensor, train_loss: Tensor) -> Tensor:
@@ -126,6 +137,7 @@ class Group:
         self.captured = Captured(self.task.device, self.captured.why_not)  # the old one holds the old tensors
         self.replicas.narrow(rows)
         self.objective = self.objective.narrow(rows)
+        self.views.clear()
         self.standing.narrow(rows)
         self.runs = [self.runs[i] for i in stay]
 

@@ -11,6 +11,7 @@ from gcnii.propagation import Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.stopping import Monitor
 
 Memory = Literal["auto", "keep", "recompute"]
+Precision = Literal["float32", "float64", "tf32", "bfloat16"]
 NOT_NEGATIVE = (
     *("clip", "window", "window_from", "plateau", "plateau_floor"),
     *("heat_time", "top_k", "threshold", "batch_size"),
@@ -50,7 +51,7 @@ class Recipe:
     fanout: Annotated[tuple[int, ...], "neighbours drawn for a node, layer by layer from the last; 0 is all"] = (10, 25)
     history: Annotated[History, "old activations that make up for neighbours not drawn (VR-GCN)"] = "none"
     memory: Annotated[Memory, "keep activations for backward, or recompute them; auto: as memory allows"] = "auto"
-    precision: Annotated[Literal["float32", "float64"], "of weights and activations"] = "float32"
+    precision: Annotated[Precision, "of the numbers; on a GPU, tf32 or bfloat16 round products for speed"] = "float32"
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""

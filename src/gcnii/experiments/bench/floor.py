@@ -86,7 +86,7 @@ class Rates:
         many = work.h * work.layers * work.replicas
         passes = TRAINING_PASSES * work.trained + EVALUATION_PASSES * work.evaluated
         moved = passes * many * size
-        if self.cache is not None and work.at_once * work.h * work.replicas * size > self.cache:
+        if self.cache is not None and work.at_once * work.h * size > self.cache:  # replicas come one after the other
             moved += SPARSE_PRODUCTS * work.entries * many * size
         products = TRAINING_PRODUCTS * work.trained + EVALUATION_PRODUCTS * work.evaluated
         operations = products * 2 * work.h * many

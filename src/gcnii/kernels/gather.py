@@ -1,0 +1,137 @@
+"""The sparse product on a GPU: every row is the weighted sum of its neighbours' rows, for all replicas at once."""
+
+# mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from gcnii.kernels.blocks import gathered
+from gcnii.kernels.schedule import PIECE, UNROLL, Schedule
+
+ELEMENTS = 2048  # of a program's tile
+WIDEST = 128  # columns of it
+BUSY = 1 << 14  # rows of all replicas that keep a GPU busy for longer than a row twice as long takes
+
+
+def cut(H: Tensor) -> tuple[int, int]:
+    """For H (r, d, h), the rows in a block and the longest row that is not cut into pieces: the fastest measured."""
+    replicas, d, _ = H.shape
+    return ELEMENTS // WIDEST, 16 if replicas * d < BUSY else 32
+
+
+def gather(
+    schedule: Schedule, values: Tensor, H: Tensor, H0: Tensor | None = None, alpha: float = 0.0,
+    *, out: Tensor | None = None, weights: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """M H [+ α H0] for a sparse M (n, d) and H (r, d, h), whose rows must lie one after the other.
+
+    values   (1, entries), or (r, entries) where they differ from replica to replica
+    weights  the schedule's weights of them, where they are there already
+    """
+    replicas, _, width = H.shape
+    out = H.new_empty(replicas, schedule.n, width) if out is None else out
+    tile = min(triton.next_power_of_2(width), WIDEST)
+    B, weights = sum_pieces(schedule, values, H), schedule.weights(values) if weights is None else weights
+    initial = H if H0 is None else H0
+    _gather[(len(schedule.offsets) - 1, replicas, triton.cdiv(width, tile))](
+        schedule.order, schedule.offsets, schedule.index, weights, B, H, initial, out, width,
+        stride(weights), B.stride(0), H.stride(0), initial.stride(0), out.stride(0), alpha,
+        HUBS=schedule.hubs, INITIAL=H0 is not None, TYPE=_type(H), BLOCK=schedule.block, COLUMNS=tile, UNROLL=UNROLL,
+        EVEN=width % tile == 0,
+    )  # fmt: skip
+    return out
+
+
+def dots(rows: Tensor, columns: Tensor, G: Tensor, H: Tensor) -> Tensor:
+    """(r, entries): G's row · H's row, for the row and the column of each entry; G (r, n, h), H (r, d, h)."""
+    G, H = G.contiguous(), H.contiguous()
+    replicas, _, width = G.shape
+    out = G.new_empty(replicas, len(columns))
+    tile = min(triton.next_power_of_2(width), WIDEST)
+    block = ELEMENTS // tile
+    _dots[(triton.cdiv(len(columns), block), replicas)](
+        rows, columns, G, H, out, len(columns), width, G.stride(0), H.stride(0),
+        TYPE=_type(H), BLOCK=block, COLUMNS=tile,
+    )  # fmt: skip
+    return out
+
+
+def sum_pieces(schedule: Schedule, values: Tensor, H: Tensor) -> Tensor:
+    """The sums of the hubs' pieces (r, pieces, h); H itself where there is no hub."""
+    replicas, _, width = H.shape
+    pieces = len(schedule.ends)
+    if not pieces:
+        return H
+    B = H.new_empty(replicas, pieces, width)
+    tile = min(triton.next_power_of_2(width), WIDEST)
+    _sum_piece[(pieces, replicas, triton.cdiv(width, tile))](
+        schedule.starts, schedule.ends, schedule.columns, values, H, B, width, stride(values), H.stride(0), B.stride(0),
+        TYPE=_type(H), PIECE=PIECE, COLUMNS=tile, num_warps=2,
+    )  # fmt: skip
+    return B
+
+
+def stride(values: Tensor) -> int:
+    """From one replica's values to the next one's."""
+    return values.stride(0) if len(values) > 1 else 0
+
+
+def _type(H: Tensor) -> tl.dtype:
+    return tl.float64 if H.dtype == torch.float64 else tl.float32
+
+
+@triton.jit
+def _gather(
+    order, offsets, index, weights, B, H, H0, out, width, weights_r, B_r, H_r, H0_r, out_r, alpha,
+    HUBS: tl.constexpr, INITIAL: tl.constexpr, TYPE: tl.constexpr,
+    BLOCK: tl.constexpr, COLUMNS: tl.constexpr, UNROLL: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    replica = tl.program_id(1).to(tl.int64)
+    column = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
+    row = tl.load(order + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    total = gathered(offsets, index, weights + replica * weights_r, B + replica * B_r, H + replica * H_r,
+                     column, width, HUBS, TYPE, BLOCK, UNROLL, EVEN)  # fmt: skip
+    at = row[:, None] * width + column[None, :]
+    mask = (row >= 0)[:, None] & (column < width)[None, :]
+    if INITIAL:
+        total += alpha * tl.load(H0 + replica * H0_r + at, mask=mask, other=0.0).to(TYPE)
+    tl.store(out + replica * out_r + at, total, mask=mask)
+
+
+@triton.jit
+def _sum_piece(
+    starts, ends, columns, values, H, B, width, values_r, H_r, B_r,
+    TYPE: tl.constexpr, PIECE: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    piece, replica = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    column = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
+    entry = tl.load(starts + piece) + tl.arange(0, PIECE)
+    here = entry < tl.load(ends + piece)
+    at = tl.load(columns + entry, mask=here, other=0)
+    value = tl.load(values + replica * values_r + entry, mask=here, other=0.0).to(TYPE)
+    mask = here[:, None] & (column < width)[None, :]
+    rows = tl.load(H + replica * H_r + at[:, None] * width + column[None, :], mask=mask, other=0.0).to(TYPE)
+    total = tl.sum(value[:, None] * rows, 0)
+    tl.store(B + replica * B_r + piece * width + column, total, mask=column < width)
+
+
+@triton.jit
+def _dots(
+    rows, columns, G, H, out, entries, width, G_r, H_r, TYPE: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr
+):
+    replica = tl.program_id(1).to(tl.int64)
+    entry = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row = tl.load(rows + entry, mask=entry < entries, other=0)
+    other = tl.load(columns + entry, mask=entry < entries, other=0)
+    total = tl.zeros((BLOCK,), TYPE)
+    for first in tl.range(0, width, COLUMNS):
+        column = first + tl.arange(0, COLUMNS)
+        mask = (entry < entries)[:, None] & (column < width)[None, :]
+        g = tl.load(G + replica * G_r + row[:, None] * width + column[None, :], mask=mask, other=0.0).to(TYPE)
+        h = tl.load(H + replica * H_r + other[:, None] * width + column[None, :], mask=mask, other=0.0).to(TYPE)
+        total += tl.sum(g * h, 1)
+    tl.store(out + replica * entries + entry, total, mask=entry < entries)

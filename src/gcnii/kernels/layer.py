@@ -1,0 +1,197 @@
+"""A GCNII layer in one kernel, forward and backward: gather, initial residual, identity mapping, ReLU, dropout.
+
+P̃(SM) = (P̃S)M, so what a program gathers for its rows goes straight into the product, and nothing in between is stored.
+All matrices have an axis of replicas in front, (r, n, h) and (r, h, h), and may be slices of larger ones.
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from gcnii.kernels.blocks import gathered, kept_entries
+from gcnii.kernels.gather import stride, sum_pieces
+from gcnii.kernels.schedule import UNROLL, Schedule
+
+
+class Tiles(NamedTuple):
+    """How the work is cut: inner columns of a product at once, and warps."""
+
+    inner: int = 64
+    warps: int = 4
+
+
+def forward_layer(
+    schedule: Schedule, values: Tensor, weights: Tensor, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
+    keys: Tensor | None, out: Tensor, S: Tensor | None, *, alpha: float, skip: float, kept: int,
+) -> None:  # fmt: skip
+    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not scaled."""
+    replicas, _, width = D.shape
+    tiles, size = choose_tiles(width, schedule.block), _size(width)
+    B = sum_pieces(schedule, values, D)
+    second, key, sums = M1 if M2 is None else M2, M1 if keys is None else keys, out if S is None else S
+    _forward[(len(schedule.offsets) - 1, replicas)](
+        schedule.order, schedule.offsets, schedule.index, weights, B, D, H0, M1, second, key, sums, out,
+        width, alpha, skip, kept, stride(weights), B.stride(0), D.stride(0), H0.stride(0), M1.stride(0),
+        second.stride(0), key.stride(0), sums.stride(0), out.stride(0),
+        HUBS=schedule.hubs, STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None,
+        WIDTH=size, PRECISION=precision(), BLOCK=schedule.block, UNROLL=UNROLL,
+        INNER=min(tiles.inner, size), EVEN=width == size, num_warps=tiles.warps,
+    )  # fmt: skip
+
+
+def backward_layer(
+    schedule: Schedule,
+    values: Tensor,
+    weights: Tensor,
+    dZ: Tensor,
+    M1: Tensor,
+    D: Tensor | None,
+    out: Tensor,
+    *,
+    skip: float,
+) -> None:
+    """out = (P dZ) M1ᵀ [+ skip dZ], where D > 0 if it is given; out may be D.  P is the forward pass's, transposed."""
+    replicas, _, width = dZ.shape
+    tiles, size = choose_tiles(width, schedule.block), _size(width)
+    B = sum_pieces(schedule, values, dZ)
+    output = out if D is None else D
+    _backward[(len(schedule.offsets) - 1, replicas)](
+        schedule.order, schedule.offsets, schedule.index, weights, B, dZ, M1, output, out, width, skip,
+        stride(weights), B.stride(0), dZ.stride(0), M1.stride(0), output.stride(0), out.stride(0),
+        HUBS=schedule.hubs, SKIP=skip != 0, MASK=D is not None,
+        WIDTH=size, PRECISION=precision(), BLOCK=schedule.block, UNROLL=UNROLL,
+        INNER=min(tiles.inner, size), EVEN=width == size, num_warps=tiles.warps,
+    )  # fmt: skip
+
+
+def initial_gradient(dZ: Tensor, M: Tensor) -> Tensor:
+    """Σ_l dZ_l M_lᵀ for dZ (r, L, n, h) and M (L, r, h, h), in float32."""
+    replicas, layers, n, width = dZ.shape
+    out = torch.empty(replicas, n, width, dtype=torch.float32, device=dZ.device)
+    size, block = _size(width), 64
+    _initial[(triton.cdiv(n, block), replicas)](
+        dZ, M, out, n, width, layers, dZ.stride(0), dZ.stride(1), M.stride(1), M.stride(0), out.stride(0),
+        WIDTH=size, PRECISION=precision(), BLOCK=block, INNER=min(64 if size < 256 else 32, size),
+        EVEN=width == size, STAGES=3 if size <= 64 else 1, num_warps=4 if size <= 64 else 8,
+    )  # fmt: skip
+    return out
+
+
+def _size(width: int) -> int:
+    """The next width that tensor cores take."""
+    return max(16, int(triton.next_power_of_2(width)))
+
+
+def precision() -> str:
+    """How float32 matrices are multiplied: torch's own switch says whether 10 bits of mantissa are enough."""
+    return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+
+
+def choose_tiles(width: int, block: int) -> Tiles:
+    """The fastest of those measured."""
+    if width > 64:
+        return Tiles(warps=8)
+    return Tiles(warps=8 if block == 64 else 4)
+
+
+@triton.jit
+def _rows_of(M, column, to, width, TRANSPOSED: tl.constexpr, EVEN: tl.constexpr):
+    """The rows `column` of M, or of Mᵀ."""
+    at = to[None, :] * width + column[:, None] if TRANSPOSED else column[:, None] * width + to[None, :]
+    if EVEN:
+        return tl.load(M + at)
+    return tl.load(M + at, mask=(column < width)[:, None] & (to < width)[None, :], other=0.0)
+
+
+@triton.jit(do_not_specialize=["kept"])
+def _forward(
+    order, offsets, index, weights, B, D, H0, M1, M2, key, S, out, width, alpha, skip, kept,
+    weights_r, B_r, D_r, H0_r, M1_r, M2_r, key_r, S_r, out_r,
+    HUBS: tl.constexpr, STAR: tl.constexpr, SKIP: tl.constexpr, DROP: tl.constexpr, KEEP: tl.constexpr,
+    WIDTH: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK: tl.constexpr, UNROLL: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    replica = tl.program_id(1).to(tl.int64)
+    weights, B = weights + replica * weights_r, B + replica * B_r
+    D, H0, M1, M2 = D + replica * D_r, H0 + replica * H0_r, M1 + replica * M1_r, M2 + replica * M2_r
+    S, out, key = S + replica * S_r, out + replica * out_r, key + replica * key_r
+    to = tl.arange(0, WIDTH)
+    row = tl.load(order + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    there, base = (row >= 0)[:, None], row[:, None] * width
+    inside = there if EVEN else there & (to < width)[None, :]
+    Z = tl.zeros((BLOCK, WIDTH), tl.float32)
+    for k in tl.static_range(0, WIDTH, INNER):
+        column = k + tl.arange(0, INNER)
+        mask = there if EVEN else there & (column < width)[None, :]
+        initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
+        m = _rows_of(M1, column, to, width, False, EVEN)
+        A = gathered(offsets, index, weights, B, D, column, width, HUBS, tl.float32, BLOCK, UNROLL, EVEN)  # fmt: skip
+        if not STAR:
+            A += alpha * initial
+        if KEEP:
+            tl.store(S + base + column[None, :], A, mask=mask)
+        Z = tl.dot(A, m, Z, input_precision=PRECISION)
+        if STAR:
+            Z = tl.dot(initial, _rows_of(M2, column, to, width, False, EVEN), Z, input_precision=PRECISION)
+    if SKIP:
+        Z += skip * tl.load(D + base + to[None, :], mask=inside, other=0.0).to(tl.float32)
+    Z = tl.maximum(Z, 0.0)
+    if DROP:
+        Z = tl.where(kept_entries(base + to[None, :], key, kept), Z, 0.0)
+    tl.store(out + base + to[None, :], Z, mask=inside)
+
+
+@triton.jit
+def _backward(
+    order, offsets, index, weights, B, dZ, M1, D, out, width, skip, weights_r, B_r, dZ_r, M1_r, D_r, out_r,
+    HUBS: tl.constexpr, SKIP: tl.constexpr, MASK: tl.constexpr, WIDTH: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK: tl.constexpr, UNROLL: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    replica = tl.program_id(1).to(tl.int64)
+    weights, B = weights + replica * weights_r, B + replica * B_r
+    dZ, M1, D, out = dZ + replica * dZ_r, M1 + replica * M1_r, D + replica * D_r, out + replica * out_r
+    to = tl.arange(0, WIDTH)
+    row = tl.load(order + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    at = row[:, None] * width + to[None, :]
+    mask = (row >= 0)[:, None] if EVEN else (row >= 0)[:, None] & (to < width)[None, :]
+    Z = tl.zeros((BLOCK, WIDTH), tl.float32)
+    for k in tl.static_range(0, WIDTH, INNER):
+        column = k + tl.arange(0, INNER)
+        m = _rows_of(M1, column, to, width, True, EVEN)
+        A = gathered(offsets, index, weights, B, dZ, column, width, HUBS, tl.float32, BLOCK, UNROLL, EVEN)  # fmt: skip
+        Z = tl.dot(A, m, Z, input_precision=PRECISION)
+    if SKIP:
+        Z += skip * tl.load(dZ + at, mask=mask, other=0.0).to(tl.float32)
+    if MASK:
+        Z = tl.where(tl.load(D + at, mask=mask, other=0.0) > 0, Z, 0.0)
+    tl.store(out + at, Z, mask=mask)
+
+
+@triton.jit
+def _initial(
+    dZ, M, out, n, width, layers, dZ_r, dZ_l, M_r, M_l, out_r,
+    WIDTH: tl.constexpr, PRECISION: tl.constexpr, BLOCK: tl.constexpr, INNER: tl.constexpr,
+    EVEN: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    replica = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    to, base = tl.arange(0, WIDTH), row[:, None] * width
+    dZ, M = dZ + replica * dZ_r, M + replica * M_r
+    Z = tl.zeros((BLOCK, WIDTH), tl.float32)
+    for _ in tl.range(0, layers, num_stages=STAGES):
+        for k in tl.static_range(0, WIDTH, INNER):
+            column = k + tl.arange(0, INNER)
+            mask = (row < n)[:, None] & (column < width)[None, :]
+            A = tl.load(dZ + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
+            Z = tl.dot(A, _rows_of(M, column, to, width, True, EVEN), Z, input_precision=PRECISION)
+        dZ += dZ_l
+        M += M_l
+    mask = (row < n)[:, None] & (to < width)[None, :]
+    tl.store(out + replica * out_r + base + to[None, :], Z, mask=mask)

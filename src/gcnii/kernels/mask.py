@@ -1,0 +1,99 @@
+"""Dropout on a GPU in one pass: the masks that `dropout.keep_mask` makes, hashed where they are used."""
+
+# mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from gcnii.kernels.blocks import kept_entries
+
+BLOCK = 1024
+
+
+def mask(keys: Tensor, count: int, kept: int) -> Tensor:
+    """keys (replicas, 2) → (replicas, count) int16 zeros and ones."""
+    keys = keys.contiguous()
+    out = torch.empty(len(keys), count, dtype=torch.int16, device=keys.device)
+    _mask[(triton.cdiv(count, BLOCK), len(keys))](keys, out, count, kept, BLOCK=BLOCK)
+    return out
+
+
+def drop(H: Tensor, keys: Tensor, kept: int, scale: float = 1.0) -> Tensor:
+    """H (replicas, …) with the entries kept, scaled, and the others zero."""
+    H = H.contiguous()
+    out = torch.empty_like(H)
+    count = H[0].numel()
+    _drop[(triton.cdiv(count, BLOCK), len(H))](keys, H, out, count, kept, scale, keys.stride(0), BLOCK=BLOCK)
+    return out
+
+
+def finish_layer(Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, kept: int, out: Tensor) -> None:
+    """out = ReLU(Z [+ skip D]), with keys (r, 2) dropped but not scaled: what is left of a layer after the product."""
+    count, key, add = Z[0].numel(), Z if keys is None else keys, Z if D is None else D
+    _finish[(triton.cdiv(count, BLOCK), len(Z))](
+        Z, add, key, out, count, skip, kept, Z.stride(0), add.stride(0), key.stride(0), out.stride(0),
+        SKIP=D is not None, DROP=keys is not None, BLOCK=BLOCK,
+    )  # fmt: skip
+
+
+def finish_backward(G: Tensor, dZ: Tensor | None, skip: float, D: Tensor | None, out: Tensor) -> None:
+    """out = G [+ skip dZ], where D > 0 if it is given; out may be D."""
+    count, add, sign = G[0].numel(), G if dZ is None else dZ, G if D is None else D
+    _finish_backward[(triton.cdiv(count, BLOCK), len(G))](
+        G, add, sign, out, count, skip, G.stride(0), add.stride(0), sign.stride(0), out.stride(0),
+        SKIP=dZ is not None, MASK=D is not None, BLOCK=BLOCK,
+    )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["kept"])
+def _mask(keys, out, count, kept, BLOCK: tl.constexpr):
+    replica = tl.program_id(1).to(tl.int64)
+    element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    keep = kept_entries(element, keys + replica * 2, kept)
+    tl.store(out + replica * count + element, keep.to(tl.int16), mask=element < count)
+
+
+@triton.jit(do_not_specialize=["kept"])
+def _drop(keys, H, out, count, kept, scale, keys_r, BLOCK: tl.constexpr):
+    replica = tl.program_id(1).to(tl.int64)
+    element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    keep = kept_entries(element, keys + replica * keys_r, kept)
+    at = replica * count + element
+    value = tl.load(H + at, mask=(element < count) & keep, other=0.0)
+    tl.store(out + at, value * scale, mask=element < count)
+
+
+@triton.jit(do_not_specialize=["kept"])
+def _finish(
+    Z, D, keys, out, count, skip, kept, Z_r, D_r, keys_r, out_r,
+    SKIP: tl.constexpr, DROP: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    replica = tl.program_id(1).to(tl.int64)
+    element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = element < count
+    value = tl.load(Z + replica * Z_r + element, mask=inside, other=0.0).to(tl.float32)
+    if SKIP:
+        value += skip * tl.load(D + replica * D_r + element, mask=inside, other=0.0).to(tl.float32)
+    value = tl.maximum(value, 0.0)
+    if DROP:
+        value = tl.where(kept_entries(element, keys + replica * keys_r, kept), value, 0.0)
+    tl.store(out + replica * out_r + element, value, mask=inside)
+
+
+@triton.jit
+def _finish_backward(
+    G, dZ, D, out, count, skip, G_r, dZ_r, D_r, out_r, SKIP: tl.constexpr, MASK: tl.constexpr, BLOCK: tl.constexpr
+):
+    replica = tl.program_id(1).to(tl.int64)
+    element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = element < count
+    value = tl.load(G + replica * G_r + element, mask=inside, other=0.0).to(tl.float32)
+    if SKIP:
+        value += skip * tl.load(dZ + replica * dZ_r + element, mask=inside, other=0.0).to(tl.float32)
+    if MASK:
+        value = tl.where(tl.load(D + replica * D_r + element, mask=inside, other=0.0) > 0, value, 0.0)
+    tl.store(out + replica * out_r + element, value, mask=inside)

@@ -1,0 +1,21 @@
+"""The kernels run on a GPU where there is one, else in Triton's interpreter, which reads them as Python."""
+
+import os
+
+import pytest
+import torch
+
+from gcnii import kernels
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """Where they run."""
+    pytest.importorskip("triton", reason="no Triton")
+    if torch.cuda.is_available():
+        return "cuda"
+    monkeypatch.setattr(kernels, "usable", lambda tensor: True)
+    return "cpu"

@@ -1,0 +1,120 @@
+"""Each kernel against the plain code, in float64 where that is at hand."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from gcnii.dropout import LEVELS, epoch_key, keep_mask
+from gcnii.propagation import Sparse
+
+
+def hubs(n, d, seed=0):
+    """A sparse matrix with two long rows and a long column, a row without entries, and values of both signs."""
+    A = sp.random_array((n, d), density=0.05, rng=np.random.default_rng(seed)).tolil()
+    A[3, :], A[5, : d // 2], A[:, 7] = 0.5, -1.5, 0.25
+    A[9, :] = 0
+    return sp.csr_array(A)
+
+
+def relative(found, expected):
+    return float((found.double() - expected).detach().norm() / expected.detach().norm())
+
+
+@pytest.mark.parametrize("width", [1, 24, 64])
+@pytest.mark.parametrize("own_values", [False, True])
+def test_every_row_gathers_its_neighbours(device, width, own_values):
+    from gcnii.kernels.gather import gather
+
+    A = hubs(70, 90)
+    M = Sparse.from_scipy(A).to(device, torch.float64)
+    values = torch.stack([M.values, 2 * M.values]) if own_values else M.values[None]
+    H, H0 = (torch.randn(2, rows, width, dtype=torch.float64, device=device) for rows in (90, 70))
+    dense = torch.tensor(A.toarray(), device=device)
+    scales = torch.tensor([1.0, 2.0 if own_values else 1.0], dtype=torch.float64, device=device)[:, None, None]
+    schedule = M.pattern.schedule(16, 16)
+    torch.testing.assert_close(gather(schedule, values, H), scales * (dense @ H))
+    torch.testing.assert_close(gather(schedule, values, H, H0, 0.1), scales * (dense @ H) + 0.1 * H0)
+
+
+def test_dots_are_those_of_each_entry(device):
+    from gcnii.kernels.gather import dots
+
+    M = Sparse.from_scipy(hubs(70, 90)).to(device, torch.float64)
+    G, H = (torch.randn(2, rows, 40, dtype=torch.float64, device=device) for rows in (70, 90))
+    row, column = M.pattern.row_of, M.pattern.columns
+    torch.testing.assert_close(dots(row, column, G, H), (G[:, row] * H[:, column.long()]).sum(-1))
+
+
+def test_a_schedule_holds_every_entry_once(device):
+    A = hubs(70, 90)
+    pattern = Sparse.from_scipy(A).to(device, torch.float64).pattern
+    schedule = pattern.schedule(32, 16)
+    rows = schedule.order[schedule.order >= 0]
+    assert sorted(rows.tolist()) == list(range(70))
+    places = schedule.place[schedule.place < A.nnz].tolist()
+    pieces = [range(*ends) for ends in zip(schedule.starts.tolist(), schedule.ends.tolist(), strict=True)]
+    assert sorted(places + [entry for piece in pieces for entry in piece]) == list(range(A.nnz))
+    assert max(map(len, pieces)) <= 32 < A[[3]].nnz
+
+
+@pytest.mark.parametrize("count", [1, 1000, 2049])
+def test_masks_are_those_of_the_cpu(device, count):
+    from gcnii.kernels.mask import drop, mask
+
+    keys, kept = epoch_key(torch.tensor([0, 1, 2**40]), 5), 26214
+    expected = keep_mask_on_cpu(keys, count, kept)
+    assert torch.equal(mask(keys.to(device), count, kept).cpu(), expected)
+    H = torch.randn(3, count)
+    dropped = drop(H.to(device), keys.to(device), kept, LEVELS / kept).cpu()
+    torch.testing.assert_close(dropped, H * expected * (LEVELS / kept))
+
+
+def keep_mask_on_cpu(keys, count, kept):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gcnii.kernels.usable", lambda tensor: False)
+        return keep_mask(keys, count, kept)
+
+
+CASES = [  # width, block, GCNII*'s second matrix, skip, dropped
+    (16, 16, False, 0.0, True),
+    (48, 32, False, 0.0, True),
+    (64, 64, True, 1.25, True),
+    (48, 16, True, 0.0, False),
+    (144, 16, False, 1.25, True),
+    (144, 16, True, 0.0, False),
+]
+
+
+@pytest.mark.parametrize(("width", "block", "star", "skip", "dropped"), CASES)
+def test_layers_and_their_gradients_agree_with_float64(device, width, block, star, skip, dropped):
+    from gcnii.kernels import stack
+
+    n, replicas, layers, kept = 60, 2, 3, 40000
+    alpha = 0.0 if star else 0.1
+    A = hubs(n, n) * 0.5
+    P = Sparse.from_scipy(A).to(device, torch.float32)
+    H, H0, G = (torch.rand(replicas, n, width, device=device) for _ in range(3))
+    M1, M2 = (torch.randn(layers, replicas, width, width, device=device) / width**0.5 for _ in range(2))
+    keys = epoch_key(torch.arange(layers * replicas), 5).view(layers, replicas, 2)
+    masks = torch.stack([keep_mask_on_cpu(key, n * width, kept).view(replicas, n, width) for key in keys]).to(device)
+    masks = masks.double() if dropped else torch.ones_like(masks).double()
+    common = {"alpha": alpha, "skip": skip, "kept": kept}
+    second, keys = M2 if star else None, keys.to(device) if dropped else None
+
+    X, X0, W1, W2 = (tensor.double().requires_grad_() for tensor in (H, H0, M1, M2))
+    D, dense = X * masks[0], torch.tensor(A.toarray(), device=device).float().double()
+    for l in range(layers):
+        Z = (dense @ D + alpha * X0) @ W1[l] + (X0 @ W2[l] if star else 0) + skip * D
+        D = Z.relu() * (masks[l + 1] if l + 1 < layers else 1)
+    expected = torch.autograd.grad(D, [X, X0, W1, *([W2] if star else [])], G.double())
+
+    args = (H, H0, M1, second, keys)
+    (alone,) = stack.forward(P.pattern.schedule(block, 16), P.values[None], *args, saves=False, **common)
+    out, *saved = stack.forward(P.pattern.schedule(block, 16), P.values[None], *args, saves=True, **common)
+    back = P.pattern.transposed[0].schedule(block, 16)
+    found = stack.backward(back, P.transposed[None], G, out, *saved, H0, M1, second, keys, **common)
+    assert torch.equal(alone, out)
+    assert relative(out, D) < 1e-6
+    for gradient, reference in zip(found, expected, strict=False):
+        assert relative(gradient, reference) < 1e-5
