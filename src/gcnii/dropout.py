@@ -161,12 +161,14 @@ class Eraser:
         )
 
 
-def epoch_key(seeds: Tensor, epoch: Tensor | int, step: int = 0) -> Tensor:
+def epoch_key(seeds: Tensor, epoch: Tensor | int, step: Tensor | int = 0) -> Tensor:
     """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32, the keys that `keyed` takes."""
     halves = seeds.view(torch.int32).unflatten(-1, (-1, 2))
     key = _first_key(seeds.device)
     for word in (halves[..., :1], halves[..., 1:], epoch):
         key = _mix(key ^ word)
+    if isinstance(step, Tensor):
+        return torch.where(step > 0, _mix(key ^ step), key)
     return _mix(key ^ step) if step else key
 
 

@@ -54,7 +54,7 @@ def _counts(function, args):
 def record(tapes):
     """For `CAPTURES`: a capture that also does the epoch, so that its first replay has nothing left to do."""
 
-    def capture(epoch):
+    def capture(epoch, pool):
         with Tape() as tape:
             epoch()
         tapes.append(tape)

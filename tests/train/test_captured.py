@@ -11,6 +11,7 @@ from fitting import fitting
 from tape import record
 
 from gcnii import data
+from gcnii.batches import Batch
 from gcnii.nn import MODELS
 from gcnii.train import Diverged, fit, group, loop
 from gcnii.train.captured import CAPTURES, WARM, Captured
@@ -164,8 +165,8 @@ def test_who_has_stopped_may_measure_what_it_likes(graph, monkeypatch):
     look_every(monkeypatch, 8)
     measure = Group._measure
 
-    def spoiled(self, noisy, train_loss):
-        measures = measure(self, noisy, train_loss)
+    def spoiled(self, noisy):
+        measures = measure(self, noisy)
         return torch.where(self.standing.table[-1] > 0, torch.nan, measures)
 
     honest = fit(graph, **EARLY)
@@ -217,7 +218,7 @@ def test_ctrl_c_is_heard_at_the_next_look(graph, monkeypatch):
 
 
 def test_what_cannot_be_captured_is_trained_all_the_same_and_said_once(graph, monkeypatch):
-    def refuse(epoch):
+    def refuse(epoch, pool):
         try:
             raise RuntimeError("operation not permitted\nwhen stream is capturing")
         finally:
@@ -233,16 +234,28 @@ def test_what_cannot_be_captured_is_trained_all_the_same_and_said_once(graph, mo
 
 def test_an_epoch_is_warmed_up_before_it_is_captured(monkeypatch):
     did = []
-    monkeypatch.setitem(CAPTURES, "cpu", lambda epoch: lambda: did.append("replayed"))
+    monkeypatch.setitem(CAPTURES, "cpu", lambda epoch, pool: lambda: did.append("replayed"))
     captured = Captured(CPU)
     for _ in range(WARM + 2):
         captured(lambda: did.append("run"))
     assert did == ["run"] * WARM + ["replayed"] * 2
 
 
-def test_drawn_batches_are_not_captured_and_nobody_is_warned(graph, tapes):
-    assert fit(graph, "cluster-gcn", **fitting("cluster-gcn", SMALL | {"epochs": 8})).runs[0].epochs == 8
-    assert not tapes
+def test_of_drawn_batches_the_evaluation_alone_is_captured_and_nobody_is_warned(graph, tapes):
+    settings = fitting("cluster-gcn", SMALL | {"epochs": 8, "seeds": [0], "batch_size": 2})
+    assert fit(graph, "cluster-gcn", **settings).runs[0].epochs == 8
+    assert len(tapes) == 1
+
+
+def test_graphs_that_come_one_by_one_are_captured_one_by_one(tapes, monkeypatch):
+    graphs = data.load("ppi-like", n=120, degree=2, graphs=5)
+    settings = {"layers": 2, "width": 16, "dropout": 0.4, "epochs": 8, "patience": 8, "seeds": [0], "device": "cpu"}
+    settings |= {"batches": "parts"}
+    played = fit(graphs, "gcnii-ppi", **settings)
+    assert len(tapes) == 3 + 1  # training graphs, and the evaluation
+    assert not any(tape.waits for tape in tapes)
+    monkeypatch.delitem(CAPTURES, "cpu")
+    assert same(played, fit(graphs, "gcnii-ppi", **settings))
 
 
 ON_GPU = SMALL | {"device": "cuda", "epochs": 30}
@@ -328,3 +341,15 @@ def test_a_capture_that_torch_refuses_leaves_the_device_usable(graph):
     assert captured.refused
     assert x.item() == WARM + 3
     assert fit(graph, **ON_GPU).runs[0].epochs == 30
+
+
+def test_of_several_graphs_those_with_nodes_to_judge_by_are_evaluated(monkeypatch):
+    graphs = data.load("ppi-like", n=120, degree=2, graphs=5)
+    settings = {"layers": 2, "width": 16, "epochs": 4, "patience": 4, "seeds": [0], "device": "cpu", "batches": "parts"}
+    some = fit(graphs, "gcnii-ppi", **settings)
+    task = Task.of(graphs, make_plan("gcnii-ppi", {"batches": "parts"}), CPU)
+    assert len(task.evaluation([0]).nodes) == 2 * 120  # a graph for validation, one for testing
+    monkeypatch.setattr(Task, "evaluation", lambda self, splits: Batch(self.links, self.X))
+    every = fit(graphs, "gcnii-ppi", **settings)
+    np.testing.assert_allclose(some.runs[0].curve, every.runs[0].curve, rtol=1e-6)
+    assert some.test == pytest.approx(every.test)

@@ -27,7 +27,12 @@ class Batch:
 
 
 class Batches(Protocol):
-    """The batches of one run, epoch by epoch."""
+    """The batches of one run, epoch by epoch.
+
+    lasting  whether every epoch has the same ones, in whatever order
+    """
+
+    lasting: bool
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch: the same again for the same seed and epoch."""
@@ -44,6 +49,7 @@ class Full:
     """The full graph is one batch."""
 
     batch: Batch
+    lasting = True
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
         """The one batch."""

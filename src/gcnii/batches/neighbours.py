@@ -66,6 +66,7 @@ class Neighbours:
         history: History = "none",
     ):
         self.X, self.nodes, self.size = X, nodes.cpu().numpy(), size
+        self.lasting = False
         last = [*fanout, *[fanout[-1]] * layers][:layers]
         self.fanout = last[::-1]
         self.urn = Urn(links.whole)

@@ -21,6 +21,7 @@ class Subgraphs:
 
     def __init__(self, links: Links, X: Tensor | Sparse, group: Tensor, size: int):
         self.links, self.X, self.size = links, X, size
+        self.lasting = size == 1
         self.members = [torch.nonzero(group == one)[:, 0] for one in group.unique() if one >= 0]
         # Groups that come one by one are the same batches in every epoch.
         self._alone = lru_cache(maxsize=None)(self._batch)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
-Epoch = Callable[[], None]
+Epoch = Callable[[], object]
 WARM = 3  # epochs run kernel by kernel first: torch allocates, Triton compiles, caches fill
 
 
@@ -20,14 +21,21 @@ class Captured:
     refused  whether that was found out by trying
     """
 
-    def __init__(self, device: torch.device, why_not: str = ""):
+    def __init__(
+        self, device: torch.device, why_not: str = "", stream: torch.cuda.Stream | None = None, pool: Any = None
+    ):
         self.device = device
         self.capture = CAPTURES.get(device.type)
         self.why_not = why_not or ("" if self.capture else f"there are none on a {device.type}")
         self.refused = False
-        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self.stream = torch.cuda.Stream(device) if device.type == "cuda" and not stream else stream
+        self.pool = torch.cuda.graph_pool_handle() if device.type == "cuda" and not pool else pool
         self.warm = 0
         self.replay: Epoch | None = None
+
+    def another(self) -> Captured:
+        """For other work, in the same memory: what graphs take turns with, they need not keep from each other."""
+        return Captured(self.device, self.why_not, self.stream, self.pool)
 
     def __call__(self, epoch: Epoch) -> None:
         """One epoch; the stream of the caller waits for it, the host does not."""
@@ -43,7 +51,7 @@ class Captured:
     def _try(self, epoch: Epoch) -> None:
         assert self.capture
         try:
-            self.replay = self.capture(epoch)
+            self.replay = self.capture(epoch, self.pool)
         except RuntimeError as error:
             # What broke the capture, and not what its end met with because of it.
             first = error.__context__ if isinstance(error.__context__, RuntimeError) else error
@@ -63,13 +71,13 @@ def _aside(stream: torch.cuda.Stream | None) -> Iterator[None]:
     before.wait_stream(stream)
 
 
-def cuda_graph(epoch: Epoch) -> Epoch:
-    """Capture on the current stream, into memory of the graph's own."""
+def cuda_graph(epoch: Epoch, pool: Any) -> Epoch:
+    """Capture on the current stream, into memory of this pool."""
     graph = torch.cuda.CUDAGraph()
     # What other threads do meanwhile goes to streams of their own and breaks nothing here.
-    with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode="thread_local"):
+    with torch.cuda.graph(graph, pool, torch.cuda.current_stream(), "thread_local"):
         epoch()
     return graph.replay
 
 
-CAPTURES: dict[str, Callable[[Epoch], Epoch]] = {"cuda": cuda_graph}
+CAPTURES: dict[str, Callable[[Epoch, Any], Epoch]] = {"cuda": cuda_graph}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import torch
@@ -42,8 +43,13 @@ class Group:
         self.views: WeakKeyDictionary[Batch, tuple[Objective, Tensor, bool]] = WeakKeyDictionary()
         self.most = LOOKS[device.type]
         self.standing = Standing(task.plan.recipe, runs, device, self.most)
-        full = task.plan.recipe.batches == "full"
-        self.captured = Captured(device, "" if full else "each epoch draws batches of its own")
+        self.full = task.plan.recipe.batches == "full"
+        self.evaluated = task.evaluation([run.split for run in runs])
+        self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)  # of training nodes; their number
+        self.step = torch.zeros((), dtype=torch.int32, device=device)
+        self.captured = Captured(device)
+        self.steps: WeakKeyDictionary[Batch, Captured] = WeakKeyDictionary()
+        self.passing = Captured(device, "each epoch draws batches of its own")
         self.pace = float("inf")  # seconds an epoch
 
     @property
@@ -55,7 +61,7 @@ class Group:
         """Some epochs, and a look at them: for each epoch, the measures of the replicas that had not stopped before."""
         start, epochs = time.perf_counter(), self._until_the_next_look()
         for _ in range(epochs):
-            self.captured(self._epoch)
+            self._one_epoch()
             self.epoch += 1
         measures, standings = self.standing.look(epochs)
         self.pace = (time.perf_counter() - start) / epochs
@@ -77,24 +83,44 @@ class Group:
         left = min(self.task.plan.recipe.epochs - self.epoch, self.most - self.epoch % self.most)
         return max(1, min(left, int(PAUSE / self.pace)))
 
-    def _epoch(self) -> None:
-        """A step for each batch, an evaluation, and the best weights kept; nothing here may wait for the device."""
-        with arithmetic(self.task.plan.recipe, self.task.device):
-            scores, train_loss = self._train()
-            self.replicas.keep(self.standing.take(self._measure(scores, train_loss)))
-
-    def _train(self) -> tuple[Tensor, Tensor]:
-        """The last step's scores, and the mean over the training nodes of the steps' losses (r,)."""
-        losses, counts = [], []
+    def _one_epoch(self) -> None:
+        """A step for each batch, an evaluation, and the best weights kept."""
+        if self.full:
+            self.captured(self._epoch)
+            return
         for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
-            objective, count, teaches = self._view(batch)
-            if not teaches:
-                continue
+            if self._view(batch)[2]:
+                self.step.fill_(step)
+                self._captured_step(batch)(partial(self._learn, batch, self.step))
+        self.captured(self._judge)
+
+    def _captured_step(self, batch: Batch) -> Captured:
+        """A graph for each batch that comes again in every epoch; those that do not share one that is none."""
+        if not self.batches.lasting:
+            return self.passing
+        if batch not in self.steps:
+            self.steps[batch] = self.captured.another()
+        return self.steps[batch]
+
+    # What follows may be captured: nothing in it may wait for the device.
+
+    def _epoch(self) -> None:
+        (batch,) = self.batches.epoch(self.runs[0].seed, self.epoch)
+        self._judge(self._learn(batch))
+
+    def _learn(self, batch: Batch, step: Tensor | int = 0) -> Tensor:
+        """A step on this batch; its scores."""
+        with arithmetic(self.task.plan.recipe, self.task.device):
+            objective, count, _ = self._view(batch)
             scores, loss = self.replicas.step(batch, objective, self.standing.clock, step, self.standing.scales)
-            losses.append(loss)
-            counts.append(count)
-        weights = torch.stack(counts)
-        return scores, (torch.stack(losses) * weights).sum(0) / weights.sum(0)
+            self.losses.add_(torch.stack([loss.double() * count, count.double()]))
+        return scores
+
+    def _judge(self, noisy: Tensor | None = None) -> None:
+        """Measure what was learnt in this epoch, and keep the weights that are the best so far."""
+        with arithmetic(self.task.plan.recipe, self.task.device):
+            self.replicas.keep(self.standing.take(self._measure(noisy)))
+            self.losses.zero_()
 
     def _view(self, batch: Batch) -> tuple[Objective, Tensor, bool]:
         """The objective of a batch, its training nodes (r,), and whether there are any; asked once, for it waits."""
@@ -105,14 +131,15 @@ class Group:
         return self.views[batch]
 
     @torch.no_grad()
-    def _measure(self, noisy: Tensor, train_loss: Tensor) -> Tensor:
-        """(measures, r) float64, in the order of `Measures`."""
-        objective = self.objective
-        scores = self.replicas.scores(Batch(self.task.links, self.task.X))
-        monitored = noisy if self.task.plan.recipe.monitor == "noisy_loss" else scores
+    def _measure(self, noisy: Tensor | None) -> Tensor:
+        """(measures, r) float64, in the order of `Measures`; `noisy` are the scores of the training pass."""
+        objective, *_ = self._view(self.evaluated)
+        scores = self.replicas.scores(self.evaluated)
+        monitored = noisy if noisy is not None and self.task.plan.recipe.monitor == "noisy_loss" else scores
+        total, count = self.losses
         val_loss = objective.loss(monitored, "val")
         val, test = objective.score(scores, "val"), objective.score(scores, "test")
-        return torch.stack([row.double() for row in (train_loss, val_loss, val, test)])
+        return torch.stack([row.double() for row in (total / count, val_loss, val, test)])
 
     def _refuse_divergence(self, measures: list[list[Measures]], took_part: list[int]) -> None:
         for i, each in enumerate(measures):
@@ -134,11 +161,12 @@ class Group:
         if not stay or 2 * len(stay) > len(self.runs) or self.epoch % self.most:
             return
         rows = torch.tensor(stay, device=self.task.device)
-        self.captured = Captured(self.task.device, self.captured.why_not)  # the old one holds the old tensors
+        self.captured = self.captured.another()  # the old one holds the old tensors
         self.replicas.narrow(rows)
         self.objective = self.objective.narrow(rows)
         self.views.clear()
         self.standing.narrow(rows)
+        self.losses = self.losses[:, rows].contiguous()
         self.runs = [self.runs[i] for i in stay]
 
     def best_of(self, i: int) -> Stack:

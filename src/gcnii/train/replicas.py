@@ -89,7 +89,7 @@ class Replicas:
         flats, best = ([flat[rows] for flat in flats] for flats in (self.flats, self.best_flats))
         self._hold(flats, best, (first, second), self.steps)
 
-    def scores(self, batch: Batch, epoch: Tensor | int | None = None, step: int = 0) -> Tensor:
+    def scores(self, batch: Batch, epoch: Tensor | int | None = None, step: Tensor | int = 0) -> Tensor:
         """(r, n, k); with an epoch, in training mode with the masks of that epoch and of that step in it."""
         training = epoch is not None
         self.model.train(training)
@@ -106,7 +106,12 @@ class Replicas:
         return vmap(one)(self.layout.named(self.flats), keys)
 
     def step(
-        self, batch: Batch, objective: Objective, epoch: Tensor | int, step: int = 0, scales: Tensor | None = None
+        self,
+        batch: Batch,
+        objective: Objective,
+        epoch: Tensor | int,
+        step: Tensor | int = 0,
+        scales: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """One step of Adam for every replica; the scores (r, n, k) before it, and the training loss (r,).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,15 @@ class Task:
                     layers=self.plan.model_settings["layers"],
                     history=recipe.history,
                 )
+
+    def evaluation(self, splits: Sequence[int]) -> Batch:
+        """What the runs on these splits are judged on: all; of several graphs, those with validation or test nodes."""
+        part, masks = self.graph.part, [self.graph.splits[split] for split in splits]
+        if part is None or self.plan.recipe.batches == "full":
+            return Batch(self.links, self.X)
+        asked = np.any([mask.val | mask.test for mask in masks], axis=0)
+        nodes = self._tensor(np.flatnonzero(np.isin(part, part[asked])))
+        return Batch(self.links.induced(nodes), self.X[nodes], nodes)
 
     def _parts(self, split: int) -> NDArray[np.int64]:
         """(n,) the graph of each node, -1 in those graphs that have nobody to learn from."""
