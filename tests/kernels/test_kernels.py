@@ -32,9 +32,11 @@ def test_every_row_gathers_its_neighbours(device, width, own_values):
     H, H0 = (torch.randn(2, rows, width, dtype=torch.float64, device=device) for rows in (90, 70))
     dense = torch.tensor(A.toarray(), device=device)
     scales = torch.tensor([1.0, 2.0 if own_values else 1.0], dtype=torch.float64, device=device)[:, None, None]
-    schedule = M.pattern.schedule(16, 16)
-    torch.testing.assert_close(gather(schedule, values, H), scales * (dense @ H))
-    torch.testing.assert_close(gather(schedule, values, H, H0, 0.1), scales * (dense @ H) + 0.1 * H0)
+    weighted = M.pattern.schedule(16, 16).weigh(values)
+    torch.testing.assert_close(gather(weighted, H), scales * (dense @ H))
+    expected = scales * (dense @ H) + 0.1 * H0
+    torch.testing.assert_close(gather(weighted, H, H0, 0.1), expected)
+    torch.testing.assert_close(gather(weighted, H, H0, 0.1, where=H0), expected * (H0 > 0))
 
 
 def test_dots_are_those_of_each_entry(device):
@@ -110,10 +112,11 @@ def test_layers_and_their_gradients_agree_with_float64(device, width, block, sta
     expected = torch.autograd.grad(D, [X, X0, W1, *([W2] if star else [])], G.double())
 
     args = (H, H0, M1, second, keys)
-    (alone,) = stack.forward(P.pattern.schedule(block, 16), P.values[None], *args, saves=False, **common)
-    out, *saved = stack.forward(P.pattern.schedule(block, 16), P.values[None], *args, saves=True, **common)
-    back = P.pattern.transposed[0].schedule(block, 16)
-    found = stack.backward(back, P.transposed[None], G, out, *saved, H0, M1, second, keys, **common)
+    weighted = P.pattern.schedule(block, 16).weigh(P.values[None])
+    (alone,) = stack.forward(weighted, *args, saves=False, **common)
+    out, *saved = stack.forward(weighted, *args, saves=True, **common)
+    weighted = P.pattern.transposed[0].schedule(block, 16).weigh(P.transposed[None])
+    found = stack.backward(weighted, G, out, *saved, H0, M1, second, keys, **common)
     assert torch.equal(alone, out)
     assert relative(out, D) < 1e-6
     for gradient, reference in zip(found, expected, strict=False):

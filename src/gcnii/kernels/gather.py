@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from gcnii.kernels.blocks import gathered
-from gcnii.kernels.schedule import PIECE, UNROLL, Schedule
+from gcnii.kernels.schedule import PIECE, UNROLL, Weighted
 
 ELEMENTS = 2048  # of a program's tile
 WIDEST = 128  # columns of it
@@ -24,24 +24,26 @@ def cut(H: Tensor) -> tuple[int, int]:
 
 
 def gather(
-    schedule: Schedule, values: Tensor, H: Tensor, H0: Tensor | None = None, alpha: float = 0.0,
-    *, out: Tensor | None = None, weights: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    M: Weighted,
+    H: Tensor,
+    H0: Tensor | None = None,
+    alpha: float = 0.0,
+    out: Tensor | None = None,
+    where: Tensor | None = None,
+) -> Tensor:
     """M H [+ α H0] for a sparse M (n, d) and H (r, d, h), whose rows must lie one after the other.
 
-    values   (1, entries), or (r, entries) where they differ from replica to replica
-    weights  the schedule's weights of them, where they are there already
+    where  if given, entries at which it is not positive are set to zero; it may be `out`
     """
-    replicas, _, width = H.shape
+    (schedule, _, weights), (replicas, _, width) = M, H.shape
     out = H.new_empty(replicas, schedule.n, width) if out is None else out
-    tile = min(triton.next_power_of_2(width), WIDEST)
-    B, weights = sum_pieces(schedule, values, H), schedule.weights(values) if weights is None else weights
-    initial = H if H0 is None else H0
+    tile, B = min(triton.next_power_of_2(width), WIDEST), sum_pieces(M, H)
+    initial, sign = H if H0 is None else H0, H if where is None else where
     _gather[(len(schedule.offsets) - 1, replicas, triton.cdiv(width, tile))](
-        schedule.order, schedule.offsets, schedule.index, weights, B, H, initial, out, width,
-        stride(weights), B.stride(0), H.stride(0), initial.stride(0), out.stride(0), alpha,
-        HUBS=schedule.hubs, INITIAL=H0 is not None, TYPE=_type(H), BLOCK=schedule.block, COLUMNS=tile, UNROLL=UNROLL,
-        EVEN=width % tile == 0,
+        schedule.order, schedule.offsets, schedule.index, weights, B, H, initial, sign, out, width,
+        stride(weights), B.stride(0), H.stride(0), initial.stride(0), sign.stride(0), out.stride(0), alpha,
+        HUBS=schedule.hubs, INITIAL=H0 is not None, MASK=where is not None, TYPE=_type(H),
+        BLOCK=schedule.block, COLUMNS=tile, UNROLL=UNROLL, EVEN=width % tile == 0,
     )  # fmt: skip
     return out
 
@@ -60,9 +62,9 @@ def dots(rows: Tensor, columns: Tensor, G: Tensor, H: Tensor) -> Tensor:
     return out
 
 
-def sum_pieces(schedule: Schedule, values: Tensor, H: Tensor) -> Tensor:
+def sum_pieces(M: Weighted, H: Tensor) -> Tensor:
     """The sums of the hubs' pieces (r, pieces, h); H itself where there is no hub."""
-    replicas, _, width = H.shape
+    (schedule, values, _), (replicas, _, width) = M, H.shape
     pieces = len(schedule.ends)
     if not pieces:
         return H
@@ -86,8 +88,8 @@ def _type(H: Tensor) -> tl.dtype:
 
 @triton.jit
 def _gather(
-    order, offsets, index, weights, B, H, H0, out, width, weights_r, B_r, H_r, H0_r, out_r, alpha,
-    HUBS: tl.constexpr, INITIAL: tl.constexpr, TYPE: tl.constexpr,
+    order, offsets, index, weights, B, H, H0, D, out, width, weights_r, B_r, H_r, H0_r, D_r, out_r, alpha,
+    HUBS: tl.constexpr, INITIAL: tl.constexpr, MASK: tl.constexpr, TYPE: tl.constexpr,
     BLOCK: tl.constexpr, COLUMNS: tl.constexpr, UNROLL: tl.constexpr, EVEN: tl.constexpr,
 ):  # fmt: skip
     replica = tl.program_id(1).to(tl.int64)
@@ -99,6 +101,8 @@ def _gather(
     mask = (row >= 0)[:, None] & (column < width)[None, :]
     if INITIAL:
         total += alpha * tl.load(H0 + replica * H0_r + at, mask=mask, other=0.0).to(TYPE)
+    if MASK:
+        total = tl.where(tl.load(D + replica * D_r + at, mask=mask, other=0.0) > 0, total, 0.0)
     tl.store(out + replica * out_r + at, total, mask=mask)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gcnii.kernels.blocks import gathered, kept_entries
 from gcnii.kernels.gather import stride, sum_pieces
-from gcnii.kernels.schedule import UNROLL, Schedule
+from gcnii.kernels.schedule import UNROLL, Weighted
 
 
 class Tiles(NamedTuple):
@@ -28,13 +28,12 @@ class Tiles(NamedTuple):
 
 
 def forward_layer(
-    schedule: Schedule, values: Tensor, weights: Tensor, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
-    keys: Tensor | None, out: Tensor, S: Tensor | None, *, alpha: float, skip: float, kept: int,
+    P: Weighted, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None, out: Tensor,
+    S: Tensor | None, *, alpha: float, skip: float, kept: int,
 ) -> None:  # fmt: skip
     """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not scaled."""
-    replicas, _, width = D.shape
+    (schedule, _, weights), (replicas, _, width), B = P, D.shape, sum_pieces(P, D)
     tiles, size = choose_tiles(width, schedule.block), _size(width)
-    B = sum_pieces(schedule, values, D)
     second, key, sums = M1 if M2 is None else M2, M1 if keys is None else keys, out if S is None else S
     _forward[(len(schedule.offsets) - 1, replicas)](
         schedule.order, schedule.offsets, schedule.index, weights, B, D, H0, M1, second, key, sums, out,
@@ -46,21 +45,10 @@ def forward_layer(
     )  # fmt: skip
 
 
-def backward_layer(
-    schedule: Schedule,
-    values: Tensor,
-    weights: Tensor,
-    dZ: Tensor,
-    M1: Tensor,
-    D: Tensor | None,
-    out: Tensor,
-    *,
-    skip: float,
-) -> None:
+def backward_layer(P: Weighted, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor, *, skip: float) -> None:
     """out = (P dZ) M1ᵀ [+ skip dZ], where D > 0 if it is given; out may be D.  P is the forward pass's, transposed."""
-    replicas, _, width = dZ.shape
+    (schedule, _, weights), (replicas, _, width), B = P, dZ.shape, sum_pieces(P, dZ)
     tiles, size = choose_tiles(width, schedule.block), _size(width)
-    B = sum_pieces(schedule, values, dZ)
     output = out if D is None else D
     _backward[(len(schedule.offsets) - 1, replicas)](
         schedule.order, schedule.offsets, schedule.index, weights, B, dZ, M1, output, out, width, skip,

@@ -40,12 +40,11 @@ def finish_layer(Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, 
     )  # fmt: skip
 
 
-def finish_backward(G: Tensor, dZ: Tensor | None, skip: float, D: Tensor | None, out: Tensor) -> None:
-    """out = G [+ skip dZ], where D > 0 if it is given; out may be D."""
-    count, add, sign = G[0].numel(), G if dZ is None else dZ, G if D is None else D
-    _finish_backward[(triton.cdiv(count, BLOCK), len(G))](
-        G, add, sign, out, count, skip, G.stride(0), add.stride(0), sign.stride(0), out.stride(0),
-        SKIP=dZ is not None, MASK=D is not None, BLOCK=BLOCK,
+def open_where(G: Tensor, H: Tensor, out: Tensor) -> None:
+    """out = G where H is positive, else 0: the gradient that a ReLU lets through."""
+    count = G[0].numel()
+    _open_where[(triton.cdiv(count, BLOCK), len(G))](
+        G, H, out, count, G.stride(0), H.stride(0), out.stride(0), BLOCK=BLOCK
     )  # fmt: skip
 
 
@@ -85,15 +84,10 @@ def _finish(
 
 
 @triton.jit
-def _finish_backward(
-    G, dZ, D, out, count, skip, G_r, dZ_r, D_r, out_r, SKIP: tl.constexpr, MASK: tl.constexpr, BLOCK: tl.constexpr
-):
+def _open_where(G, H, out, count, G_r, H_r, out_r, BLOCK: tl.constexpr):
     replica = tl.program_id(1).to(tl.int64)
     element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = element < count
-    value = tl.load(G + replica * G_r + element, mask=inside, other=0.0).to(tl.float32)
-    if SKIP:
-        value += skip * tl.load(dZ + replica * dZ_r + element, mask=inside, other=0.0).to(tl.float32)
-    if MASK:
-        value = tl.where(tl.load(D + replica * D_r + element, mask=inside, other=0.0) > 0, value, 0.0)
+    positive = tl.load(H + replica * H_r + element, mask=inside, other=0.0) > 0
+    value = tl.load(G + replica * G_r + element, mask=inside & positive, other=0.0)
     tl.store(out + replica * out_r + element, value, mask=inside)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 PIECE = 32  # entries a piece
 UNROLL = 2  # entries of a row that are fetched together
+
+
+class Weighted(NamedTuple):
+    """A sparse matrix for the kernels: its schedule, its values as the CSR has them, and in the order of `index`."""
+
+    schedule: Schedule
+    values: Tensor
+    weights: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +46,11 @@ class Schedule:
     ends: Tensor
     n: int
 
-    def weights(self, values: Tensor) -> Tensor:
-        """The CSR's values (r, entries) in the order of `index`."""
+    def weigh(self, values: Tensor) -> Weighted:
+        """With the CSR's values (1, entries), or (r, entries) where they differ from replica to replica."""
         rows = len(values)
-        return torch.cat([values, values.new_ones(rows, 1), values.new_zeros(rows, 1)], 1)[:, self.place]
+        constants = values.new_ones(rows, 1), values.new_zeros(rows, 1)
+        return Weighted(self, values, torch.cat([values, *constants], 1)[:, self.place])
 
     @classmethod
     def of(cls, rows: Tensor, columns: Tensor, block: int, longest: int) -> Schedule:

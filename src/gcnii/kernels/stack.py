@@ -7,8 +7,8 @@ from torch import Tensor
 
 from gcnii.kernels import gather
 from gcnii.kernels.layer import backward_layer, forward_layer, initial_gradient
-from gcnii.kernels.mask import drop, finish_backward, finish_layer
-from gcnii.kernels.schedule import Schedule
+from gcnii.kernels.mask import drop, finish_layer, open_where
+from gcnii.kernels.schedule import Weighted
 
 NARROW = 128  # widths up to this run a layer in one kernel; wider matrices are multiplied faster on their own
 PARTS = 264  # products at once that keep a GPU busy: two for each multiprocessor of a large one
@@ -24,14 +24,14 @@ def cut(H: Tensor) -> tuple[int, int]:
 
 
 def forward(
-    schedule: Schedule, values: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
+    P: Weighted, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
     *, alpha: float, skip: float, kept: int, saves: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """H_L (r, n, h); and where backward will come, the layers' outputs D and sums S, both (r, layers, n, h).
 
     H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2).  D's last matrix is room for backward, and empty.
     """
-    layers, (replicas, n, width), weights = len(M1), H.shape, schedule.weights(values)
+    layers, (replicas, n, width) = len(M1), H.shape
     H0 = H0.contiguous()
     D = H.contiguous() if keys is None else drop(H, keys[0], kept)
     rooms = layers if saves else 2  # without backward, two matrices take turns
@@ -43,9 +43,9 @@ def forward(
         S, out = None if sums is None else sums[:, l], outputs[:, l % rooms] if l + 1 < layers else last
         m2 = None if M2 is None else M2[l]
         if width <= NARROW:
-            forward_layer(schedule, values, weights, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept)
+            forward_layer(P, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept)
         else:
-            S = gather.gather(schedule, values, D, H0 if alpha else None, alpha, out=S, weights=weights)
+            S = gather.gather(P, D, H0 if alpha else None, alpha, S)
             Z = _product(S, M1[l]) if m2 is None else _product(S, M1[l]).add_(_product(H0, m2))
             finish_layer(Z, D if skip else None, skip, key, kept, out)
         D = out
@@ -53,26 +53,24 @@ def forward(
 
 
 def backward(
-    schedule: Schedule, values: Tensor, G: Tensor, H: Tensor, D: Tensor, S: Tensor, H0: Tensor, M1: Tensor,
-    M2: Tensor | None, keys: Tensor | None, *, alpha: float, skip: float, kept: int,
+    PT: Weighted, G: Tensor, H: Tensor, D: Tensor, S: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
+    keys: Tensor | None, *, alpha: float, skip: float, kept: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:  # fmt: skip
-    """The gradients of H's input, H0, M1 and M2; schedule and values are those of P's transpose, G is that of H.
+    """The gradients of the first H, H0, M1 and M2; PT is P's transpose, and G the gradient of the last H.
 
     D is overwritten: the gradient of a layer's product takes the place of the output whose sign it needed.
     """
-    layers, narrow, weights = len(M1), H.shape[2] <= NARROW, schedule.weights(values)
+    layers, narrow = len(M1), H.shape[2] <= NARROW
     dH, dH0 = torch.empty_like(H), torch.zeros_like(H)
-    finish_backward(G.contiguous(), None, 0.0, H, D[:, -1])
+    open_where(G.contiguous(), H, D[:, -1])
     for l in range(layers - 1, -1, -1):
         dZ, below, out = D[:, l], D[:, l - 1] if l else None, D[:, l - 1] if l else dH
         if narrow:
-            backward_layer(schedule, values, weights, dZ, M1[l], below, out, skip=skip)
+            backward_layer(PT, dZ, M1[l], below, out, skip=skip)
         else:
             dS = _product(dZ, M1[l].mT)
             dH0.add_(dS, alpha=alpha) if M2 is None else dH0.add_(_product(dZ, M2[l].mT))
-            finish_backward(
-                gather.gather(schedule, values, dS, weights=weights), dZ if skip else None, skip, below, out
-            )
+            gather.gather(PT, dS, dZ if skip else None, skip, out, below)
     if narrow:
         dH0 = (initial_gradient(D, M1).mul_(alpha) if M2 is None else initial_gradient(D, M2)).to(H.dtype)
     dM1 = _gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2]).transpose(0, 1).to(M1.dtype)

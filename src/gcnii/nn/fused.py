@@ -139,8 +139,8 @@ class Fused(torch.autograd.Function):
         if kernels.usable(H):
             from gcnii.kernels import stack
 
-            schedule, common = form.pattern.schedule(*stack.cut(H)), form.common
-            return stack.forward(schedule, values, H, H0, M1, M2, keys, saves=form.saves, **common)
+            weighted = form.pattern.schedule(*stack.cut(H)).weigh(values)
+            return stack.forward(weighted, H, H0, M1, M2, keys, saves=form.saves, **form.common)
         P, erase, layers = Sparse(form.pattern, values, transposed), Eraser(H, form.kept), len(M1)
         D = H if keys is None else erase(H.clone(), keys[0])
         outputs, sums = [], []
@@ -175,9 +175,9 @@ class Fused(torch.autograd.Function):
                     "on a GPU, backward through GCNII's layers overwrites what it was given; run forward again"
                 )
             ctx.spent = True
-            schedule = form.pattern.transposed[0].schedule(*stack.cut(H))
+            weighted = form.pattern.transposed[0].schedule(*stack.cut(H)).weigh(transposed)
             D, S = saved
-            gradients = stack.backward(schedule, transposed, G, H, D, S, H0, M1, M2, keys, **form.common)
+            gradients = stack.backward(weighted, G, H, D, S, H0, M1, M2, keys, **form.common)
             return None, None, *gradients, None, None
         D, S = saved[:last], saved[last:]
         PT = Sparse(form.pattern.transposed[0], transposed, values)
