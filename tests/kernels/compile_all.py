@@ -1,0 +1,41 @@
+"""Compile every kernel for a GPU of compute capability 9.0, which needs none: what the interpreter cannot find wrong."""
+
+import triton.language as tl
+from triton import compile
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from gcnii.kernels import gather, layer, mask
+
+INDICES = ("order", "offsets", "index", "rows", "columns", "starts", "ends", "key", "keys")
+EXACT = ("values", "weights", "M", "M1", "M2")
+NUMBERS = ("alpha", "skip", "scale")
+COMMON = {"HUBS": 2, "BLOCK": 32, "UNROLL": 2, "EVEN": False}
+LAYER = COMMON | {"WIDTH": 64, "INNER": 64, "SKIP": True}
+
+
+def check(kernel, constants, stored, matrices, warps=4):
+    """`matrices` are the names of what is stored in this type."""
+    types = dict.fromkeys(INDICES, "*i32") | dict.fromkeys(EXACT, "*fp32") | dict.fromkeys(NUMBERS, "fp32")
+    types |= dict.fromkeys(matrices.split(), f"*{stored}")
+    signature = {name: "constexpr" if name in constants else types.get(name, "i32") for name in kernel.arg_names}
+    places = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
+    compile(ASTSource(kernel, signature, places), target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+
+
+for stored, precision in (("fp32", "tf32x3"), ("bf16", "tf32")):
+    exact = {"PRECISION": precision}
+    for star in (False, True):
+        flags = {"STAR": star, "DROP": star, "KEEP": star}
+        check(layer._forward, LAYER | exact | flags, stored, "B D H0 S out")
+    check(layer._backward, LAYER | exact | {"MASK": True}, stored, "B dZ D out")
+    sizes = {"WIDTH": 64, "INNER": 64, "BLOCK": 64, "EVEN": True, "STAGES": 3}
+    check(layer._initial, sizes | exact, stored, "dZ out")
+    tile = {"TYPE": tl.float32, "COLUMNS": 128}
+    check(gather._gather, COMMON | tile | {"INITIAL": True, "MASK": True}, stored, "B H H0 D out")
+    check(gather._sum_piece, tile | {"PIECE": 32}, stored, "H B", warps=2)
+    check(gather._dots, tile | {"BLOCK": 16}, stored, "G H out")
+    check(mask._drop, {"BLOCK": 1024}, stored, "H out")
+    check(mask._finish, {"SKIP": True, "DROP": True, "BLOCK": 1024}, stored, "Z D out")
+    check(mask._open_where, {"BLOCK": 1024}, stored, "G H out")
+check(mask._mask, {"BLOCK": 1024}, "i16", "out")
