@@ -1,4 +1,4 @@
-"""Compile every kernel for a GPU of compute capability 9.0, which needs none: what the interpreter cannot find wrong."""
+"""Compile every kernel for a GPU of compute capability 9.0, which needs none, to find what the interpreter cannot."""
 
 import triton.language as tl
 from triton import compile

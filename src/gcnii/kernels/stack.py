@@ -61,7 +61,7 @@ def backward(
     D is overwritten: the gradient of a layer's product takes the place of the output whose sign it needed.
     """
     layers, narrow = len(M1), H.shape[2] <= NARROW
-    dH, dH0 = torch.empty_like(H), torch.zeros_like(H)
+    dH, dH0 = torch.empty_like(H), torch.zeros_like(H[:, :0] if narrow else H)  # narrow: summed up at the end
     open_where(G.contiguous(), H, D[:, -1])
     for l in range(layers - 1, -1, -1):
         dZ, below, out = D[:, l], D[:, l - 1] if l else None, D[:, l - 1] if l else dH
