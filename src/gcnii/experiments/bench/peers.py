@@ -90,9 +90,9 @@ def adjacency_for(who: Who, links: Links) -> Tensor:
     """P̃, normalised once: COO in the authors' manner, CSR for PyG and for those who mended that."""
     P = links.whole
     places = torch.stack([P.pattern.row_of, P.pattern.columns.long()])
-    matrix = torch.sparse_coo_tensor(places, P.values, P.shape, check_invariants=False, is_coalesced=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch says once a process that CSR is in beta state
+    with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants(False):
+        warnings.simplefilter("ignore")  # torch says once a process that CSR is in beta state, or that nobody checks it
+        matrix = torch.sparse_coo_tensor(places, P.values, P.shape, is_coalesced=True)
         return matrix if who == "authors" else matrix.to_sparse_csr()
 
 
