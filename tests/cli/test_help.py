@@ -28,6 +28,7 @@ def test_help_names_every_command(tmp_path):
         "models",
         "predict",
         "report",
+        "reproduce",
         "train",
     ]
 

@@ -67,7 +67,7 @@ def scores_table(results: Iterable[Measured], table: Cells) -> str:
 
 
 def _cell(result: Measured | None, printed: Printed) -> str:
-    paper = f"{printed.mean}" + (f"±{printed.spread}" if printed.spread else "")
+    paper = f"{printed.mean}" + (f"±{printed.sd}" if printed.sd else "")
     return f"{_ours(result) if result else '–'} · {paper}"
 
 

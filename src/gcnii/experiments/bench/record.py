@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import gcnii
 from gcnii.atomic import whole
 from gcnii.experiments.bench.contestants import plan_of
 from gcnii.experiments.bench.measure import Measured, Timed
+from gcnii.experiments.provenance import commit, versions
 from gcnii.train.device import device_name
 
-PACKAGES = ("torch", "triton", "torch-geometric", "numpy")
 COUNTED = (
     "per layer and replica 13 passes over n·h numbers (training forward 4, backward 3, weight gradients 2, gradient of "
     "H0 1, evaluation 3) and 5 products of 2·n·h² operations; where n·h numbers do not fit into the cache, 3 times a "
@@ -37,8 +33,8 @@ def document(found: Measured) -> dict[str, Any]:
         "device": device_name(device),
         "processor": _processor(),
         "threads": torch.get_num_threads(),
-        "versions": _versions(),
-        "commit": _commit(),
+        "versions": versions(),
+        "commit": commit(),
         "graph": {"name": scene.graph.name, "drawn": scene.drawn, "n": scene.graph.n, "entries": scene.entries},
         "per": list(case.per),
         "rates": asdict(found.rates),
@@ -73,26 +69,6 @@ def _line(found: Measured, timed: Timed) -> dict[str, Any]:
         "failed": timed.failed,
         **timed.facts,
     }
-
-
-def _versions() -> dict[str, str | None]:
-    def version(package: str) -> str | None:
-        try:
-            return metadata.version(package)
-        except metadata.PackageNotFoundError:
-            return None
-
-    own = {"gcnii": gcnii.__version__, "python": ".".join(map(str, sys.version_info[:3]))}
-    return own | {package: version(package) for package in PACKAGES}
-
-
-def _commit() -> str | None:
-    """Of the folder that this code lies in, with a mark where it differs from what is committed."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude", "*"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 def _processor() -> str | None:

@@ -1,0 +1,126 @@
+"""gcnii reproduce: the paper's tables and figures, ours beside the printed numbers."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from gcnii.cli.options import Device, Json, refuse_unwritable
+from gcnii.experiments.tables import TITLES, cells_of, choose
+
+# torch takes seconds to import, which nobody waits for who asks for help or misspells a table: hence imports below.
+if TYPE_CHECKING:
+    from gcnii.experiments.ledger import Ledger
+
+app = App(name="reproduce", help="Run the paper's tables and figures, as far as they have not been run yet.")
+
+Table = Annotated[str, Parameter(help=f"{', '.join(TITLES)} or all.")]
+Only = Annotated[str, Parameter(help="Only cells with this word in their name, such as cora or table2/gcnii/cora.")]
+LedgerFile = Annotated[
+    Path | None, Parameter(name="--ledger", help="The file of finished runs; by default in the user's data folder.")
+]
+
+
+@app.default
+def reproduce(
+    table: Table,
+    /,
+    *,
+    only: Only = "",
+    runs: Annotated[
+        int | None, Parameter(help="Seeds a cell; by default 100 in Table 2, 10 elsewhere, 3 on PPI.")
+    ] = None,
+    device: Device = "auto",
+    ledger: LedgerFile = None,
+    json: Json = False,
+) -> None:
+    """Run what is missing of a table or figure, keep each finished run, and print ours beside the paper's numbers.
+
+    Stopped or killed, it goes on where it was when the same command is given again; two at once share the work.
+    """
+    cells = choose(table, only)
+    if runs is not None and runs < 1:
+        raise ValueError(f"--runs must be at least 1, got {runs}")
+    from gcnii.cli.reproduced import as_json, reproduced_tables
+    from gcnii.experiments.exchange import measured
+    from gcnii.experiments.reproduce import reproduce as run
+    from gcnii.report.console import table_console
+    from gcnii.report.progress import training_bar
+
+    with _open(ledger) as book:
+        try:
+            run(cells, book, runs=runs, device=device, watch=training_bar)
+        except KeyboardInterrupt:
+            print(f"gcnii: stopped; {book.path} keeps every finished run", file=sys.stderr)
+            sys.exit(1)
+        found = [measured(cell, book) for cell in cells]
+    if json:
+        print(json_format.dumps(as_json(found), indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    console = table_console()
+    for part in reproduced_tables(found):
+        console.print(part)
+
+
+@app.command(name="export")
+def export_cells(
+    *,
+    out: Annotated[Path, Parameter(help="A folder for TABLE/CELL.json.")] = Path("results/cells"),
+    ledger: LedgerFile = None,
+) -> None:
+    """Write every cell that has runs in the ledger to a file of its own."""
+    refuse_unwritable(out)
+    from gcnii.experiments import exchange
+
+    with _open(ledger) as book:
+        files = exchange.export_cells(book, cells_of("all"), out)
+    print(f"{len(files)} cells in {out}")
+
+
+@app.command(name="import")
+def import_runs(
+    folder: Annotated[Path, Parameter(help="A folder of `export`, or of what `gcnii train --json` printed.")],
+    /,
+    *,
+    ledger: LedgerFile = None,
+) -> None:
+    """Take runs from files into the ledger, where they were measured as a cell of the tables is."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is no folder; give the one that `gcnii reproduce export` wrote")
+    from gcnii.experiments import exchange
+
+    with _open(ledger) as book:
+        print(f"{exchange.import_runs(book, cells_of('all'), folder)} new runs in {book.path}")
+
+
+@app.command(name="search")
+def search(
+    name: Annotated[str, Parameter(help="A cell without published settings, or a word in the names of several.")],
+    /,
+    *,
+    budget: Annotated[int, Parameter(help="Tries, with those that are kept already.")] = 30,
+    device: Device = "auto",
+    out: Annotated[Path, Parameter(help="A folder for NAME.json with every try.")] = Path("results/search"),
+) -> None:
+    """Search settings that nobody published, at random, by validation alone."""
+    if budget < 1:
+        raise ValueError(f"--budget must be at least 1, got {budget}")
+    refuse_unwritable(out)
+    from gcnii.experiments.search import run_search
+    from gcnii.experiments.spaces import choose_searches
+    from gcnii.report.progress import counting_bar
+
+    for chosen in choose_searches(name):
+        with counting_bar(chosen.name, budget) as show:
+            record = run_search(chosen, out, budget, device, show)
+        print(f"{chosen.name}: {json_format.dumps(record['winner'])}, best of {record['budget']} by validation")
+
+
+def _open(path: Path | None) -> Ledger:
+    from gcnii.experiments.ledger import Ledger, default_path
+
+    return Ledger(path or default_path())

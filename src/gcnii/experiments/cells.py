@@ -1,0 +1,159 @@
+"""A cell of a table is a value: what is trained, on what, how, and the number that the paper prints there.
+
+`Cell` is the question; `MeasuredCell` the answer, one JSON file below results/cells.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from math import nan
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, Literal
+
+from gcnii.atomic import whole
+from gcnii.experiments.printed import Printed
+from gcnii.experiments.verdict import Verdict, judge
+
+Splits = Literal["published", "60/20/20"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Seeds 0 … runs - 1 of `model` on `graph`; seed s takes split s modulo their number.
+
+    settings   what differs from the preset of the graph
+    splits     those of the data set, or ten drawn afresh for the shares that the paper's text names
+    printed    None where the paper prints no number
+    note       what a reader must know of this cell
+    extra      whether it stands below the table, because the paper has no such row
+    stand_in   whether `graph` only has the shape of the paper's, so that scores cannot be compared
+    by_degree  whether accuracy is also kept for each group of degrees (Figure 1)
+    """
+
+    table: str
+    row: str
+    column: str
+    graph: str
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    runs: int
+    splits: Splits = "published"
+    printed: Printed | None = None
+    note: str = ""
+    extra: bool = False
+    stand_in: bool = False
+    by_degree: bool = False
+
+    @property
+    def id(self) -> str:
+        """`table2/gcnii-star/cora`."""
+        return f"{self.table}/{slug(self.row)}/{slug(self.column)}"
+
+    @property
+    def command(self) -> str:
+        """How to repeat it."""
+        return f"gcnii reproduce {self.table} --only {self.id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRun:
+    """One seed; scores in [0, 1], None where training never gave a finite loss."""
+
+    seed: int
+    split: int
+    test: float | None
+    val: float | None
+    val_loss: float | None
+    best_epoch: int
+    epochs: int
+    seconds: float
+    device: str
+    versions: dict[str, str | None] | None = None
+    commit: str | None = None
+    by_degree: list[dict[str, Any]] | None = None
+
+    def record(self) -> dict[str, Any]:
+        """As it stands in JSON; groups of degrees only where they were asked for."""
+        return {name: value for name, value in asdict(self).items() if name != "by_degree" or value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredCell:
+    """A cell with its runs, as it stands in its file; `test`, `mean` and `sd` are in per cent."""
+
+    cell: str
+    table: str
+    row: str
+    column: str
+    graph: str
+    model: str
+    settings: dict[str, Any]
+    settings_hash: str
+    command: str
+    printed: Printed | None
+    note: str
+    extra: bool
+    stand_in: bool
+    runs: tuple[MeasuredRun, ...]
+
+    @property
+    def test(self) -> tuple[float, ...]:
+        """One score a seed, in the order of the seeds."""
+        return tuple(nan if run.test is None else 100 * run.test for run in self.runs)
+
+    @property
+    def n(self) -> int:
+        """Number of runs."""
+        return len(self.runs)
+
+    @property
+    def mean(self) -> float:
+        """Of all runs."""
+        return fmean(self.test) if self.runs else nan
+
+    @property
+    def sd(self) -> float | None:
+        """The sample standard deviation; None of a single run."""
+        return stdev(self.test) if self.n > 1 else None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None where there is nothing to compare with."""
+        return judge(self.test, self.printed) if self.printed and not self.stand_in else None
+
+    def record(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        runs = [run.record() for run in self.runs]
+        return asdict(self) | {"printed": self.printed and self.printed._asdict(), "runs": runs}
+
+    def save(self, folder: Path) -> Path:
+        """Write it below the folder as TABLE/ROW-COLUMN.json, whole."""
+        table, row, column = self.cell.split("/")
+        path = folder / table / f"{row}-{column}.json"
+        with whole(path) as temporary:
+            temporary.write_text(json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        return path
+
+
+def read_cells(folder: Path) -> list[MeasuredCell]:
+    """Every measured cell below the folder, in the order of their names."""
+    return [_read(path) for path in sorted(folder.glob("*/*.json"))]
+
+
+def _read(path: Path) -> MeasuredCell:
+    try:
+        record = json.loads(path.read_text("utf-8"))
+        printed = record["printed"] and Printed(**record["printed"])
+        runs = tuple(MeasuredRun(**run) for run in record["runs"])
+        return MeasuredCell(**record | {"printed": printed, "runs": runs})
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} is not a measured cell: {error}") from None
+
+
+def slug(words: str) -> str:
+    """`GCNII*, 64 layers` → `gcnii-star-64-layers`."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower().replace("*", " star")).strip("-")

@@ -1,0 +1,37 @@
+"""Figure 2: the ablation, accuracy by depth with initial residual, identity mapping, both or neither.
+
+The paper prints neither numbers nor settings.  All arms share GCNII's skeleton; their settings are the presets', which
+are Table 2's, or found by our searches.
+"""
+
+from __future__ import annotations
+
+from gcnii.experiments.cells import Cell, slug
+from gcnii.experiments.found import FOUND
+from gcnii.experiments.printed import DEPTHS, PUBLIC
+
+RUNS = 10
+ARMS = {
+    "GCN": "deep-gcn",
+    "GCN with initial residual": "gcn-initial",
+    "GCN with identity mapping": "gcn-identity",
+    "GCNII": "gcnii",
+}
+NOTE = "settings are ours: the paper gives none for this figure"
+
+
+def _cell(name: str, arm: str, layers: int) -> Cell:
+    row = f"{name.capitalize()} {arm}"
+    return Cell(
+        table="figure2",
+        row=row,
+        column=str(layers),
+        graph=name,
+        model=ARMS[arm],
+        settings={"layers": layers} | FOUND.get(f"figure2/{slug(row)}/{layers}", {}),
+        runs=RUNS,
+        note="" if arm == "GCNII" else NOTE,
+    )
+
+
+CELLS = tuple(_cell(name, arm, layers) for name in PUBLIC for arm in ARMS for layers in DEPTHS)

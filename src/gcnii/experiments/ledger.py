@@ -1,0 +1,189 @@
+"""The ledger: an SQLite file of finished runs, so that nothing is run twice and an interrupted table goes on.
+
+A run is its settings' hash and its seed.  Several processes may work from one ledger: each claims seeds before it
+trains them.  A claim ends with its run, with its process, or when its process has been silent for too long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from gcnii.experiments.cells import MeasuredRun
+
+FORMAT = 1  # of the file, in SQLite's user_version
+PATIENCE = 60.0  # seconds to wait for another process that is writing
+SILENCE = 1800.0  # seconds after which a claim is void: its machine may be gone
+BEAT = 30.0  # seconds between signs of life
+
+NAMES = tuple(field.name for field in fields(MeasuredRun))
+AS_JSON = ("versions", "by_degree")
+COLUMNS = ", ".join(f'"{name}"' for name in NAMES)  # quoted: commit is a word of SQL
+SCHEMA = f"""
+CREATE TABLE runs (settings_hash TEXT, cell TEXT, finished_at TEXT, {COLUMNS}, PRIMARY KEY (settings_hash, seed));
+CREATE TABLE claims (settings_hash TEXT, seed INTEGER, owner TEXT, host TEXT, pid INTEGER, beat REAL,
+                     PRIMARY KEY (settings_hash, seed));
+PRAGMA user_version = {FORMAT};
+"""
+
+
+class LedgerError(OSError):
+    """The ledger cannot be read or written; the message says which, why, and that nothing finished is lost."""
+
+
+def default_path() -> Path:
+    """In the user's data folder."""
+    from platformdirs import user_data_path
+
+    return user_data_path("gcnii") / "ledger.sqlite"
+
+
+class Ledger:
+    """An open ledger; leaving it as a context gives back what it had claimed."""
+
+    def __init__(self, path: Path | str):
+        self.path = Path(path)
+        self.owner, self.host = uuid.uuid4().hex, socket.gethostname()
+        self.beaten = time.monotonic()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._explained():
+            self.connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.connection.execute("PRAGMA synchronous = FULL")
+            self._make()
+
+    def _make(self) -> None:
+        with self._transaction():
+            (found,) = self.connection.execute("PRAGMA user_version").fetchone()
+            if found > FORMAT:
+                raise LedgerError(f"{self.path} is a ledger of format {found}, this gcnii knows {FORMAT}; update gcnii")
+            if found == 0:
+                for statement in SCHEMA.split(";"):
+                    self.connection.execute(statement)
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what was claimed."""
+        with suppress(sqlite3.Error):  # the claims end with this process anyway
+            self.connection.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
+        self.connection.close()
+
+    def runs(self, settings_hash: str) -> list[MeasuredRun]:
+        """The finished runs, by seed."""
+        with self._explained():
+            found = self.connection.execute(
+                f"SELECT {COLUMNS} FROM runs WHERE settings_hash = ? ORDER BY seed", (settings_hash,)
+            ).fetchall()
+        return [_run(row) for row in found]
+
+    def record(self, settings_hash: str, cell: str, runs: Iterable[MeasuredRun]) -> int:
+        """Keep runs that are not there yet, all or none, and end their claims; how many were new."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        rows = [(settings_hash, cell, now, *_row(run)) for run in runs]
+        marks = ", ".join("?" * (len(NAMES) + 3))
+        with self._explained(), self._transaction():
+            before = self.connection.total_changes
+            self.connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({marks})", rows)
+            new = self.connection.total_changes - before
+            self._drop_claims(settings_hash, [row[3 + NAMES.index("seed")] for row in rows])
+        return new
+
+    def claim(self, settings_hash: str, seeds: Iterable[int], most: int) -> list[int]:
+        """At most so many of the seeds, which nobody has finished or is at work on; they are now ours."""
+        with self._explained(), self._transaction():
+            self._bury()
+            taken = self.connection.execute(
+                "SELECT seed FROM runs WHERE settings_hash = ? UNION SELECT seed FROM claims WHERE settings_hash = ?",
+                (settings_hash, settings_hash),
+            ).fetchall()
+            free = [seed for seed in seeds if (seed,) not in set(taken)][:most]
+            rows = [(settings_hash, seed, self.owner, self.host, os.getpid(), time.time()) for seed in free]
+            self.connection.executemany("INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?)", rows)
+        return free
+
+    def release(self, settings_hash: str, seeds: Iterable[int]) -> None:
+        """Give seeds back unfinished."""
+        with self._explained(), self._transaction():
+            self._drop_claims(settings_hash, seeds)
+
+    def claimed(self, settings_hash: str) -> bool:
+        """Whether anyone is at work on seeds of these settings."""
+        with self._explained():
+            query = "SELECT 1 FROM claims WHERE settings_hash = ?"
+            return self.connection.execute(query, (settings_hash,)).fetchone() is not None
+
+    def beat(self) -> None:
+        """A sign of life, at most every so often."""
+        if time.monotonic() - self.beaten > BEAT:
+            self.beaten = time.monotonic()
+            with self._explained():
+                self.connection.execute("UPDATE claims SET beat = ? WHERE owner = ?", (time.time(), self.owner))
+
+    def _drop_claims(self, settings_hash: str, seeds: Iterable[int]) -> None:
+        rows = [(settings_hash, seed, self.owner) for seed in seeds]
+        self.connection.executemany("DELETE FROM claims WHERE settings_hash = ? AND seed = ? AND owner = ?", rows)
+
+    def _bury(self) -> None:
+        """End the claims of the dead and of the silent."""
+        self.connection.execute("DELETE FROM claims WHERE beat < ?", (time.time() - SILENCE,))
+        here = self.connection.execute("SELECT DISTINCT pid FROM claims WHERE host = ?", (self.host,)).fetchall()
+        dead = [(self.host, pid) for (pid,) in here if not _alive(pid)]
+        self.connection.executemany("DELETE FROM claims WHERE host = ? AND pid = ?", dead)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing, with no other writer meanwhile."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:  # SQLite ends it itself where the disk is full
+                self.connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"cannot use the ledger {self.path}: {error}; finished runs in it are kept, "
+                "mend that and give the same command again"
+            ) from error
+
+
+def _alive(pid: int) -> bool:
+    if os.name == "nt":
+        return True  # asking would end it; its silence will tell
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # another user's
+    return True
+
+
+def _row(run: MeasuredRun) -> tuple[Any, ...]:
+    values = {name: getattr(run, name) for name in NAMES}
+    return tuple(json.dumps(value) if name in AS_JSON and value else value for name, value in values.items())
+
+
+def _run(row: tuple[Any, ...]) -> MeasuredRun:
+    values = dict(zip(NAMES, row, strict=True))
+    return MeasuredRun(**{name: json.loads(v) if name in AS_JSON and v else v for name, v in values.items()})

@@ -1,0 +1,138 @@
+"""Run what the ledger lacks of some cells.  Every finished run is kept at once, or with its batch on a GPU."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gcnii.batches import cutter
+from gcnii.data import fetch_neighbourhood
+from gcnii.experiments.cells import Cell, MeasuredRun
+from gcnii.experiments.figure1 import by_degree
+from gcnii.experiments.identity import open_graph, plan_of, settings_hash
+from gcnii.experiments.ledger import Ledger
+from gcnii.experiments.provenance import commit, versions
+from gcnii.train import Epoch, Result, fit
+from gcnii.train.device import choose_device
+
+Watch = Callable[[str, int], AbstractContextManager[Callable[[Epoch], None]]]  # a title, and epochs at most
+WAIT = 1.0  # seconds before asking again whether others have finished
+
+
+@contextmanager
+def unwatched(title: str, epochs: int) -> Iterator[Callable[[Epoch], None]]:
+    """Show no progress."""
+    yield lambda epoch: None
+
+
+def reproduce(
+    cells: Iterable[Cell], ledger: Ledger, *, runs: int | None = None, device: str = "auto", watch: Watch = unwatched
+) -> None:
+    """Train until the ledger has seeds 0 … runs - 1 of every cell, by this process or by others at work on it."""
+    todo = [Work(cell, ledger, runs or cell.runs, device, watch) for cell in cells]
+    while todo := [work for work in todo if work.missing]:
+        if not sum(work.advance() for work in todo):
+            time.sleep(WAIT)  # all that is missing is claimed by others
+
+
+class Work:
+    """What is left to do of a cell."""
+
+    def __init__(self, cell: Cell, ledger: Ledger, runs: int, device: str, watch: Watch):
+        self.cell, self.ledger, self.seeds, self.device, self.watch = cell, ledger, range(runs), device, watch
+        self.key = settings_hash(cell)
+        one_by_one = choose_device(device).type == "cpu" or plan_of(cell).recipe.batches != "full"
+        self.batch = 1 if one_by_one else runs
+        self.too_large = False
+
+    @property
+    def missing(self) -> bool:
+        """Whether a seed is not finished, and not beyond this machine."""
+        return not self.too_large and not {run.seed for run in self.ledger.runs(self.key)}.issuperset(self.seeds)
+
+    def advance(self) -> int:
+        """Train the seeds that nobody else is at; how many were finished."""
+        finished = 0
+        while seeds := self.ledger.claim(self.key, self.seeds, self.batch):
+            result = self._fit(seeds)
+            if result is None:
+                self._halve(seeds)
+                if self.too_large:
+                    break
+                continue
+            done = list(self._measured(result))
+            self.ledger.record(self.key, self.cell.id, done)
+            if result.interrupted:
+                raise KeyboardInterrupt
+            self._checkpoint(seeds).unlink(missing_ok=True)
+            finished += len(done)
+        if not self.missing and not self.ledger.claimed(self.key):
+            for leftover in self._folder.glob(f"{self.key}-*"):
+                leftover.unlink(missing_ok=True)
+        return finished
+
+    def _fit(self, seeds: list[int]) -> Result | None:
+        """The result, or None where the device has too little memory for so many at once."""
+        cell, plan = self.cell, plan_of(self.cell)
+        graph = open_graph(cell)
+        fetch_neighbourhood(graph.source, plan.recipe.geometry)
+        with self.watch(f"{cell.id}, seeds {seeds[0]} to {seeds[-1]}", plan.recipe.epochs) as show:
+
+            def on_epoch(epoch: Epoch) -> None:
+                self.ledger.beat()
+                show(epoch)
+
+            try:
+                return fit(
+                    graph,
+                    cell.model,
+                    seeds=seeds,
+                    device=self.device,
+                    batch=len(seeds),
+                    checkpoint=self._checkpoint(seeds),
+                    on_epoch=on_epoch,
+                    **cell.settings,
+                )
+            except torch.OutOfMemoryError:
+                return None
+
+    def _halve(self, seeds: list[int]) -> None:
+        self.ledger.release(self.key, seeds)
+        torch.cuda.empty_cache()  # does nothing where there is no GPU
+        self.batch, self.too_large = max(len(seeds) // 2, 1), len(seeds) == 1
+        if self.too_large:
+            warnings.warn(f"{self.cell.id} is left out: one run alone does not fit into the GPU's memory", stacklevel=2)
+
+    @property
+    def _folder(self) -> Path:
+        return self.ledger.path.with_name(f"{self.ledger.path.name}-unfinished")
+
+    def _checkpoint(self, seeds: list[int]) -> Path:
+        return self._folder / f"{self.key}-{seeds[0]}-{seeds[-1]}-{len(seeds)}.safetensors"
+
+    def _measured(self, result: Result) -> Iterator[MeasuredRun]:
+        """The runs that came to their end; Ctrl-C may have stopped others before."""
+        for i, run in enumerate(result.runs):
+            if not run.stopped:
+                continue
+            software = versions() | ({"cutter": cutter()} if result.plan.recipe.batches == "clusters" else {})
+            numbers = {name: _finite(value) for name, value in run.summary().items()}
+            groups = self._groups(result, i) if self.cell.by_degree else None
+            yield MeasuredRun(**numbers, device=result.device, versions=software, commit=commit(), by_degree=groups)
+
+    def _groups(self, result: Result, i: int) -> list[dict[str, Any]]:
+        weights = {name: stack[i : i + 1] for name, stack in result.weights.items()}
+        alone, graph = replace(result, runs=result.runs[i : i + 1], weights=weights), open_graph(self.cell)
+        return by_degree(graph, alone.predict(graph, self.device))
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not isfinite(value) else value  # JSON has neither NaN nor ∞

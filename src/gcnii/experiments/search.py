@@ -1,0 +1,117 @@
+"""Random search for settings that nobody published, by validation alone: the test score is neither read nor kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from math import inf, isfinite
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from gcnii.atomic import whole
+from gcnii.data import load
+from gcnii.experiments.provenance import commit, versions
+from gcnii.train import fit
+
+Settings = dict[str, Any]
+SEEDS = 3  # runs a try
+RULE = f"highest mean validation score of seeds 0 to {SEEDS - 1}; of equals, the one with the lowest validation loss"
+
+
+@dataclass(frozen=True)
+class Search:
+    """A model on a graph; `fixed` settings, and axes of which each try takes one point each.
+
+    The first try is `fixed` alone, over the preset; a name draws the same tries on every machine.
+    """
+
+    name: str
+    graph: str
+    model: str
+    fixed: Settings
+    axes: tuple[tuple[Settings, ...], ...]
+
+    def tries(self) -> Iterator[Settings]:
+        """Settings, without end; the same may come twice."""
+        yield dict(self.fixed)
+        random = np.random.default_rng(crc32(self.name.encode()))
+        while True:
+            points = [axis[random.integers(len(axis))] for axis in self.axes]
+            yield self.fixed | {name: value for point in points for name, value in point.items()}
+
+    @property
+    def file(self) -> str:
+        """What its record is called."""
+        return f"{self.name.replace('/', '-')}.json"
+
+
+def run_search(
+    search: Search, folder: Path, budget: int, device: str = "auto", on_try: Callable[[str], None] = lambda words: None
+) -> dict[str, Any]:
+    """Try until `budget` tries are kept in the folder, those of earlier calls among them; the record."""
+    path = folder / search.file
+    tries = _tried(search, path)
+    for _, settings in zip(range(budget), _fresh(search), strict=False):
+        if any(done["settings"] == settings for done in tries):
+            continue
+        on_try(", ".join(f"{name} {value}" for name, value in settings.items()))
+        tries.append(_try(search, settings, device))
+        _write(search, path, tries)
+    return _record(search, tries)
+
+
+def score(done: dict[str, Any]) -> tuple[float, float]:
+    """By which a try wins: higher is better.  A try that had no finite loss loses."""
+    if not all(isinstance(value, float) and isfinite(value) for value in (*done["val"], *done["val_loss"])):
+        return -inf, -inf
+    return fmean(done["val"]), -fmean(done["val_loss"])
+
+
+def _fresh(search: Search) -> Iterator[Settings]:
+    """The tries without repetitions, as long as there are new ones."""
+    seen, stale = [], 0
+    for settings in search.tries():
+        stale = stale + 1 if settings in seen else 0
+        if stale > 1000:
+            return  # the space is small, and all of it is tried
+        if not stale:
+            seen.append(settings)
+            yield settings
+
+
+def _try(search: Search, settings: Settings, device: str) -> dict[str, Any]:
+    result = fit(load(search.graph), search.model, seeds=range(SEEDS), device=device, **settings)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    runs = [run.summary() for run in result.runs]
+    numbers = {name: [run[name] if isfinite(run[name] or 0) else None for run in runs] for name in ("val", "val_loss")}
+    seconds = sum(run["seconds"] for run in runs)
+    where = {"device": result.device, "versions": versions(), "commit": commit()}
+    return {"settings": settings, **numbers, "seconds": seconds, **where}
+
+
+def _record(search: Search, tries: list[dict[str, Any]]) -> dict[str, Any]:
+    winner = max(tries, key=score)["settings"] if tries else None
+    about = {"search": search.name, "command": f"gcnii reproduce search {search.name} --budget {len(tries)}"}
+    space = {name: value for name, value in asdict(search).items() if name != "name"}
+    return about | space | {"rule": RULE, "budget": len(tries), "winner": winner, "tries": tries}
+
+
+def _write(search: Search, path: Path, tries: list[dict[str, Any]]) -> None:
+    with whole(path) as temporary:
+        temporary.write_text(json.dumps(_record(search, tries), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _tried(search: Search, path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    record = json.loads(path.read_text("utf-8"))
+    mine = json.loads(json.dumps(_record(search, [])))
+    if any(record[name] != mine[name] for name in ("search", "graph", "model", "fixed", "axes")):
+        raise ValueError(f"{path} holds a search of another space; move it away, or choose another --out")
+    return list(record["tries"])

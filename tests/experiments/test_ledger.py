@@ -1,0 +1,164 @@
+"""Nothing is run twice, nothing is lost."""
+
+import multiprocessing
+import os
+import re
+import signal
+import time
+
+import pytest
+from tiny import run
+
+from gcnii.experiments import ledger as ledger_module
+from gcnii.experiments.ledger import Ledger, LedgerError
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "deep" / "ledger.sqlite"
+
+
+@pytest.fixture
+def ledger(path):
+    with Ledger(path) as ledger:
+        yield ledger
+
+
+def test_a_run_comes_back_as_it_was(ledger):
+    full = run(3, versions={"torch": "2.13", "triton": None}, commit="abc", by_degree=[{"from": 1, "accuracy": 0.5}])
+    hopeless = run(1, test=None, val=None, val_loss=None)
+    assert ledger.record("key", "table2/gcnii/cora", [full, hopeless]) == 2
+    assert ledger.runs("key") == [hopeless, full]
+    assert ledger.runs("other") == []
+
+
+def test_a_run_is_kept_once_and_the_first_stays(ledger):
+    assert ledger.record("key", "cell", [run(0, test=0.5)]) == 1
+    assert ledger.record("key", "cell", [run(0, test=0.9), run(1)]) == 1
+    assert [found.test for found in ledger.runs("key")] == [0.5, 0.5]
+
+
+def test_what_is_recorded_is_there_after_the_ledger_is_opened_again(path):
+    with Ledger(path) as ledger:
+        ledger.record("key", "cell", [run(0)])
+    with Ledger(path) as ledger:
+        assert ledger.runs("key") == [run(0)]
+
+
+def test_two_never_claim_the_same_seed(ledger, path):
+    with Ledger(path) as other:
+        assert ledger.claim("key", range(5), 3) == [0, 1, 2]
+        assert other.claim("key", range(5), 3) == [3, 4]
+        assert other.claim("key", range(5), 3) == []
+        assert ledger.claimed("key")
+
+
+def test_finished_seeds_are_not_claimed(ledger):
+    ledger.record("key", "cell", [run(0), run(2)])
+    assert ledger.claim("key", range(4), 9) == [1, 3]
+
+
+def test_leaving_gives_claims_back(ledger, path):
+    with Ledger(path) as other:
+        other.claim("key", range(3), 3)
+    assert ledger.claim("key", range(3), 3) == [0, 1, 2]
+
+
+def test_released_seeds_are_free_and_recorded_ones_unclaimed(ledger):
+    ledger.claim("key", range(2), 2)
+    ledger.release("key", [1])
+    ledger.record("key", "cell", [run(0)])
+    assert not ledger.claimed("key")
+    assert ledger.claim("key", range(2), 2) == [1]
+
+
+def hold(path, ready):
+    ledger = Ledger(path)
+    ledger.claim("key", range(3), 3)
+    ready.set()
+    time.sleep(60)
+
+
+def test_the_claims_of_a_killed_process_are_void(ledger, path):
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    process = context.Process(target=hold, args=(path, ready))
+    process.start()
+    assert ready.wait(30)
+    assert ledger.claim("key", range(3), 3) == []
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert ledger.claim("key", range(3), 3) == [0, 1, 2]
+
+
+def test_the_claims_of_a_silent_machine_are_void_and_a_beat_keeps_them(ledger, path, monkeypatch):
+    with Ledger(path) as far:
+        far.host = "elsewhere"
+        far.claim("key", [0], 1)
+        monkeypatch.setattr(ledger_module, "BEAT", 0.0)
+        age = ("UPDATE claims SET beat = beat - ?", (ledger_module.SILENCE,))
+        far.connection.execute(*age)
+        far.beat()
+        assert ledger.claim("key", [0], 1) == []
+        far.connection.execute(*age)
+        assert ledger.claim("key", [0], 1) == [0]
+
+
+def race(path, start, taken):
+    with Ledger(path) as ledger:
+        start.wait(30)
+        mine = []
+        while seeds := ledger.claim("key", range(40), 3):
+            mine += seeds
+            ledger.record("key", "cell", [run(seed) for seed in seeds])
+        taken.put(mine)
+
+
+def test_two_processes_at_once_share_the_seeds(path):
+    context = multiprocessing.get_context("spawn")
+    Ledger(path).close()
+    start, taken = context.Event(), context.Queue()
+    processes = [context.Process(target=race, args=(path, start, taken)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    start.set()
+    seeds = [seed for _ in processes for seed in taken.get(timeout=60)]
+    for process in processes:
+        process.join()
+    assert sorted(seeds) == list(range(40))
+
+
+def test_a_full_disk_is_told_in_one_sentence_and_loses_nothing(ledger, path):
+    ledger.record("key", "cell", [run(0)])
+    (pages,) = ledger.connection.execute("PRAGMA page_count").fetchone()
+    ledger.connection.execute(f"PRAGMA max_page_count = {pages}")
+    wide = [run(seed, versions={"torch": "x" * 1000}) for seed in range(1, 50)]
+    sentence = (
+        f"cannot use the ledger {path}: database or disk is full; finished runs in it are kept, "
+        "mend that and give the same command again"
+    )
+    with pytest.raises(LedgerError, match=f"^{re.escape(sentence)}$"):
+        ledger.record("key", "cell", wide)
+    assert ledger.runs("key") == [run(0)]
+    ledger.connection.execute("PRAGMA max_page_count = 1000000")
+    assert ledger.record("key", "cell", wide) == 49
+
+
+def test_a_file_that_is_no_ledger_is_left_alone(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, but longer than the hundred bytes of a header " * 10)
+    with pytest.raises(LedgerError, match="file is not a database"):
+        Ledger(path)
+    assert path.read_text().startswith("not a database")
+
+
+def test_a_ledger_of_a_later_format_is_refused(path):
+    with Ledger(path) as ledger:
+        ledger.connection.execute("PRAGMA user_version = 9")
+    with pytest.raises(LedgerError, match="format 9, this gcnii knows 1; update gcnii"):
+        Ledger(path)
+
+
+def test_commits_reach_the_disk(ledger):
+    assert ledger.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert ledger.connection.execute("PRAGMA synchronous").fetchone() == (2,)

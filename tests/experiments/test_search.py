@@ -1,0 +1,95 @@
+"""Settings are searched by validation alone."""
+
+import json
+from itertools import islice
+
+import pytest
+
+from gcnii.experiments import search as module
+from gcnii.experiments.search import SEEDS, Search, run_search, score
+from gcnii.experiments.spaces import SEARCHES, choose_searches
+from gcnii.train import fit
+from gcnii.train.plan import make_plan
+
+AXES = (({"alpha": 0.1}, {"alpha": 0.5}), ({"lr": 0.01}, {"lr": 0.02}, {"lr": 0.1}))
+TINY = Search("tiny/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 3, "patience": 3}, AXES)
+
+
+@pytest.fixture
+def tries(monkeypatch):
+    """The settings that fit is given."""
+    seen = []
+
+    def listen(*words, **settings):
+        seen.append({name: settings[name] for name in ("alpha", "lr") if name in settings})
+        return fit(*words, **settings)
+
+    monkeypatch.setattr(module, "fit", listen)
+    return seen
+
+
+def test_the_winner_has_the_highest_mean_validation_score(tmp_path):
+    record = run_search(TINY, tmp_path, 4, "cpu")
+    means = [sum(done["val"]) / SEEDS for done in record["tries"]]
+    assert record["budget"] == len(means) == 4
+    assert record["winner"] == record["tries"][means.index(max(means))]["settings"] or means.count(max(means)) > 1
+    assert json.loads((tmp_path / "tiny-gcnii-2.json").read_text()) == json.loads(json.dumps(record))
+
+
+def test_the_test_score_is_neither_asked_nor_kept(tmp_path, monkeypatch):
+    def blind(*words, **settings):
+        result = fit(*words, **settings)
+        for run in result.runs:
+            run.test = float("nan")
+        return result
+
+    seeing = run_search(TINY, tmp_path / "a", 3, "cpu")
+    monkeypatch.setattr(module, "fit", blind)
+    assert run_search(TINY, tmp_path / "b", 3, "cpu")["winner"] == seeing["winner"]
+    assert '"test"' not in (tmp_path / "a" / TINY.file).read_text()
+
+
+def test_ties_go_to_the_lower_loss_and_a_try_without_a_finite_loss_loses():
+    low, high = {"val": [0.5], "val_loss": [1.0]}, {"val": [0.5], "val_loss": [2.0]}
+    lost = {"val": [0.9], "val_loss": [None]}
+    assert max([high, low, lost], key=score) is low
+    assert min([high, low, lost], key=score) is lost
+
+
+def test_the_first_try_is_the_preset_and_names_draw_the_same_tries_again():
+    first, *others = islice(TINY.tries(), 20)
+    assert first == TINY.fixed
+    assert others == list(islice(TINY.tries(), 20))[1:]
+    assert all(settings.keys() == TINY.fixed.keys() | {"alpha", "lr"} for settings in others)
+
+
+def test_a_search_goes_on_where_it_stopped(tmp_path, tries):
+    run_search(TINY, tmp_path, 2, "cpu")
+    record = run_search(TINY, tmp_path, 4, "cpu")
+    assert len(tries) == record["budget"] == 4
+    assert len({json.dumps(settings) for settings in tries}) == 4
+
+
+def test_a_small_space_ends_the_search(tmp_path, tries):
+    assert run_search(TINY, tmp_path, 1000, "cpu")["budget"] == 7  # six points and the preset
+
+
+def test_another_space_is_not_mixed_in(tmp_path):
+    run_search(TINY, tmp_path, 1, "cpu")
+    other = Search(TINY.name, "csbm", "gcnii", TINY.fixed, AXES[:1])
+    with pytest.raises(ValueError, match="holds a search of another space; move it away"):
+        run_search(other, tmp_path, 2, "cpu")
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=lambda search: search.name)
+def test_every_space_holds_settings_of_its_model(search):
+    for settings in islice(search.tries(), 5):
+        make_plan(search.model, settings)
+
+
+def test_what_was_published_is_not_searched():
+    names = [search.name for search in choose_searches("table3/cora")]
+    assert "table3/cora-jknet-drop/8" in names
+    assert not {"table3/cora-jknet-drop/4", "table3/cora-gcn-drop/2", "table3/cora-incep-drop/64"} & set(names)
+    with pytest.raises(ValueError, match="no search has 'table2' in its name; names are like table3"):
+        choose_searches("table2")
