@@ -4,9 +4,9 @@ import pytest
 import torch
 from tiny import cell
 
+from gcnii.analysis import by_degree
 from gcnii.experiments import reproduce as module
 from gcnii.experiments.exchange import measured
-from gcnii.experiments.figure1 import by_degree, degrees
 from gcnii.experiments.identity import open_graph, settings_hash
 from gcnii.experiments.ledger import Ledger
 from gcnii.experiments.reproduce import Work, reproduce, unwatched
@@ -124,12 +124,3 @@ def test_figure_1_keeps_accuracy_by_degree(ledger):
     graph, result = open_graph(one), fit(open_graph(one), one.model, seeds=[1], device="cpu", **one.settings)
     assert groups == by_degree(graph, result.predict(graph, "cpu"))
     assert settings_hash(one) != settings_hash(cell("Drawn", "gcn-residual"))
-
-
-def test_groups_of_degrees_are_powers_of_two(real_data):
-    graph = real_data("cora")
-    groups = by_degree(graph, graph.labels)
-    assert [group["nodes"] for group in groups] == [485, 1136, 883, 157, 35, 8, 3, 1]
-    assert [group["from"] for group in groups] == [1, 2, 4, 8, 16, 32, 64, 128]
-    assert {group["accuracy"] for group in groups} == {1.0}
-    assert degrees(graph).max() == 168

@@ -41,6 +41,7 @@ data.command(
 app.command(data)
 
 report = App(name="report", help="What was measured, as pages and pictures.")
+report.command("gcnii.cli.report:html", name="html", help="Write one HTML page with every table, seed and figure.")
 report.command("gcnii.cli.report:readme", name="readme", help="Rewrite the README's table and picture from results/.")
 app.command(report)
 

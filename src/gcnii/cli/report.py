@@ -7,12 +7,27 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gcnii.report.readme import update_readme
+from gcnii.cli.options import refuse_unwritable
+
+
+def html(
+    *,
+    out: Annotated[Path, Parameter(help="The page; the figures are written beside it.")] = Path("report.html"),
+    results: Annotated[Path, Parameter(help="The folder with cells/, one JSON file a cell.")] = Path("results"),
+) -> None:
+    """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
+    from gcnii.report.page import write_page
+
+    refuse_unwritable(out.parent)
+    for path in write_page(results, out):
+        print(path)
 
 
 def readme(
     root: Annotated[Path, Parameter(help="The project's folder, with README.md and results/.")] = Path(), /
 ) -> None:
     """Rewrite the README's table and picture from results/."""
+    from gcnii.report.readme import update_readme
+
     for path in update_readme(root):
         print(path)

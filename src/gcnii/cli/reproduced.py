@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import isfinite
-from statistics import fmean
 from typing import Any
 
 from rich.table import Table
 
+from gcnii.analysis import curves
 from gcnii.experiments.cells import MeasuredCell
 from gcnii.experiments.tables import TITLES
 
@@ -61,15 +61,18 @@ def _ours(cell: MeasuredCell) -> str:
 
 
 def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
-    """Figure 1: for each graph, accuracy by depth and group of degrees."""
+    """Figure 1: for each graph, accuracy of all nodes by depth and group of degrees."""
     for row in dict.fromkeys(cell.row for cell in cells if cell.runs and cell.runs[0].by_degree):
-        own = [cell for cell in cells if cell.row == row and cell.runs]
-        groups = own[0].runs[0].by_degree or []
-        table = Table("layers", *(f"{group['from']}–{group['below'] - 1}" for group in groups), box=None)
-        table.add_row("(nodes)", *(str(group["nodes"]) for group in groups))
-        for cell in own:
-            scores = zip(*([group["accuracy"] for group in run.by_degree or ()] for run in cell.runs), strict=True)
-            table.add_row(cell.column, *(f"{100 * fmean(group):.1f}" for group in scores))
+        lines = [
+            curves(cell.graph, cell.settings["layers"], [run.by_degree or [] for run in cell.runs])[0]
+            for cell in cells
+            if cell.row == row and cell.runs
+        ]
+        groups = lines[0].groups
+        table = Table("layers", *(f"{group.low}–{group.high - 1:g}" for group in groups), box=None)
+        table.add_row("(nodes)", *(str(group.nodes) for group in groups))
+        for line in lines:
+            table.add_row(str(line.layers), *(f"{100 * group.accuracy:.1f}" for group in line.groups))
         yield from (f"{row}: accuracy by degree (%)", table)
 
 

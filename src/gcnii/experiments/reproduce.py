@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
+from gcnii.analysis import by_degree
 from gcnii.batches import cutter
 from gcnii.data import fetch_neighbourhood
 from gcnii.experiments.cells import Cell, MeasuredRun
-from gcnii.experiments.figure1 import by_degree
 from gcnii.experiments.identity import open_graph, plan_of, settings_hash
 from gcnii.experiments.ledger import Ledger
 from gcnii.experiments.provenance import commit, versions

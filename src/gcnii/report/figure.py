@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 from typing import Any
 
 from gcnii.atomic import whole
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; markers and dashes tell them apart in grey.
-STYLES = (("#0072B2", "o", "-"), ("#D55E00", "s", "--"), ("#009E73", "^", "-."), ("#CC79A7", "D", ":"))
+STYLES = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#56B4E9", "P", "-"),
+    ("#E69F00", "v", "--"),
+)
 
 
-def figure(panels: int) -> Any:
-    """A matplotlib figure with so many axes side by side."""
+def figure(panels: int, rows: int = 1) -> Any:
+    """A matplotlib figure with so many axes side by side, in so many rows."""
     from matplotlib.figure import Figure  # half a second to import; not for those who draw nothing
 
-    drawing = Figure(figsize=(5.2 * panels, 4), layout="constrained")
-    for axes in drawing.subplots(1, panels, squeeze=False)[0]:
+    drawing = Figure(figsize=(5.2 * panels, 4 * rows), layout="constrained")
+    for axes in drawing.subplots(rows, panels, squeeze=False).flat:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
     return drawing
 
 
 def save(drawing: Any, path: Path) -> Path:
-    """Write a PNG; the same figure gives the same bytes."""
+    """Write a PNG, or an SVG where the name ends so; the same figure gives the same bytes."""
     with whole(path) as temporary:
-        drawing.savefig(temporary, format="png", dpi=150, metadata={"Software": None})
+        if path.suffix == ".svg":
+            temporary.write_text(_svg(drawing, path.stem), "utf-8")
+        else:
+            drawing.savefig(temporary, format="png", dpi=150, metadata={"Software": None})
     return path
+
+
+def inline_svg(drawing: Any, name: str, title: str) -> str:
+    """An <svg> to stand within a page: as wide as there is room, its ink the colour of the text around it."""
+    text = _svg(drawing, name, transparent=True)
+    (size,) = re.findall(r'viewBox="[^"]+"', text)
+    body = re.sub(r"^.*?<svg.*?>|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    body = body.replace("#000000", "currentColor")
+    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", body)  # an id stands once in a page
+    return f'<svg {size} role="img" aria-label="{title}" fill="currentColor">{body}'
+
+
+def _svg(drawing: Any, name: str, transparent: bool = False) -> str:
+    from matplotlib import rc_context
+
+    page = io.StringIO()
+    with rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        drawing.savefig(page, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None})
+    return page.getvalue()

@@ -1,0 +1,56 @@
+"""What the paper says of its figures, and whether our numbers say so too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import sqrt
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, whether it held (None: our data does not tell), and the figure that says so."""
+
+    text: str
+    held: bool | None
+    figure: str
+
+    @property
+    def word(self) -> str:
+        """As it stands in the report."""
+        return {True: "held", False: "not held", None: "undecided"}[self.held]
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A straight line through weighted points: its slope, and the slope's 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def rises(self) -> bool | None:
+        """None where the interval has both signs."""
+        return None if self.low <= 0 <= self.high else self.value > 0
+
+    def __str__(self) -> str:
+        return f"{self.value:+.1f} points each time the degree doubles (95 %: {self.low:+.1f} to {self.high:+.1f})"
+
+
+def slope(points: Iterable[tuple[float, float, float]]) -> Slope | None:
+    """Through (x, y, variance of y), weighted by the inverse of the variance; None of fewer than two points."""
+    points = [(x, y, 1 / variance) for x, y, variance in points]
+    if len({x for x, _, _ in points}) < 2:
+        return None
+    weight = sum(w for _, _, w in points)
+    middle = sum(w * x for x, _, w in points) / weight
+    spread = sum(w * (x - middle) ** 2 for x, _, w in points)
+    value = sum(w * (x - middle) * y for x, y, w in points) / spread
+    reach = 1.959964 / sqrt(spread)
+    return Slope(value, value - reach, value + reach)
+
+
+def first(depths: Iterable[int], fallen: Callable[[int], bool]) -> int | None:
+    """The first depth that has fallen."""
+    return next((depth for depth in depths if fallen(depth)), None)

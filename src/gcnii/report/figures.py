@@ -1,0 +1,82 @@
+"""Both figures of the paper from measured cells: the drawing, and what the paper says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from gcnii.analysis import Curve, curves
+from gcnii.experiments.cells import MeasuredCell
+from gcnii.experiments.tables import CELLS
+from gcnii.report.claims import Claim
+from gcnii.report.figure import inline_svg
+from gcnii.report.figure1 import WHO, degree_claims, draw_figure1
+from gcnii.report.figure2 import Arm, ablation_claims, draw_figure2
+
+
+def degree_curves(measured: Iterable[MeasuredCell]) -> list[Curve]:
+    """Figure 1's lines, of the cells whose runs were graded by degree."""
+    cells = sorted((one for one in measured if one.table == "figure1"), key=_place)
+    graded = [(one, [run.by_degree for run in one.runs if run.by_degree]) for one in cells]
+    return [line for one, rows in graded if rows for line in curves(one.graph, one.settings["layers"], rows)]
+
+
+def ablation_arms(measured: Iterable[MeasuredCell]) -> list[Arm]:
+    """Figure 2's lines."""
+    tests: dict[tuple[str, str], dict[int, tuple[float, ...]]] = {}
+    for one in sorted((one for one in measured if one.table == "figure2" and one.mean == one.mean), key=_place):
+        tests.setdefault((one.graph, one.model), {})[one.settings["layers"]] = one.test
+    return [Arm(graph, model, by_depth) for (graph, model), by_depth in tests.items()]
+
+
+def _place(one: MeasuredCell) -> int:
+    """As the figure declares its cells."""
+    return [cell.id for cell in CELLS[one.table]].index(one.cell)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing, and what the paper says of it, by graph."""
+
+    name: str
+    title: str
+    caption: str
+    drawing: Any | None
+    claims: dict[str, list[Claim]]
+
+    def svg(self) -> str:
+        """To stand within the page."""
+        return inline_svg(self.drawing, self.name, self.title)
+
+
+def figures(measured: Iterable[MeasuredCell]) -> list[Figure]:
+    """Both, drawn where there is anything to draw."""
+    measured = list(measured)
+    lines, arms = degree_curves(measured), ablation_arms(measured)
+    graphs = dict.fromkeys(line.graph for line in lines)
+    degree = {
+        f"{graph}, {words}": degree_claims(line for line in lines if (line.graph, line.who) == (graph, who))
+        for graph in graphs
+        for who, words in WHO.items()
+    }
+    ablation = {
+        graph: ablation_claims(arm for arm in arms if arm.graph == graph)
+        for graph in dict.fromkeys(arm.graph for arm in arms)
+    }
+    return [
+        Figure(
+            "figure1",
+            "Figure 1: accuracy of a GCN with residual connections, by degree and depth",
+            "Under each group of degrees: how many nodes it has. Bands and bars: 95 % intervals over a group's nodes.",
+            draw_figure1(lines) if lines else None,
+            degree,
+        ),
+        Figure(
+            "figure2",
+            "Figure 2: initial residual and identity mapping, alone and together, by depth",
+            "Mean over the seeds; bands: one standard deviation.",
+            draw_figure2(arms) if arms else None,
+            ablation,
+        ),
+    ]
