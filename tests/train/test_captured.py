@@ -280,6 +280,16 @@ def test_a_captured_epoch_trains_as_an_eager_one(model, replicas, graph, monkeyp
 
 
 @pytest.mark.cuda
+def test_on_a_gpu_graphs_that_come_one_by_one_train_as_without_cuda_graphs(monkeypatch):
+    graphs = data.load("ppi-like", n=120, degree=2, graphs=5)
+    settings = ON_GPU | {"layers": 2, "width": 160, "batches": "parts", "seeds": [0]}
+    captured = fit(graphs, "gcnii-ppi", **settings)
+    eagerly(monkeypatch)
+    eager = fit(graphs, "gcnii-ppi", **settings)
+    np.testing.assert_allclose(captured.runs[0].curve, eager.runs[0].curve, rtol=1e-5)
+
+
+@pytest.mark.cuda
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_captured(model, graph):
     settings = full(model, {"layers": 2, "width": 16, "epochs": 20, "patience": 20, "drop_edge": 0.2})
