@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gcnii.experiments.cells import Cell
 from gcnii.experiments.printed import PUBLIC, TABLE_2
 
@@ -21,54 +23,31 @@ ROWS: dict[str, tuple[str, dict[str, float], str]] = {
 JKNET = "by Table 3 the printed number is of another depth than it says: on Cora of 32, not 4, on Pubmed of 8, not 32"
 
 
-def _cell(row: str, name: str) -> Cell:
-    model, settings, key = ROWS[row]
-    note = JKNET if row == "JKNet" and name != "citeseer" else ""
-    printed = TABLE_2[key][name]
-    return Cell(
-        table="table2",
-        row=row,
-        column=name.capitalize(),
-        graph=name,
-        model=model,
-        settings=settings,
-        runs=RUNS,
-        printed=printed,
-        note=note,
-    )
+PRINTED_FORM = "the paper scales W1 by 1-α and W2 by α, the authors' code does not; the numbers come from the code"
+NO_LOOPS = "the authors' code counts a node's own self-loop beside the one that P̃ adds; later libraries remove it"
 
 
-def _as_printed(name: str) -> Cell:
-    return Cell(
-        table="table2",
-        row="GCNII*, as printed",
-        column=name.capitalize(),
-        graph=name,
-        model="gcnii-star-printed",
-        runs=RUNS,
-        printed=TABLE_2["gcnii-star"][name],
-        note="the paper scales W1 by 1-α and W2 by α, the authors' code does not; the numbers come from the code",
-        extra=True,
-    )
+def _cell(like: str, name: str, **changes: Any) -> Cell:
+    model, settings, key = ROWS[like]
+    fields: dict[str, Any] = {
+        "row": like,
+        "column": name.capitalize(),
+        "graph": name,
+        "model": model,
+        "settings": settings,
+        "printed": TABLE_2[key][name],
+        "note": JKNET if like == "JKNet" and name != "citeseer" else "",
+    }
+    return Cell(table="table2", runs=RUNS, **fields | changes)
 
 
-def _no_loops(name: str) -> Cell:
-    return Cell(
-        table="table2",
-        row="GCNII, no own loops",
-        column=name.capitalize(),
-        graph=name,
-        model="gcnii",
-        settings={"loops": "remove"},
-        runs=RUNS,
-        printed=TABLE_2["gcnii"][name],
-        note="the authors' code counts a node's own self-loop beside the one that P̃ adds; later libraries remove it",
-        extra=True,
-    )
+def _below(like: str, name: str, suffix: str, note: str, **changes: Any) -> Cell:
+    return _cell(like, name, row=f"{like}, {suffix}", note=note, extra=True, **changes)
 
 
 CELLS = (
     *(_cell(row, name) for row in ROWS for name in PUBLIC),
-    *(_as_printed(name) for name in PUBLIC),
-    *(_no_loops(name) for name in ("citeseer", "pubmed")),  # Cora has none
+    *(_below("GCNII*", name, "as printed", PRINTED_FORM, model="gcnii-star-printed") for name in PUBLIC),
+    # Cora has none.
+    *(_below("GCNII", name, "no own loops", NO_LOOPS, settings={"loops": "remove"}) for name in ("citeseer", "pubmed")),
 )

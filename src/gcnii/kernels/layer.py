@@ -8,8 +8,6 @@ All matrices have an axis of replicas in front, (r, n, h) and (r, h, h), and may
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 import triton
 import triton.language as tl
@@ -19,12 +17,7 @@ from gcnii.kernels.blocks import gathered, kept_entries
 from gcnii.kernels.gather import stride, sum_pieces
 from gcnii.kernels.schedule import UNROLL, Weighted
 
-
-class Tiles(NamedTuple):
-    """How the work is cut: inner columns of a product at once, and warps."""
-
-    inner: int = 64
-    warps: int = 4
+INNER = 64  # columns of a product's inner dimension at once
 
 
 def forward_layer(
@@ -33,7 +26,7 @@ def forward_layer(
 ) -> None:  # fmt: skip
     """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not scaled."""
     (schedule, _, weights), (replicas, _, width), B = P, D.shape, sum_pieces(P, D)
-    tiles, size = choose_tiles(width, schedule.block), _size(width)
+    size = _size(width)
     second, key, sums = M1 if M2 is None else M2, M1 if keys is None else keys, out if S is None else S
     _forward[(len(schedule.offsets) - 1, replicas)](
         schedule.order, schedule.offsets, schedule.index, weights, B, D, H0, M1, second, key, sums, out,
@@ -41,21 +34,21 @@ def forward_layer(
         second.stride(0), key.stride(0), sums.stride(0), out.stride(0),
         HUBS=schedule.hubs, STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None,
         WIDTH=size, PRECISION=precision(), BLOCK=schedule.block, UNROLL=UNROLL,
-        INNER=min(tiles.inner, size), EVEN=width == size, num_warps=tiles.warps,
+        INNER=min(INNER, size), EVEN=width == size, num_warps=_warps(width, schedule.block),
     )  # fmt: skip
 
 
 def backward_layer(P: Weighted, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor, *, skip: float) -> None:
     """out = (P dZ) M1ᵀ [+ skip dZ], where D > 0 if it is given; out may be D.  P is the forward pass's, transposed."""
     (schedule, _, weights), (replicas, _, width), B = P, dZ.shape, sum_pieces(P, dZ)
-    tiles, size = choose_tiles(width, schedule.block), _size(width)
+    size = _size(width)
     output = out if D is None else D
     _backward[(len(schedule.offsets) - 1, replicas)](
         schedule.order, schedule.offsets, schedule.index, weights, B, dZ, M1, output, out, width, skip,
         stride(weights), B.stride(0), dZ.stride(0), M1.stride(0), output.stride(0), out.stride(0),
         HUBS=schedule.hubs, SKIP=skip != 0, MASK=D is not None,
         WIDTH=size, PRECISION=precision(), BLOCK=schedule.block, UNROLL=UNROLL,
-        INNER=min(tiles.inner, size), EVEN=width == size, num_warps=tiles.warps,
+        INNER=min(INNER, size), EVEN=width == size, num_warps=_warps(width, schedule.block),
     )  # fmt: skip
 
 
@@ -66,7 +59,7 @@ def initial_gradient(dZ: Tensor, M: Tensor) -> Tensor:
     size, block = _size(width), 64
     _initial[(triton.cdiv(n, block), replicas)](
         dZ, M, out, n, width, layers, dZ.stride(0), dZ.stride(1), M.stride(1), M.stride(0), out.stride(0),
-        WIDTH=size, PRECISION=precision(), BLOCK=block, INNER=min(64 if size < 256 else 32, size),
+        WIDTH=size, PRECISION=precision(), BLOCK=block, INNER=min(INNER, size),
         EVEN=width == size, STAGES=3 if size <= 64 else 1, num_warps=4 if size <= 64 else 8,
     )  # fmt: skip
     return out
@@ -82,11 +75,9 @@ def precision() -> str:
     return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
 
-def choose_tiles(width: int, block: int) -> Tiles:
+def _warps(width: int, block: int) -> int:
     """The fastest of those measured."""
-    if width > 64:
-        return Tiles(warps=8)
-    return Tiles(warps=8 if block == 64 else 4)
+    return 8 if width > 64 or block == 64 else 4
 
 
 @triton.jit

@@ -14,15 +14,7 @@ from gcnii.train import Epoch
 @contextmanager
 def training_bar(title: str, epochs: int) -> Iterator[Callable[[Epoch], None]]:
     """A callback for `fit`; the bar counts epochs up to `epochs` a run, and jumps when runs stop early."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[losses]}"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with _progress("losses") as progress:
         task = progress.add_task(title, total=epochs, losses="")
 
         def show(now: Epoch) -> None:
@@ -39,18 +31,24 @@ def training_bar(title: str, epochs: int) -> Iterator[Callable[[Epoch], None]]:
 @contextmanager
 def counting_bar(title: str, steps: int) -> Iterator[Callable[[str], None]]:
     """A callback that says what the next of `steps` steps is."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[now]}", markup=False),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with _progress("now") as progress:
         task = progress.add_task(title, total=steps, now="")
 
         def show(now: str) -> None:
             progress.update(task, advance=1, now=now)
 
         yield show
+
+
+def _progress(field: str) -> Progress:
+    """On stderr, where that is a terminal: what it is, how far, and the task's text of this name."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn(f"{{task.fields[{field}]}}", markup=False),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        console=console,
+        disable=not console.is_terminal,
+    )
