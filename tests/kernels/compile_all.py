@@ -7,11 +7,11 @@ from triton.compiler import ASTSource
 
 from gcnii.kernels import gather, layer, mask
 
-INDICES = ("order", "offsets", "index", "rows", "columns", "starts", "ends", "key", "keys")
+INDICES = ("order", "owner", "offsets", "index", "rows", "columns", "starts", "ends", "key", "keys")
 EXACT = ("values", "weights", "M", "M1", "M2")
 NUMBERS = ("alpha", "skip", "scale")
 COMMON = {"HUBS": 2, "BLOCK": 32, "UNROLL": 2, "EVEN": False}
-LAYER = COMMON | {"WIDTH": 64, "INNER": 64, "SKIP": True}
+LAYER = {"HUBS": 2, "BLOCK": 32, "EVEN": False, "WIDTH": 64, "INNER": 64, "SKIP": True}
 
 
 def check(kernel, constants, stored, matrices, warps=4):
@@ -27,8 +27,8 @@ for stored, precision in (("fp32", "tf32x3"), ("bf16", "tf32")):
     exact = {"PRECISION": precision}
     for star in (False, True):
         flags = {"STAR": star, "DROP": star, "KEEP": star}
-        check(layer._forward, LAYER | exact | flags, stored, "B D H0 S out")
-    check(layer._backward, LAYER | exact | {"MASK": True}, stored, "B dZ D out")
+        check(layer._forward, LAYER | exact | flags, stored, "D H0 S out")
+    check(layer._backward, LAYER | exact | {"MASK": True}, stored, "dZ D out")
     sizes = {"WIDTH": 64, "INNER": 64, "BLOCK": 64, "EVEN": True, "STAGES": 3}
     check(layer._initial, sizes | exact, stored, "dZ out")
     tile = {"TYPE": tl.float32, "COLUMNS": 128}

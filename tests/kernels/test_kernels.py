@@ -60,6 +60,31 @@ def test_a_schedule_holds_every_entry_once(device):
     assert max(map(len, pieces)) <= 32 < A[[3]].nnz
 
 
+def test_slots_hold_every_entry_once_and_those_of_a_row_are_of_one_block(device):
+    A = hubs(70, 90)
+    M = Sparse.from_scipy(A).to(device, torch.float64)
+    slots = M.pattern.slots(32, 4)
+    assert sorted(slots.order[slots.order >= 0].tolist()) == list(range(70))
+    assert sorted(slots.place[slots.place < A.nnz].tolist()) == list(range(A.nnz))
+    order, weights = slots.order.view(-1, 32).cpu(), slots.weigh(M.values[None]).weights[0].cpu()
+    owner = torch.cat([slots.owner.cpu(), torch.arange(32).repeat(slots.blocks - slots.hubs)]).view(-1, 32)
+    found = torch.zeros(70, 90, dtype=torch.float64)
+    for b, (start, end) in enumerate(zip(slots.offsets[:-1].tolist(), slots.offsets[1:].tolist(), strict=True)):
+        for at in range(start * 32, end * 32):
+            if slots.index[at] >= 0:
+                found[order[b, owner[b, at % 32]], slots.index[at]] += weights[at]
+    assert slots.owner[:7].tolist() == [
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
+        -1,
+    ]  # rows of 90 and 45 entries, where 28 is four times the mean
+    assert torch.equal(found, torch.tensor(A.toarray()))
+
+
 @pytest.mark.parametrize("count", [1, 1000, 2049])
 def test_masks_are_those_of_the_cpu(device, count):
     from gcnii.kernels.mask import drop, mask
@@ -81,7 +106,7 @@ def keep_mask_on_cpu(keys, count, kept):
 CASES = [  # width, block, GCNII*'s second matrix, skip, dropped
     (16, 16, False, 0.0, True),
     (48, 32, False, 0.0, True),
-    (64, 64, True, 1.25, True),
+    (64, 32, True, 1.25, True),
     (48, 16, True, 0.0, False),
     (144, 16, False, 1.25, True),
     (144, 16, True, 0.0, False),
@@ -89,9 +114,12 @@ CASES = [  # width, block, GCNII*'s second matrix, skip, dropped
 
 
 @pytest.mark.parametrize(("width", "block", "star", "skip", "dropped"), CASES)
-def test_layers_and_their_gradients_agree_with_float64(device, width, block, star, skip, dropped):
-    from gcnii.kernels import stack
+@pytest.mark.parametrize("fused", [True, False])
+def test_layers_and_their_gradients_agree_with_float64(device, width, block, star, skip, dropped, fused, monkeypatch):
+    from gcnii.kernels import slots, stack
 
+    monkeypatch.setattr(stack, "cut", lambda H: (block, 8))
+    monkeypatch.setattr(slots, "TOO_LONG", 4 if fused else 0)
     n, replicas, layers, kept = 60, 2, 3, 40000
     alpha = 0.0 if star else 0.1
     A = hubs(n, n) * 0.5
@@ -112,10 +140,11 @@ def test_layers_and_their_gradients_agree_with_float64(device, width, block, sta
     expected = torch.autograd.grad(D, [X, X0, W1, *([W2] if star else [])], G.double())
 
     args = (H, H0, M1, second, keys)
-    weighted = P.pattern.schedule(block, 16).weigh(P.values[None])
+    weighted = stack.prepare(P.pattern, P.values[None], H)
+    assert isinstance(weighted, slots.Weighted) == (fused and width <= stack.NARROW)
     (alone,) = stack.forward(weighted, *args, saves=False, **common)
     out, *saved = stack.forward(weighted, *args, saves=True, **common)
-    weighted = P.pattern.transposed[0].schedule(block, 16).weigh(P.transposed[None])
+    weighted = stack.prepare(P.pattern.transposed[0], P.transposed[None], H)
     found = stack.backward(weighted, G, out, *saved, H0, M1, second, keys, **common)
     assert torch.equal(alone, out)
     assert relative(out, D) < 1e-6

@@ -1,4 +1,4 @@
-"""What the kernels are made of: the hash of a dropout mask, and the sum of a row's neighbours."""
+"""What the kernels are made of: the hash of a dropout mask, and the sums of rows' neighbours."""
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
 
@@ -44,4 +44,36 @@ def gathered(
             mask = (where >= 0)[:, None] if EVEN else (where >= 0)[:, None] & (column < width)[None, :]
             row = tl.load(source + where[:, None] * width + column[None, :], mask=mask, other=0.0)
             total += tl.load(weights + slot).to(TYPE)[:, None] * row.to(TYPE)
+    return total
+
+
+@triton.jit
+def summed_slots(
+    owner, offsets, index, weights, H, column, width,
+    HUBS: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Σ of weights · rows of H over the entries of this program's slots, added up by row: (block, columns)."""
+    block, lane = tl.program_id(0), tl.arange(0, BLOCK)
+    first, last = tl.load(offsets + block), tl.load(offsets + block + 1)
+    inside = (column < width)[None, :]
+    total = tl.zeros((BLOCK, column.shape[0]), tl.float32)
+    # The columns of the next two entries are on their way while the rows of these two are.
+    one, two = tl.load(index + first * BLOCK + lane), tl.load(index + (first + 1) * BLOCK + lane)
+    for entry in tl.range(first, last, 2, num_stages=1):
+        slot = entry * BLOCK + lane
+        third, fourth = tl.load(index + slot + 2 * BLOCK), tl.load(index + slot + 3 * BLOCK)
+        there, others = (one >= 0)[:, None], (two >= 0)[:, None]
+        row = tl.load(H + one[:, None] * width + column[None, :], mask=there if EVEN else there & inside, other=0.0)
+        other = tl.load(H + two[:, None] * width + column[None, :], mask=others if EVEN else others & inside, other=0.0)
+        total += tl.load(weights + slot)[:, None] * row.to(tl.float32)
+        total += tl.load(weights + slot + BLOCK)[:, None] * other.to(tl.float32)
+        one, two = third, fourth
+    if HUBS > 0:  # noqa: SIM102 (this is known when the kernel is compiled)
+        if block < HUBS:
+            mine = (tl.load(owner + block * BLOCK + lane)[None, :] == lane[:, None]).to(tl.float32)
+            if PRECISION == "tf32":
+                total = tl.dot(mine, total, input_precision="tf32")
+            else:  # ones are exact in 10 bits of mantissa, so two products make up for what the first cuts off
+                high = (total.to(tl.uint32, bitcast=True) & 0xFFFFE000).to(tl.float32, bitcast=True)
+                total = tl.dot(mine, total - high, tl.dot(mine, high, input_precision="tf32"), input_precision="tf32")
     return total

@@ -8,57 +8,58 @@ All matrices have an axis of replicas in front, (r, n, h) and (r, h, h), and may
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from gcnii.kernels.blocks import gathered, kept_entries
-from gcnii.kernels.gather import stride, sum_pieces
-from gcnii.kernels.schedule import UNROLL, Weighted
+from gcnii.kernels.blocks import kept_entries, summed_slots
+from gcnii.kernels.gather import stride
+from gcnii.kernels.slots import Slots, Weighted
 
 INNER = 64  # columns of a product's inner dimension at once
 
 
 def forward_layer(
     P: Weighted, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None, out: Tensor,
-    S: Tensor | None, *, alpha: float, skip: float, kept: int,
+    S: Tensor | None, *, alpha: float, skip: float, kept: int, back: bool,
 ) -> None:  # fmt: skip
-    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not scaled."""
-    (schedule, _, weights), (replicas, _, width), B = P, D.shape, sum_pieces(P, D)
-    size = _size(width)
+    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not scaled.
+
+    back  whether to begin with the last replica
+    """
+    (slots, weights), (replicas, _, width) = P, D.shape
     second, key, sums = M1 if M2 is None else M2, M1 if keys is None else keys, out if S is None else S
-    _forward[(len(schedule.offsets) - 1, replicas)](
-        schedule.order, schedule.offsets, schedule.index, weights, B, D, H0, M1, second, key, sums, out,
-        width, alpha, skip, kept, stride(weights), B.stride(0), D.stride(0), H0.stride(0), M1.stride(0),
+    _forward[(slots.blocks, replicas)](
+        slots.order, slots.owner, slots.offsets, slots.index, weights, D, H0, M1, second, key, sums, out,
+        width, alpha, skip, kept, back * (replicas - 1), stride(weights), D.stride(0), H0.stride(0), M1.stride(0),
         second.stride(0), key.stride(0), sums.stride(0), out.stride(0),
-        HUBS=schedule.hubs, STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None,
-        WIDTH=size, PRECISION=precision(), BLOCK=schedule.block, UNROLL=UNROLL,
-        INNER=min(INNER, size), EVEN=width == size, num_warps=_warps(width, schedule.block),
+        STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None, **_cut(width, slots),
     )  # fmt: skip
 
 
-def backward_layer(P: Weighted, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor, *, skip: float) -> None:
+def backward_layer(
+    P: Weighted, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor, *, skip: float, back: bool
+) -> None:
     """out = (P dZ) M1ᵀ [+ skip dZ], where D > 0 if it is given; out may be D.  P is the forward pass's, transposed."""
-    (schedule, _, weights), (replicas, _, width), B = P, dZ.shape, sum_pieces(P, dZ)
-    size = _size(width)
+    (slots, weights), (replicas, _, width) = P, dZ.shape
     output = out if D is None else D
-    _backward[(len(schedule.offsets) - 1, replicas)](
-        schedule.order, schedule.offsets, schedule.index, weights, B, dZ, M1, output, out, width, skip,
-        stride(weights), B.stride(0), dZ.stride(0), M1.stride(0), output.stride(0), out.stride(0),
-        HUBS=schedule.hubs, SKIP=skip != 0, MASK=D is not None,
-        WIDTH=size, PRECISION=precision(), BLOCK=schedule.block, UNROLL=UNROLL,
-        INNER=min(INNER, size), EVEN=width == size, num_warps=_warps(width, schedule.block),
+    _backward[(slots.blocks, replicas)](
+        slots.order, slots.owner, slots.offsets, slots.index, weights, dZ, M1, output, out, width, skip,
+        back * (replicas - 1), stride(weights), dZ.stride(0), M1.stride(0), output.stride(0), out.stride(0),
+        SKIP=skip != 0, MASK=D is not None, **_cut(width, slots),
     )  # fmt: skip
 
 
-def initial_gradient(dZ: Tensor, M: Tensor) -> Tensor:
-    """Σ_l dZ_l M_lᵀ for dZ (r, L, n, h) and M (L, r, h, h), in float32."""
+def initial_gradient(dZ: Tensor, M: Tensor, scale: float) -> Tensor:
+    """scale Σ_l dZ_l M_lᵀ for dZ (r, L, n, h) and M (L, r, h, h)."""
     replicas, layers, n, width = dZ.shape
-    out = torch.empty(replicas, n, width, dtype=torch.float32, device=dZ.device)
+    out = dZ.new_empty(replicas, n, width)
     size, block = _size(width), 64
     _initial[(triton.cdiv(n, block), replicas)](
-        dZ, M, out, n, width, layers, dZ.stride(0), dZ.stride(1), M.stride(1), M.stride(0), out.stride(0),
+        dZ, M, out, n, width, layers, scale, dZ.stride(0), dZ.stride(1), M.stride(1), M.stride(0), out.stride(0),
         WIDTH=size, PRECISION=precision(), BLOCK=block, INNER=min(INNER, size),
         EVEN=width == size, STAGES=3 if size <= 64 else 1, num_warps=4 if size <= 64 else 8,
     )  # fmt: skip
@@ -75,9 +76,16 @@ def precision() -> str:
     return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
 
-def _warps(width: int, block: int) -> int:
-    """The fastest of those measured."""
-    return 8 if width > 64 or block == 64 else 4
+def _cut(width: int, slots: Slots) -> dict[str, Any]:
+    """The kernels' constants, and the fastest measured of how they are run."""
+    size, exact = _size(width), precision()
+    warps = 4 if slots.block == 32 and size <= 64 else 8
+    constants = {
+        "HUBS": slots.hubs, "BLOCK": slots.block, "WIDTH": size, "INNER": min(INNER, size), "EVEN": width == size,
+        "PRECISION": exact, "num_warps": warps,
+    }  # fmt: skip
+    # Fewer registers than three products at once would take, so that there is room for a fourth program.
+    return constants | ({"maxnreg": 128} if exact == "tf32x3" and warps == 4 else {})
 
 
 @triton.jit
@@ -89,18 +97,18 @@ def _rows_of(M, column, to, width, TRANSPOSED: tl.constexpr, EVEN: tl.constexpr)
     return tl.load(M + at, mask=(column < width)[:, None] & (to < width)[None, :], other=0.0)
 
 
-@triton.jit(do_not_specialize=["kept"])
+@triton.jit(do_not_specialize=["kept", "last"])
 def _forward(
-    order, offsets, index, weights, B, D, H0, M1, M2, key, S, out, width, alpha, skip, kept,
-    weights_r, B_r, D_r, H0_r, M1_r, M2_r, key_r, S_r, out_r,
-    HUBS: tl.constexpr, STAR: tl.constexpr, SKIP: tl.constexpr, DROP: tl.constexpr, KEEP: tl.constexpr,
-    WIDTH: tl.constexpr, PRECISION: tl.constexpr,
-    BLOCK: tl.constexpr, UNROLL: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
+    order, owner, offsets, index, weights, D, H0, M1, M2, key, S, out, width, alpha, skip, kept, last,
+    weights_r, D_r, H0_r, M1_r, M2_r, key_r, S_r, out_r,
+    STAR: tl.constexpr, SKIP: tl.constexpr, DROP: tl.constexpr, KEEP: tl.constexpr,
+    HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    replica = tl.program_id(1).to(tl.int64)
-    weights, B = weights + replica * weights_r, B + replica * B_r
-    D, H0, M1, M2 = D + replica * D_r, H0 + replica * H0_r, M1 + replica * M1_r, M2 + replica * M2_r
-    S, out, key = S + replica * S_r, out + replica * out_r, key + replica * key_r
+    replica = tl.abs(last - tl.program_id(1)).to(tl.int64)
+    weights, D, H0 = weights + replica * weights_r, D + replica * D_r, H0 + replica * H0_r
+    M1, M2, key = M1 + replica * M1_r, M2 + replica * M2_r, key + replica * key_r
+    S, out = S + replica * S_r, out + replica * out_r
     to = tl.arange(0, WIDTH)
     row = tl.load(order + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
     there, base = (row >= 0)[:, None], row[:, None] * width
@@ -109,9 +117,10 @@ def _forward(
     for k in tl.static_range(0, WIDTH, INNER):
         column = k + tl.arange(0, INNER)
         mask = there if EVEN else there & (column < width)[None, :]
+        A = summed_slots(owner, offsets, index, weights, D, column, width, HUBS, BLOCK, EVEN, PRECISION)
+        # Fetched no earlier, because until here they would only take up registers.
         initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
         m = _rows_of(M1, column, to, width, False, EVEN)
-        A = gathered(offsets, index, weights, B, D, column, width, HUBS, tl.float32, BLOCK, UNROLL, EVEN)  # fmt: skip
         if not STAR:
             A += alpha * initial
         if KEEP:
@@ -127,15 +136,16 @@ def _forward(
     tl.store(out + base + to[None, :], Z, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["last"])
 def _backward(
-    order, offsets, index, weights, B, dZ, M1, D, out, width, skip, weights_r, B_r, dZ_r, M1_r, D_r, out_r,
-    HUBS: tl.constexpr, SKIP: tl.constexpr, MASK: tl.constexpr, WIDTH: tl.constexpr, PRECISION: tl.constexpr,
-    BLOCK: tl.constexpr, UNROLL: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
+    order, owner, offsets, index, weights, dZ, M1, D, out, width, skip, last, weights_r, dZ_r, M1_r, D_r, out_r,
+    SKIP: tl.constexpr, MASK: tl.constexpr,
+    HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    replica = tl.program_id(1).to(tl.int64)
-    weights, B = weights + replica * weights_r, B + replica * B_r
-    dZ, M1, D, out = dZ + replica * dZ_r, M1 + replica * M1_r, D + replica * D_r, out + replica * out_r
+    replica = tl.abs(last - tl.program_id(1)).to(tl.int64)
+    weights, M1 = weights + replica * weights_r, M1 + replica * M1_r
+    dZ, D, out = dZ + replica * dZ_r, D + replica * D_r, out + replica * out_r
     to = tl.arange(0, WIDTH)
     row = tl.load(order + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
     at = row[:, None] * width + to[None, :]
@@ -143,9 +153,8 @@ def _backward(
     Z = tl.zeros((BLOCK, WIDTH), tl.float32)
     for k in tl.static_range(0, WIDTH, INNER):
         column = k + tl.arange(0, INNER)
-        m = _rows_of(M1, column, to, width, True, EVEN)
-        A = gathered(offsets, index, weights, B, dZ, column, width, HUBS, tl.float32, BLOCK, UNROLL, EVEN)  # fmt: skip
-        Z = tl.dot(A, m, Z, input_precision=PRECISION)
+        A = summed_slots(owner, offsets, index, weights, dZ, column, width, HUBS, BLOCK, EVEN, PRECISION)
+        Z = tl.dot(A, _rows_of(M1, column, to, width, True, EVEN), Z, input_precision=PRECISION)
     if SKIP:
         Z += skip * tl.load(dZ + at, mask=mask, other=0.0).to(tl.float32)
     if MASK:
@@ -155,7 +164,7 @@ def _backward(
 
 @triton.jit
 def _initial(
-    dZ, M, out, n, width, layers, dZ_r, dZ_l, M_r, M_l, out_r,
+    dZ, M, out, n, width, layers, scale, dZ_r, dZ_l, M_r, M_l, out_r,
     WIDTH: tl.constexpr, PRECISION: tl.constexpr, BLOCK: tl.constexpr, INNER: tl.constexpr,
     EVEN: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
@@ -173,4 +182,4 @@ def _initial(
         dZ += dZ_l
         M += M_l
     mask = (row < n)[:, None] & (to < width)[None, :]
-    tl.store(out + replica * out_r + base + to[None, :], Z, mask=mask)
+    tl.store(out + replica * out_r + base + to[None, :], scale * Z, mask=mask)

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from gcnii.kernels import gather
+from gcnii.kernels import gather, schedule, slots
 from gcnii.kernels.layer import backward_layer, forward_layer, initial_gradient
 from gcnii.kernels.mask import drop, finish_layer, open_where
-from gcnii.kernels.schedule import Weighted
+
+Matrix = slots.Weighted | schedule.Weighted
 
 NARROW = 128  # widths up to this run a layer in one kernel; wider matrices are multiplied faster on their own
 PARTS = 264  # products at once that keep a GPU busy: two for each multiprocessor of a large one
 PART = 4096  # rows of each, at least
 
 
+def prepare(pattern: Any, values: Tensor, H: Tensor) -> Matrix:
+    """A sparse matrix, a Pattern with values (1 or r, entries), as the layers take it that work on H (r, n, h)."""
+    fused: slots.Slots | None = pattern.slots(*cut(H)) if H.shape[2] <= NARROW else None
+    order: slots.Slots | schedule.Schedule = fused or pattern.schedule(*gather.cut(H))
+    return order.weigh(values)
+
+
 def cut(H: Tensor) -> tuple[int, int]:
-    """For H (r, n, h), the rows in a block and the longest row that is not cut into pieces: the fastest measured."""
-    block, longest = gather.cut(H)
-    if H.shape[2] > NARROW or longest == 16:
-        return block, longest
-    return 32 if H.shape[2] > 64 or torch.get_float32_matmul_precision() == "highest" else 64, longest
+    """For H (r, n, h), the slots in a block and the longest row that takes one: the fastest measured."""
+    replicas, n, _ = H.shape
+    return (16, 8) if replicas * n < gather.BUSY else (32, 16)
 
 
 def forward(
-    P: Weighted, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
+    P: Matrix, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
     *, alpha: float, skip: float, kept: int, saves: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """H_L (r, n, h); and where backward will come, the layers' outputs D and sums S, both (r, layers, n, h).
@@ -42,8 +50,9 @@ def forward(
         key = keys[l + 1] if keys is not None and l + 1 < layers else None
         S, out = None if sums is None else sums[:, l], outputs[:, l % rooms] if l + 1 < layers else last
         m2 = None if M2 is None else M2[l]
-        if width <= NARROW:
-            forward_layer(P, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept)
+        if isinstance(P, slots.Weighted):
+            # Back and forth: a layer begins with the replicas that the one before it has left in the cache.
+            forward_layer(P, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept, back=l % 2 == 1)
         else:
             S = gather.gather(P, D, H0 if alpha else None, alpha, S)
             Z = _product(S, M1[l]) if m2 is None else _product(S, M1[l]).add_(_product(H0, m2))
@@ -53,26 +62,26 @@ def forward(
 
 
 def backward(
-    PT: Weighted, G: Tensor, H: Tensor, D: Tensor, S: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
+    PT: Matrix, G: Tensor, H: Tensor, D: Tensor, S: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
     keys: Tensor | None, *, alpha: float, skip: float, kept: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:  # fmt: skip
     """The gradients of the first H, H0, M1 and M2; PT is P's transpose, and G the gradient of the last H.
 
     D is overwritten: the gradient of a layer's product takes the place of the output whose sign it needed.
     """
-    layers, narrow = len(M1), H.shape[2] <= NARROW
-    dH, dH0 = torch.empty_like(H), torch.zeros_like(H[:, :0] if narrow else H)  # narrow: summed up at the end
+    layers, fused = len(M1), isinstance(PT, slots.Weighted)
+    dH, dH0 = torch.empty_like(H), torch.zeros_like(H[:, :0] if fused else H)  # fused: summed up at the end
     open_where(G.contiguous(), H, D[:, -1])
     for l in range(layers - 1, -1, -1):
         dZ, below, out = D[:, l], D[:, l - 1] if l else None, D[:, l - 1] if l else dH
-        if narrow:
-            backward_layer(PT, dZ, M1[l], below, out, skip=skip)
+        if isinstance(PT, slots.Weighted):
+            backward_layer(PT, dZ, M1[l], below, out, skip=skip, back=l % 2 == 1)
         else:
             dS = _product(dZ, M1[l].mT)
             dH0.add_(dS, alpha=alpha) if M2 is None else dH0.add_(_product(dZ, M2[l].mT))
             gather.gather(PT, dS, dZ if skip else None, skip, out, below)
-    if narrow:
-        dH0 = (initial_gradient(D, M1).mul_(alpha) if M2 is None else initial_gradient(D, M2)).to(H.dtype)
+    if fused:
+        dH0 = initial_gradient(D, M1, alpha) if M2 is None else initial_gradient(D, M2, 1.0)
     dM1 = _gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2]).transpose(0, 1).to(M1.dtype)
     dM2 = None if M2 is None else torch.stack([_gradients(H0, D[:, l]) for l in range(layers)]).to(M2.dtype)
     return dH if keys is None else drop(dH, keys[0], kept), dH0, dM1, dM2

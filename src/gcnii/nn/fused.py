@@ -78,7 +78,7 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
     values, transposed = (one[None] * (scale * (1 - mappings.alpha)) for one in (P.values, P.transposed))
     form = Form(P.pattern, mappings.alpha, mappings.skip * scale, drop.kept, torch.is_grad_enabled())
     M = M1[:, None], None if M2 is None else M2[:, None]
-    return _fused(values, transposed, H[None], H0[None], *M, keys, form)[0][0]
+    return _fused(values, transposed, H[None], H0[None], *M, keys, form)[0].squeeze(0)
 
 
 def forward_layer(
@@ -139,8 +139,8 @@ class Fused(torch.autograd.Function):
         if kernels.usable(H):
             from gcnii.kernels import stack
 
-            weighted = form.pattern.schedule(*stack.cut(H)).weigh(values)
-            return stack.forward(weighted, H, H0, M1, M2, keys, saves=form.saves, **form.common)
+            ordered = stack.prepare(form.pattern, values, H)
+            return stack.forward(ordered, H, H0, M1, M2, keys, saves=form.saves, **form.common)
         P, erase, layers = Sparse(form.pattern, values, transposed), Eraser(H, form.kept), len(M1)
         D = H if keys is None else erase(H.clone(), keys[0])
         outputs, sums = [], []
@@ -175,9 +175,9 @@ class Fused(torch.autograd.Function):
                     "on a GPU, backward through GCNII's layers overwrites what it was given; run forward again"
                 )
             ctx.spent = True
-            weighted = form.pattern.transposed[0].schedule(*stack.cut(H)).weigh(transposed)
+            ordered = stack.prepare(form.pattern.transposed[0], transposed, H)
             D, S = saved
-            gradients = stack.backward(weighted, G, H, D, S, H0, M1, M2, keys, **form.common)
+            gradients = stack.backward(ordered, G, H, D, S, H0, M1, M2, keys, **form.common)
             return None, None, *gradients, None, None
         D, S = saved[:last], saved[last:]
         PT = Sparse(form.pattern.transposed[0], transposed, values)

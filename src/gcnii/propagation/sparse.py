@@ -67,17 +67,26 @@ class Pattern:
         return {}
 
     @cached_property
-    def schedules(self) -> dict[tuple[int, int], Any]:
+    def orders(self) -> dict[tuple[type, int, int], Any]:
         """How a GPU goes through it, once made."""
         return {}
 
     def schedule(self, block: int, longest: int) -> Any:
-        """How a GPU goes through it: a kernels.schedule.Schedule."""
+        """How a GPU goes through it for a product: a kernels.schedule.Schedule."""
         from gcnii.kernels.schedule import Schedule
 
-        if (block, longest) not in self.schedules:
-            self.schedules[block, longest] = Schedule.of(self.rows, self.columns, block, longest)
-        return self.schedules[block, longest]
+        return self._order(Schedule, block, longest)
+
+    def slots(self, block: int, longest: int) -> Any:
+        """How a GPU goes through it for the fused layers: a kernels.slots.Slots, or None where it has none."""
+        from gcnii.kernels.slots import Slots
+
+        return self._order(Slots, block, longest)
+
+    def _order(self, kind: Any, block: int, longest: int) -> Any:
+        if (kind, block, longest) not in self.orders:
+            self.orders[kind, block, longest] = kind.of(self.rows, self.columns, block, longest)
+        return self.orders[kind, block, longest]
 
     @property
     def _steps(self) -> Tensor:
