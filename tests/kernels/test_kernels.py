@@ -140,13 +140,35 @@ def test_layers_and_their_gradients_agree_with_float64(device, width, block, sta
     expected = torch.autograd.grad(D, [X, X0, W1, *([W2] if star else [])], G.double())
 
     args = (H, H0, M1, second, keys)
-    weighted = stack.prepare(P.pattern, P.values[None], H)
+    weighted = stack.order(P.pattern, H).weigh(P.values[None])
     assert isinstance(weighted, slots.Weighted) == (fused and width <= stack.NARROW)
     (alone,) = stack.forward(weighted, *args, saves=False, **common)
     out, *saved = stack.forward(weighted, *args, saves=True, **common)
-    weighted = stack.prepare(P.pattern.transposed[0], P.transposed[None], H)
+    weighted = stack.order(P.pattern.transposed[0], H).weigh(P.transposed[None])
     found = stack.backward(weighted, G, out, *saved, H0, M1, second, keys, **common)
     assert torch.equal(alone, out)
     assert relative(out, D) < 1e-6
     for gradient, reference in zip(found, expected, strict=False):
         assert relative(gradient, reference) < 1e-5
+
+
+@pytest.mark.cuda  # Triton's interpreter multiplies no matrices of 16 bits
+@pytest.mark.parametrize("width", [48, 64, 128, 144])
+def test_layers_in_16_bits_are_those_of_32_but_for_rounding(device, width):
+    from gcnii.kernels import stack
+
+    P = Sparse.from_scipy(hubs(60, 60) * 0.5).to(device, torch.float32)
+    H, H0, G = (torch.rand(2, 60, width, device=device) for _ in range(3))
+    M1, M2 = (torch.randn(3, 2, width, width, device=device) / width**0.5 for _ in range(2))
+    keys, common = epoch_key(torch.arange(6), 5).view(3, 2, 2).to(device), {"alpha": 0.0, "skip": 1.25, "kept": 40000}
+
+    def results(dtype):
+        h, h0, g = (one.to(dtype) for one in (H, H0, G))
+        weighted = stack.order(P.pattern, h).weigh(P.values[None])
+        out, *saved = stack.forward(weighted, h, h0, M1, M2, keys, saves=True, **common)
+        kept = out.clone()
+        weighted = stack.order(P.pattern.transposed[0], h).weigh(P.transposed[None])
+        return kept, *stack.backward(weighted, g, out, *saved, h0, M1, M2, keys, **common)
+
+    for found, expected in zip(results(torch.bfloat16), results(torch.float32), strict=True):
+        assert relative(found, expected.double()) < 0.02

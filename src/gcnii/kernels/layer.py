@@ -125,9 +125,10 @@ def _forward(
             A += alpha * initial
         if KEEP:
             tl.store(S + base + column[None, :], A, mask=mask)
-        Z = tl.dot(A, m, Z, input_precision=PRECISION)
+        Z = tl.dot(A.to(m.dtype), m, Z, input_precision=PRECISION)
         if STAR:
-            Z = tl.dot(initial, _rows_of(M2, column, to, width, False, EVEN), Z, input_precision=PRECISION)
+            m = _rows_of(M2, column, to, width, False, EVEN)
+            Z = tl.dot(initial.to(m.dtype), m, Z, input_precision=PRECISION)
     if SKIP:
         Z += skip * tl.load(D + base + to[None, :], mask=inside, other=0.0).to(tl.float32)
     Z = tl.maximum(Z, 0.0)
@@ -154,7 +155,8 @@ def _backward(
     for k in tl.static_range(0, WIDTH, INNER):
         column = k + tl.arange(0, INNER)
         A = summed_slots(owner, offsets, index, weights, dZ, column, width, HUBS, BLOCK, EVEN, PRECISION)
-        Z = tl.dot(A, _rows_of(M1, column, to, width, True, EVEN), Z, input_precision=PRECISION)
+        m = _rows_of(M1, column, to, width, True, EVEN)
+        Z = tl.dot(A.to(m.dtype), m, Z, input_precision=PRECISION)
     if SKIP:
         Z += skip * tl.load(dZ + at, mask=mask, other=0.0).to(tl.float32)
     if MASK:
@@ -177,7 +179,7 @@ def _initial(
         for k in tl.static_range(0, WIDTH, INNER):
             column = k + tl.arange(0, INNER)
             mask = (row < n)[:, None] & (column < width)[None, :]
-            A = tl.load(dZ + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
+            A = tl.load(dZ + base + column[None, :], mask=mask, other=0.0)
             Z = tl.dot(A, _rows_of(M, column, to, width, True, EVEN), Z, input_precision=PRECISION)
         dZ += dZ_l
         M += M_l

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from gcnii.kernels import gather, schedule, slots
 from gcnii.kernels.layer import backward_layer, forward_layer, initial_gradient
 from gcnii.kernels.mask import drop, finish_layer, open_where
 
+Order = slots.Slots | schedule.Schedule
 Matrix = slots.Weighted | schedule.Weighted
 
 NARROW = 128  # widths up to this run a layer in one kernel; wider matrices are multiplied faster on their own
@@ -18,11 +19,10 @@ PARTS = 264  # products at once that keep a GPU busy: two for each multiprocesso
 PART = 4096  # rows of each, at least
 
 
-def prepare(pattern: Any, values: Tensor, H: Tensor) -> Matrix:
-    """A sparse matrix, a Pattern with values (1 or r, entries), as the layers take it that work on H (r, n, h)."""
+def order(pattern: Any, H: Tensor) -> Order:
+    """How the layers on H (r, n, h) go through a sparse matrix, by its Pattern."""
     fused: slots.Slots | None = pattern.slots(*cut(H)) if H.shape[2] <= NARROW else None
-    order: slots.Slots | schedule.Schedule = fused or pattern.schedule(*gather.cut(H))
-    return order.weigh(values)
+    return fused or cast(schedule.Schedule, pattern.schedule(*gather.cut(H)))
 
 
 def cut(H: Tensor) -> tuple[int, int]:
@@ -40,7 +40,7 @@ def forward(
     H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2).  D's last matrix is room for backward, and empty.
     """
     layers, (replicas, n, width) = len(M1), H.shape
-    H0 = H0.contiguous()
+    H0, M1, M2 = H0.contiguous(), _like(H, M1), _like(H, M2)
     D = H.contiguous() if keys is None else drop(H, keys[0], kept)
     rooms = layers if saves else 2  # without backward, two matrices take turns
     outputs = H.new_empty(replicas, rooms, n, width)
@@ -55,7 +55,7 @@ def forward(
             forward_layer(P, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept, back=l % 2 == 1)
         else:
             S = gather.gather(P, D, H0 if alpha else None, alpha, S)
-            Z = _product(S, M1[l]) if m2 is None else _product(S, M1[l]).add_(_product(H0, m2))
+            Z = S @ M1[l] if m2 is None else (S @ M1[l]).add_(H0 @ m2)
             finish_layer(Z, D if skip else None, skip, key, kept, out)
         D = out
     return (last,) if sums is None else (last, outputs, sums)
@@ -69,26 +69,27 @@ def backward(
 
     D is overwritten: the gradient of a layer's product takes the place of the output whose sign it needed.
     """
-    layers, fused = len(M1), isinstance(PT, slots.Weighted)
+    layers, fused, W1, W2 = len(M1), isinstance(PT, slots.Weighted), _like(H, M1), _like(H, M2)
     dH, dH0 = torch.empty_like(H), torch.zeros_like(H[:, :0] if fused else H)  # fused: summed up at the end
     open_where(G.contiguous(), H, D[:, -1])
     for l in range(layers - 1, -1, -1):
         dZ, below, out = D[:, l], D[:, l - 1] if l else None, D[:, l - 1] if l else dH
         if isinstance(PT, slots.Weighted):
-            backward_layer(PT, dZ, M1[l], below, out, skip=skip, back=l % 2 == 1)
+            backward_layer(PT, dZ, W1[l], below, out, skip=skip, back=l % 2 == 1)
         else:
-            dS = _product(dZ, M1[l].mT)
-            dH0.add_(dS, alpha=alpha) if M2 is None else dH0.add_(_product(dZ, M2[l].mT))
+            dS = dZ @ W1[l].mT
+            dH0.add_(dS, alpha=alpha) if W2 is None else dH0.add_(dZ @ W2[l].mT)
             gather.gather(PT, dS, dZ if skip else None, skip, out, below)
     if fused:
-        dH0 = initial_gradient(D, M1, alpha) if M2 is None else initial_gradient(D, M2, 1.0)
+        dH0 = initial_gradient(D, W1, alpha) if W2 is None else initial_gradient(D, W2, 1.0)
     dM1 = _gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2]).transpose(0, 1).to(M1.dtype)
     dM2 = None if M2 is None else torch.stack([_gradients(H0, D[:, l]) for l in range(layers)]).to(M2.dtype)
     return dH if keys is None else drop(dH, keys[0], kept), dH0, dM1, dM2
 
 
-def _product(S: Tensor, M: Tensor) -> Tensor:
-    return S @ M.to(S.dtype)
+def _like(H: Tensor, M: Tensor | None) -> Any:
+    """Multiplied as what is stored is: in 16 bits where H has them."""
+    return None if M is None else M.to(H.dtype)
 
 
 def _gradients(S: Tensor, dZ: Tensor) -> Tensor:

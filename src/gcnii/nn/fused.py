@@ -139,8 +139,10 @@ class Fused(torch.autograd.Function):
         if kernels.usable(H):
             from gcnii.kernels import stack
 
-            ordered = stack.prepare(form.pattern, values, H)
-            return stack.forward(ordered, H, H0, M1, M2, keys, saves=form.saves, **form.common)
+            if form.saves:  # made now, because it takes room, of which there is less when backward begins
+                stack.order(form.pattern.transposed[0], H)
+            weighted = stack.order(form.pattern, H).weigh(values)
+            return stack.forward(weighted, H, H0, M1, M2, keys, saves=form.saves, **form.common)
         P, erase, layers = Sparse(form.pattern, values, transposed), Eraser(H, form.kept), len(M1)
         D = H if keys is None else erase(H.clone(), keys[0])
         outputs, sums = [], []
@@ -175,9 +177,9 @@ class Fused(torch.autograd.Function):
                     "on a GPU, backward through GCNII's layers overwrites what it was given; run forward again"
                 )
             ctx.spent = True
-            ordered = stack.prepare(form.pattern.transposed[0], transposed, H)
+            weighted = stack.order(form.pattern.transposed[0], H).weigh(transposed)
             D, S = saved
-            gradients = stack.backward(ordered, G, H, D, S, H0, M1, M2, keys, **form.common)
+            gradients = stack.backward(weighted, G, H, D, S, H0, M1, M2, keys, **form.common)
             return None, None, *gradients, None, None
         D, S = saved[:last], saved[last:]
         PT = Sparse(form.pattern.transposed[0], transposed, values)
