@@ -22,10 +22,10 @@ def mask(keys: Tensor, count: int, kept: int) -> Tensor:
     return out
 
 
-def drop(H: Tensor, keys: Tensor, kept: int, scale: float = 1.0) -> Tensor:
-    """H (replicas, …) with the entries kept, scaled, and the others zero."""
+def drop(H: Tensor, keys: Tensor, kept: int, scale: float = 1.0, out: Tensor | None = None) -> Tensor:
+    """H (replicas, …) with the entries kept, scaled, and the others zero; out may be H."""
     H = H.contiguous()
-    out = torch.empty_like(H)
+    out = torch.empty_like(H) if out is None else out
     count = H[0].numel()
     _drop[(triton.cdiv(count, BLOCK), len(H))](keys, H, out, count, kept, scale, keys.stride(0), BLOCK=BLOCK)
     return out

@@ -84,7 +84,7 @@ def backward(
         dH0 = initial_gradient(D, W1, alpha) if W2 is None else initial_gradient(D, W2, 1.0)
     dM1 = _gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2]).transpose(0, 1).to(M1.dtype)
     dM2 = None if M2 is None else torch.stack([_gradients(H0, D[:, l]) for l in range(layers)]).to(M2.dtype)
-    return dH if keys is None else drop(dH, keys[0], kept), dH0, dM1, dM2
+    return dH if keys is None else drop(dH, keys[0], kept, out=dH), dH0, dM1, dM2
 
 
 def _like(H: Tensor, M: Tensor | None) -> Any:

@@ -42,9 +42,13 @@ class Deep(Model):
         return self.convs(P, H0, H0, self.drop)  # type: ignore[no-any-return]
 
     def _forgetful(self, P: Sparse, H0: Tensor) -> Tensor:
-        """The same, with the activations of √layers layers at a time computed again in backward."""
+        """The same, with the activations of a few layers at a time computed again in backward.
+
+        Of those at hand backward needs two numbers an entry, of the rest the first layers' inputs: the sum of
+        layers / length and 2 length is least at length = √(layers / 2).
+        """
         H, layers = H0, len(self.convs)
-        length = isqrt(max(layers - 1, 0)) + 1
+        length = isqrt(max(layers - 1, 0) // 2) + 1
         for start in range(0, layers, length):
             part = self.convs[start : start + length]
             sites = sites_now()
