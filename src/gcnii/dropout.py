@@ -246,7 +246,10 @@ def site_keys(count: int, device: torch.device) -> Tensor:
 def _lanes(key: Tensor, count: int, words: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     """(count,) int16, uniform; for keys (r, 2), (r, count).  They lie in `words`; both buffers may be given."""
     first, second = key.unsqueeze(-1).unbind(-2)
-    words = torch.bitwise_xor(_words((count + 1) // 2, key.device), first, out=words)
+    # What a CUDA graph reads must last as long as it; what it makes itself does.
+    fresh = key.is_cuda and torch.cuda.is_current_stream_capturing()
+    hashed = (_words.__wrapped__ if fresh else _words)((count + 1) // 2, key.device)
+    words = torch.bitwise_xor(hashed, first, out=words)
     words.mul_(FACTORS[0])
     high = torch.bitwise_right_shift(words, SHIFT, out=high)
     words.bitwise_xor_(high.bitwise_and_(LOW))

@@ -4,8 +4,8 @@ An entry of P that is zero is no link; the links' weights count for the mean alo
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -111,10 +111,14 @@ class Turns:
         self.place = torch.argsort(order)
 
     @staticmethod
-    @lru_cache(maxsize=8)
     def of(pattern: Pattern) -> "Turns":
-        """Made once for a pattern, because of what it asks of the GPU."""
-        return Turns(pattern)
+        """Made once for a pattern and as long-lived, because it waits for the GPU, and a CUDA graph may read it."""
+        if pattern not in KNOWN:
+            KNOWN[pattern] = Turns(pattern)
+        return KNOWN[pattern]
+
+
+KNOWN: WeakKeyDictionary[Pattern, Turns] = WeakKeyDictionary()
 
 
 def _reading_order(P: Sparse, H: Tensor | Sparse) -> Tensor:
