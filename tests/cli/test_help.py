@@ -29,6 +29,7 @@ def test_help_names_every_command(tmp_path):
         "predict",
         "report",
         "reproduce",
+        "theory",
         "train",
     ]
 
