@@ -1,5 +1,8 @@
 """What the ledger lacks is run, once; a table grows where it was left."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from tiny import cell
@@ -10,7 +13,8 @@ from gcnii.experiments.exchange import measured
 from gcnii.experiments.identity import open_graph, settings_hash
 from gcnii.experiments.ledger import Ledger
 from gcnii.experiments.reproduce import Work, reproduce, unwatched
-from gcnii.train import fit
+from gcnii.train import fit, loop
+from gcnii.train.replicas import Replicas
 
 
 @pytest.fixture
@@ -64,34 +68,96 @@ def test_a_hole_in_the_seeds_does_not_count_until_it_is_filled(ledger):
     assert measured(one, ledger).n == 3
 
 
-@pytest.fixture
-def small_gpu(monkeypatch):
-    """A stand-in for a GPU with room for `room[0]` runs at once; the sizes of the batches that were tried."""
-    tried, room = [], [3]
+class SmallGPU:
+    """Room for so many runs at once: a larger batch is short of memory in its second step, when it has a checkpoint."""
 
-    def short_of_memory(*words, seeds, device, **settings):
-        tried.append(len(seeds))
-        if len(seeds) > room[0]:
+    def __init__(self, room, folder):
+        self.room, self.folder = room, folder
+        self.batches = []  # the seeds of each, in the order in which they began
+        self.alive = []  # for each, how many earlier ones were still in memory when it began
+        self.refs = []
+
+    def step(self, replicas, *words):
+        if all(ref() is not replicas for ref in self.refs):
+            self.alive.append(sum(ref() is not None for ref in self.refs))
+            self.refs.append(weakref.ref(replicas))
+            self.batches.append(replicas.seeds.tolist())
+        elif len(replicas.seeds) > self.room:
+            assert list(self.folder.rglob(f"*-{len(replicas.seeds)}.safetensors"))
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return fit(*words, seeds=seeds, device="cpu", **settings)
+        return STEP(replicas, *words)
 
-    monkeypatch.setattr(module, "fit", short_of_memory)
+    @property
+    def sizes(self):
+        return [len(seeds) for seeds in self.batches]
+
+
+STEP = Replicas.step
+
+
+@pytest.fixture
+def gpu(monkeypatch, tmp_path):
+    """A small GPU that all steps are done on, though by the CPU."""
+    gpu = SmallGPU(room=3, folder=tmp_path)
+    monkeypatch.setattr(Replicas, "step", lambda *words: gpu.step(*words))
     monkeypatch.setattr(module, "choose_device", lambda name: torch.device("cuda"))
-    return tried, room
+    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
+    return gpu
 
 
-def test_too_little_memory_halves_the_batch(ledger, small_gpu):
-    reproduce([cell(runs=10)], ledger)
-    assert small_gpu[0] == [10, 5, 2, 2, 2, 2, 2]
-    assert measured(cell(), ledger).n == 10
+def unfinished(ledger):
+    return [path.name for path in Work(cell(), ledger, 1, "cpu", unwatched)._folder.glob("*")]
 
 
-def test_a_cell_that_never_fits_is_told_and_left_out(ledger, small_gpu):
-    small_gpu[1][0] = 0
-    with pytest.warns(UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit"):
-        reproduce([cell(runs=4)], ledger)
-    assert small_gpu[0] == [4, 2, 1]
+def test_too_little_memory_halves_the_batch_and_loses_nothing(ledger, gpu):
+    reproduce([cell(runs=10)], ledger, device="cpu")
+    assert gpu.sizes == [10, 5, 2, 2, 2, 2, 2]
+    assert [seed for seeds in gpu.batches[2:] for seed in seeds] == list(range(10))  # each to its end once
+    gpu.room = 10
+    direct = fit(open_graph(cell()), "gcnii", seeds=range(10), device="cpu", batch=2, **cell().settings)
+    assert [run.test for run in measured(cell(), ledger).runs] == list(direct.test)
+    assert [run.epochs for run in measured(cell(), ledger).runs] == [3] * 10
     assert not ledger.claimed(settings_hash(cell()))
+    assert unfinished(ledger) == []
+
+
+def test_a_batch_that_did_not_fit_has_left_memory_when_the_next_begins(ledger, gpu):
+    gc.disable()  # on a GPU, nobody would wait for it
+    try:
+        reproduce([cell(runs=10)], ledger, device="cpu")
+    finally:
+        gc.enable()
+    assert gpu.alive == [0] * 7
+
+
+def test_memory_that_becomes_short_costs_no_run_that_is_finished(ledger, gpu, monkeypatch):
+    def record(*words):
+        gpu.room = 1  # from the first finished batch on
+        return keep(*words)
+
+    keep = ledger.record
+    monkeypatch.setattr(ledger, "record", record)
+    reproduce([cell(runs=7)], ledger, device="cpu")
+    assert gpu.batches == [[*range(7)], [0, 1, 2], [3, 4, 5], [3], [4], [5], [6]]
+    assert measured(cell(), ledger).n == 7
+
+
+def test_another_process_goes_on_from_the_smaller_batches(ledger, gpu):
+    reproduce([cell(runs=4)], ledger, device="cpu")
+    reproduce([cell(runs=10)], ledger, device="cpu")
+    assert gpu.batches[:3] == [[0, 1, 2, 3], [0, 1], [2, 3]]
+    assert gpu.batches[3:] == [[4, 5, 6, 7, 8, 9], [4, 5, 6], [7, 8, 9]]
+
+
+def test_a_cell_that_never_fits_is_told_and_left_out_and_the_others_go_on(ledger, gpu):
+    gpu.room = 0
+    other = cell("Other", "deep-gcn", runs=1, settings={"epochs": 1})  # ends before its second step
+    with pytest.warns(UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit"):
+        reproduce([cell(runs=4), other], ledger, device="cpu")
+    assert gpu.sizes == [4, 2, 1, 1]
+    assert (measured(cell(), ledger).n, measured(other, ledger).n) == (0, 1)
+    assert not ledger.claimed(settings_hash(cell()))
+    assert unfinished(ledger) == []
 
 
 def test_ctrl_c_keeps_what_is_finished(ledger, monkeypatch):

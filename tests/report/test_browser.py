@@ -1,32 +1,31 @@
 """report.html in Chromium: it opens without an error, asks no network, sorts, and fits a narrow screen."""
 
 import os
-import shutil
+from pathlib import Path
 
+import chromium
 import pytest
 from made_up import a_page_of_everything
 
 from gcnii.report.figures import figures
 from gcnii.report.page import page
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-
 
 @pytest.fixture(scope="module")
 def browser():
-    """Headless, from the system; without one the tests skip, or fail if $GCNII_REQUIRE_BROWSER is 1."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    """Headless; without one the tests skip, or fail if $GCNII_REQUIRE_BROWSER is 1."""
+    options = chromium.launch_options()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        found = None
-    if not found:
+        options = None
+    if not options:
         if os.environ.get("GCNII_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"needs playwright, and on the PATH one of {', '.join(NAMES)}")
+            names = ", ".join(chromium.NAMES)
+            pytest.fail(f"needs playwright, and tests/report/chromium.py run or one of {names} on the PATH")
         pytest.skip("no Chromium, or no playwright")
     with sync_playwright() as driver:
-        # Root has no sandbox of Chromium's, and containers often run as root.
-        yield driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield driver.chromium.launch(**options)
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +117,11 @@ def test_every_word_stands_out_from_its_ground(scheme, tab):
       return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     })"""
     assert min(tab.eval_on_selector_all(".word, .paper, .ours, figcaption, a, code", contrast)) >= 4.5
+
+
+def test_a_browser_that_is_not_the_pinned_one_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(chromium.subprocess, "run", lambda *_, cwd, **__: Path(cwd, "a.tgz").write_bytes(b"another"))
+    monkeypatch.setattr(chromium, "FOLDER", tmp_path / "chromium")
+    with pytest.raises(ValueError, match=r"chromium@[\d.]+ has the SHA-512 .*, expected "):
+        chromium.install()
+    assert list(tmp_path.iterdir()) == []

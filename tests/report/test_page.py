@@ -10,7 +10,8 @@ from gcnii.experiments.printed import Printed
 from gcnii.experiments.tables import CELLS
 from gcnii.report.dots import dot_plot
 from gcnii.report.figures import figures
-from gcnii.report.page import MARKS, TABLES, Shown, grid, page
+from gcnii.report.grid import MARKS, Shown, grid
+from gcnii.report.page import TABLES, page
 
 
 def written(cells):

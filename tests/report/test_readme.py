@@ -1,56 +1,91 @@
 """The README tells the truth: its numbers come from results/, its Python runs, its length is bearable."""
 
-import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from made_up import around, measured
 
-from gcnii.experiments.printed import CORA_BY_DEPTH, TABLE_2, TABLE_5
-from gcnii.experiments.results import read_results
-from gcnii.report.readme import results_page, scores_table, update_readme
-from gcnii.report.speed import read_record, read_records, speed_sentence, speed_tables
+from gcnii.experiments.cells import read_cells
+from gcnii.experiments.printed import DEPTHS
+from gcnii.report.depth import LINES, draw_depth
+from gcnii.report.markdown import results_page, scores_table
+from gcnii.report.readme import summary, update_readme
+from gcnii.report.speed import read_records, speed_tables
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-def test_the_table_is_the_one_that_results_give():
-    results = read_results(ROOT / "results" / "train")
-    assert scores_table(results, TABLE_2) in README
-    assert speed_sentence(read_record(ROOT / "results" / "bench" / "cora-1-cpu.json")) in README
-    assert results_page(results) == (ROOT / "docs" / "results.md").read_text("utf-8")
+@pytest.fixture(scope="module")
+def cells():
+    return read_cells(ROOT / "results" / "cells")
+
+
+def marked(text):
+    """What stands between the two comments."""
+    (part,) = re.findall(r"`gcnii report readme` -->\n(.*?)<!-- end of results -->", text, re.DOTALL)
+    return part
+
+
+def test_the_readme_and_the_page_of_results_say_what_the_cells_give(cells):
+    assert marked(README) == summary(cells, ROOT / "results" / "bench")
+    assert results_page(cells) == (ROOT / "docs" / "results.md").read_text("utf-8")
 
 
 def test_the_page_of_speed_has_the_tables_that_results_give():
     tables = speed_tables(read_records(ROOT / "results" / "bench"))
-    assert f"`gcnii report readme` -->\n{tables}<!-- end" in (ROOT / "docs" / "performance.md").read_text("utf-8")
+    assert marked((ROOT / "docs" / "performance.md").read_text("utf-8")) == tables
 
 
-def test_every_measured_result_is_on_the_page():
-    results = read_results(ROOT / "results" / "train")
-    assert all(f"|`{result.command}`|" in results_page(results) for result in results)
-    assert len({result.command for result in results}) == len(results)
+def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():
+    cells = [
+        measured("table2/gcnii/cora", around(85.5, 100)),
+        measured("table2/gcn/cora", [90.0, 91.0, 90.5]),
+        measured("table2/gat/cora", [80.0]),
+        measured("table2/appnp/cora", [80.0, None]),
+    ]
+    lines = scores_table(cells).splitlines()
+    starts = {line.split("|")[1]: line.split("|")[2] for line in lines if line.startswith("|")}
+    assert starts["GCNII"] == "85.5±2.9 (100) ● 85.5±0.5"
+    assert starts["GCN"] == "90.5±0.5 (3) ▲ 81.5"
+    assert starts["GAT"] == "80.0 (1) ◆ 83.1"
+    assert starts["APPNP"] == "– (2) ✕ 83.3"
+    assert starts["GCNII*"] == "○ 85.3±0.2"
+    assert lines[-1] == "● replicates, ▲ higher, ◆ undecided, ✕ failed, ○ missing."
 
 
-def test_a_number_that_was_not_measured_is_a_dash_beside_the_papers():
-    texas = [r for r in read_results(ROOT / "results" / "train") if (r.graph, r.model) == ("texas", "gcnii")]
-    (row,) = scores_table(texas, TABLE_5).splitlines()[2:]
-    assert row.startswith("|gcnii|– · 88.49|")
+def test_the_readme_has_the_papers_rows_alone_and_the_page_ours_too():
+    cells = [measured("table2/gcnii-no-own-loops/citeseer", around(73))]
+    assert "no own loops" not in scores_table(cells)
+    assert "|GCNII, no own loops|–|73.0±0.3 (10) ● 73.4±0.6|" in results_page(cells)
+    assert "- GCNII, no own loops: the authors' code counts" in results_page(cells)
 
 
-def test_no_seed_is_left_out_of_a_result():
-    for path in (ROOT / "results" / "train").glob("*.json"):
-        seeds = [run["seed"] for run in json.loads(path.read_text())["runs"]]
-        assert seeds == list(range(len(seeds))), path
+def test_the_page_counts_the_verdicts_and_shows_what_the_paper_does_not_print():
+    cells = [measured("table2/gcn/cora", around(81.5)), measured("figure2/cora-gcn/64", around(30))]
+    cells.append(measured("table4/gcnii/ppi", [61.2], graph="ppi-like", stand_in=True))
+    page = results_page(cells)
+    assert "|Table 2|1|||||||23|24|" in page
+    assert "|GCN|○|○|○|○|○|30.0±0.3 (10) ■|" in page
+    assert "|GCNII|61.20 (1) □ 99.53±0.01|" in page
+    assert "|JKNet|–|○ 80.2|" in page  # Table 3 begins at 4 layers
 
 
-def test_every_depth_of_the_figure_was_measured():
-    results = read_results(ROOT / "results" / "train")
-    for model, printed in CORA_BY_DEPTH.items():
-        depths = {r.settings["layers"] for r in results if (r.graph, r.model) == ("cora", model)}
-        assert depths == set(printed)
+def test_no_seed_is_left_out_of_a_cell(cells):
+    for cell in cells:
+        assert [run.seed for run in cell.runs] == list(range(cell.n)), cell.cell
+
+
+def test_every_depth_of_the_picture_was_measured(cells):
+    for row in LINES.values():
+        assert {int(cell.column) for cell in cells if cell.row == row} == set(DEPTHS)
+
+
+def test_the_picture_needs_no_second_run(tmp_path):
+    cells = [measured(f"table3/cora-{row}/2", [80.0]) for row in ("gcnii", "gcn-kipf-s")]
+    assert draw_depth(tmp_path / "depth.png", cells).stat().st_size > 10_000
 
 
 @pytest.fixture
@@ -62,12 +97,14 @@ def project(tmp_path):
 
 
 def test_updating_changes_nothing_but_the_marked_part(project):
-    (project / "README.md").write_text(re.sub(r"\|gcnii\|.*\n", "", README), "utf-8")
+    (project / "README.md").write_text(re.sub(r"\|GCNII\|.*\n", "", README), "utf-8")
     page = (project / "docs" / "performance.md").read_text("utf-8")
     (project / "docs" / "performance.md").write_text(re.sub(r"\|here\|.*\n", "", page), "utf-8")
+    (project / "docs" / "results.md").write_text("# Results of last year\n", "utf-8")
     (project / "docs" / "depth.png").unlink()
     update_readme(project)
     assert (project / "README.md").read_text("utf-8") == README
+    assert (project / "docs" / "results.md").read_text("utf-8") == (ROOT / "docs" / "results.md").read_text("utf-8")
     assert (project / "docs" / "performance.md").read_text("utf-8") == page
     assert (project / "docs" / "depth.png").stat().st_size > 10_000
 

@@ -232,6 +232,18 @@ def test_what_cannot_be_captured_is_trained_all_the_same_and_said_once(graph, mo
     assert same(plain, result)
 
 
+def test_memory_that_runs_short_in_a_capture_is_reported_and_not_trained_around(monkeypatch):
+    def short(epoch, pool):
+        raise torch.OutOfMemoryError("no room")
+
+    monkeypatch.setitem(CAPTURES, "cpu", short)
+    captured = Captured(CPU)
+    for _ in range(WARM):
+        captured(lambda: None)
+    with pytest.raises(torch.OutOfMemoryError):
+        captured(lambda: None)
+
+
 def test_an_epoch_is_warmed_up_before_it_is_captured(monkeypatch):
     did = []
     monkeypatch.setitem(CAPTURES, "cpu", lambda epoch, pool: lambda: did.append("replayed"))

@@ -12,6 +12,7 @@ from rich.table import Table
 from gcnii.analysis import curves
 from gcnii.experiments.cells import MeasuredCell
 from gcnii.experiments.tables import TITLES
+from gcnii.report.grid import notes
 
 MARKS = {"replicates": "=", "higher": "+", "lower": "-", "undecided": "?"}
 LEGEND = "ours ± sd (runs) · the paper's   = replicates, + higher, - lower, ? undecided: see gcnii.experiments.verdict"
@@ -23,7 +24,7 @@ def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[Table | str]:
         own = [cell for cell in cells if cell.table == name]
         if own:
             yield from (title, _table(own), *_degrees(own))
-            yield from (f"  {note}" for note in _notes(own))
+            yield from (f"  {note}" for note in notes(own))
             yield ""
     yield LEGEND
 
@@ -36,15 +37,6 @@ def _table(cells: list[MeasuredCell]) -> Table:
     for row in sorted(below, key=lambda row: below[row]):  # those that the paper does not have come last
         table.add_row(row, *(texts.get((row, column), "") for column in columns))
     return table
-
-
-def _notes(cells: list[MeasuredCell]) -> Iterator[str]:
-    """Each once, with the rows it is about."""
-    rows: dict[str, list[str]] = {}
-    for cell in cells:
-        if cell.note and cell.row not in rows.setdefault(cell.note, []):
-            rows[cell.note].append(cell.row)
-    yield from (f"{', '.join(about)}: {note}" for note, about in rows.items())
 
 
 def _text(cell: MeasuredCell) -> str:

@@ -99,6 +99,7 @@ class MeasuredCell:
     extra: bool
     stand_in: bool
     runs: tuple[MeasuredRun, ...]
+    splits: Splits = "published"
 
     @property
     def test(self) -> tuple[float, ...]:
@@ -123,7 +124,10 @@ class MeasuredCell:
     @property
     def verdict(self) -> Verdict | None:
         """None where there is nothing to compare with."""
-        return judge(self.test, self.printed) if self.printed and not self.stand_in else None
+        if self.printed is None or self.stand_in:
+            return None
+        at = [run.split for run in self.runs]
+        return judge(self.test, at, self.printed, shared=self.splits == "published")
 
     def record(self) -> dict[str, Any]:
         """As it stands in JSON."""

@@ -17,7 +17,7 @@ def measured(cell: Cell, ledger: Ledger) -> MeasuredCell:
     key = settings_hash(cell)
     runs = tuple(run for i, run in enumerate(ledger.runs(key)) if run.seed == i)
     words = {name: getattr(cell, name) for name in ("table", "row", "column", "graph", "model", "command", "printed")}
-    marks = {name: getattr(cell, name) for name in ("note", "extra", "stand_in")}
+    marks = {name: getattr(cell, name) for name in ("note", "extra", "stand_in", "splits")}
     return MeasuredCell(cell=cell.id, settings=plan_of(cell).settings, settings_hash=key, runs=runs, **words, **marks)
 
 

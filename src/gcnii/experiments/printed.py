@@ -127,7 +127,3 @@ TABLE_5 = _cells(
         "gcnii-star": (AUTHORS, (88.01, 77.13, 90.30, 62.48, 76.49, 77.84, 81.57)),
     },
 )
-
-CORA_BY_DEPTH = {
-    model: {layers: number.mean for layers, number in TABLE_3["cora"][model].items()} for model in ("gcnii", "gcn")
-}

@@ -52,6 +52,8 @@ class Captured:
         assert self.capture
         try:
             self.replay = self.capture(epoch, self.pool)
+        except torch.OutOfMemoryError:
+            raise  # without a graph it would not fit either; who asked may ask for fewer replicas
         except RuntimeError as error:
             # What broke the capture, and not what its end met with because of it.
             first = error.__context__ if isinstance(error.__context__, RuntimeError) else error

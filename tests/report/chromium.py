@@ -1,0 +1,76 @@
+"""Chromium for the tests of the page: `python tests/report/chromium.py` puts one into this Python's environment.
+
+playwright downloads its browsers from no package registry; npm has @sparticuz/chromium, 70 MB with the libraries and
+fonts that it needs, so a bare machine can run it.  Without npm, or not on Linux and x86-64, install any Chromium.
+"""
+
+import hashlib
+import io
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+FOLDER = Path(sys.prefix) / "chromium"
+VERSION = "153.0.0"
+SHA512 = (
+    "8e2196a92bcf31dbb8f8ff538a562a011ef21063c41c8371fa50af13f36a34ef"
+    "c41d8cc5ff1d615222394fa8a8548b7b744cbb9fcf1bcb24f4be4f9d9ec810c0"
+)
+PACKAGE = f"@sparticuz/chromium@{VERSION}"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")  # of a system's own
+FONTS = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/fonts/cache</cachedir></fontconfig>"
+
+
+def launch_options():
+    """What playwright must know to start the browser, ours before the system's; None where there is neither."""
+    # Root has no sandbox of Chromium's, and containers often run as root.
+    options = {"args": ["--no-sandbox"]}
+    if FOLDER.is_dir():
+        own = {"LD_LIBRARY_PATH": str(FOLDER / "lib"), "FONTCONFIG_FILE": str(FOLDER / "fonts.conf")}
+        return options | {"executable_path": FOLDER / "chromium", "env": os.environ | own}
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    return options | {"executable_path": found} if found else None
+
+
+def install():
+    """Download, verify and unpack; the folder appears whole or not at all."""
+    with TemporaryDirectory(dir=FOLDER.parent) as beside:
+        command = ["npm", "pack", PACKAGE, "--silent", "--pack-destination", beside]
+        subprocess.run(command, check=True, timeout=300, cwd=beside, stdout=subprocess.DEVNULL)
+        package = next(Path(beside).glob("*.tgz")).read_bytes()
+        found = hashlib.sha512(package).hexdigest()
+        if found != SHA512:
+            raise ValueError(f"{PACKAGE} has the SHA-512 {found}, expected {SHA512}")
+        unpack(package, Path(beside) / "chromium")
+        (Path(beside) / "chromium").rename(FOLDER)
+
+
+def unpack(package, folder):
+    """The browser, its libraries and its fonts, each compressed by itself within the package."""
+    import brotli
+
+    folder.mkdir()
+    with tarfile.open(fileobj=io.BytesIO(package)) as files:
+        for name in ("al2023.tar.br", "fonts.tar.br", "swiftshader.tar.br", "chromium.br"):
+            content = brotli.decompress(files.extractfile(f"package/bin/{name}").read())
+            if name == "chromium.br":
+                (folder / "chromium").write_bytes(content)
+            else:
+                with tarfile.open(fileobj=io.BytesIO(content)) as part:
+                    part.extractall(folder, filter="data")
+    (folder / "chromium").chmod(0o755)
+    (folder / "fonts.conf").write_text(FONTS.format(FOLDER))
+
+
+if __name__ == "__main__":
+    if FOLDER.is_dir() or (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        sys.exit()
+    try:
+        install()
+    except (OSError, subprocess.SubprocessError) as error:  # the tests say whether they can do without
+        print(f"no Chromium by npm: {error}", file=sys.stderr)
