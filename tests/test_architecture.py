@@ -79,5 +79,5 @@ def test_nothing_is_unpickled_but_by_the_restricted_reader():
 
 
 def test_the_names_at_the_top_are_those_that_are_promised():
-    for name in ("load", "fit", "open_bundle", "Graph", "Split", "Recipe", "Result", "nn", "data"):
+    for name in ("load", "fit", "open_bundle", "Graph", "Split", "Recipe", "Result", "watch", "nn", "data"):
         assert getattr(gcnii, name) is not None

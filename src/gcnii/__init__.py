@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from gcnii.graph import Graph as Graph
     from gcnii.graph import Split as Split
     from gcnii.graph import join as join
+    from gcnii.report.watching import watch as watch
     from gcnii.train import Recipe as Recipe
     from gcnii.train import Result as Result
     from gcnii.train import fit as fit
     from gcnii.train import open_bundle as open_bundle
 
 _ROOMS = {"load": "data", "Graph": "graph", "Split": "graph", "join": "graph"}
-_ROOMS |= dict.fromkeys(("Recipe", "Result", "fit", "open_bundle"), "train")
+_ROOMS |= dict.fromkeys(("Recipe", "Result", "fit", "open_bundle"), "train") | {"watch": "report.watching"}
 
 
 def __getattr__(name: str) -> Any:

@@ -25,6 +25,7 @@ def test_help_names_every_command(tmp_path):
         "bench",
         "data",
         "demo",
+        "doctor",
         "models",
         "predict",
         "report",

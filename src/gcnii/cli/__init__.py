@@ -28,6 +28,7 @@ app.command(
     "gcnii.cli.bench:bench", name="bench", help="Measure speed and memory, against PyG and the authors' manner."
 )
 app.command("gcnii.cli.theory:theory", name="theory", help="Check the paper's theorems on a graph, with numbers.")
+app.command("gcnii.cli.doctor:doctor", name="doctor", help="Find where models over-smooth on a graph, and what to try.")
 app.command("gcnii.cli.reproduce:app", name="reproduce", help="Run the paper's tables and figures, and judge them.")
 
 data = App(name="data", help="List, show, fetch and check data sets.")

@@ -1,0 +1,115 @@
+"""One model at one depth, examined layer by layer before and after a short training."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+from gcnii.analysis.degree import Row, by_degree
+from gcnii.analysis.layers import Watch, watch
+from gcnii.analysis.probe import Probe
+from gcnii.analysis.smoothing import Smoothness, Yardstick
+from gcnii.graph import Graph
+from gcnii.nn import Model
+from gcnii.train import Diverged, Epoch, Result, fit, make_plan
+from gcnii.train.device import choose_device
+from gcnii.train.objective import Objective
+from gcnii.train.task import Task
+
+EPOCHS = 60  # enough to see where a training goes; a doctor does not wait for the last per cent
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One layer: how smooth its state is, the norm of the loss's gradient there, and what a linear probe reads."""
+
+    name: str
+    state: Smoothness
+    gradient: float | None = None
+    probe: float | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"name": self.name, **self.state.summary(), "gradient": self.gradient, "probe": self.probe}
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """A model of so many layers, before and after training."""
+
+    graph: str
+    model: str
+    layers: int
+    settings: dict[str, Any]
+    before: tuple[Examined, ...]
+    after: tuple[Examined, ...]
+    val: float
+    test: float
+    degrees: tuple[Row, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON has it."""
+        head = {"model": self.model, "layers": self.layers, "val": _number(self.val), "test": _number(self.test)}
+        rows = {"before": [row.summary() for row in self.before], "after": [row.summary() for row in self.after]}
+        return {**head, "settings": self.settings, **rows, "by_degree": list(self.degrees)}
+
+
+def examine(watched: Watch, yardstick: Yardstick, probe: Probe | None = None) -> tuple[Examined, ...]:
+    """Every layer that was caught."""
+    return tuple(
+        Examined(
+            name=name,
+            state=yardstick.measure(H),
+            gradient=None if gradient is None else float(gradient.double().norm()),
+            probe=None if probe is None else probe.score(H),
+        )
+        for (name, H), gradient in zip(watched.layers, watched.gradients, strict=True)
+    )
+
+
+class Doctor:
+    """A graph with a split, made ready to examine model after model on it."""
+
+    def __init__(self, graph: Graph, *, split: int = 0, seed: int = 0, device: str = "auto"):
+        self.graph, self.split, self.seed, self.device = graph, split, seed, choose_device(device)
+        self.yardstick, self.probe = Yardstick.of(graph), Probe(graph, split)
+
+    def check(self, model: str, layers: int, on_epoch: Callable[[Epoch], None] | None = None) -> Checkup:
+        """Build, examine, train for EPOCHS at most, examine again."""
+        settings: dict[str, Any] = {"layers": layers, "epochs": EPOCHS, "memory": "keep"}
+        plan = make_plan(model, settings, self.graph)
+        task = Task.of(self.graph, plan, self.device)
+        network = plan.build(self.graph.d, self.graph.k, self.seed).to(self.device).eval()
+        before = self._examine(network, task)
+        known = (self.graph.name, model, layers, plan.settings, before)
+        try:
+            result = self._train(model, settings, on_epoch)
+        except Diverged as error:
+            warnings.warn(f"{model}, {layers} layers: {error}; what follows is of the untrained model", stacklevel=2)
+            return Checkup(*known, after=before, val=nan, test=nan, degrees=())
+        network.load_state_dict({name: weight[0] for name, weight in result.weights.items()})
+        after = self._examine(network, task)
+        degrees = () if self.graph.multilabel else tuple(by_degree(self.graph, result.predict(self.graph)))
+        return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees)
+
+    def _train(self, model: str, settings: dict[str, Any], on_epoch: Callable[[Epoch], None] | None) -> Result:
+        where: dict[str, Any] = {"seeds": [self.seed], "split": self.split, "device": self.device.type}
+        result = fit(self.graph, model, on_epoch=on_epoch, **where, **settings)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return result
+
+    def _examine(self, network: Model, task: Task) -> tuple[Examined, ...]:
+        objective = Objective.of(self.graph, [self.split], self.device)
+        with watch(network) as watched:
+            scores = network(task.links.whole, task.X)
+            objective.loss(scores[None], "train").sum().backward()
+        network.zero_grad()
+        return examine(watched, self.yardstick, self.probe)
+
+
+def _number(score: float) -> float | None:
+    return None if score != score else score  # JSON has no NaN
