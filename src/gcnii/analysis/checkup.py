@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 from typing import Any
 
@@ -49,6 +49,7 @@ class Checkup:
     val: float
     test: float
     degrees: tuple[Row, ...]
+    result: Result | None = field(default=None, repr=False, compare=False)  # None where the training diverged
 
     def summary(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -93,7 +94,7 @@ class Doctor:
         network.load_state_dict({name: weight[0] for name, weight in result.weights.items()})
         after = self._examine(network, task)
         degrees = () if self.graph.multilabel else tuple(by_degree(self.graph, result.predict(self.graph)))
-        return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees)
+        return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 
     def _train(self, model: str, settings: dict[str, Any], on_epoch: Callable[[Epoch], None] | None) -> Result:
         where: dict[str, Any] = {"seeds": [self.seed], "split": self.split, "device": self.device.type}

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from gcnii.analysis.checkup import EPOCHS, Checkup, Doctor
 from gcnii.analysis.diagnosis import Baseline, Diagnosis, compare, diagnose
+from gcnii.cli.learned import Learned, learn, refuse_filters
 from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, refuse_unwritable
 from gcnii.cli.train import Source
 from gcnii.data import fetch_neighbourhood
@@ -35,6 +36,12 @@ def doctor(
     seed: Annotated[int, Parameter(help="Of weights and dropout.")] = 0,
     split: Annotated[int, Parameter(help="Which split of the graph to train on.")] = 0,
     device: Device = "auto",
+    filter: Annotated[
+        bool, Parameter(negative="", help="Measure the filter g(λ) of the deepest networks, and how far they look.")
+    ] = False,
+    recommend_depth: Annotated[
+        bool, Parameter(negative="", help="Foretell accuracy against depth from the deepest networks alone.")
+    ] = False,
     out: Annotated[Path | None, Parameter(help="A folder for the figures, as SVG and PNG.")] = None,
     json: Json = False,
     directed: Directed = False,
@@ -46,6 +53,8 @@ def doctor(
         refuse_unwritable(out)
     data = load_graph(graph, directed=directed, offline=offline)
     _check(data, models, numbers, split, offline)
+    if filter:
+        refuse_filters(data, [make_plan(name, {}, data) for name in models])
     examiner = Doctor(data, split=split, seed=seed, device=device)
     baseline = Baseline.of(data, examiner.probe)
     found: Found = []
@@ -55,11 +64,14 @@ def doctor(
                 checkup = examiner.check(name, layers, show)
             edges, settings = examiner.yardstick.m, checkup.settings
             found.append((checkup, diagnose(checkup.after, edges=edges, baseline=baseline, settings=settings)))
-    paths = write_figures(out, [checkup for checkup, _ in found]) if out else []
+    checkups = [checkup for checkup, _ in found]
+    learned = learn(data, checkups, filters=filter, depth=recommend_depth, seed=seed)
+    paths = [*write_figures(out, checkups), *learned.write_figures(out)] if out else []
     if json:
-        print(json_format.dumps(_document(data, found, paths), indent=1, ensure_ascii=False))
+        document = _document(data, found, paths) | learned.document()
+        print(json_format.dumps(document, indent=1, ensure_ascii=False))
     else:
-        _print(found, paths)
+        _print(found, learned, paths)
 
 
 def _check(data: Graph, models: Sequence[str], depths: Sequence[int], split: int, offline: bool) -> None:
@@ -84,7 +96,7 @@ def _document(data: Graph, found: Found, paths: Sequence[Path]) -> dict[str, Any
     }
 
 
-def _print(found: Found, paths: Sequence[Path]) -> None:
+def _print(found: Found, learned: Learned, paths: Sequence[Path]) -> None:
     console = table_console()
     deep = max(checkup.layers for checkup, _ in found)
     deepest = [(checkup, diagnosis) for checkup, diagnosis in found if checkup.layers == deep]
@@ -98,6 +110,8 @@ def _print(found: Found, paths: Sequence[Path]) -> None:
         print(f"{checkup.model}, {checkup.layers} layers: {diagnosis.text}")
     for sentence in compare(found):
         print(sentence)
+    for part in learned.tables():
+        console.print(part, end="\n\n")
     for path in paths:
         print(path)
 

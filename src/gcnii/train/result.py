@@ -21,6 +21,7 @@ from gcnii import __version__
 from gcnii.atomic import whole
 from gcnii.batches import cutter
 from gcnii.graph import Graph, GraphError
+from gcnii.nn import Model
 from gcnii.train.device import choose_device
 from gcnii.train.flat import Stack
 from gcnii.train.plan import Plan, make_plan
@@ -115,8 +116,8 @@ class Result:
         """(n, width) the last hidden layer."""
         return self._run("embed", graph, device)
 
-    @torch.no_grad()
-    def _run(self, method: str, graph: Graph, device: str) -> NDArray[np.floating[Any]]:
+    def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:
+        """The model of the best run, without dropout, and the graph made ready for it."""
         if graph.d != self.graph.d:
             raise GraphError(f"the model was trained on {self.graph.d} features a node, but {graph.name} has {graph.d}")
         task = Task.of(graph, self.plan, choose_device(device))
@@ -125,7 +126,12 @@ class Result:
             model.load_state_dict({name: weight[self.best] for name, weight in self.weights.items()})
         except RuntimeError:
             raise BundleError("the weights do not fit the settings in run.json; restore it, or train again") from None
-        output: torch.Tensor = getattr(model.to(task.device).eval(), method)(task.links.whole, task.X)
+        return model.to(task.device).eval(), task
+
+    @torch.no_grad()
+    def _run(self, method: str, graph: Graph, device: str) -> NDArray[np.floating[Any]]:
+        model, task = self.network(graph, device)
+        output: torch.Tensor = getattr(model, method)(task.links.whole, task.X)
         return output.to_dense().cpu().numpy()
 
     def save(self, folder: Path | str) -> Path:

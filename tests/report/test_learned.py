@@ -1,0 +1,72 @@
+"""The pictures of what a network has learned show every line that they are given."""
+
+import numpy as np
+import pytest
+
+from gcnii.analysis.depth import Forecast, compare
+from gcnii.analysis.influence import Influence
+from gcnii.analysis.response import Response, gcn_filter
+from gcnii.report.figure import save
+from gcnii.report.forecast import draw_forecast, forecast_text
+from gcnii.report.influence import draw_influence
+from gcnii.report.response import draw_response
+
+
+def made_up(layers):
+    frequency = np.linspace(0.05, 1.5, 12)
+    ones = np.ones(12)
+    return Response(frequency, gcn_filter(frequency, layers), 0.01 * ones, ones / 12, ones)
+
+
+def legend(drawing):
+    return [text.get_text() for text in drawing.axes[0].get_legend().get_texts()]
+
+
+def test_networks_stand_beside_the_known_filters():
+    drawing = draw_response({"GCNII": made_up(2), "GCN": made_up(3)}, layers=64, alpha=0.1)
+    assert legend(drawing) == [
+        "(1-λ)^64: GCN without ReLU",
+        "personalised PageRank, α = 0.1",
+        "GCNII",
+        "GCN",
+    ]
+
+
+def test_hops_without_influence_are_left_out():
+    share = np.array([0.6, 0.3, 0.1, 0.0, 0.0])
+    drawing = draw_influence({"GCNII": Influence(share, 0 * share, 5, 0)})
+    assert legend(drawing) == ["GCNII (mean 0.5 hops)"]
+    assert drawing.axes[0].get_xticks().tolist() == [0, 1, 2]
+
+
+@pytest.fixture
+def foretold():
+    one = Forecast((0.4, 0.5, 0.8, 0.8), (0.4, 0.5, 0.7, 0.7), 100)
+    return one, compare(one, {1: 0.6, 2: 0.65})
+
+
+def test_a_forecast_stands_beside_what_was_trained(foretold):
+    drawing = draw_forecast({"cora": foretold})
+    assert legend(drawing) == ["foretold by probes", "trained at this depth", "recommended: 2"]
+    line, dots, _ = drawing.axes[0].get_lines()
+    assert line.get_ydata() == pytest.approx([50, 70, 70])
+    assert dots.get_ydata() == pytest.approx([60, 65])
+
+
+def test_a_forecast_is_told_with_both_curves_and_its_error(foretold):
+    assert forecast_text("gcnii", *foretold).splitlines() == [
+        "gcnii: 2 of 3 layers are recommended (foretold val. 80.0, highest 80.0 at 2)",
+        "  test, foretold / trained: 1: 50.0 / 60.0, 2: 70.0 / 65.0",
+        "  off by 7.5 points in the mean; the advice costs 0.0 points",
+    ]
+    alone = compare(foretold[0], {3: 0.7})
+    assert "\n" not in forecast_text("gcnii", foretold[0], alone)
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_picture_is_written_the_same_twice(kind, tmp_path):
+    first, second = (
+        save(draw_response({"GCNII": made_up(2)}, layers=2, alpha=0.1), tmp_path / name / f"filter.{kind}")
+        for name in ("a", "b")
+    )
+    assert first.read_bytes() == second.read_bytes()
