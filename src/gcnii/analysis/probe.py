@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from gcnii.graph import Graph, Role
@@ -39,9 +40,12 @@ class Probe:
     def score(self, H: Tensor, role: Role = "val") -> float:
         """Accuracy, or micro-F1 where a node can have several labels, of the best linear map of H (n, width)."""
         Z = centred(H.detach().cpu().double().numpy())
-        Z = Z @ _span(Z[self.train])
-        W, b = _regression(Z[self.train], self.Y, one_of_many=self.objective.y.ndim == 1)
-        return float(self.objective.score(torch.tensor(Z @ W + b)[None], role))
+        # On matrices this small BLAS's threads wait for one another, and keep torch's off the cores meanwhile.
+        with threadpool_limits(1, user_api="blas"):
+            Z = Z @ _span(Z[self.train])
+            W, b = _regression(Z[self.train], self.Y, one_of_many=self.objective.y.ndim == 1)
+            S = Z @ W + b
+        return float(self.objective.score(torch.tensor(S)[None], role))
 
 
 def centred(H: Array) -> Array:
