@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import nan
 from typing import Any
@@ -35,6 +35,11 @@ class Examined:
         """As JSON has it."""
         return {"name": self.name, **self.state.summary(), "gradient": self.gradient, "probe": self.probe}
 
+    @classmethod
+    def of(cls, summary: Mapping[str, Any]) -> Examined:
+        """What `summary` gave."""
+        return cls(summary["name"], Smoothness.of(summary), summary["gradient"], summary["probe"])
+
 
 @dataclass(frozen=True)
 class Checkup:
@@ -56,6 +61,14 @@ class Checkup:
         head = {"model": self.model, "layers": self.layers, "val": _number(self.val), "test": _number(self.test)}
         rows = {"before": [row.summary() for row in self.before], "after": [row.summary() for row in self.after]}
         return {**head, "settings": self.settings, **rows, "by_degree": list(self.degrees)}
+
+    @classmethod
+    def of(cls, graph: str, summary: Mapping[str, Any]) -> Checkup:
+        """What `summary` gave, of this graph."""
+        before, after = (tuple(map(Examined.of, summary[when])) for when in ("before", "after"))
+        val, test = (nan if summary[role] is None else float(summary[role]) for role in ("val", "test"))
+        model, layers, settings = summary["model"], summary["layers"], summary["settings"]
+        return cls(graph, model, layers, settings, before, after, val, test, tuple(summary["by_degree"]))
 
 
 def examine(watched: Watch, yardstick: Yardstick, probe: Probe | None = None) -> tuple[Examined, ...]:

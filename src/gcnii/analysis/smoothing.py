@@ -7,8 +7,9 @@ its standard error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import isnan, sqrt
+from math import isnan, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,11 @@ class Smoothness:
     def summary(self) -> dict[str, Any]:
         """As JSON has it: estimates as [value, error], and null for NaN."""
         return {name: _plain(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Any]) -> Smoothness:
+        """What `summary` gave."""
+        return cls(**{name: _full(summary[name]) for name in cls.__dataclass_fields__})
 
 
 class Yardstick:
@@ -133,6 +139,12 @@ class Yardstick:
 def _difference(one: Estimate, other: Estimate) -> Estimate:
     value = one.value - other.value
     return Estimate(value) if isnan(value) else Estimate(value, sqrt(one.error**2 + other.error**2))
+
+
+def _full(value: Any) -> Any:
+    if isinstance(value, list):
+        return Estimate(*map(_full, value))
+    return nan if value is None else value
 
 
 def _plain(value: Any) -> Any:

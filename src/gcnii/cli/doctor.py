@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_format
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +17,7 @@ from gcnii.cli.learned import Learned, learn, refuse_filters
 from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, refuse_unwritable
 from gcnii.cli.train import Source
 from gcnii.data import fetch_neighbourhood
+from gcnii.experiments.provenance import commit, versions
 from gcnii.graph import Graph
 from gcnii.report.checkups import degree_table, depth_table, layer_table, write_figures
 from gcnii.report.console import table_console
@@ -89,6 +92,9 @@ def _document(data: Graph, found: Found, paths: Sequence[Path]) -> dict[str, Any
     checkups = [checkup.summary() | {"diagnosis": diagnosis.summary()} for checkup, diagnosis in found]
     return {
         "graph": data.name,
+        "command": shlex.join(["gcnii", *sys.argv[1:]]),
+        "versions": versions(),
+        "commit": commit(),
         "epochs": EPOCHS,
         "checkups": checkups,
         "comparison": compare(found),

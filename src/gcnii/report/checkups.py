@@ -137,11 +137,16 @@ def draw_depths(checkups: Sequence[Checkup]) -> Any:
     return drawing
 
 
-def write_figures(folder: Path, checkups: Sequence[Checkup]) -> list[Path]:
-    """Every figure as SVG and PNG; those against the layer are of the deepest models."""
+def draw_figures(checkups: Sequence[Checkup]) -> dict[str, Any]:
+    """Every figure by its name; those against the layer are of the deepest models."""
     deepest = [one for one in checkups if one.layers == max(other.layers for other in checkups)]
     drawings = {question.name: draw_question(question, deepest) for question in QUESTIONS}
-    drawings["depth"] = draw_depths(checkups)
+    return drawings | {"depth": draw_depths(checkups)}
+
+
+def write_figures(folder: Path, checkups: Sequence[Checkup]) -> list[Path]:
+    """Every figure as SVG and PNG."""
+    drawings = draw_figures(checkups)
     return [save(drawing, folder / f"{name}.{kind}") for name, drawing in drawings.items() for kind in ("svg", "png")]
 
 

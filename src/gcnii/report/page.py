@@ -1,4 +1,4 @@
-"""report.html: one page that needs nothing else, with every cell of the paper's tables, its seeds and both figures."""
+"""report.html: one page that needs nothing else: the tables cell by cell, the seeds, both figures, the doctor."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from gcnii.experiments.cells import MeasuredCell, read_cells
 from gcnii.report.figure import save
 from gcnii.report.figures import Figure, figures
 from gcnii.report.grid import MARKS, grid
+from gcnii.report.visits import Visit, read_visits
 
 TABLES = ("table2", "table3", "table4", "table5")
 
 
-def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure]) -> str:
+def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iterable[Visit] = ()) -> str:
     """The HTML."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -30,6 +31,7 @@ def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure]) -> str:
     return templates.get_template("page.html").render(
         grids=[grid(table, measured) for table in TABLES],
         figures=list(drawn),
+        visits=list(visits),
         marks=MARKS,
         runs=sum(one.n for one in measured),
         version=__version__,
@@ -37,12 +39,12 @@ def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure]) -> str:
 
 
 def write_page(results: Path, out: Path) -> list[Path]:
-    """Write the page of results/cells, and beside it each figure as SVG and PNG."""
+    """Write the page of results/cells and results/doctor, and beside it each figure of the paper as SVG and PNG."""
     if not (results / "cells").is_dir():
         raise ValueError(f"{results} has no folder cells; give the folder that `gcnii reproduce export` writes below")
     measured = read_cells(results / "cells")
     drawn = figures(measured)
     with whole(out) as temporary:
-        temporary.write_text(page(measured, drawn), "utf-8")
+        temporary.write_text(page(measured, drawn, read_visits(results / "doctor")), "utf-8")
     pictures = [(one, out.with_name(f"{one.name}{kind}")) for one in drawn if one.drawing for kind in (".svg", ".png")]
     return [out, *(save(one.drawing, path) for one, path in pictures)]
