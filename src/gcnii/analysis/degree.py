@@ -63,16 +63,20 @@ def degrees(graph: Graph) -> NDArray[np.int64]:
     return np.bincount(pairs // graph.n, minlength=graph.n)
 
 
+def spans(degree: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """[2^i, 2^(i+1)) up to the highest degree."""
+    return [(2**i, 2 ** (i + 1)) for i in range(int(degree.max(initial=0)).bit_length())]
+
+
 def by_degree(graph: Graph, labels: NDArray[np.int64]) -> list[Row]:
     """Rows for JSON: accuracy of (n,) labels in each group that has nodes, and of the hubs.
 
     `all` are the nodes whose label is known, `test` those of the first split; isolated nodes are in no group.
     """
     degree, right = degrees(graph), labels == graph.labels
-    spans = [(2**i, 2 ** (i + 1)) for i in range(int(degree.max(initial=0)).bit_length())]
     rows = []
     for who, among in (("all", graph.labelled), ("test", graph.splits[0].test)):
-        for low, high in (*spans, (HUB + 1, None)):
+        for low, high in (*spans(degree), (HUB + 1, None)):
             inside = among & (degree >= low) & (degree < (high or inf))
             if inside.any():
                 share = float(right[inside].mean())

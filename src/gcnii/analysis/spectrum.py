@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from gcnii.analysis.degree import degrees
+from gcnii.analysis.degree import degrees, spans
 from gcnii.graph import Graph
 from gcnii.propagation import adjacency, propagation_matrix
 
@@ -215,11 +215,11 @@ def convergence_by_degree(graph: Graph, walk: LazyWalk, depths: Sequence[int], s
     errors = np.stack([(np.abs(h - limit) / limit)[nodes].mean(1) for _, h in _states(walk, x, depths)])
     degree = degrees(graph)[nodes]
     groups = []
-    for low in (2**i for i in range(int(degree.max()).bit_length())):
-        inside = (degree >= low) & (degree < 2 * low)
+    for low, high in spans(degree):
+        inside = (degree >= low) & (degree < high)
         if inside.any():
             means = tuple(map(float, errors[:, inside].mean(1)))
-            groups.append(DegreeGroup(low, 2 * low, int(inside.sum()), means))
+            groups.append(DegreeGroup(low, high, int(inside.sum()), means))
     return Convergence(tuple(sorted(depths)), tuple(groups), tuple(_exponent(degree, error) for error in errors))
 
 

@@ -19,6 +19,7 @@ from gcnii.propagation import Sparse
 from gcnii.report.figure import save
 from gcnii.report.forecast import draw_forecast, forecast_text
 from gcnii.report.influence import draw_influence, influence_table
+from gcnii.report.progress import counting_bar
 from gcnii.report.response import draw_response, response_table
 from gcnii.train import Plan
 from gcnii.train.task import make_links
@@ -71,16 +72,20 @@ def learn(graph: Graph, checkups: Sequence[Checkup], *, filters: bool, depth: bo
     trained = [one for one in checkups if one.result is not None]
     deepest = {one.model: one for one in sorted(trained, key=lambda one: one.layers)}
     responses, influences, forecasts = {}, {}, {}
-    for name, checkup in deepest.items():
-        assert checkup.result is not None
-        if filters:
-            model, task = checkup.result.network(graph)
-            responses[name] = response(model, task.links.whole, task.X, seed=seed)
-            influences[name] = influence(model, task.links.whole, task.X, seed=seed)
-        if depth:
-            foretold = forecast(graph, checkup.result)
-            sweep = {one.layers: one.test for one in trained if one.model == name}
-            forecasts[name] = foretold, compare(foretold, sweep)
+    with counting_bar("asking the deepest networks", len(deepest) * (2 * filters + depth)) as show:
+        for name, checkup in deepest.items():
+            assert checkup.result is not None
+            if filters:
+                model, task = checkup.result.network(graph)
+                show(f"{name}: filter")
+                responses[name] = response(model, task.links.whole, task.X, seed=seed)
+                show(f"{name}: influence of each hop")
+                influences[name] = influence(model, task.links.whole, task.X, seed=seed)
+            if depth:
+                show(f"{name}: depth")
+                foretold = forecast(graph, checkup.result)
+                sweep = {one.layers: one.test for one in trained if one.model == name}
+                forecasts[name] = foretold, compare(foretold, sweep)
     alpha = next((one.settings["alpha"] for one in deepest.values() if "alpha" in one.settings), ALPHA)
     return Learned(max(one.layers for one in checkups), alpha, responses, influences, forecasts)
 

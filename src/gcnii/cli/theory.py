@@ -25,6 +25,7 @@ from gcnii.propagation import Sparse, propagation_matrix
 from gcnii.report import theory as report
 from gcnii.report.console import table_console
 from gcnii.report.figure import save
+from gcnii.report.progress import counting_bar
 
 Source = Annotated[
     str | None,
@@ -57,6 +58,7 @@ def theory(
     if plot:
         refuse_unwritable(plot.parent)
     study = Study(load_graph(graph, directed=False, offline=offline) if graph else karate_club(), own)
+    study.complete()
     if plot:
         save(study.drawing(), plot)
     if json:
@@ -81,6 +83,14 @@ class Study:
 
     graph: Graph
     theta: tuple[float, ...] | None
+
+    def complete(self) -> None:
+        """Find out all of it now, under a bar: Lanczos takes a while on a large graph."""
+        parts = ("distances", "by_degree", "filters", "substitutes", "lasso")
+        with counting_bar(f"theory on {self.graph.name}", len(parts)) as show:
+            for part in parts:
+                show(part.replace("_", " "))
+                getattr(self, part)
 
     @cached_property
     def walk(self) -> LazyWalk:
