@@ -170,5 +170,8 @@ def test_layers_in_16_bits_are_those_of_32_but_for_rounding(device, width):
         weighted = stack.order(P.pattern.transposed[0], h).weigh(P.transposed[None])
         return kept, *stack.backward(weighted, g, out, *saved, h0, M1, M2, keys, **common)
 
-    for found, expected in zip(results(torch.bfloat16), results(torch.float32), strict=True):
-        assert relative(found, expected.double()) < 0.02
+    (out, *gradients), (expected, *references) = results(torch.bfloat16), results(torch.float32)
+    assert relative(out, expected.double()) < 0.02
+    for gradient, reference in zip(gradients, references, strict=True):
+        # Rounding turns the sign of some units near zero; their gradients are off by all that they are.
+        assert relative(gradient, reference.double()) < 0.04

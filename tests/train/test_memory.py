@@ -37,6 +37,15 @@ def test_recomputing_changes_no_number(name, batch, graph):
     np.testing.assert_allclose(kept, again, rtol=1e-11)
 
 
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", ["gcnii", "gcnii-star", "deep-gcn"])
+def test_recomputing_changes_no_number_on_cuda(name, graph):
+    settings = SMALL | {"width": 32, "epochs": 30, "seeds": range(3), "device": "cuda", "precision": "float32"}
+    kept, again = (curves(fit(graph, name, memory=memory, **settings)) for memory in ("keep", "recompute"))
+    assert (kept[:, 0, 0] == again[:, 0, 0]).all()
+    np.testing.assert_allclose(kept, again, rtol=1e-5)
+
+
 def kept_bytes(graph, name, layers, forget):
     plan = make_plan(name, {"layers": layers, "width": 32, "dropout": 0.5})
     task, seen = Task.of(graph, plan, torch.device("cpu")), {}
