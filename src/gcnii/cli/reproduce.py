@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -20,6 +21,9 @@ app = App(name="reproduce", help="Run the paper's tables and figures, as far as 
 
 Table = Annotated[str, Parameter(help=f"{', '.join(TITLES)} or all.")]
 Only = Annotated[str, Parameter(help="Only cells with this word in their name, such as cora or table2/gcnii/cora.")]
+Jobs = Annotated[
+    int, Parameter(help="How many to run at once, each in a process of its own; on a GPU, small ones pay.")
+]
 LedgerFile = Annotated[
     Path | None, Parameter(name="--ledger", help="The file of finished runs; by default in the user's data folder.")
 ]
@@ -35,6 +39,7 @@ def reproduce(
         int | None, Parameter(help="Seeds a cell; by default 100 in Table 2, 10 elsewhere, 3 on PPI.")
     ] = None,
     device: Device = "auto",
+    jobs: Jobs = 1,
     ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
@@ -45,15 +50,24 @@ def reproduce(
     cells = choose(table, only)
     if runs is not None and runs < 1:
         raise ValueError(f"--runs must be at least 1, got {runs}")
+    _refuse_no_jobs(jobs)
     from gcnii.cli.reproduced import as_json, reproduced_tables
     from gcnii.experiments.exchange import measured
+    from gcnii.experiments.jobs import at_once
     from gcnii.experiments.reproduce import reproduce as run
+    from gcnii.experiments.reproduce import reproduce_one
     from gcnii.report.console import table_console
-    from gcnii.report.progress import training_bar
+    from gcnii.report.progress import counting_bar, training_bar
 
     with _open(ledger) as book:
         try:
-            run(cells, book, runs=runs, device=device, watch=training_bar)
+            if jobs == 1:
+                run(cells, book, runs=runs, device=device, watch=training_bar)
+            else:
+                one = partial(reproduce_one, ledger=book.path, runs=runs, device=device)
+                with counting_bar(table, len(cells)) as show:
+                    for cell, _ in at_once(one, cells, jobs):
+                        show(cell.id)
         except KeyboardInterrupt:
             print(f"gcnii: stopped; {book.path} keeps every finished run", file=sys.stderr)
             sys.exit(1)
@@ -104,20 +118,39 @@ def search(
     *,
     budget: Annotated[int, Parameter(help="Tries, with those that are kept already.")] = 30,
     device: Device = "auto",
+    jobs: Jobs = 1,
     out: Annotated[Path, Parameter(help="A folder for NAME.json with every try.")] = Path("results/search"),
 ) -> None:
     """Search settings that nobody published, at random, by validation alone."""
     if budget < 1:
         raise ValueError(f"--budget must be at least 1, got {budget}")
+    _refuse_no_jobs(jobs)
     refuse_unwritable(out)
+    from gcnii.experiments.jobs import at_once
     from gcnii.experiments.search import run_search
     from gcnii.experiments.spaces import choose_searches
     from gcnii.report.progress import counting_bar
 
-    for chosen in choose_searches(name):
-        with counting_bar(chosen.name, budget) as show:
-            record = run_search(chosen, out, budget, device, show)
-        print(f"{chosen.name}: {json_format.dumps(record['winner'])}, best of {record['budget']} by validation")
+    def tell(record: dict[str, Any]) -> None:
+        print(f"{record['search']}: {json_format.dumps(record['winner'])}, best of {record['budget']} by validation")
+
+    searches = choose_searches(name)
+    if jobs == 1:
+        for chosen in searches:
+            with counting_bar(chosen.name, budget) as show:
+                record = run_search(chosen, out, budget, device, show)
+            tell(record)
+        return
+    one = partial(run_search, folder=out, budget=budget, device=device)
+    with counting_bar("searches", len(searches)) as show:
+        for chosen, record in at_once(one, searches, jobs):
+            show(chosen.name)
+            tell(record)
+
+
+def _refuse_no_jobs(jobs: int) -> None:
+    if jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {jobs}")
 
 
 def _open(path: Path | None) -> Ledger:

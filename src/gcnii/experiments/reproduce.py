@@ -43,6 +43,12 @@ def reproduce(
             time.sleep(WAIT)  # all that is missing is claimed by others
 
 
+def reproduce_one(cell: Cell, ledger: Path, runs: int | None, device: str) -> None:
+    """The same for one cell, from a process of its own."""
+    with Ledger(ledger) as book:
+        reproduce([cell], book, runs=runs, device=device)
+
+
 class Work:
     """What is left to do of a cell."""
 

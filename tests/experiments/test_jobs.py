@@ -1,0 +1,94 @@
+"""Several tasks at once, a process each."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+import torch
+from tiny import cell
+
+from gcnii.experiments.exchange import measured
+from gcnii.experiments.jobs import at_once
+from gcnii.experiments.ledger import Ledger
+from gcnii.experiments.reproduce import reproduce, reproduce_one
+
+
+def whoami(item):
+    """Which process did it, with how many threads."""
+    time.sleep(0.5)  # so that one worker cannot do both
+    return os.getpid(), torch.get_num_threads()
+
+
+def refuse(item):
+    raise ValueError(f"no {item}")
+
+
+def die(item):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait(item):
+    """Until Ctrl-C, which is answered with a file."""
+    item.with_suffix(".begun").touch()
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        item.touch()
+        raise
+
+
+def test_tasks_share_the_threads_and_the_answers_come_with_their_items():
+    answers = dict(at_once(whoami, ["a", "b", "c"], 2))
+    assert set(answers) == {"a", "b", "c"}
+    pids = {pid for pid, _ in answers.values()}
+    assert len(pids | {os.getpid()}) == 3
+    assert {threads for _, threads in answers.values()} == {max(torch.get_num_threads() // 2, 1)}
+
+
+def test_what_a_task_raises_is_raised_here():
+    with pytest.raises(ValueError, match="no a"):
+        list(at_once(refuse, ["a"], 2))
+
+
+def test_a_task_that_is_killed_is_told():
+    with pytest.raises(RuntimeError, match=r"killed \(exit code -9\); give the same command again, with fewer --jobs"):
+        list(at_once(die, ["a"], 2))
+
+
+def test_cells_at_once_are_the_cells_one_by_one(tmp_path):
+    cells = [cell(runs=2), cell("GCN", "deep-gcn", runs=2)]
+    one = partial(reproduce_one, ledger=tmp_path / "many", runs=None, device="cpu")
+    assert {done.id for done, _ in at_once(one, cells, 2)} == {done.id for done in cells}
+    with Ledger(tmp_path / "many") as many, Ledger(tmp_path / "alone") as alone:
+        reproduce(cells, alone, device="cpu")
+        for each in cells:
+            assert measured(each, many).test == measured(each, alone).test
+
+
+SCRIPT = """
+from pathlib import Path
+from gcnii.experiments.jobs import at_once
+from test_jobs import wait
+if __name__ == "__main__":
+    list(at_once(wait, [Path("a"), Path("b")], 2))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_tasks_hear_of_ctrl_c_and_end_with_a_killed_parent(number, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    paths = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "script.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": paths}, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    while len(list(tmp_path.glob("*.begun"))) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    process.send_signal(number)
+    process.communicate(timeout=30)  # stderr ends when the last of them has
+    assert process.returncode != 0
+    assert sorted(path.name for path in tmp_path.glob("?")) == (["a", "b"] if number == signal.SIGINT else [])
