@@ -14,6 +14,7 @@ from gcnii.data import preset
 from gcnii.experiments.cells import Cell, slug
 from gcnii.experiments.found import FOUND
 from gcnii.experiments.printed import DEPTHS, PUBLIC, TABLE_3, Printed
+from gcnii.experiments.table2 import ONE_RUN
 
 RUNS = 10
 
@@ -50,6 +51,8 @@ def _settings(name: str, row: str, layers: int) -> dict[str, Any]:
 def _notes(name: str, model: str, layers: int, printed: Printed | None) -> Iterator[str]:
     if printed is None:
         yield "the paper ran out of memory"
+    elif model in FAMILY:
+        yield ONE_RUN
     if model in FAMILY and layers != preset(name, model)["layers"]:
         ours = search_name(name, model, layers) in FOUND
         yield "settings are ours, chosen by validation" if ours else "settings as published for another depth"
