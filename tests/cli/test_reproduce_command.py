@@ -165,6 +165,8 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
         (("reproduce", "table2", "--only", "mars"), "no cell of table2 has 'mars' in its name"),
         (("reproduce", "table2", "--runs", "0"), "--runs must be at least 1, got 0"),
         (("reproduce", "import", "nowhere"), "nowhere is no folder"),
+        (("reproduce", "table2", "--jobs", "0"), "--jobs must be at least 1, got 0"),
+        (("reproduce", "adopt", "nowhere"), "nowhere is no folder"),
         (("reproduce", "search", "table2"), "no search has 'table2' in its name"),
         (("reproduce", "search", "table3", "--budget", "0"), "--budget must be at least 1, got 0"),
     ],
@@ -185,6 +187,17 @@ def test_search_keeps_its_tries(tmp_path, monkeypatch):
     answer = call("reproduce", "search", "figure9", "--budget", 2, "--device", "cpu", cwd=tmp_path)
     record = json.loads((tmp_path / "results/search/figure9-gcnii-2.json").read_text())
     assert answer.out == f"figure9/gcnii/2: {json.dumps(record['winner'])}, best of 2 by validation\n"
+
+
+def test_winners_are_adopted_after_enough_tries(tmp_path):
+    folder = tmp_path / "results" / "search"
+    folder.mkdir(parents=True)
+    for name, budget in (("a", 9), ("b", 10)):
+        record = {"search": name, "budget": budget, "winner": {"lr": 0.1}}
+        (folder / f"{name}.json").write_text(json.dumps(record))
+    answer = call("reproduce", "adopt", "--out", "found.json", cwd=tmp_path)
+    assert answer.out == "1 winners in found.json, of searches with at least 10 tries\n"
+    assert json.loads((tmp_path / "found.json").read_text()) == {"b": {"lr": 0.1}}
 
 
 def test_help_names_the_tables(tmp_path):

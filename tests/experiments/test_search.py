@@ -2,15 +2,18 @@
 
 import json
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from gcnii.experiments import search as module
-from gcnii.experiments.search import SEEDS, Search, run_search, score
+from gcnii.experiments.found import FOUND
+from gcnii.experiments.search import SEEDS, Search, run_search, score, winners
 from gcnii.experiments.spaces import SEARCHES, choose_searches
 from gcnii.train import fit
 from gcnii.train.plan import make_plan
 
+ROOT = Path(__file__).parents[2]
 AXES = (({"alpha": 0.1}, {"alpha": 0.5}), ({"lr": 0.01}, {"lr": 0.02}, {"lr": 0.1}))
 TINY = Search("tiny/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 3, "patience": 3}, AXES)
 
@@ -93,3 +96,15 @@ def test_what_was_published_is_not_searched():
     assert not {"table3/cora-jknet-drop/4", "table3/cora-gcn-drop/2", "table3/cora-incep-drop/64"} & set(names)
     with pytest.raises(ValueError, match="no search has 'table2' in its name; names are like table3"):
         choose_searches("table2")
+
+
+def test_a_winner_counts_after_enough_tries(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "ENOUGH", 2)
+    run_search(TINY, tmp_path, 1, "cpu")
+    assert winners(tmp_path) == {}
+    record = run_search(TINY, tmp_path, 2, "cpu")
+    assert winners(tmp_path) == {TINY.name: record["winner"]}
+
+
+def test_the_cells_have_the_winners_of_the_searches_that_are_kept():
+    assert winners(ROOT / "results" / "search") == FOUND

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnii.experiments import found, table4
+from gcnii.experiments import table4
 from gcnii.experiments.cells import read_cells, slug
 from gcnii.experiments.identity import in_force, plan_of, settings_hash
 from gcnii.experiments.printed import DEPTHS, PUBLIC, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TEN_SPLITS
@@ -145,10 +145,3 @@ def test_true_shares_are_60_20_20_of_each_class(real_data):
             assert abs(shares[1] - 0.2 * members.sum()) < 1
     assert (graph.splits[0].train != graph.splits[1].train).any()
     assert (redrawn(graph).splits[3].test == graph.splits[3].test).all()
-
-
-def test_found_settings_are_the_winners_of_the_searches_that_are_kept():
-    import json
-
-    records = [json.loads(path.read_text("utf-8")) for path in sorted((MEASURED.parent / "search").glob("*.json"))]
-    assert {record["search"]: record["winner"] for record in records} == found.FOUND

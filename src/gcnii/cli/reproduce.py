@@ -148,6 +148,26 @@ def search(
             tell(record)
 
 
+@app.command(name="adopt")
+def adopt(
+    folder: Annotated[Path, Parameter(help="The folder of `search`.")] = Path("results/search"),
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="A file for them; by default the one that the cells read.")] = None,
+) -> None:
+    """Take the winners of the searches that have enough tries as the settings of their cells."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is no folder; give the one that `gcnii reproduce search` wrote")
+    from gcnii.atomic import whole
+    from gcnii.experiments.found import FILE
+    from gcnii.experiments.search import ENOUGH, winners
+
+    found = winners(folder)
+    with whole(out or FILE) as temporary:
+        temporary.write_text(json_format.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
+    print(f"{len(found)} winners in {out or FILE}, of searches with at least {ENOUGH} tries")
+
+
 def _refuse_no_jobs(jobs: int) -> None:
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}")

@@ -20,6 +20,7 @@ from gcnii.train import fit
 
 Settings = dict[str, Any]
 SEEDS = 3  # runs a try
+ENOUGH = 10  # tries after which a winner is taken into the cells
 RULE = f"highest mean validation score of seeds 0 to {SEEDS - 1}; of equals, the one with the lowest validation loss"
 
 
@@ -63,6 +64,12 @@ def run_search(
         tries.append(_try(search, settings, device))
         _write(search, path, tries)
     return _record(search, tries)
+
+
+def winners(folder: Path) -> dict[str, Settings]:
+    """Of the searches in the folder that have enough tries, name → settings."""
+    records = (json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json")))
+    return {record["search"]: record["winner"] for record in records if record["budget"] >= ENOUGH}
 
 
 def score(done: dict[str, Any]) -> tuple[float, float]:
