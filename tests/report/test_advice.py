@@ -1,0 +1,47 @@
+"""The tables of the test of the advice on depth."""
+
+from gcnii.report.advice import advice_tables, spread
+
+
+def record(name, *, chose=False, asked=("short", "full", "sweep")):
+    """Two seeds; 8 layers are best, and a network of 64 layers advises 8 or 64."""
+    answers = ({"recommended": depth, "foretold": [0.7, 0.7, 0.7]} for depth in (8, 64))
+    curves = ([0.5, 0.8, 0.7], [0.5, 0.8, 0.6])
+    seeds = [
+        {"test": curve, "val": curve[::-1], "asked": dict.fromkeys(asked, answer)}
+        for curve, answer in zip(curves, answers, strict=True)
+    ]
+    return {"case": name, "chose": chose, "depths": [2, 8, 64], "seeds": seeds}
+
+
+def rows(*records):
+    """Of the first table, by graph."""
+    lines = advice_tables(records).split("\n\n")[0].splitlines()
+    return {line.split("|")[1]: line.split("|")[2:-1] for line in lines}
+
+
+def test_a_graph_has_the_cost_of_each_advice_with_its_error():
+    seeds, sixteen, always, chosen, *advised = rows(record("texas"))["texas"]
+    assert (seeds, sixteen, always) == ("2", "5.0 ± 1.7", "15.0 ± 5.0")
+    assert chosen == "0.0 ± 0.0"  # 8 layers are best on validation too
+    assert advised == ["8, 64", "10.0 ± 10.0", "11.7 ± 1.7"] * 3
+
+
+def test_graphs_that_chose_the_rule_are_marked_and_not_in_the_mean():
+    found = rows(record("cora", chose=True), record("texas"), record("digits"))
+    assert "cora *" in found
+    assert "**mean of 2 held out**" in found
+
+
+def test_a_network_that_was_not_asked_has_a_dash():
+    assert rows(record("citeseer", chose=True, asked=("short", "sweep")))["citeseer *"][7:10] == ["–", "–", "–"]
+
+
+def test_the_curves_are_means_over_seeds():
+    curves = advice_tables([record("texas")]).split("\n\n")[1]
+    assert "|texas|trained|50.0|80.0|65.0|" in curves
+    assert "||64 layers, to the end|70.0|70.0|70.0|" in curves
+
+
+def test_one_score_has_no_error():
+    assert (spread([0.5]), spread([0.4, 0.6])) == ("50.0", "50.0 ± 10.0")
