@@ -22,7 +22,7 @@ def _shallow(monkeypatch):
 
 
 def record(*curves, **asked):
-    """Of one seed a curve; every seed is given the same advice."""
+    """A curve for each seed; all are asked the same."""
     seeds = [{"seed": s, "test": list(test), "asked": asked} for s, test in enumerate(curves)]
     return {"case": "made-up", "chose": False, "depths": [2, 8], "seeds": seeds}
 
@@ -34,13 +34,13 @@ def test_the_rule_is_tested_on_six_graphs_or_more_that_did_not_choose_it():
 
 def test_an_advice_costs_what_the_depth_that_is_best_in_the_mean_has_more():
     found = record([0.5, 0.8], [0.7, 0.6])
-    assert costs(found, lambda one: 8) == pytest.approx([0, 0])
-    assert costs(found, lambda one: 2) == pytest.approx([0.3, -0.1])
+    assert costs(found, [8, 8]) == pytest.approx([0, 0])
+    assert costs(found, [2, 2]) == pytest.approx([0.3, -0.1])
 
 
 def test_between_two_depths_the_cost_is_on_the_line_over_their_logarithm():
-    assert costs(record([0.5, 0.9]), lambda one: 4) == pytest.approx([0.2])
-    assert costs(record([0.5, 0.9]), lambda one: 0) == pytest.approx([0.4])
+    assert costs(record([0.5, 0.9]), [4]) == pytest.approx([0.2])
+    assert costs(record([0.5, 0.9]), [0]) == pytest.approx([0.4])
 
 
 def test_a_curve_is_off_by_the_mean_over_its_depths():

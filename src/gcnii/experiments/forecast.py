@@ -191,11 +191,14 @@ def errors(record: Record, asked: str) -> list[float]:
     return [float(np.abs(np.subtract(one["asked"][asked]["foretold"], one["test"])).mean()) for one in record["seeds"]]
 
 
-def costs(record: Record, advise: Callable[[Record], int]) -> list[float]:
+def costs(record: Record, advised: Sequence[int]) -> list[float]:
     """For each seed the true score at the depth that is best in the mean over seeds, less that at the advised depth."""
-    depths, seeds = record["depths"], record["seeds"]
+    seeds = record["seeds"]
     best = int(np.mean([one["test"] for one in seeds], axis=0).argmax())
-    return [one["test"][best] - score_at(advise(one), depths, one["test"]) for one in seeds]
+    return [
+        one["test"][best] - score_at(depth, record["depths"], one["test"])
+        for one, depth in zip(seeds, advised, strict=True)
+    ]
 
 
 def write(folder: Path, record: Record) -> Path:

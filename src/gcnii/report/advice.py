@@ -1,88 +1,65 @@
-"""The test of the recommended depth as tables in Markdown; scores, errors and costs in per cent."""
+"""The test of the recommended depth as two tables in Markdown; scores, costs and errors in per cent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import sqrt
 from statistics import fmean, stdev
 
 from gcnii.experiments.forecast import FULL, SHORT, SWEEP, Record, costs, errors
 
 ASKED = {SHORT: "64 layers, 60 epochs", FULL: "64 layers, to the end", SWEEP: "all six, 60 epochs"}
-FIXED = (16, 64)
+FIXED = (2, 16, 64)
+ADVISERS = (*(f"always {depth}" for depth in FIXED), "all six, to the end", *ASKED.values())
 
 
 def advice_tables(records: Iterable[Record]) -> str:
-    """What each advice costs, graph by graph and in the mean over those held out; then the curves."""
+    """What each advice costs, graph by graph and in the mean over those held out; then the curves with their errors."""
     records = list(records)
     return f"{_costs(records)}\n{_curves(records)}"
 
 
 def _costs(records: Sequence[Record]) -> str:
-    heads = ["graph", "seeds", *(f"always {depth}" for depth in FIXED), "all six, to the end"]
-    heads += [f"{words}: {what}" for words in ASKED.values() for what in ("advice", "cost", "error")]
-    rows = [[_title(record), str(len(record["seeds"])), *_fixed(record), *_advised(record)] for record in records]
-    return _table(heads, [*rows, *_means([record for record in records if not record["chose"]])])
+    rows = [[_title(record), *_cost_cells(record)] for record in records]
+    if held := [record for record in records if not record["chose"]]:
+        # each graph counts once, whatever its seeds
+        means = zip(*([fmean(costs(record, depths)) for depths in _advice(record)] for record in held), strict=True)
+        rows.append([f"**mean of {len(held)} held out**", *map(spread, means)])
+    return _table(["graph", *ADVISERS], rows)
+
+
+def _advice(record: Record) -> Iterator[list[int]]:
+    """For each of ADVISERS the depths that the seeds are told; none where nobody was asked."""
+    seeds = record["seeds"]
+    for depth in FIXED:
+        yield [depth] * len(seeds)
+    yield [record["depths"][one["val"].index(max(one["val"]))] for one in seeds]
+    for name in ASKED:
+        yield [one["asked"][name]["recommended"] for one in seeds if name in one["asked"]]
+
+
+def _cost_cells(record: Record) -> Iterator[str]:
+    """`2.7 ± 0.7 (11, 2, 10)`: the cost and, where the adviser's name does not say it, the depth that each seed is told."""
+    for adviser, depths in zip(ADVISERS, _advice(record), strict=True):
+        told = "" if adviser.startswith("always") else f" ({', '.join(map(str, depths))})"
+        yield f"{spread(costs(record, depths))}{told}" if depths else "–"
+
+
+def _curves(records: Sequence[Record]) -> str:
+    heads = ["graph", "test accuracy", *map(str, records[0]["depths"] if records else ()), "error"]
+    return _table(heads, [row for record in records for row in _curve_rows(record)])
+
+
+def _curve_rows(record: Record) -> Iterator[list[str]]:
+    seeds = record["seeds"]
+    yield [_title(record), "trained", *_mean_curve([one["test"] for one in seeds]), ""]
+    for name, words in ASKED.items():
+        if foretold := [one["asked"][name]["foretold"] for one in seeds if name in one["asked"]]:
+            yield ["", words, *_mean_curve(foretold), spread(errors(record, name))]
 
 
 def _title(record: Record) -> str:
     return f"{record['case']}{' *' if record['chose'] else ''}"
-
-
-def _fixed(record: Record) -> list[str]:
-    return [spread(costs(record, advise)) for advise in _advisers(record)]
-
-
-def _advisers(record: Record) -> list[Callable[[Record], int]]:
-    """Those that ask no network for advice: depths that are always taken, and the choice by validation."""
-    depths: list[int] = record["depths"]
-    return [*(_always(depth) for depth in FIXED), lambda one: depths[one["val"].index(max(one["val"]))]]
-
-
-def _always(depth: int) -> Callable[[Record], int]:
-    return lambda one: depth
-
-
-def _advised(record: Record) -> list[str]:
-    cells = []
-    for name in ASKED:
-        if not _has(record, name):
-            cells += ["–"] * 3
-            continue
-        depths = [one["asked"][name]["recommended"] for one in record["seeds"]]
-        cells += [", ".join(map(str, depths)), spread(costs(record, _recommended(name))), spread(errors(record, name))]
-    return cells
-
-
-def _recommended(name: str) -> Callable[[Record], int]:
-    return lambda one: int(one["asked"][name]["recommended"])
-
-
-def _has(record: Record, name: str) -> bool:
-    return all(name in one["asked"] for one in record["seeds"])
-
-
-def _means(held: Sequence[Record]) -> list[list[str]]:
-    """One row: the mean over graphs, each counting once, and its standard error."""
-    if not held:
-        return []
-    cells = [spread([fmean(costs(record, _advisers(record)[i])) for record in held]) for i in range(len(FIXED) + 1)]
-    for name in ASKED:
-        of_costs = [fmean(costs(record, _recommended(name))) for record in held]
-        cells += ["", spread(of_costs), spread([fmean(errors(record, name)) for record in held])]
-    return [[f"**mean of {len(held)} held out**", "", *cells]]
-
-
-def _curves(records: Sequence[Record]) -> str:
-    heads = ["graph", "test accuracy", *map(str, records[0]["depths"])] if records else ["graph", "test accuracy"]
-    rows = []
-    for record in records:
-        seeds = record["seeds"]
-        rows.append([_title(record), "trained", *_mean_curve([one["test"] for one in seeds])])
-        for name, words in ASKED.items():
-            if _has(record, name):
-                rows.append(["", words, *_mean_curve([one["asked"][name]["foretold"] for one in seeds])])
-    return _table(heads, rows)
 
 
 def _mean_curve(curves: Sequence[Sequence[float]]) -> list[str]:
@@ -91,7 +68,7 @@ def _mean_curve(curves: Sequence[Sequence[float]]) -> list[str]:
 
 def spread(scores: Sequence[float]) -> str:
     """Mean ± its standard error; the mean alone of one score."""
-    mean = f"{100 * fmean(scores):.1f}"
+    mean = f"{round(100 * fmean(scores), 1) + 0.0:.1f}"  # + 0.0: no minus before a zero
     return f"{mean} ± {100 * stdev(scores) / sqrt(len(scores)):.1f}" if len(scores) > 1 else mean
 
 
