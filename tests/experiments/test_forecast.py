@@ -43,9 +43,10 @@ def test_between_two_depths_the_cost_is_on_the_line_over_their_logarithm():
     assert costs(record([0.5, 0.9]), [0]) == pytest.approx([0.4])
 
 
-def test_a_curve_is_off_by_the_mean_over_its_depths():
+def test_a_curve_is_off_by_the_mean_over_its_depths_and_so_is_a_flat_line_at_its_end():
     found = record([0.5, 0.8], full={"foretold": [0.6, 0.8]})
     assert errors(found, FULL) == pytest.approx([0.05])
+    assert errors(found, FULL, flat=True) == pytest.approx([0.15])
 
 
 @pytest.fixture

@@ -186,9 +186,13 @@ def find_case(name: str) -> Case:
     return CASES[name]
 
 
-def errors(record: Record, asked: str) -> list[float]:
-    """For each seed the mean of |foretold - true| over the depths."""
-    return [float(np.abs(np.subtract(one["asked"][asked]["foretold"], one["test"])).mean()) for one in record["seeds"]]
+def errors(record: Record, adviser: str, *, flat: bool = False) -> list[float]:
+    """For each seed the mean of |foretold - true| over the depths; if flat, as if all depths were the deepest."""
+    found = []
+    for one in record["seeds"]:
+        foretold = one["asked"][adviser]["foretold"]
+        found.append(float(np.abs(np.subtract(foretold[-1] if flat else foretold, one["test"])).mean()))
+    return found
 
 
 def costs(record: Record, advised: Sequence[int]) -> list[float]:

@@ -39,23 +39,30 @@ def _advice(record: Record) -> Iterator[list[int]]:
 
 
 def _cost_cells(record: Record) -> Iterator[str]:
-    """`2.7 ± 0.7 (11, 2, 10)`: the cost and, where the adviser's name does not say it, the depth that each seed is told."""
+    """`2.7 ± 0.7 (11, 2, 10)`: the cost and, where the adviser's name does not say it, the depth each seed is told."""
     for adviser, depths in zip(ADVISERS, _advice(record), strict=True):
         told = "" if adviser.startswith("always") else f" ({', '.join(map(str, depths))})"
         yield f"{spread(costs(record, depths))}{told}" if depths else "–"
 
 
 def _curves(records: Sequence[Record]) -> str:
-    heads = ["graph", "test accuracy", *map(str, records[0]["depths"] if records else ()), "error"]
-    return _table(heads, [row for record in records for row in _curve_rows(record)])
+    depths = records[0]["depths"] if records else ()
+    rows = [row for record in records for row in _curve_rows(record)]
+    held = [record for record in records if not record["chose"]]
+    for name, words in ASKED.items() if held else ():
+        each = [(fmean(errors(record, name)), fmean(errors(record, name, flat=True))) for record in held]
+        title = f"**mean of {len(held)} held out**"
+        rows.append([title, words, *("" for _ in depths), *map(spread, zip(*each, strict=True))])
+    return _table(["graph", "test accuracy", *map(str, depths), "error", "of a flat line"], rows)
 
 
 def _curve_rows(record: Record) -> Iterator[list[str]]:
     seeds = record["seeds"]
-    yield [_title(record), "trained", *_mean_curve([one["test"] for one in seeds]), ""]
+    yield [_title(record), "trained", *_mean_curve([one["test"] for one in seeds]), "", ""]
     for name, words in ASKED.items():
         if foretold := [one["asked"][name]["foretold"] for one in seeds if name in one["asked"]]:
-            yield ["", words, *_mean_curve(foretold), spread(errors(record, name))]
+            both = spread(errors(record, name)), spread(errors(record, name, flat=True))
+            yield ["", words, *_mean_curve(foretold), *both]
 
 
 def _title(record: Record) -> str:
