@@ -23,8 +23,12 @@ def _costs(records: Sequence[Record]) -> str:
     rows = [[_title(record), *_cost_cells(record)] for record in records]
     if held := [record for record in records if not record["chose"]]:
         # each graph counts once, whatever its seeds
-        means = zip(*([fmean(costs(record, depths)) for depths in _advice(record)] for record in held), strict=True)
+        by_graph = ([fmean(costs(record, depths)) for depths in _advice(record)] for record in held)
+        means = list(zip(*by_graph, strict=True))
+        rule = means[ADVISERS.index(ASKED[SHORT])]
+        beyond = ([cost - own for cost, own in zip(mean, rule, strict=True)] for mean in means)
         rows.append([f"**mean of {len(held)} held out**", *map(spread, means)])
+        rows.append([f"**… less that of {ASKED[SHORT]}**", *map(spread, beyond)])
     return _table(["graph", *ADVISERS], rows)
 
 
