@@ -26,6 +26,7 @@ def test_help_names_every_command(tmp_path):
         "data",
         "demo",
         "doctor",
+        "forecast",
         "models",
         "predict",
         "report",

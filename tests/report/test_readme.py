@@ -8,7 +8,9 @@ import pytest
 from made_up import around, measured
 
 from gcnii.experiments.cells import read_cells
+from gcnii.experiments.forecast import read_records as read_advice
 from gcnii.experiments.printed import DEPTHS
+from gcnii.report.advice import advice_tables
 from gcnii.report.depth import LINES, draw_depth
 from gcnii.report.markdown import results_page, scores_table
 from gcnii.report.readme import summary, update_readme
@@ -37,6 +39,11 @@ def test_the_readme_and_the_page_of_results_say_what_the_cells_give(cells):
 def test_the_page_of_speed_has_the_tables_that_results_give():
     tables = speed_tables(read_records(ROOT / "results" / "bench"))
     assert marked((ROOT / "docs" / "performance.md").read_text("utf-8")) == tables
+
+
+def test_the_page_of_advice_has_the_tables_that_results_give():
+    tables = advice_tables(read_advice(ROOT / "results" / "forecast"))
+    assert marked((ROOT / "docs" / "filters-learned.md").read_text("utf-8")) == tables
 
 
 def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():
@@ -109,7 +116,7 @@ def test_updating_changes_nothing_but_the_marked_part(project):
     assert (project / "docs" / "depth.png").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/performance.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/performance.md", "docs/filters-learned.md"])
 def test_a_page_without_a_place_for_results_is_refused(name, project):
     (project / "README.md").write_text(README, "utf-8")
     (project / name).write_text("# nothing\n")

@@ -124,18 +124,19 @@ class Comparison:
 
     @property
     def regret(self) -> float:
-        """The best true score, less the one at the recommended depth.
-
-        Between two trained depths it is on the straight line over log2 of the depth, beyond them it is the last one's.
-        """
-        at = np.interp(np.log2(max(self.recommended, 1)), np.log2(self.depths), self.true)
-        return float(max(self.true) - at)
+        """The best true score, less the one at the recommended depth."""
+        return max(self.true) - score_at(self.recommended, self.depths, self.true)
 
     def summary(self) -> dict[str, Any]:
         """As JSON has it."""
         curves = {"depths": list(self.depths), "foretold": list(self.foretold), "true": list(self.true)}
         order = None if isnan(self.order) else self.order  # JSON has no NaN
         return {**curves, "error": self.error, "order": order, "regret": self.regret}
+
+
+def score_at(layers: int, depths: Sequence[int], scores: Sequence[float]) -> float:
+    """Between two trained depths on the straight line over log2 of the depth, beyond them the last one's."""
+    return float(np.interp(np.log2(max(layers, 1)), np.log2(depths), scores))
 
 
 def compare(foretold: Forecast, sweep: Mapping[int, float]) -> Comparison:

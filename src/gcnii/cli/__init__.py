@@ -29,6 +29,9 @@ app.command(
 )
 app.command("gcnii.cli.theory:theory", name="theory", help="Check the paper's theorems on a graph, with numbers.")
 app.command("gcnii.cli.doctor:doctor", name="doctor", help="Find where models over-smooth on a graph, and what to try.")
+app.command(
+    "gcnii.cli.forecast:forecast", name="forecast", help="Test the doctor's advice on depth against trained networks."
+)
 app.command("gcnii.cli.reproduce:app", name="reproduce", help="Run the paper's tables and figures, and judge them.")
 
 data = App(name="data", help="List, show, fetch and check data sets.")

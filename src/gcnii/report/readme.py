@@ -1,4 +1,4 @@
-"""README's table, the pages of results and of speed, and the picture, made from results/: no number is typed."""
+"""README's table, the pages of results, speed and advice, and the picture, made from results/: no number is typed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 from gcnii.atomic import whole
 from gcnii.experiments.cells import MeasuredCell, read_cells
+from gcnii.experiments.forecast import read_records as read_advice
+from gcnii.report.advice import advice_tables
 from gcnii.report.depth import draw_depth
 from gcnii.report.markdown import results_page, scores_table
 from gcnii.report.speed import Record, many_sentence, read_record, read_records, speed_sentence, speed_tables
@@ -16,11 +18,13 @@ PLACE = re.compile(r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!--
 
 
 def update_readme(root: Path) -> list[Path]:
-    """Rewrite the marked parts of README.md and docs/performance.md, docs/results.md and docs/depth.png."""
+    """Rewrite the marked parts of README.md and two pages of docs/, docs/results.md and docs/depth.png."""
     cells, records = read_cells(root / "results" / "cells"), read_records(root / "results" / "bench")
+    advice = advice_tables(read_advice(root / "results" / "forecast"))
     texts = {
         root / "README.md": _filled(root / "README.md", summary(cells, root / "results" / "bench")),
         root / "docs" / "performance.md": _filled(root / "docs" / "performance.md", speed_tables(records)),
+        root / "docs" / "filters-learned.md": _filled(root / "docs" / "filters-learned.md", advice),
         root / "docs" / "results.md": results_page(cells),
     }
     picture = draw_depth(root / "docs" / "depth.png", cells)

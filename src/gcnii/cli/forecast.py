@@ -1,0 +1,39 @@
+"""gcnii forecast: is the depth that one training recommends a good one?"""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gcnii.cli.options import Device, Json, refuse_unwritable
+
+
+def forecast(
+    *cases: Annotated[str, Parameter(help="Graphs to test it on; by default all.")],
+    device: Device = "auto",
+    results: Annotated[Path, Parameter(help="The folder with cells/; forecast/CASE.json is written below it.")] = Path(
+        "results"
+    ),
+    keep: Annotated[Path, Parameter(help="A folder for trained networks; those in it are not trained again.")] = Path(
+        "runs/forecast"
+    ),
+    json: Json = False,
+) -> None:
+    """Hold the depth that the doctor recommends against GCNII trained at every depth."""
+    from gcnii.experiments.forecast import CASES, find_case, measure, steps, write
+    from gcnii.report.advice import advice_tables
+    from gcnii.report.progress import counting_bar
+    from gcnii.train.device import choose_device
+
+    chosen = [find_case(name) for name in cases or CASES]
+    where, records = choose_device(device), []
+    for folder in (results, keep):
+        refuse_unwritable(folder)
+    for case in chosen:
+        with counting_bar(case.name, steps(case)) as show:
+            records.append(measure(case, results, keep, where, show))
+        write(results / "forecast", records[-1])
+    print(json_format.dumps(records, indent=1, ensure_ascii=False) if json else advice_tables(records))
