@@ -19,7 +19,8 @@ def made_up(layers):
 
 
 def legend(drawing):
-    return [text.get_text() for text in drawing.axes[0].get_legend().get_texts()]
+    one = drawing.axes[0].get_legend() or drawing.legends[0]
+    return [text.get_text() for text in one.get_texts()]
 
 
 def test_networks_stand_beside_the_known_filters():
@@ -42,25 +43,31 @@ def test_hops_without_influence_are_left_out():
 @pytest.fixture
 def foretold():
     one = Forecast((0.4, 0.5, 0.8, 0.8), (0.4, 0.5, 0.7, 0.7), 100)
-    return one, compare(one, {1: 0.6, 2: 0.65})
+    return one.summary() | compare(one, {1: 0.6, 2: 0.65}).summary()
 
 
-def test_a_forecast_stands_beside_what_was_trained(foretold):
-    drawing = draw_forecast({"cora": foretold})
-    assert legend(drawing) == ["foretold by probes", "trained at this depth", "recommended: 2"]
+def test_a_forecast_stands_beside_what_was_trained_for_it_and_what_was_trained_to_the_end(foretold):
+    drawing = draw_forecast({"gcnii": foretold, "gcn": foretold, "appnp": foretold}, {"gcn": {3: 0.9}})
+    assert [axes.get_title() for axes in drawing.axes] == [
+        f"{model}: 2 layers recommended" for model in ("gcnii", "gcn", "appnp")
+    ]
     line, dots, _ = drawing.axes[0].get_lines()
     assert line.get_ydata() == pytest.approx([50, 70, 70])
     assert dots.get_ydata() == pytest.approx([60, 65])
+    assert drawing.axes[1].get_lines()[2].get_xydata() == pytest.approx(np.array([[3, 90]]))
+    assert legend(drawing) == [
+        *("foretold by probes", "trained at this depth"),
+        *("recommended", "trained to the end, mean of seeds"),
+    ]
 
 
 def test_a_forecast_is_told_with_both_curves_and_its_error(foretold):
-    assert forecast_text("gcnii", *foretold).splitlines() == [
+    assert forecast_text("gcnii", foretold).splitlines() == [
         "gcnii: 2 of 3 layers are recommended (foretold val. 80.0, highest 80.0 at 2)",
         "  test, foretold / trained: 1: 50.0 / 60.0, 2: 70.0 / 65.0",
         "  off by 7.5 points in the mean; the advice costs 0.0 points",
     ]
-    alone = compare(foretold[0], {3: 0.7})
-    assert "\n" not in forecast_text("gcnii", foretold[0], alone)
+    assert "\n" not in forecast_text("gcnii", foretold | {"depths": [3], "foretold": [0.7], "true": [0.7]})
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

@@ -31,6 +31,14 @@ def figure(panels: int, rows: int = 1) -> Any:
     return drawing
 
 
+def shared_legend(drawing: Any) -> None:
+    """Below all axes: every line that any of them has, once."""
+    lines = {
+        label: line for axes in drawing.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    drawing.legend(lines.values(), lines, loc="outside lower center", ncols=min(len(lines), 6), frameon=False)
+
+
 def save(drawing: Any, path: Path) -> Path:
     """Write a PNG, or an SVG where the name ends so; the same figure gives the same bytes."""
     with whole(path) as temporary:
