@@ -19,8 +19,7 @@ def made_up(layers):
 
 
 def legend(drawing):
-    one = drawing.axes[0].get_legend() or drawing.legends[0]
-    return [text.get_text() for text in one.get_texts()]
+    return [text.get_text() for text in drawing.legends[0].get_texts()]
 
 
 def test_networks_stand_beside_the_known_filters():
@@ -36,7 +35,7 @@ def test_networks_stand_beside_the_known_filters():
 def test_hops_without_influence_are_left_out():
     share = np.array([0.6, 0.3, 0.1, 0.0, 0.0])
     drawing = draw_influence({"GCNII": Influence(share, 0 * share, 5, 0)})
-    assert legend(drawing) == ["GCNII (mean 0.5 hops)"]
+    assert legend(drawing) == ["GCNII, mean 0.5"]
     assert drawing.axes[0].get_xticks().tolist() == [0, 1, 2]
 
 
@@ -57,8 +56,18 @@ def test_a_forecast_stands_beside_what_was_trained_for_it_and_what_was_trained_t
     assert drawing.axes[1].get_lines()[2].get_xydata() == pytest.approx(np.array([[3, 90]]))
     assert legend(drawing) == [
         *("foretold by probes", "trained at this depth"),
-        *("recommended", "trained to the end, mean of seeds"),
+        *("recommended", "trained to the end"),
     ]
+
+
+@pytest.mark.parametrize(("shown", "columns"), [(4, 2), (5, 1)])
+def test_a_legend_has_as_many_columns_as_its_figure_is_wide(shown, columns):
+    models = ("gcn", "gcn-residual", "appnp", "gcnii", "gcnii-star-as-printed")[:shown]
+    drawing = draw_response({model: made_up(2) for model in models}, layers=64, alpha=0.1)
+    drawing.draw_without_rendering()
+    (one,) = drawing.legends
+    assert one.get_window_extent().width <= drawing.bbox.width
+    assert one._ncols == columns
 
 
 def test_a_forecast_is_told_with_both_curves_and_its_error(foretold):

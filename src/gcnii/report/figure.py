@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,23 @@ def figure(panels: int, rows: int = 1) -> Any:
 
 
 def shared_legend(drawing: Any) -> None:
-    """Below all axes: every line that any of them has, once."""
+    """Below all axes: every line that any of them has, once, in as many columns as there is room for."""
     lines = {
         label: line for axes in drawing.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    drawing.legend(lines.values(), lines, loc="outside lower center", ncols=min(len(lines), 6), frameon=False)
+    columns = _columns(list(lines), room=72 * drawing.get_figwidth())
+    drawing.legend(lines.values(), lines, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _columns(labels: list[str], room: float) -> int:
+    """At 6.2 points a letter, and 42 for a column's line and gaps; legends are filled column by column."""
+    for columns in range(len(labels), 1, -1):
+        rows, longer = divmod(len(labels), columns)
+        ends = accumulate([rows + 1] * longer + [rows] * (columns - longer))
+        parts = [labels[end - rows - (i < longer) : end] for i, end in enumerate(ends)]
+        if sum(6.2 * max(map(len, part)) + 42 for part in parts) <= room:
+            return columns
+    return 1
 
 
 def save(drawing: Any, path: Path) -> Path:

@@ -34,15 +34,12 @@ def _draw(axes: Any, one: Foretold, measured: Mapping[int, float]) -> None:
     axes.plot(layers, foretold, color=colour, linestyle=dash, label="foretold by probes")
     if one["stopped"]:
         stopped = [100 * one["stopped"][l] for l in layers]
-        axes.plot(layers, stopped, color=third, linestyle=dots, label="stopped after the layer (validation)")
+        axes.plot(layers, stopped, color=third, linestyle=dots, label="stopped early (validation)")
     marks = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8, "markeredgewidth": 1.8}
     true = [100 * score for score in one["true"]]
     axes.plot(one["depths"], true, color=other, marker=marker, label="trained at this depth", **marks)
-    if measured:
-        ends = [100 * score for score in measured.values()]
-        axes.plot(
-            list(measured), ends, color=fourth, marker=diamond, label="trained to the end, mean of seeds", **marks
-        )
+    if ends := [(l, 100 * score) for l, score in sorted(measured.items()) if l in layers]:
+        axes.plot(*zip(*ends, strict=True), color=fourth, marker=diamond, label="trained to the end", **marks)
     axes.axvline(max(one["recommended"], 1), color="#777777", linestyle=":", label="recommended")
     axes.set_xscale("log", base=2)
     ticks = [2**i for i in range(len(layers).bit_length())]
