@@ -98,7 +98,9 @@ def _echoes(band: Band, pull: Pull, W: Tensor) -> Echoes:
         Y = pull(torch.outer(a, w))
         echo = a.to(Y) @ Y
         y.append(echo)
-        purity.append((echo.norm() / Y.norm().clamp(min=1e-30)) ** 2)
+        # In float32 the squares of what a deep GCN lets through are all 0.
+        part, all_of_it = (torch.linalg.vector_norm(V, dtype=torch.float64) for V in (echo, Y))
+        purity.append((part / all_of_it.clamp(min=1e-300)) ** 2)
     return Echoes(torch.stack(y).double().cpu(), torch.stack(purity).double().cpu())
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gcnii.atomic import whole
 
@@ -44,10 +45,7 @@ def shared_legend(drawing: Any) -> None:
 def _columns(labels: list[str], room: float) -> int:
     """At 6.2 points a letter, and 42 for a column's line and gaps; legends are filled column by column."""
     for columns in range(len(labels), 1, -1):
-        rows, longer = divmod(len(labels), columns)
-        ends = accumulate([rows + 1] * longer + [rows] * (columns - longer))
-        parts = [labels[end - rows - (i < longer) : end] for i, end in enumerate(ends)]
-        if sum(6.2 * max(map(len, part)) + 42 for part in parts) <= room:
+        if sum(6.2 * max(map(len, part)) + 42 for part in np.array_split(labels, columns)) <= room:
             return columns
     return 1
 
