@@ -108,8 +108,8 @@ def test_a_forecast_stands_beside_the_cells_of_the_same_graph_model_and_settings
     assert drawn(splits="60/20/20") is None
 
 
-def test_what_is_committed_can_be_read():
+def test_what_is_committed_can_be_read_and_has_every_picture():
     folder = Path(__file__).parents[2] / "results" / "doctor"
     visits = {visit.graph: visit for visit in read_visits(folder)}
     assert all(visit.verdicts for visit in visits.values())
-    assert "cora" in visits
+    assert set(visits["cora"].learned) == set(CAPTIONS)

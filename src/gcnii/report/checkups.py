@@ -13,7 +13,7 @@ from rich.table import Table
 
 from gcnii.analysis.checkup import Checkup, Examined
 from gcnii.analysis.diagnosis import Diagnosis
-from gcnii.report.figure import STYLES, figure, save, shared_legend
+from gcnii.report.figure import STYLES, figure, save, shared_legend, shared_scale
 from gcnii.report.tables import percent
 
 SHOWN = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # layers that a table of a deep model shows
@@ -107,9 +107,7 @@ def draw_question(question: Question, checkups: Sequence[Checkup]) -> Any:
         if question.log:
             axes.set_yscale("log")
         axes.set(xlabel="layer", ylabel=question.label, title=f"{when} training")
-    top, bottom = (f(limit for axes in drawing.axes for limit in axes.get_ylim()) for f in (max, min))
-    for axes in drawing.axes:
-        axes.set_ylim(bottom, top)
+    shared_scale(drawing)
     drawing.suptitle(f"{question.title} ({checkups[0].graph}, {checkups[0].layers} layers)")
     shared_legend(drawing)
     return drawing

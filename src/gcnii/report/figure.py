@@ -33,6 +33,13 @@ def figure(panels: int, rows: int = 1) -> Any:
     return drawing
 
 
+def shared_scale(drawing: Any) -> None:
+    """One range of y for all axes, so that they can be compared by eye."""
+    top, bottom = (f(limit for axes in drawing.axes for limit in axes.get_ylim()) for f in (max, min))
+    for axes in drawing.axes:
+        axes.set_ylim(bottom, top)
+
+
 def shared_legend(drawing: Any) -> None:
     """Below all axes: every line that any of them has, once, in as many columns as there is room for."""
     lines = {

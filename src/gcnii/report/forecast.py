@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gcnii.report.figure import STYLES, figure, shared_legend
+from gcnii.report.figure import STYLES, figure, shared_legend, shared_scale
 from gcnii.report.tables import percent
 
 Foretold = Mapping[str, Any]  # `Forecast.summary()` and `Comparison.summary()` in one
@@ -23,6 +23,7 @@ def draw_forecast(found: Mapping[str, Foretold], measured: Mapping[str, Mapping[
     for axes, (model, one) in zip(drawing.axes, found.items(), strict=True):
         _draw(axes, one, measured.get(model, {}))
         axes.set(xlabel="layers", ylabel="accuracy (%)", title=f"{model}: {one['recommended']} layers recommended")
+    shared_scale(drawing)
     shared_legend(drawing)
     return drawing
 

@@ -18,7 +18,7 @@ from gcnii.report.learned import Learned
 OWN = ("layers", "epochs", "memory")  # settings that the doctor chooses
 CAPTIONS = {
     "filter": "The deepest network of each model, linearised. Bars: two standard errors. Grey: known in closed form.",
-    "influence": "The deepest network of each model. Bars: two standard errors over the nodes that were asked.",
+    "influence": "The deepest network of each model, with its mean in hops. Bars: two standard errors over the nodes.",
     "forecast": "Lines: what the deepest network alone says of shallower ones. Squares: networks that the doctor"
     " trained as shortly. Diamonds: the same settings in the tables of this page.",
 }
