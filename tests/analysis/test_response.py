@@ -61,6 +61,15 @@ def test_a_linear_network_shows_its_own_filter(build, known, probes, small):
     np.testing.assert_allclose(found.error, 0, atol=1e-9 if probes is None else 2e-3)
 
 
+def test_a_response_whose_squares_float32_cannot_hold_is_as_pure_as_any(small):
+    P, X = small
+    model = opened(SGC(5, 2, layers=3)).float()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(1e-26)
+    np.testing.assert_allclose(response(model, P.to("cpu", torch.float32), X.float(), bands=4000).purity, 1, atol=2e-2)
+
+
 def test_an_odd_power_turns_high_frequencies_around(small):
     found = response(SGC(5, 2, layers=3).double(), *small, probes=None)
     assert found.gain[0] == pytest.approx(1)

@@ -31,8 +31,8 @@ def test_json_and_pictures_hold_them_too(home):
     flags = ("--filter", "--recommend-depth", "--json", "--out", "pictures")
     answer = call("doctor", "pets", "--model", "gcnii", *QUICK, *flags, cwd=home)
     document = json.loads(answer.out)
-    assert {"frequency", "gain", "error", "share", "purity"} == set(document["filter"]["gcnii"][0])
-    assert sum(row["share"] for row in document["influence"]["gcnii"]) == pytest.approx(1)
+    assert {"frequency", "gain", "error", "share", "purity"} == set(document["filter"]["gcnii"])
+    assert sum(document["influence"]["gcnii"]["share"]) == pytest.approx(1)
     assert document["depth"]["gcnii"]["depths"] == [2, 4]
     assert len(document["depth"]["gcnii"]["stopped"]) == 5
     assert {"filter.svg", "filter.png", "influence.svg", "forecast.png"} <= set(files(home / "pictures"))

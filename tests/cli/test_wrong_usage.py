@@ -1,6 +1,7 @@
 """What cannot work is refused in one sentence on stderr, with a code, and leaves no file behind."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -91,6 +92,17 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, home, bu
     answer = call("predict", bundle, "--out", f"{out}/labels.csv", cwd=tmp_path)
     assert refusal(answer) == f"cannot write to {out}: {blocked}"
     assert files(tmp_path) == ["taken"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder in which nobody can write")
+def test_a_place_where_not_even_root_can_write_is_refused_before_the_work(home, tmp_path):
+    answer = call("doctor", home / "pets", "--model", "no such model", "--out", "/proc/pictures/of", cwd=tmp_path)
+    assert refusal(answer) == "cannot write to /proc/pictures/of: nothing can be made in /proc; choose another --out"
+
+
+def test_to_ask_whether_a_place_can_be_written_leaves_nothing_there(home, tmp_path):
+    refusal(call("doctor", home / "pets", "--model", "no such model", "--out", "new/folder", cwd=tmp_path))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_the_disk_refuses_fails_with_the_name(bundle, tmp_path):

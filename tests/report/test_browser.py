@@ -9,6 +9,7 @@ from made_up import a_page_of_everything
 
 from gcnii.report.figures import figures
 from gcnii.report.page import page
+from gcnii.report.visits import read_visits
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,8 @@ def browser():
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     cells = a_page_of_everything()
-    path.write_text(page(cells, figures(cells)), "utf-8")
+    visits = read_visits(Path(__file__).parents[2] / "results" / "doctor", cells)
+    path.write_text(page(cells, figures(cells), visits), "utf-8")
     return path.as_uri()
 
 
@@ -67,6 +69,25 @@ def test_nothing_is_wider_than_the_screen(width, scheme, tab):
     tab.set_viewport_size({"width": width, "height": 900})
     tab.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
     assert tab.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_every_word_of_the_doctors_pictures_lies_within_them(width, tab):
+    """But for the empty pixels above a title's letters."""
+    tab.set_viewport_size({"width": width, "height": 900})
+    beyond = """all => all.flatMap(svg => [...svg.querySelectorAll("text")].filter(text => {
+      const [a, b] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
+      return Math.max(b.left - a.left, a.right - b.right, b.top - a.top, a.bottom - b.bottom) > 2;
+    }).map(text => `${svg.ariaLabel}: ${text.textContent}`))"""
+    assert tab.eval_on_selector_all("#doctor-cora svg", beyond) == []
+    assert tab.locator("#doctor-cora svg").count() == 9
+
+
+def test_a_picture_of_one_panel_needs_no_scrolling_on_a_narrow_screen(tab):
+    tab.set_viewport_size({"width": 400, "height": 900})
+    sizes = "all => all.map(box => [box.ariaLabel, box.scrollWidth <= box.clientWidth])"
+    found = dict(tab.eval_on_selector_all("#doctor-cora figure.narrow .scroll", sizes))
+    assert found == {f"cora: {name}": True for name in ("depth", "filter", "influence")}
 
 
 def test_a_wide_table_scrolls_within_its_own_box(tab):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,10 +41,16 @@ class Influence:
         """The mean distance that it comes from."""
         return float(self.share @ np.arange(len(self.share)))
 
-    def rows(self) -> list[dict[str, float]]:
-        """One dictionary a hop, as JSON has it."""
-        pairs = zip(self.share, self.error, strict=True)
-        return [{"hop": hop, "share": float(share), "error": float(error)} for hop, (share, error) in enumerate(pairs)]
+    def summary(self) -> dict[str, Any]:
+        """As JSON has it."""
+        hops = {"share": self.share.tolist(), "error": self.error.tolist()}
+        return {**hops, "nodes": self.nodes, "silent": self.silent}
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Any]) -> Influence:
+        """What `summary` gave."""
+        share, error = (np.array(summary[name], np.float64) for name in ("share", "error"))
+        return cls(share, error, summary["nodes"], summary["silent"])
 
 
 def influence(model: nn.Module, P: Sparse, X: Tensor | Sparse, *, nodes: int | None = 64, seed: int = 0) -> Influence:

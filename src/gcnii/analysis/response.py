@@ -5,7 +5,7 @@ Theorem 2 says that GCNII can be any polynomial filter of L̃ = I - P̃; this me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -45,10 +45,14 @@ class Response:
     share: Floats
     purity: Floats
 
-    def rows(self) -> list[dict[str, float]]:
-        """One dictionary a band, as JSON has it."""
-        columns = {field.name: getattr(self, field.name).tolist() for field in fields(self)}
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    def summary(self) -> dict[str, list[float]]:
+        """As JSON has it."""
+        return {field.name: getattr(self, field.name).tolist() for field in fields(self)}
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Sequence[float]]) -> Response:
+        """What `summary` gave."""
+        return cls(**{field.name: np.array(summary[field.name], np.float64) for field in fields(cls)})
 
     def beside(self, curve: ArrayLike) -> Floats:
         """Another filter's values at these frequencies, up to the same kind of factor."""
@@ -94,7 +98,9 @@ def _echoes(band: Band, pull: Pull, W: Tensor) -> Echoes:
         Y = pull(torch.outer(a, w))
         echo = a.to(Y) @ Y
         y.append(echo)
-        purity.append((echo.norm() / Y.norm().clamp(min=1e-30)) ** 2)
+        # In float32 the squares of what a deep GCN lets through are all 0.
+        part, all_of_it = (torch.linalg.vector_norm(V, dtype=torch.float64) for V in (echo, Y))
+        purity.append((part / all_of_it.clamp(min=1e-300)) ** 2)
     return Echoes(torch.stack(y).double().cpu(), torch.stack(purity).double().cpu())
 
 

@@ -13,14 +13,15 @@ from cyclopts import Parameter
 
 from gcnii.analysis.checkup import EPOCHS, Checkup, Doctor
 from gcnii.analysis.diagnosis import Baseline, Diagnosis, compare, diagnose
-from gcnii.cli.learned import Learned, learn, refuse_filters
+from gcnii.cli.learned import learn, refuse_filters
 from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, refuse_unwritable
 from gcnii.cli.train import Source
 from gcnii.data import fetch_neighbourhood
 from gcnii.experiments.provenance import commit, versions
 from gcnii.graph import Graph
-from gcnii.report.checkups import degree_table, depth_table, layer_table, write_figures
+from gcnii.report.checkups import degree_table, depth_table, draw_figures, layer_table, write_figures
 from gcnii.report.console import table_console
+from gcnii.report.learned import Learned
 from gcnii.report.progress import training_bar
 from gcnii.train import make_plan
 
@@ -69,7 +70,7 @@ def doctor(
             found.append((checkup, diagnose(checkup.after, edges=edges, baseline=baseline, settings=settings)))
     checkups = [checkup for checkup, _ in found]
     learned = learn(data, checkups, filters=filter, depth=recommend_depth, seed=seed)
-    paths = [*write_figures(out, checkups), *learned.write_figures(out)] if out else []
+    paths = write_figures(out, draw_figures(checkups) | learned.draw_figures()) if out else []
     if json:
         document = _document(data, found, paths) | learned.document()
         print(json_format.dumps(document, indent=1, ensure_ascii=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -29,5 +29,7 @@ def refuse_unwritable(folder: Path) -> None:
     place = next(path for path in (whole, *whole.parents) if path.exists())
     if not place.is_dir():
         raise ValueError(f"cannot write to {folder}: {place} is a file, not a folder; choose another --out")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise ValueError(f"cannot write to {folder}: you may not write in {place}; choose another --out")
+    try:  # os.access would be no proof: root may write in /proc, and cannot
+        tempfile.TemporaryDirectory(dir=place).cleanup()
+    except OSError:
+        raise ValueError(f"cannot write to {folder}: nothing can be made in {place}; choose another --out") from None

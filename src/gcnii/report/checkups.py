@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from gcnii.analysis.checkup import Checkup, Examined
 from gcnii.analysis.diagnosis import Diagnosis
-from gcnii.report.figure import STYLES, figure, save
+from gcnii.report.figure import STYLES, figure, save, shared_legend, shared_scale
 from gcnii.report.tables import percent
 
 SHOWN = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # layers that a table of a deep model shows
@@ -107,11 +107,9 @@ def draw_question(question: Question, checkups: Sequence[Checkup]) -> Any:
         if question.log:
             axes.set_yscale("log")
         axes.set(xlabel="layer", ylabel=question.label, title=f"{when} training")
-    top, bottom = (f(limit for axes in drawing.axes for limit in axes.get_ylim()) for f in (max, min))
-    for axes in drawing.axes:
-        axes.set_ylim(bottom, top)
+    shared_scale(drawing)
     drawing.suptitle(f"{question.title} ({checkups[0].graph}, {checkups[0].layers} layers)")
-    _legend(drawing)
+    shared_legend(drawing)
     return drawing
 
 
@@ -133,7 +131,7 @@ def draw_depths(checkups: Sequence[Checkup]) -> Any:
         title=f"How deep can it be trained? ({checkups[0].graph})",
         ylim=(0, 100),
     )
-    _legend(drawing)
+    shared_legend(drawing)
     return drawing
 
 
@@ -144,9 +142,8 @@ def draw_figures(checkups: Sequence[Checkup]) -> dict[str, Any]:
     return drawings | {"depth": draw_depths(checkups)}
 
 
-def write_figures(folder: Path, checkups: Sequence[Checkup]) -> list[Path]:
+def write_figures(folder: Path, drawings: Mapping[str, Any]) -> list[Path]:
     """Every figure as SVG and PNG."""
-    drawings = draw_figures(checkups)
     return [save(drawing, folder / f"{name}.{kind}") for name, drawing in drawings.items() for kind in ("svg", "png")]
 
 
@@ -175,11 +172,6 @@ def _line(axes: Any, numbers: Iterable[float | None], label: str, style: tuple[s
 def _styles() -> Iterator[tuple[str, str, str]]:
     while True:
         yield from STYLES
-
-
-def _legend(drawing: Any) -> None:
-    handles, labels = drawing.axes[0].get_legend_handles_labels()
-    drawing.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), frameon=False)
 
 
 def _percent(score: float | None) -> float | None:

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gcnii.atomic import whole
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; markers and dashes tell them apart in grey.
@@ -29,6 +31,30 @@ def figure(panels: int, rows: int = 1) -> Any:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
     return drawing
+
+
+def shared_scale(drawing: Any) -> None:
+    """One range of y for all axes, so that they can be compared by eye."""
+    top, bottom = (f(limit for axes in drawing.axes for limit in axes.get_ylim()) for f in (max, min))
+    for axes in drawing.axes:
+        axes.set_ylim(bottom, top)
+
+
+def shared_legend(drawing: Any) -> None:
+    """Below all axes: every line that any of them has, once, in as many columns as there is room for."""
+    lines = {
+        label: line for axes in drawing.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    columns = _columns(list(lines), room=72 * drawing.get_figwidth())
+    drawing.legend(lines.values(), lines, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _columns(labels: list[str], room: float) -> int:
+    """At 6.2 points a letter, and 42 for a column's line and gaps; legends are filled column by column."""
+    for columns in range(len(labels), 1, -1):
+        if sum(6.2 * max(map(len, part)) + 42 for part in np.array_split(labels, columns)) <= room:
+            return columns
+    return 1
 
 
 def save(drawing: Any, path: Path) -> Path:

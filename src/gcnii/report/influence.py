@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from gcnii.analysis.influence import Influence
-from gcnii.report.figure import STYLES, figure
+from gcnii.report.figure import STYLES, figure, shared_legend
 
 LEAST = 0.005  # share: hops beyond the last that has so much are left out
 
@@ -21,13 +21,13 @@ def draw_influence(found: Mapping[str, Influence]) -> Any:
     last = _last(found)
     for (colour, marker, dash), (label, one) in zip(STYLES, found.items(), strict=False):
         share, error = (100 * values[: last + 1] for values in (one.share, one.error))
-        label = f"{label} (mean {one.reach:.1f} hops)"
+        label = f"{label}, mean {one.reach:.1f}"
         look = {"color": colour, "marker": marker, "linestyle": dash}
         axes.errorbar(range(len(share)), share, 2 * error, label=label, capsize=2, **look)
     axes.set(xlabel="hops away; 0 is the node itself", ylabel="influence (%)", ylim=(0, None))
     axes.set_xticks(range(last + 1))
     axes.set_title("Where a node's score comes from")
-    axes.legend(frameon=False, fontsize=8)
+    shared_legend(drawing)
     return drawing
 
 

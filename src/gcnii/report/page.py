@@ -11,7 +11,7 @@ from gcnii.experiments.cells import MeasuredCell, read_cells
 from gcnii.report.figure import save
 from gcnii.report.figures import Figure, figures
 from gcnii.report.grid import MARKS, grid
-from gcnii.report.visits import Visit, read_visits
+from gcnii.report.visits import CAPTIONS, Visit, read_visits
 
 TABLES = ("table2", "table3", "table4", "table5")
 
@@ -32,6 +32,7 @@ def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iter
         grids=[grid(table, measured) for table in TABLES],
         figures=list(drawn),
         visits=list(visits),
+        captions=CAPTIONS,
         marks=MARKS,
         runs=sum(one.n for one in measured),
         version=__version__,
@@ -45,6 +46,6 @@ def write_page(results: Path, out: Path) -> list[Path]:
     measured = read_cells(results / "cells")
     drawn = figures(measured)
     with whole(out) as temporary:
-        temporary.write_text(page(measured, drawn, read_visits(results / "doctor")), "utf-8")
+        temporary.write_text(page(measured, drawn, read_visits(results / "doctor", measured)), "utf-8")
     pictures = [(one, out.with_name(f"{one.name}{kind}")) for one in drawn if one.drawing for kind in (".svg", ".png")]
     return [out, *(save(one.drawing, path) for one, path in pictures)]

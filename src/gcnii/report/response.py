@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from gcnii.analysis.response import Floats, Response, gcn_filter, pagerank_filter
-from gcnii.report.figure import STYLES, figure
+from gcnii.report.figure import STYLES, figure, shared_legend
 
 GREY = "#777777"
 
@@ -28,7 +28,7 @@ def draw_response(found: Mapping[str, Response], *, layers: int, alpha: float) -
     axes.axhline(0, color=GREY, linewidth=0.8)
     axes.set(xlabel="frequency λ: 0 is the same on all neighbours", ylabel="g(λ), the largest is 1", xlim=(0, None))
     axes.set_title("How much of a signal passes, by its frequency")
-    axes.legend(frameon=False, fontsize=8)
+    shared_legend(drawing)
     return drawing
 
 

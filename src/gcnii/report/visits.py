@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 from gcnii.analysis.checkup import Checkup
+from gcnii.experiments.cells import MeasuredCell
 from gcnii.report.checkups import draw_figures
 from gcnii.report.figure import inline_svg
+from gcnii.report.learned import Learned
+
+OWN = ("layers", "epochs", "memory")  # settings that the doctor chooses
+CAPTIONS = {
+    "filter": "The deepest network of each model, linearised. Bars: two standard errors. Grey: known in closed form.",
+    "influence": "The deepest network of each model, with its mean in hops. Bars: two standard errors over the nodes.",
+    "forecast": "Lines: what the deepest network alone says of shallower ones. Squares: networks that the doctor"
+    " trained as shortly. Diamonds: the same settings in the tables of this page.",
+}
 
 
 @dataclass(frozen=True)
@@ -19,7 +30,8 @@ class Visit:
 
     verdicts   model and number of layers → what became of the information
     sentences  that compare the models
-    figures    name → drawing
+    figures    name → drawing, of the layers and depths
+    learned    the same of the further questions, those of CAPTIONS; empty where they were not asked
     """
 
     graph: str
@@ -28,22 +40,40 @@ class Visit:
     verdicts: dict[str, str]
     sentences: tuple[str, ...]
     figures: dict[str, Any]
+    learned: dict[str, Any]
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Visit:
-        """The document of one call."""
-        graph, checkups = document["graph"], document["checkups"]
-        deepest = [one for one in checkups if one["layers"] == max(other["layers"] for other in checkups)]
+    def of(cls, document: Mapping[str, Any], measured: Iterable[MeasuredCell] = ()) -> Visit:
+        """The document of one call; its forecasts stand beside those of the measured cells that they speak of."""
+        graph, rows = document["graph"], document["checkups"]
+        deepest = [one for one in rows if one["layers"] == max(other["layers"] for other in rows)]
         verdicts = {f"{one['model']}, {one['layers']} layers": one["diagnosis"]["text"] for one in deepest}
-        drawings = draw_figures([Checkup.of(graph, one) for one in checkups])
+        checkups = [Checkup.of(graph, one) for one in rows]
         sentences = tuple(document["comparison"])
-        return cls(graph, document["epochs"], document["command"], verdicts, sentences, drawings)
+        learned = Learned.of(document, checkups).draw_figures(_to_the_end(checkups, measured))
+        head = (graph, document["epochs"], document["command"])
+        return cls(*head, verdicts, sentences, draw_figures(checkups), learned)
 
     def svg(self, name: str) -> str:
         """A figure to stand within the page."""
-        return inline_svg(self.figures[name], f"doctor-{self.graph}-{name}", f"{self.graph}: {name}")
+        return inline_svg((self.figures | self.learned)[name], f"doctor-{self.graph}-{name}", f"{self.graph}: {name}")
 
 
-def read_visits(folder: Path) -> list[Visit]:
+def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[Visit]:
     """Those of a folder's documents, by name."""
-    return [Visit.of(json.loads(path.read_text("utf-8"))) for path in sorted(folder.glob("*.json"))]
+    return [Visit.of(json.loads(path.read_text("utf-8")), measured) for path in sorted(folder.glob("*.json"))]
+
+
+def _to_the_end(checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]) -> dict[str, dict[int, float]]:
+    """By model, depth → mean test score of the cells that were trained as the doctor trains, but for OWN."""
+    recipes = {(one.graph, one.model): _recipe(one.settings) for one in checkups}
+    found: dict[str, dict[int, float]] = {}
+    for cell in measured:
+        alike = recipes.get((cell.graph, cell.model)) == _recipe(cell.settings)
+        if alike and cell.splits == "published" and not isnan(cell.mean):
+            found.setdefault(cell.model, {})[cell.settings["layers"]] = cell.mean / 100
+    return found
+
+
+def _recipe(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in OWN}
