@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from gcnii.analysis import Baseline, Estimate, Examined, Smoothness, Yardstick, diagnose, examine, watch
-from gcnii.analysis.checkup import Checkup
-from gcnii.analysis.diagnosis import Diagnosis, Finding, compare
+from gcnii.analysis.checkup import Checkup, Doctor
+from gcnii.analysis.diagnosis import GONE, Diagnosis, Finding, compare
 from gcnii.analysis.probe import Probe
 from gcnii.data import load
 from gcnii.graph import Graph, Split
@@ -69,6 +69,19 @@ def test_of_32_layers_on_a_block_model_gcn_loses_what_gcnii_keeps(csbm):
     assert deep.verdict.kind in ("gone", "alike")
     assert verdict_of(GCNII(16, 4, layers=32, width=16), csbm).verdict.kind == "kept"
     assert verdict_of(DeepGCN(16, 4, layers=2), csbm).verdict.kind == "kept"
+
+
+@pytest.mark.parametrize("drawn", [{"classes": 4, "homophily": 0.7, "signal": 2.0}, {"homophily": 0.1}])
+def test_gone_is_said_of_networks_that_guess_and_of_no_others(drawn):
+    graph = load("csbm", n=400, degree=6, **drawn)
+    doctor = Doctor(graph, device="cpu")
+    baseline = Baseline.of(graph, doctor.probe)
+    checkups = [doctor.check(model, layers) for model in ("gcn", "appnp", "gcnii") for layers in (2, 32)]
+    best = max(one.val for one in checkups)
+    for one in checkups:
+        share = (one.val - baseline.chance) / (best - baseline.chance)  # of what can be learnt, so much was
+        found = diagnose(one.after, edges=graph.m, baseline=baseline).verdict.kind
+        assert (found == "gone") == (share < GONE), (one.model, one.layers, found, share)
 
 
 @pytest.fixture
