@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any, Literal
 
-from gcnii.analysis.checkup import Checkup, Examined
+from gcnii.analysis.checkup import EPOCHS, Checkup, Examined
 from gcnii.analysis.probe import Probe
 from gcnii.analysis.smoothing import Smoothness
 from gcnii.graph import Graph
@@ -113,7 +113,8 @@ def compare(found: Sequence[tuple[Checkup, Diagnosis]]) -> list[str]:
         if len(own) < 2:
             continue
         best = max(own, key=lambda one: one.val)
-        sentences.append(f"{model} is best at {best.layers} layers (validation {best.val:.1%}, test {best.test:.1%}).")
+        scores = f"validation {best.val:.1%}, test {best.test:.1%}"
+        sentences.append(f"After at most {EPOCHS} epochs {model} is best at {best.layers} layers ({scores}).")
     return sentences
 
 

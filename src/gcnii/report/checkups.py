@@ -33,7 +33,7 @@ class Question:
 
 QUESTIONS = (
     Question(
-        "energy", "Do neighbours become alike?", "Dirichlet energy / ‖H‖²", lambda r: r.state.roughness.value, True
+        "energy", "Do neighbours become alike?", "Dirichlet energy / |H|²", lambda r: r.state.roughness.value, True
     ),
     Question("mad", "Do all nodes become alike?", "mean cosine distance (MAD)", lambda r: r.state.mad.value, True),
     Question("rank", "How many directions are left?", "effective rank", lambda r: r.state.effective_rank.value, True),
