@@ -27,6 +27,13 @@ def test_filters_and_a_depth_are_told_of_the_deepest_network_of_each_model(home)
     assert "of 4 layers are recommended" in answer.out
 
 
+def test_a_network_that_has_lost_everything_recommends_no_depth(home):
+    flags = ("--depths", "2,40", "--device", "cpu", "--recommend-depth", "--json")
+    answer = call("doctor", "pets", "--model", "gcn,gcnii", *flags, cwd=home)
+    assert set(json.loads(answer.out)["depth"]) == {"gcnii"}
+    assert "gcn of 40 layers recommends no depth: information is gone in it" in answer.err
+
+
 def test_json_and_pictures_hold_them_too(home):
     flags = ("--filter", "--recommend-depth", "--json", "--out", "pictures")
     answer = call("doctor", "pets", "--model", "gcnii", *QUICK, *flags, cwd=home)

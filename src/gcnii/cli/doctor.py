@@ -69,7 +69,7 @@ def doctor(
             edges, settings = examiner.yardstick.m, checkup.settings
             found.append((checkup, diagnose(checkup.after, edges=edges, baseline=baseline, settings=settings)))
     checkups = [checkup for checkup, _ in found]
-    learned = learn(data, checkups, filters=filter, depth=recommend_depth, seed=seed)
+    learned = learn(data, found, filters=filter, depth=recommend_depth, seed=seed)
     paths = write_figures(out, draw_figures(checkups) | learned.draw_figures()) if out else []
     if json:
         document = _document(data, found, paths) | learned.document()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from gcnii.analysis.bands import refuse_asymmetric
 from gcnii.analysis.checkup import Checkup
 from gcnii.analysis.depth import compare, forecast
+from gcnii.analysis.diagnosis import Diagnosis
 from gcnii.analysis.influence import influence
 from gcnii.analysis.response import response
 from gcnii.graph import Graph
@@ -20,10 +22,13 @@ from gcnii.train import Plan
 from gcnii.train.task import make_links
 
 
-def learn(graph: Graph, checkups: Sequence[Checkup], *, filters: bool, depth: bool, seed: int) -> Learned:
+def learn(
+    graph: Graph, found: Sequence[tuple[Checkup, Diagnosis]], *, filters: bool, depth: bool, seed: int
+) -> Learned:
     """Ask the deepest network of each model; the shallower ones are what a forecast is held against."""
-    trained = [one for one in checkups if one.result is not None]
+    trained = [one for one, _ in found if one.result is not None]
     deepest = {one.model: one for one in sorted(trained, key=lambda one: one.layers)}
+    gone = [one for one, diagnosis in found if diagnosis.verdict.kind == "gone"]
     answers: dict[str, dict[str, Any]] = {"filter": {}, "influence": {}, "depth": {}}
     with counting_bar("asking the deepest networks", len(deepest) * (2 * filters + depth)) as show:
         for name, checkup in deepest.items():
@@ -36,10 +41,14 @@ def learn(graph: Graph, checkups: Sequence[Checkup], *, filters: bool, depth: bo
                 answers["influence"][name] = influence(model, task.links.whole, task.X, seed=seed).summary()
             if depth:
                 show(f"{name}: depth")
+                if checkup in gone:
+                    words = f"{name} of {checkup.layers} layers recommends no depth: information is gone in it"
+                    warnings.warn(words, stacklevel=2)
+                    continue
                 foretold = forecast(graph, checkup.result)
                 sweep = {one.layers: one.test for one in trained if one.model == name}
                 answers["depth"][name] = foretold.summary() | compare(foretold, sweep).summary()
-    return Learned.of(answers, checkups)
+    return Learned.of(answers, [one for one, _ in found])
 
 
 def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:
