@@ -83,6 +83,16 @@ def test_memory_decides_by_itself(graph, monkeypatch):
     assert forgets(task, 2)
 
 
+@pytest.mark.cuda
+def test_what_a_training_before_has_left_counts_as_free():
+    device = torch.device("cuda")
+    before = memory_file._free(device)
+    held = torch.empty(1 << 30, dtype=torch.uint8, device=device)
+    assert before - memory_file._free(device) == pytest.approx(1 << 30, rel=0.1)
+    del held  # torch keeps it
+    assert memory_file._free(device) == pytest.approx(before, rel=0.01)
+
+
 def test_a_model_that_cannot_recompute_says_so(graph):
     with pytest.raises(ValueError, match="gat cannot recompute its activations; use memory auto or keep"):
         fit(graph, "gat", memory="recompute")

@@ -27,7 +27,9 @@ def forgets(task: Task, replicas: int) -> bool:
 def _free(device: torch.device) -> float:
     """Bytes, as far as the system tells."""
     if device.type == "cuda":
-        return float(torch.cuda.mem_get_info(device)[0])
+        # What torch keeps of a training before counts as free: the next one is given it.
+        idle = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return float(torch.cuda.mem_get_info(device)[0] + idle)
     try:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):  # not every system has these
