@@ -89,7 +89,7 @@ def test_a_cell_says_how_it_was_measured_and_how_to_repeat_it(html):
 
 def test_a_stand_in_has_no_verdict_and_is_not_drawn_over_the_printed_number(html):
     (part,) = re.findall(r'<details id="table4/gcnii/ppi">.*?</details>', html, re.DOTALL)
-    assert "□</span> stand-in" in part
+    assert 'href="#mark-stand-in"/></svg> stand-in' in part
     assert "difference" not in part
     assert 'class="band"' not in part
 
@@ -147,3 +147,9 @@ def test_a_hundred_equal_seeds_stay_within_the_drawing():
     drawing = dot_plot([85.0] * 100, Printed(85.5, 0.5))
     height = float(re.findall(r'height="([\d.]+)" role', drawing)[0])
     assert all(0 <= float(y) <= height for y in re.findall(r"M\S+ (\S+)h0", drawing))
+
+
+def test_every_verdict_has_a_shape_of_its_own_that_needs_no_font(html):
+    shapes = re.findall(r'<symbol id="mark-([\w-]+)"[^>]*>(.*?)</symbol>', html)
+    assert [word for word, _ in shapes] == list(MARKS)
+    assert len({shape for _, shape in shapes}) == len(MARKS)

@@ -59,7 +59,7 @@ def test_the_page_has_the_doctors_verdicts_and_figures(document, tmp_path):
     assert 'id="doctor-csbm"' in html
     assert document["checkups"][0]["diagnosis"]["text"].replace("'", "&#39;") in html
     assert "gcn is &lt;best&gt;." in html
-    assert html.count("<svg") == len(visit.figures) == 6
+    assert html.count("<figure") == len(visit.figures) == 6
 
 
 def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_them(document):
@@ -70,7 +70,7 @@ def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_th
 
 def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(document, answers):
     html = page([], [], [Visit.of(document | answers)])
-    assert html.count("<svg") == 9
+    assert html.count("<figure") == 9
     assert "<h3>What the deepest networks have learned</h3>" in html
     for name, caption in CAPTIONS.items():
         (figure,) = re.findall(

@@ -16,6 +16,8 @@ _GEOM: dict[str, table2.Row] = {f"Geom-GCN-{x}": (f"geom-gcn-{x.lower()}", {}, f
 _TWO = [*table2.ROWS.items()]
 ROWS: dict[str, table2.Row] = dict([*_TWO[:2], *_GEOM.items(), *_TWO[2:]])
 
+LAST_WEIGHTS = "Geom-GCN's number, whose code tests the weights of the last epoch where it means the best ones"
+
 # Rows below the table: the row that each varies, how, on which graphs, and why
 BOTH_WAYS = "the authors' code gathers from out-neighbours alone, as do most quoted codes from in-neighbours"
 CORRECTED = "Cornell as shipped in 2020 carries Texas's features and labels; upstream corrected it in 2022"
@@ -32,6 +34,7 @@ def _cell(like: str, name: str, **changes: Any) -> Cell:
         "model": model,
         "settings": settings,
         "printed": TABLE_5[key][name],
+        "note": LAST_WEIGHTS if like in ("GCN", "GAT") else "",
     }
     return Cell(table="table5", runs=RUNS, **fields | changes)
 

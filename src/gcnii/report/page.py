@@ -33,7 +33,7 @@ def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iter
         figures=list(drawn),
         visits=list(visits),
         captions=CAPTIONS,
-        marks=MARKS,
+        words=list(MARKS),
         runs=sum(one.n for one in measured),
         version=__version__,
     )
