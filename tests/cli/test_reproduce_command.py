@@ -193,11 +193,24 @@ def test_winners_are_adopted_after_enough_tries(tmp_path):
     folder = tmp_path / "results" / "search"
     folder.mkdir(parents=True)
     for name, budget in (("a", 9), ("b", 10)):
-        record = {"search": name, "budget": budget, "winner": {"lr": 0.1}}
+        record = {"search": name, "budget": budget, "winner": {"lr": 0.1}, "tries": []}
         (folder / f"{name}.json").write_text(json.dumps(record))
     answer = call("reproduce", "adopt", "--out", "found.json", cwd=tmp_path)
     assert answer.out == "1 winners in found.json, of searches with at least 10 tries\n"
     assert json.loads((tmp_path / "found.json").read_text()) == {"b": {"lr": 0.1}}
+
+
+@pytest.mark.parametrize("text", ["{bad", "[]", '{"search": "a"}'])
+def test_what_is_no_search_is_not_adopted_and_changes_nothing(text, tmp_path):
+    folder = tmp_path / "search"
+    folder.mkdir()
+    answer = call("reproduce", "adopt", "search", "--out", "found.json", cwd=tmp_path)
+    assert answer.err.startswith("gcnii: search holds no searches; give the folder that")
+    (folder / "a.json").write_text(text)
+    answer = call("reproduce", "adopt", "search", "--out", "found.json", cwd=tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "gcnii: search/a.json is no record of a search; move it away, or restore it\n"
+    assert not (tmp_path / "found.json").exists()
 
 
 def test_help_names_the_tables(tmp_path):

@@ -68,8 +68,10 @@ def run_search(
 
 def winners(folder: Path) -> dict[str, Settings]:
     """Of the searches in the folder that have enough tries, name → settings."""
-    records = (json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json")))
-    return {record["search"]: record["winner"] for record in records if record["budget"] >= ENOUGH}
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        raise ValueError(f"{folder} holds no searches; give the folder that `gcnii reproduce search` wrote")
+    return {record["search"]: record["winner"] for record in map(_read, paths) if record["budget"] >= ENOUGH}
 
 
 def score(done: dict[str, Any]) -> tuple[float, float]:
@@ -114,10 +116,20 @@ def _write(search: Search, path: Path, tries: list[dict[str, Any]]) -> None:
         temporary.write_text(json.dumps(_record(search, tries), indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or not {"search", "budget", "winner", "tries"} <= record.keys():
+        raise ValueError(f"{path} is no record of a search; move it away, or restore it")
+    return record
+
+
 def _tried(search: Search, path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
-    record = json.loads(path.read_text("utf-8"))
+    record = _read(path)
     mine = json.loads(json.dumps(_record(search, [])))
     if any(record[name] != mine[name] for name in ("search", "graph", "model", "fixed", "axes")):
         raise ValueError(f"{path} holds a search of another space; move it away, or choose another --out")
