@@ -62,6 +62,13 @@ def test_the_page_has_the_doctors_verdicts_and_figures(document, tmp_path):
     assert html.count("<figure") == len(visit.figures) == 6
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}"])
+def test_what_is_no_document_of_the_doctor_is_refused_by_name(text, tmp_path):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(ValueError, match=r"x\.json is no document of `gcnii doctor GRAPH --json` \(.*make it again"):
+        read_visits(tmp_path)
+
+
 def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_them(document):
     html = page([], [], [Visit.of(document)])
     assert "<h3>" not in html

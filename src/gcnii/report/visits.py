@@ -61,7 +61,15 @@ class Visit:
 
 def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[Visit]:
     """Those of a folder's documents, by name."""
-    return [Visit.of(json.loads(path.read_text("utf-8")), measured) for path in sorted(folder.glob("*.json"))]
+    return [_read(path, measured) for path in sorted(folder.glob("*.json"))]
+
+
+def _read(path: Path, measured: Sequence[MeasuredCell]) -> Visit:
+    try:
+        return Visit.of(json.loads(path.read_text("utf-8")), measured)
+    except (ValueError, KeyError, TypeError) as error:
+        what = f"is no document of `gcnii doctor GRAPH --json` ({type(error).__name__}: {error})"
+        raise ValueError(f"{path} {what}; make it again, or move it away") from error
 
 
 def _to_the_end(checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]) -> dict[str, dict[int, float]]:
