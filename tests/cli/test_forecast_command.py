@@ -31,3 +31,10 @@ def test_an_unknown_graph_is_refused_before_the_first_training(tmp_path):
     answer = call("forecast", "digits", "cra", cwd=tmp_path)
     assert (answer.code, files(tmp_path)) == (2, [])
     assert "no case 'cra'" in answer.err
+
+
+@pytest.mark.parametrize("flag", ["--results", "--keep"])
+def test_a_place_where_nothing_can_be_made_is_refused_by_its_flag(flag, tmp_path):
+    answer = call("forecast", "texas", flag, "/proc/x", cwd=tmp_path)
+    assert answer.code == 2
+    assert answer.err == f"gcnii: cannot write to /proc/x: nothing can be made in /proc; choose another {flag}\n"

@@ -30,8 +30,8 @@ def forecast(
 
     chosen = [find_case(name) for name in cases or CASES]
     where, records = choose_device(device), []
-    for folder in (results, keep):
-        refuse_unwritable(folder)
+    refuse_unwritable(results, "--results")
+    refuse_unwritable(keep, "--keep")
     for case in chosen:
         with counting_bar(case.name, steps(case)) as show:
             records.append(measure(case, results, keep, where, show))

@@ -23,13 +23,13 @@ def load_graph(source: str | Path, *, directed: bool, offline: bool) -> Graph:
     return load(source, offline=offline, **parameters)
 
 
-def refuse_unwritable(folder: Path) -> None:
+def refuse_unwritable(folder: Path, flag: str = "--out") -> None:
     """Say before the work, not after it, that its results cannot be kept in `folder`."""
     whole = folder.absolute()
     place = next(path for path in (whole, *whole.parents) if path.exists())
     if not place.is_dir():
-        raise ValueError(f"cannot write to {folder}: {place} is a file, not a folder; choose another --out")
+        raise ValueError(f"cannot write to {folder}: {place} is a file, not a folder; choose another {flag}")
     try:  # os.access would be no proof: root may write in /proc, and cannot
         tempfile.TemporaryDirectory(dir=place).cleanup()
     except OSError:
-        raise ValueError(f"cannot write to {folder}: nothing can be made in {place}; choose another --out") from None
+        raise ValueError(f"cannot write to {folder}: nothing can be made in {place}; choose another {flag}") from None

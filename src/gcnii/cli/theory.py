@@ -56,7 +56,7 @@ def theory(
     if plot and plot.suffix not in (".png", ".svg"):
         raise ValueError(f"--plot writes .png or .svg, got {plot.name}")
     if plot:
-        refuse_unwritable(plot.parent)
+        refuse_unwritable(plot.parent, "--plot")
     study = Study(load_graph(graph, directed=False, offline=offline) if graph else karate_club(), own)
     study.complete()
     if plot:
