@@ -68,6 +68,26 @@ def test_a_hole_in_the_seeds_does_not_count_until_it_is_filled(ledger):
     assert measured(one, ledger).n == 3
 
 
+def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(ledger, fitted, monkeypatch):
+    def step(replicas, *words):
+        losses = STEP(replicas, *words)
+        for weight in replicas.weights.values():
+            weight.data[replicas.seeds == 1] = torch.nan
+        return losses
+
+    monkeypatch.setattr(Replicas, "step", step)
+    work = Work(cell(), ledger, 3, "cpu", unwatched)
+    work.batch = 3
+    assert work.advance() == 3
+    assert fitted == [[0, 1, 2], [0, 2]]
+    found = measured(cell(), ledger)
+    assert [run.test is None for run in found.runs] == [False, True, False]
+    assert found.runs[1].device == "cpu"
+    assert found.verdict is None
+    assert not ledger.claimed(settings_hash(cell()))
+    assert not unfinished(ledger)
+
+
 class SmallGPU:
     """Room for so many runs at once: a larger batch is short of memory in its second step, when it has a checkpoint."""
 

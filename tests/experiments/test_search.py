@@ -1,6 +1,7 @@
 """Settings are searched by validation alone."""
 
 import json
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -57,6 +58,14 @@ def test_ties_go_to_the_lower_loss_and_a_try_without_a_finite_loss_loses():
     lost = {"val": [0.9], "val_loss": [None]}
     assert max([high, low, lost], key=score) is low
     assert min([high, low, lost], key=score) is lost
+
+
+def test_a_try_that_diverges_loses_and_the_search_goes_on(tmp_path):
+    wild = replace(TINY, axes=(({"lr": 1e30},),))
+    preset, lost = run_search(wild, tmp_path, 2, "cpu")["tries"]
+    assert lost["settings"]["lr"] == 1e30
+    assert lost["val"] == lost["val_loss"] == [None] * SEEDS
+    assert score(lost) < score(preset)
 
 
 def test_the_first_try_is_the_preset_and_names_draw_the_same_tries_again():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from math import isfinite
@@ -20,8 +20,9 @@ from gcnii.experiments.cells import Cell, MeasuredRun
 from gcnii.experiments.identity import open_graph, plan_of, settings_hash
 from gcnii.experiments.ledger import Ledger
 from gcnii.experiments.provenance import commit, versions
-from gcnii.train import Epoch, Result, fit
-from gcnii.train.device import choose_device
+from gcnii.train import Diverged, Epoch, Result, fit
+from gcnii.train.device import choose_device, device_name
+from gcnii.train.run import Run
 
 Watch = Callable[[str, int], AbstractContextManager[Callable[[Epoch], None]]]  # a title, and epochs at most
 WAIT = 1.0  # seconds before asking again whether others have finished
@@ -68,7 +69,11 @@ class Work:
         """Train the seeds that nobody else is at; how many were finished."""
         finished = 0
         while seeds := self.ledger.claim(self.key, self.seeds, self.batch):
-            result = self._fit(seeds)
+            try:
+                result = self._fit(seeds)
+            except Diverged as error:
+                finished += self._lose(seeds, error.lost)
+                continue
             if result is None:
                 self._halve(seeds)
                 if self.too_large:
@@ -116,6 +121,15 @@ class Work:
         self.batch, self.too_large = max(len(seeds) // 2, 1), len(seeds) == 1
         if self.too_large:
             warnings.warn(f"{self.cell.id} is left out: one run alone does not fit into the GPU's memory", stacklevel=2)
+
+    def _lose(self, seeds: list[int], lost: Sequence[Run]) -> int:
+        """Keep that these diverged, for all seeds count, and let the others begin again; how many were lost."""
+        nothing = dict.fromkeys(("test", "val", "val_loss"))
+        where = {"device": device_name(choose_device(self.device)), "versions": versions(), "commit": commit()}
+        self.ledger.record(self.key, self.cell.id, [MeasuredRun(**run.summary() | nothing | where) for run in lost])
+        self.ledger.release(self.key, seeds)
+        self._checkpoint(seeds).unlink(missing_ok=True)
+        return len(lost)
 
     @property
     def _folder(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
@@ -16,7 +17,8 @@ import numpy as np
 from gcnii.atomic import whole
 from gcnii.data import load
 from gcnii.experiments.provenance import commit, versions
-from gcnii.train import fit
+from gcnii.train import Diverged, fit
+from gcnii.train.device import choose_device, device_name
 
 Settings = dict[str, Any]
 SEEDS = 3  # runs a try
@@ -94,14 +96,18 @@ def _fresh(search: Search) -> Iterator[Settings]:
 
 
 def _try(search: Search, settings: Settings, device: str) -> dict[str, Any]:
-    result = fit(load(search.graph), search.model, seeds=range(SEEDS), device=device, **settings)
-    if result.interrupted:
-        raise KeyboardInterrupt
-    runs = [run.summary() for run in result.runs]
-    numbers = {name: [run[name] if isfinite(run[name] or 0) else None for run in runs] for name in ("val", "val_loss")}
-    seconds = sum(run["seconds"] for run in runs)
-    where = {"device": result.device, "versions": versions(), "commit": commit()}
-    return {"settings": settings, **numbers, "seconds": seconds, **where}
+    start = time.perf_counter()
+    try:
+        result = fit(load(search.graph), search.model, seeds=range(SEEDS), device=device, **settings)
+    except Diverged:  # a try like any other, which loses
+        numbers: dict[str, list[float | None]] = dict.fromkeys(("val", "val_loss"), [None] * SEEDS)
+    else:
+        if result.interrupted:
+            raise KeyboardInterrupt
+        runs = [run.summary() for run in result.runs]
+        numbers = {name: [run[name] for run in runs] for name in ("val", "val_loss")}
+    seconds, where = time.perf_counter() - start, {"versions": versions(), "commit": commit()}
+    return {"settings": settings, **numbers, "seconds": seconds, "device": device_name(choose_device(device)), **where}
 
 
 def _record(search: Search, tries: list[dict[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -26,7 +27,11 @@ PAUSE = 0.15  # … and after so many seconds, because Ctrl-C waits for a look
 
 
 class Diverged(FloatingPointError):
-    """A loss became infinite or not a number."""
+    """A loss became infinite or not a number, in the runs of `lost`."""
+
+    def __init__(self, words: str, lost: Sequence[Run] = ()):
+        super().__init__(words)
+        self.lost = lost
 
 
 class Group:
@@ -144,12 +149,13 @@ class Group:
     def _refuse_divergence(self, measures: list[list[Measures]], took_part: list[int]) -> None:
         for i, each in enumerate(measures):
             there = zip(self.runs, each, took_part, strict=True)
-            lost = [run.seed for run, now, last in there if i < last and not now.finite]
+            lost = [run for run, now, last in there if i < last and not now.finite]
             if lost:
-                seeds = f"seed {lost[0]}" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
+                seeds = f"seed {lost[0].seed}" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
                 raise Diverged(
                     f"the loss of {seeds} was infinite or not a number in epoch {self.epoch - len(measures) + i + 1}; "
-                    f"try a smaller lr (now {self.task.plan.recipe.lr:g}), or look for extreme values in the features"
+                    f"try a smaller lr (now {self.task.plan.recipe.lr:g}), or look for extreme values in the features",
+                    lost,
                 )
 
     def compact(self) -> None:
