@@ -53,9 +53,14 @@ def _notes(name: str, model: str, layers: int, printed: Printed | None) -> Itera
         yield "the paper ran out of memory"
     elif model in FAMILY:
         yield ONE_RUN
-    if model in FAMILY and layers != preset(name, model)["layers"]:
-        ours = search_name(name, model, layers) in FOUND
-        yield "settings are ours, chosen by validation" if ours else "settings as published for another depth"
+    if layers == preset(name, model)["layers"]:
+        return
+    if model not in FAMILY:
+        yield "Table 2's settings, as the authors say; the paper's text speaks of a search at each depth"
+    elif search_name(name, model, layers) in FOUND:
+        yield "settings are ours, chosen by validation"
+    else:
+        yield "settings as published for another depth"
 
 
 def _cell(name: str, row: str, layers: int) -> Cell:
