@@ -18,6 +18,7 @@ ARMS = {
     "gcn-identity": "GCN + identity mapping",
     "deep-gcn": "GCN",
 }
+EDGE = 1.2  # room beside the shallowest and the deepest
 FALL = 10  # points below its best: then a model has collapsed
 
 
@@ -50,14 +51,15 @@ def draw_figure2(arms: Iterable[Arm]) -> Any:
     """A panel a graph; bands are one standard deviation over the seeds."""
     arms = list(arms)
     graphs = list(dict.fromkeys(arm.graph for arm in arms))
+    depths = sorted({layers for arm in arms for layers in arm.test})
     drawing = figure(len(graphs))
     for axes, graph in zip(drawing.axes, graphs, strict=True):
         for arm in sorted((arm for arm in arms if arm.graph == graph), key=lambda arm: list(ARMS).index(arm.model)):
             _draw(axes, arm, STYLES[list(ARMS).index(arm.model)])
-        depths = sorted({layers for arm in arms if arm.graph == graph for layers in arm.test})
         axes.set_xscale("log", base=2)
         axes.set_xticks(depths, [str(layers) for layers in depths])
-        axes.set(xlabel="layers", ylabel="test accuracy (%)", title=graph, ylim=(0, 95))
+        edges = (depths[0] / EDGE, depths[-1] * EDGE)  # where panels lack depths, the others still stand above theirs
+        axes.set(xlabel="layers", ylabel="test accuracy (%)", title=graph, xlim=edges, ylim=(0, 95))
     handles, labels = drawing.axes[0].get_legend_handles_labels()
     drawing.legend(handles, labels, loc="outside lower center", ncols=len(ARMS), frameon=False)
     return drawing
