@@ -14,10 +14,10 @@ from gcnii.report.figure2 import Arm, ablation_claims, draw_figure2
 DEPTHS = (2, 4, 8, 16, 32, 64)
 
 
-def line(shares, layers=2, who="all", nodes=1000, hubs=None):
+def line(shares, layers=2, who="all", nodes=1000, hubs=None, many=6):
     """A curve whose groups were right in these shares of their nodes, in two runs."""
     groups = tuple(Group(2**i, 2 ** (i + 1), nodes, (share, share)) for i, share in enumerate(shares))
-    return Curve("cora", layers, who, groups, None if hubs is None else Group(101, inf, 1, (hubs, hubs)))
+    return Curve("cora", layers, who, groups, None if hubs is None else Group(101, inf, many, (hubs, hubs)))
 
 
 def arm(model, means, graph="cora"):
@@ -75,7 +75,13 @@ def test_the_papers_sentences_on_degrees_hold_on_data_that_is_as_they_say():
     assert words(claims) == ["held", "held", "held"]
     assert claims[0].figure.startswith("+10.")
     assert claims[1].figure.startswith("loss +20.")
-    assert claims[2].figure == "0.0 % right, of 1 (95 %: 0 to 79)"
+    assert claims[2].figure == "0.0 % right, of 6 (95 %: 0 to 39)"
+
+
+def test_a_single_hub_decides_nothing():
+    *_, hub = degree_claims([line((0.7, 0.8, 0.9)), line((0.6, 0.5, 0.4), layers=64, hubs=0.0, many=1)])
+    assert hub.word == "undecided"
+    assert hub.figure == "0.0 % right, of 1 (95 %: 0 to 79)"
 
 
 def test_they_do_not_hold_on_data_that_says_the_contrary():

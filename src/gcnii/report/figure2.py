@@ -108,7 +108,8 @@ def _relieves(gcn: Arm, initial: Arm) -> Claim:
 
 def _shallow_is_best(initial: Arm) -> Claim:
     means, shallow = initial.means, min(initial.test)
-    figures = f"best at {initial.best} layers: {means[initial.best]:.1f}, at {shallow}: {means[shallow]:.1f}"
+    deeper = max(means.keys() - {shallow}, key=means.__getitem__)
+    figures = f"{means[shallow]:.1f} at {shallow} layers; the best of the others {means[deeper]:.1f} at {deeper}"
     text = f"With initial residual alone {shallow} layers are still the best"
     return Claim(text, initial.best == shallow, figures)
 
