@@ -7,7 +7,7 @@ import pytest
 from tiny import run
 
 from gcnii.experiments.cells import MeasuredCell
-from gcnii.experiments.printed import Printed
+from gcnii.experiments.printed import RONG, Printed
 from gcnii.experiments.tables import choose
 from gcnii.experiments.verdict import judge
 
@@ -50,6 +50,13 @@ def test_known_cases(mean, sd, n, printed, word):
     assert verdict.word == word
     assert verdict.difference == pytest.approx(mean - printed.mean)
     assert verdict.margin == (printed.sd or 1.0)
+
+
+def test_a_printed_number_of_one_run_may_have_been_lucky():
+    scores = on_one(spread(81.0, 2.0, 10))  # t(0.975, 9) = 2.26216; one run and our mean differ by ± 2.098 · 2.262
+    words = [judge(*scores, Printed(mean, source=RONG)).word for mean in (81.1, 85.7, 85.8)]
+    assert words == ["undecided", "undecided", "lower"]
+    assert judge(*scores, Printed(85.7)).word == "lower"
 
 
 def test_the_interval_is_that_of_student_s_t_at_90_per_cent():

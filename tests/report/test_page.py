@@ -1,6 +1,7 @@
 """report.html: every cell with its verdict, its seeds and its command, and nothing fetched."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -11,7 +12,7 @@ from gcnii.experiments.tables import CELLS
 from gcnii.report.dots import dot_plot
 from gcnii.report.figures import figures
 from gcnii.report.grid import MARKS, Shown, grid
-from gcnii.report.page import TABLES, page
+from gcnii.report.page import page
 
 
 def written(cells):
@@ -66,10 +67,23 @@ def test_where_columns_are_depths_each_graph_is_a_part_of_its_own():
 
 
 def test_every_cell_has_its_place_on_the_page(html):
-    for table in TABLES:
+    for table in CELLS:
         for cell in CELLS[table]:
             assert html.count(f'id="{cell.id}"') == 1
-            assert html.count(f'href="#{cell.id}"') == 1
+            assert html.count(f'href="#{cell.id}"') == table.startswith("table")  # figures have their drawing
+
+
+def test_runs_of_which_nothing_is_recorded_are_counted():
+    cell = measured("table2/gcnii/cora", [85.0, 86.0, 85.5])
+    bare = replace(cell, runs=(replace(cell.runs[0], commit=None), *cell.runs[1:]))
+    assert Shown(cell_of(cell.cell), cell).every("commit") == "abc1234"
+    assert Shown(cell_of(cell.cell), bare).every("commit") == "not recorded (1 runs); abc1234 (2 runs)"
+
+
+def test_a_run_that_cells_share_counts_once():
+    cells = [measured(name, [85.0, 86.0]) for name in ("table2/gcnii/cora", "table3/cora-gcnii/64", "table2/gcn/cora")]
+    one, shared, other = (replace(cell, settings_hash=key) for cell, key in zip(cells, "aab", strict=True))
+    assert "beside 4 runs of our own" in written([one, shared, other])
 
 
 def test_a_cell_says_how_it_was_measured_and_how_to_repeat_it(html):
@@ -79,7 +93,7 @@ def test_a_cell_says_how_it_was_measured_and_how_to_repeat_it(html):
         "torch 2.13.0",
         "abc1234",
         "<dd>cpu</dd>",
-        "<code>gcnii reproduce table2 --only table2/gcnii/cora</code>",
+        "<code>gcnii reproduce table2 --only table2/gcnii/cora --runs 100</code>",
         "+0.00 points",
         "0: 80.55, 1: 80.65",
     ):

@@ -13,7 +13,7 @@ from gcnii.cli.options import refuse_unwritable
 def html(
     *,
     out: Annotated[Path, Parameter(help="The page; the figures are written beside it.")] = Path("report.html"),
-    results: Annotated[Path, Parameter(help="The folder with cells/, one JSON file a cell.")] = Path("results"),
+    results: Annotated[Path, Parameter(help="The folder with cells/, one JSON file a cell, and perhaps doctor/.")] = Path("results"),
 ) -> None:
     """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
     from gcnii.report.page import write_page
@@ -26,7 +26,7 @@ def html(
 def readme(
     root: Annotated[Path, Parameter(help="The project's folder, with README.md and results/.")] = Path(), /
 ) -> None:
-    """Rewrite the README's table and picture from results/."""
+    """Rewrite the tables and pictures of README.md and docs/ from results/."""
     from gcnii.report.readme import update_readme
 
     for path in update_readme(root):

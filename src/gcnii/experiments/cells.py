@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from math import nan
+from math import isfinite, nan
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal
@@ -113,13 +113,21 @@ class MeasuredCell:
 
     @property
     def mean(self) -> float:
-        """Of all runs."""
-        return fmean(self.test) if self.runs else nan
+        """Of all splits, each the mean of its runs; nan where a run has no score."""
+        by_split: dict[int, list[float]] = {}
+        for run, score in zip(self.runs, self.test, strict=True):
+            by_split.setdefault(run.split, []).append(score)
+        return fmean(map(fmean, by_split.values())) if by_split else nan
 
     @property
     def sd(self) -> float | None:
-        """The sample standard deviation; None of a single run."""
-        return stdev(self.test) if self.n > 1 else None
+        """The sample standard deviation of all runs; None of a single run, and where a run has no score."""
+        return stdev(self.test) if self.n > 1 and all(map(isfinite, self.test)) else None
+
+    @property
+    def repeat(self) -> str:
+        """The command that gives as many runs again."""
+        return f"{self.command} --runs {self.n}"
 
     @property
     def verdict(self) -> Verdict | None:

@@ -17,6 +17,11 @@ class Printed(NamedTuple):
     sd: float | None = None
     source: str = AUTHORS
 
+    @property
+    def runs(self) -> int | None:
+        """How many runs on a split it is of, where that is not many and not unknown."""
+        return 1 if self.source == RONG else None
+
 
 Cells = dict[str, dict[str, Printed]]  # model → data set → number
 Row = tuple[float | tuple[float, float] | None, ...]

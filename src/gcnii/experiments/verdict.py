@@ -8,8 +8,8 @@ higher      not so, and δ > 0 by a two-sided t-test at α = 0.05; or every run 
 lower       the same below
 undecided   neither: too few runs for their spread, ours or the paper's
 
-On one split (Tables 2 to 4) the error of δ is that of our mean, s/√n, and the printed number counts as exact: of 100
-runs it nearly is, and of how many runs a quoted one is the paper does not say.
+On one split (Tables 2 to 4) the error of our mean is s/√n.  The printed number counts as exact, because it is of 100
+runs, or of how many the paper does not say; but what is known to be one run, as all of DropEdge's, has the error s.
 
 Over ten splits (Table 5) a score is its split's level plus what the seed adds.  Both means are over the same published
 splits, so the levels stand on both sides of δ and cancel; they would be sampling error only if the splits had been
@@ -22,9 +22,9 @@ drawn afresh.  What is left is the seeds' spread within a split, s², pooled ove
 `replicates` says that our mean is near the printed number, whatever luck was in that; so it rests on ours alone.
 `higher` and `lower` say that luck does not explain the difference, neither ours nor theirs; so they rest on both.
 
-With one seed a split, n = S, nothing tells level and seed apart.  The spread over all runs is then taken: it holds the
-levels too and was 1.3 to 4.8 times s in 13 cells with three seeds a split, so it errs towards `undecided`.  On splits
-drawn afresh (60/20/20) nothing cancels: a split's mean is one observation there, however many seeds it has.
+With one seed a split, n = S, nothing tells level and seed apart.  The spread over all runs is then taken on both sides:
+it holds the levels too, so it errs towards `undecided`.  On splits drawn afresh (60/20/20) nothing cancels: a split's
+mean is one observation there, however many seeds it has, and the printed mean is of ten others.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def judge(scores: Sequence[float], splits: Sequence[int], printed: Printed, *, s
         return None
     by_split = [[score for score, at in zip(scores, splits, strict=True) if at == split] for split in set(splits)]
     difference = fmean(map(fmean, by_split)) - printed.mean
-    error = _within(by_split) if shared and len(scores) > len(by_split) else _between(by_split)
+    within = shared and len(scores) > len(by_split)
+    error = _within(by_split, printed.runs) if within else _between(by_split)
     margin = printed.sd or MARGIN
     one_sided, two_sided = (float(t.ppf(1 - tail, max(error.freedom, 1))) for tail in (ALPHA, ALPHA / 2))
     tost = one_sided * error.ours
@@ -89,15 +90,17 @@ class _Error(NamedTuple):
     freedom: int
 
 
-def _within(by_split: Sequence[Sequence[float]]) -> _Error:
-    """Of means over these very splits."""
+def _within(by_split: Sequence[Sequence[float]], printed: int | None) -> _Error:
+    """Of means over these very splits; on a single one, so many runs are behind the printed mean, if that is known."""
     splits, freedom = len(by_split), sum(map(len, by_split)) - len(by_split)
     s = sqrt(sum((score - fmean(scores)) ** 2 for scores in by_split for score in scores) / freedom)
     ours = s * sqrt(sum(1 / len(scores) for scores in by_split)) / splits
-    return _Error(ours, s / sqrt(splits) if splits > 1 else 0.0, freedom)
+    theirs = splits if splits > 1 else printed
+    return _Error(ours, s / sqrt(theirs) if theirs else 0.0, freedom)
 
 
 def _between(by_split: Sequence[Sequence[float]]) -> _Error:
-    """Of a mean over any splits that might have been drawn."""
+    """Of means over any splits that might have been drawn, as many on both sides."""
     means, splits = [fmean(scores) for scores in by_split], len(by_split)
-    return _Error(stdev(means) / sqrt(splits) if splits > 1 else inf, 0.0, splits - 1)
+    error = stdev(means) / sqrt(splits) if splits > 1 else inf
+    return _Error(error, error, splits - 1)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from statistics import fmean, variance
+
+from scipy.stats import ttest_ind
+
+SHALLOW, DEEP = 2, 64  # layers; the paper's sentences are of these two
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,15 @@ def slope(points: Iterable[tuple[float, float, float]]) -> Slope | None:
     value = sum(w * (x - middle) * y for x, y, w in points) / spread
     reach = 1.959964 / sqrt(spread)
     return Slope(value, value - reach, value + reach)
+
+
+def above(a: Sequence[float], b: Sequence[float]) -> bool | None:
+    """Whether the mean of a is the higher one, by Welch's t-test, two-sided at 5 %; None where that does not tell."""
+    if min(len(a), len(b)) < 2:
+        return None
+    if variance(a) + variance(b) == 0:  # a constant has no t
+        return fmean(a) > fmean(b)
+    return fmean(a) > fmean(b) if ttest_ind(a, b, equal_var=False).pvalue < 0.05 else None
 
 
 def first(depths: Iterable[int], fallen: Callable[[int], bool]) -> int | None:

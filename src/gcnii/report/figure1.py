@@ -8,7 +8,7 @@ from typing import Any
 
 from gcnii.analysis import Curve, Group
 from gcnii.analysis.degree import HUB
-from gcnii.report.claims import Claim, slope
+from gcnii.report.claims import DEEP, SHALLOW, Claim, slope
 from gcnii.report.figure import STYLES, figure
 
 WHO = {"all": "all nodes", "test": "test nodes"}
@@ -59,10 +59,10 @@ def _span(group: Group) -> str:
 
 def degree_claims(curves: Iterable[Curve]) -> list[Claim]:
     """The sentences that the lines of one graph and one set of nodes can answer."""
-    lines = sorted(curves, key=lambda line: line.layers)
-    if len(lines) < 2:  # which of them is shallow, and which is deep?
+    lines = {line.layers: line for line in curves}
+    if not {SHALLOW, DEEP} <= lines.keys():
         return []
-    shallow, deep = lines[0], lines[-1]
+    shallow, deep = lines[SHALLOW], lines[DEEP]
     return [_rises(shallow), _falls_fastest(shallow, deep), _fails(deep)]
 
 
@@ -74,7 +74,7 @@ def _rises(line: Curve) -> Claim:
 
 
 def _falls_fastest(shallow: Curve, deep: Curve) -> Claim:
-    """Two depths on the same nodes are taken as independent, which makes the interval too wide, never too narrow."""
+    """Two depths on the same nodes are taken as independent: too wide where nodes are easy for both."""
     text = f"From {shallow.layers} to {deep.layers} layers, nodes of a high degree lose most"
     after = {group.low: group for group in deep.groups}
     losses = [

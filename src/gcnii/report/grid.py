@@ -68,16 +68,17 @@ class Shown:
         return dot_plot(self.measured.test, None if self.measured.stand_in else self.cell.printed, width, radius)
 
     def every(self, field: str) -> str:
-        """The different values of a field over the runs: devices, versions, commits."""
-        values = [getattr(run, field) for run in self.measured.runs] if self.measured else []
-        words = [
-            ", ".join(f"{name} {version}" for name, version in value.items() if version)
-            if isinstance(value, dict)
-            else str(value)
-            for value in values
-            if value
-        ]
-        return "; ".join(dict.fromkeys(words)) or "not recorded"
+        """The different values of a field over the runs, and how many runs have each: devices, versions, commits."""
+        words = Counter(_recorded(getattr(run, field)) for run in self.measured.runs) if self.measured else Counter()
+        if len(words) < 2:
+            return "".join(words)
+        return "; ".join(f"{value} ({count} runs)" for value, count in words.items())
+
+
+def _recorded(value: str | dict[str, str | None] | None) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {version}" for name, version in value.items() if version)
+    return value or "not recorded"
 
 
 @dataclass(frozen=True)

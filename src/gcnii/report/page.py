@@ -8,12 +8,11 @@ from pathlib import Path
 from gcnii import __version__
 from gcnii.atomic import whole
 from gcnii.experiments.cells import MeasuredCell, read_cells
+from gcnii.experiments.tables import CELLS
 from gcnii.report.figure import save
 from gcnii.report.figures import Figure, figures
 from gcnii.report.grid import MARKS, grid
 from gcnii.report.visits import CAPTIONS, Visit, read_visits
-
-TABLES = ("table2", "table3", "table4", "table5")
 
 
 def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iterable[Visit] = ()) -> str:
@@ -29,12 +28,12 @@ def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iter
         lstrip_blocks=True,
     )
     return templates.get_template("page.html").render(
-        grids=[grid(table, measured) for table in TABLES],
-        figures=list(drawn),
+        grids={name: grid(name, measured) for name in CELLS},
+        figures={one.name: one for one in drawn},
         visits=list(visits),
         captions=CAPTIONS,
         words=list(MARKS),
-        runs=sum(one.n for one in measured),
+        runs=len({(one.settings_hash, run.seed) for one in measured for run in one.runs}),  # cells share runs
         version=__version__,
     )
 
