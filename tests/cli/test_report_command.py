@@ -20,7 +20,7 @@ def test_the_command_writes_the_page_and_both_figures(tmp_path):
 def test_the_command_says_which_folder_it_needs(tmp_path):
     answer = call("report", "html", cwd=tmp_path)
     assert answer.code == 2
-    assert answer.err.startswith("gcnii: results has no folder cells; give the folder")
+    assert answer.err.startswith("gcnii: there is no folder results/cells; `gcnii reproduce export")
 
 
 def test_a_broken_file_is_named(tmp_path):
@@ -29,3 +29,11 @@ def test_a_broken_file_is_named(tmp_path):
     answer = call("report", "html", cwd=tmp_path)
     assert answer.code == 2
     assert "gcnii-cora.json is not a measured cell" in answer.err
+
+
+def test_a_folder_is_no_page_and_a_folder_without_a_readme_no_project(tmp_path):
+    measured("table2/gcnii/cora", [85.0]).save(tmp_path / "results" / "cells")
+    page, readme = call("report", "html", "--out", "results", cwd=tmp_path), call("report", "readme", cwd=tmp_path)
+    assert (page.code, readme.code) == (2, 2)
+    assert page.err == "gcnii: --out results is a folder; name the page in it, such as results/report.html\n"
+    assert readme.err == "gcnii: . has no README.md; give the project's folder\n"

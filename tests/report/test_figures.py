@@ -1,15 +1,18 @@
 """Figures 1 and 2 on made-up data: what is drawn, and which of the paper's sentences hold."""
 
+from dataclasses import replace
 from itertools import product
 from math import inf
 
 import pytest
+from made_up import measured
 
 from gcnii.analysis import Curve, Group
 from gcnii.report.claims import above, slope
 from gcnii.report.figure import inline_svg, save
 from gcnii.report.figure1 import degree_claims, draw_figure1
 from gcnii.report.figure2 import Arm, ablation_claims, draw_figure2
+from gcnii.report.figures import ablation_arms
 
 DEPTHS = (2, 4, 8, 16, 32, 64)
 
@@ -138,3 +141,9 @@ def test_claims_on_the_rise_are_undecided_where_a_t_test_does_not_tell():
 def test_without_the_deepest_there_is_no_claim():
     assert degree_claims([line((0.7, 0.8)), line((0.6, 0.5), layers=32)]) == []
     assert ablation_claims([Arm("cora", "gcnii", {64: (85.0, 86.0)})]) == []
+
+
+def test_a_cell_that_no_figure_declares_is_left_out():
+    known = measured("figure2/cora-gcnii/64", [85.0, 86.0])
+    (arm,) = ablation_arms([replace(known, cell="figure2/cora-gcnii/3"), known])
+    assert arm.test == {64: (85.0, 86.0)}

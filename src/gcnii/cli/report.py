@@ -13,11 +13,13 @@ from gcnii.cli.options import refuse_unwritable
 def html(
     *,
     out: Annotated[Path, Parameter(help="The page; the figures are written beside it.")] = Path("report.html"),
-    results: Annotated[Path, Parameter(help="The folder with cells/, one JSON file a cell, and perhaps doctor/.")] = Path("results"),
+    results: Annotated[Path, Parameter(help="The folder with cells/ and perhaps doctor/.")] = Path("results"),
 ) -> None:
     """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
     from gcnii.report.page import write_page
 
+    if out.is_dir():
+        raise ValueError(f"--out {out} is a folder; name the page in it, such as {out / 'report.html'}")
     refuse_unwritable(out.parent)
     for path in write_page(results, out):
         print(path)

@@ -153,6 +153,8 @@ class MeasuredCell:
 
 def read_cells(folder: Path) -> list[MeasuredCell]:
     """Every measured cell below the folder, in the order of their names."""
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}; `gcnii reproduce export --out {folder}` writes it")
     return [_read(path) for path in sorted(folder.glob("*/*.json"))]
 
 
@@ -161,6 +163,8 @@ def _read(path: Path) -> MeasuredCell:
         record = json.loads(path.read_text("utf-8"))
         printed = record["printed"] and Printed(**record["printed"])
         runs = tuple(MeasuredRun(**run) for run in record["runs"])
+        if not runs:
+            raise ValueError("it has no runs")
         return MeasuredCell(**record | {"printed": printed, "runs": runs})
     except (TypeError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is not a measured cell: {error}") from None

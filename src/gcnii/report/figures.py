@@ -17,7 +17,7 @@ from gcnii.report.figure2 import Arm, ablation_claims, draw_figure2
 
 def degree_curves(measured: Iterable[MeasuredCell]) -> list[Curve]:
     """Figure 1's lines, of the cells whose runs were graded by degree."""
-    cells = sorted((one for one in measured if one.table == "figure1"), key=_place)
+    cells = _declared("figure1", measured)
     graded = [(one, [run.by_degree for run in one.runs if run.by_degree]) for one in cells]
     return [line for one, rows in graded if rows for line in curves(one.graph, one.settings["layers"], rows)]
 
@@ -25,14 +25,17 @@ def degree_curves(measured: Iterable[MeasuredCell]) -> list[Curve]:
 def ablation_arms(measured: Iterable[MeasuredCell]) -> list[Arm]:
     """Figure 2's lines."""
     tests: dict[tuple[str, str], dict[int, tuple[float, ...]]] = {}
-    for one in sorted((one for one in measured if one.table == "figure2" and one.mean == one.mean), key=_place):
+    for one in _declared("figure2", measured):
+        if one.mean != one.mean:
+            continue
         tests.setdefault((one.graph, one.model), {})[one.settings["layers"]] = one.test
     return [Arm(graph, model, by_depth) for (graph, model), by_depth in tests.items()]
 
 
-def _place(one: MeasuredCell) -> int:
-    """As the figure declares its cells."""
-    return [cell.id for cell in CELLS[one.table]].index(one.cell)
+def _declared(figure: str, measured: Iterable[MeasuredCell]) -> list[MeasuredCell]:
+    """What was measured of a figure, in the order in which it declares its cells."""
+    found = {one.cell: one for one in measured}
+    return [found[cell.id] for cell in CELLS[figure] if cell.id in found]
 
 
 @dataclass(frozen=True)

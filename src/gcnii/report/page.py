@@ -40,8 +40,6 @@ def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iter
 
 def write_page(results: Path, out: Path) -> list[Path]:
     """Write the page of results/cells and results/doctor, and beside it each figure of the paper as SVG and PNG."""
-    if not (results / "cells").is_dir():
-        raise ValueError(f"{results} has no folder cells; give the folder that `gcnii reproduce export` writes below")
     measured = read_cells(results / "cells")
     drawn = figures(measured)
     with whole(out) as temporary:

@@ -19,6 +19,8 @@ PLACE = re.compile(r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!--
 
 def update_readme(root: Path) -> list[Path]:
     """Rewrite the marked parts of README.md and two pages of docs/, docs/results.md and docs/depth.png."""
+    if not (root / "README.md").is_file():
+        raise ValueError(f"{root} has no README.md; give the project's folder")
     cells, records = read_cells(root / "results" / "cells"), read_records(root / "results" / "bench")
     advice = advice_tables(read_advice(root / "results" / "forecast"))
     texts = {
