@@ -1,6 +1,7 @@
 """gcnii reproduce: a table grows where it was left, whatever stopped it, and however many work on it."""
 
 import json
+import re
 import signal
 import time
 
@@ -124,10 +125,15 @@ def test_the_table_has_ours_beside_the_paper_s(tmp_path):
     assert lines[0] == "Table 2: accuracy on the public splits (%)"
     assert lines[1].split() == ["Drawn"]
     assert lines[2].split()[0] == "GCNII"
-    assert " (2) · 60.0±0.5 " in lines[2]
-    assert lines[2].split()[-1] in "=+-?"
+    _, ours, runs, mark, printed = lines[2].split()
+    assert re.fullmatch(r"\d+\.\d±\d+\.\d", ours)
+    assert (runs, printed) == ("(2)", "60.0±0.5")
+    assert mark in "●▲▼◆"
     assert lines[3].split()[0] == "GCN"
+    assert lines[3].split()[-1] == "■"
     assert lines[4] == "  GCN: nobody printed it"
+    assert lines[6].startswith("ours±sd (runs), mark, the paper's: ")
+    assert lines[6].endswith(", ■ unprinted; margin: the sd that the paper prints, else 1 point")
 
 
 def test_json_has_mean_and_verdict(tmp_path):
@@ -189,18 +195,50 @@ def test_search_keeps_its_tries(tmp_path, monkeypatch):
     assert answer.out == f"figure9/gcnii/2: {json.dumps(record['winner'])}, best of 2 by validation\n"
 
 
-def test_winners_are_adopted_after_enough_tries(tmp_path):
-    folder = tmp_path / "results" / "search"
-    folder.mkdir(parents=True)
-    for name, budget in (("a", 9), ("b", 10)):
-        record = {"search": name, "budget": budget, "winner": {"lr": 0.1}, "tries": []}
-        (folder / f"{name}.json").write_text(json.dumps(record))
+def keep_search(folder, name, tries, val=0.5):
+    """A record of so many tries, all alike."""
+    done = {"settings": {"lr": 0.1}, "val": [val], "val_loss": [val]}
+    record = {"search": name, "budget": tries, "winner": {"lr": 0.1}, "tries": [done] * tries}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(record))
+
+
+def test_winners_are_adopted_after_enough_tries_beside_those_of_before(tmp_path):
+    for name, tries in (("a", 9), ("b", 10)):
+        keep_search(tmp_path / "results" / "search", name, tries)
+    (tmp_path / "found.json").write_text('{"b": {"lr": 0.2}, "c": {"lr": 0.3}}')
     answer = call("reproduce", "adopt", "--out", "found.json", cwd=tmp_path)
-    assert answer.out == "1 winners in found.json, of searches with at least 10 tries\n"
-    assert json.loads((tmp_path / "found.json").read_text()) == {"b": {"lr": 0.1}}
+    assert answer.out == "1 winners of searches with at least 10 tries; found.json holds 2\n"
+    assert json.loads((tmp_path / "found.json").read_text()) == {"b": {"lr": 0.1}, "c": {"lr": 0.3}}
 
 
-@pytest.mark.parametrize("text", ["{bad", "[]", '{"search": "a"}'])
+@pytest.mark.parametrize(("tries", "val"), [(9, 0.5), (10, None)])
+def test_without_a_winner_nothing_is_adopted(tries, val, tmp_path):
+    keep_search(tmp_path / "search", "a", tries, val)
+    answer = call("reproduce", "adopt", "search", "--out", "found.json", cwd=tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("gcnii: search has no winner of at least 10 tries; go on with")
+    assert not (tmp_path / "found.json").exists()
+
+
+def test_a_file_of_something_else_is_not_adopted_into(tmp_path):
+    keep_search(tmp_path / "search", "a", 10)
+    (tmp_path / "notes.txt").write_text("milk")
+    answer = call("reproduce", "adopt", "search", "--out", "notes.txt", cwd=tmp_path)
+    assert answer.err == "gcnii: notes.txt holds no adopted settings; move it away, or choose another --out\n"
+    assert (tmp_path / "notes.txt").read_text() == "milk"
+
+
+WRONG = (
+    "{bad",
+    "[]",
+    '{"search": "a"}',
+    '{"search": "a", "budget": "x", "winner": {}, "tries": []}',
+    '{"search": "a", "budget": 1, "winner": {}, "tries": [7]}',
+)
+
+
+@pytest.mark.parametrize("text", WRONG)
 def test_what_is_no_search_is_not_adopted_and_changes_nothing(text, tmp_path):
     folder = tmp_path / "search"
     folder.mkdir()

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+import torch
 
 from gcnii.experiments import search as module
 from gcnii.experiments.found import FOUND
@@ -68,6 +69,12 @@ def test_a_try_that_diverges_loses_and_the_search_goes_on(tmp_path):
     assert score(lost) < score(preset)
 
 
+def test_where_every_try_diverges_nobody_wins(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "ENOUGH", 1)
+    assert run_search(replace(TINY, fixed=TINY.fixed | {"lr": 1e30}), tmp_path, 1, "cpu")["winner"] is None
+    assert winners(tmp_path) == {}
+
+
 def test_the_first_try_is_the_preset_and_names_draw_the_same_tries_again():
     first, *others = islice(TINY.tries(), 20)
     assert first == TINY.fixed
@@ -80,6 +87,44 @@ def test_a_search_goes_on_where_it_stopped(tmp_path, tries):
     record = run_search(TINY, tmp_path, 4, "cpu")
     assert len(tries) == record["budget"] == 4
     assert len({json.dumps(settings) for settings in tries}) == 4
+
+
+def test_tries_that_are_kept_are_told_too(tmp_path):
+    told = []
+    run_search(TINY, tmp_path, 2, "cpu")
+    run_search(TINY, tmp_path, 3, "cpu", told.append)
+    assert len(told) == 3
+    assert told[0] == "layers 2, width 4, epochs 3, patience 3"
+
+
+def test_two_at_one_search_lose_no_try_and_repeat_none(tmp_path, tries, monkeypatch):
+    alone = module.fit
+
+    def meanwhile(*words, **settings):
+        monkeypatch.setattr(module, "fit", alone)
+        run_search(TINY, tmp_path, 3, "cpu")  # another process, while the first is at its first try
+        return fit(*words, **settings)
+
+    monkeypatch.setattr(module, "fit", meanwhile)
+    record = run_search(TINY, tmp_path, 4, "cpu")
+    assert [done["settings"] for done in record["tries"]] == list(islice(module._fresh(TINY), 4))
+    assert len(tries) == 4
+
+
+@pytest.mark.parametrize("fits", [1, 0])
+def test_a_try_too_large_for_the_memory_runs_seed_by_seed_or_loses(fits, tmp_path, monkeypatch):
+    seen = []
+
+    def small(*words, batch, **settings):
+        seen.append(batch)
+        if batch is None or batch > fits:
+            raise torch.OutOfMemoryError
+        return fit(*words, batch=batch, **settings)
+
+    monkeypatch.setattr(module, "fit", small)
+    record = run_search(TINY, tmp_path, 1, "cpu")
+    assert seen == [None, 1]
+    assert record["winner"] == (TINY.fixed if fits else None)
 
 
 def test_a_small_space_ends_the_search(tmp_path, tries):

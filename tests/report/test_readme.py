@@ -58,7 +58,7 @@ def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():
     assert starts["GCNII"] == "85.5±2.9 (100) ● 85.5±0.5"
     assert starts["GCN"] == "90.5±0.5 (3) ▲ 81.5"
     assert starts["GAT"] == "80.0 (1) ◆ 83.1"
-    assert starts["APPNP"] == "– (2) ✕ 83.3"
+    assert starts["APPNP"] == "failed (1/2) ✕ 83.3"
     assert starts["GCNII*"] == "○ 85.3±0.2"
     assert lines[-1] == "● replicates, ▲ higher, ◆ undecided, ✕ failed, ○ missing."
 

@@ -75,7 +75,7 @@ def reproduce(
     if json:
         print(json_format.dumps(as_json(found), indent=1, ensure_ascii=False, allow_nan=False))
         return
-    console = table_console()
+    console = table_console(narrow=60)  # these tables make themselves narrow
     for part in reproduced_tables(found):
         console.print(part)
 
@@ -132,7 +132,8 @@ def search(
     from gcnii.report.progress import counting_bar
 
     def tell(record: dict[str, Any]) -> None:
-        print(f"{record['search']}: {json_format.dumps(record['winner'])}, best of {record['budget']} by validation")
+        winner = record["winner"] and f"{json_format.dumps(record['winner'])}, best of {record['budget']} by validation"
+        print(f"{record['search']}: {winner or 'no winner, every try failed'}")
 
     searches = choose_searches(name)
     if jobs == 1:
@@ -155,17 +156,27 @@ def adopt(
     *,
     out: Annotated[Path | None, Parameter(help="A file for them; by default the one that the cells read.")] = None,
 ) -> None:
-    """Take the winners of the searches that have enough tries as the settings of their cells."""
+    """Take the winners of the searches that have enough tries as settings of their cells; others stay as they are."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is no folder; give the one that `gcnii reproduce search` wrote")
     from gcnii.atomic import whole
     from gcnii.experiments.found import FILE
     from gcnii.experiments.search import ENOUGH, winners
 
-    found = winners(folder)
-    with whole(out or FILE) as temporary:
-        temporary.write_text(json_format.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
-    print(f"{len(found)} winners in {out or FILE}, of searches with at least {ENOUGH} tries")
+    found, file = winners(folder), out or FILE
+    if not found:
+        raise ValueError(f"{folder} has no winner of at least {ENOUGH} tries; go on with `gcnii reproduce search`")
+    adopted = _adopted(file) | found
+    with whole(file) as temporary:
+        temporary.write_text(json_format.dumps(adopted, indent=1, sort_keys=True) + "\n", "utf-8")
+    print(f"{len(found)} winners of searches with at least {ENOUGH} tries; {file} holds {len(adopted)}")
+
+
+def _adopted(file: Path) -> dict[str, Any]:
+    try:
+        return dict(json_format.loads(file.read_text("utf-8"))) if file.exists() else {}
+    except (TypeError, ValueError):
+        raise ValueError(f"{file} holds no adopted settings; move it away, or choose another --out") from None
 
 
 def _refuse_no_jobs(jobs: int) -> None:

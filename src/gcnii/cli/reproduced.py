@@ -3,69 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, get_args
 
-from rich.table import Table
+from rich.console import Console, ConsoleOptions
+from rich.table import Column, Table
 
-from gcnii.analysis import curves
 from gcnii.experiments.cells import MeasuredCell
 from gcnii.experiments.tables import TITLES
-from gcnii.report.grid import notes
+from gcnii.experiments.verdict import MARGIN, Word
+from gcnii.report.console import WIDE
+from gcnii.report.figures import degree_curves
+from gcnii.report.grid import Shown, grid, notes
+from gcnii.report.markdown import cell_words, legend
 
-MARKS = {"replicates": "=", "higher": "+", "lower": "-", "undecided": "?"}
-LEGEND = "ours ± sd (runs) · the paper's   = replicates, + higher, - lower, ? undecided: see gcnii.experiments.verdict"
+NAMES = 24  # columns for the names of rows; longer ones go on in the next line
 
 
-def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[Table | str]:
+@dataclass(frozen=True)
+class Part:
+    """Rows of a table.  Where they are too wide, the runs of each cell go first; then columns move below the others."""
+
+    name: str
+    columns: list[str]
+    rows: dict[str, dict[str, Shown]]  # by column
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table | str]:
+        tables = list(self._tables(console, options, runs=True))
+        if len(tables) > 1:
+            tables = list(self._tables(console, options, runs=False))
+            yield f"  {self._runs} runs a cell"
+        yield from tables
+
+    def _tables(self, console: Console, options: ConsoleOptions, runs: bool) -> Iterator[Table]:
+        block: list[str] = []
+        for column in self.columns:
+            wider = self._table([*block, column], runs)
+            if block and console.measure(wider, options=options.update_width(WIDE)).maximum > options.max_width:
+                yield self._table(block, runs)
+                block = []
+            block.append(column)
+        yield self._table(block, runs)
+
+    def _table(self, columns: list[str], runs: bool) -> Table:
+        table = Table(Column(self.name, max_width=NAMES), *columns, box=None, header_style="bold")
+        for name, row in self.rows.items():
+            cells = [" ".join(cell_words(row[column], runs)) if column in row else "" for column in columns]
+            if any(cells):
+                table.add_row(name, *cells)
+        return table
+
+    @property
+    def _runs(self) -> str:
+        counts = {shown.measured.n for row in self.rows.values() for shown in row.values() if shown.measured}
+        return " to ".join(str(n) for n in sorted({min(counts), max(counts)}))
+
+
+def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[Part | Table | str]:
     """Each of the paper's tables with its title, those of degrees and the notes; then what the marks mean."""
+    words: set[str] = set()
     for name, title in TITLES.items():
         own = [cell for cell in cells if cell.table == name]
         if own:
-            yield from (title, _table(own), *_degrees(own))
-            yield from (f"  {note}" for note in notes(own))
-            yield ""
-    yield LEGEND
+            parts = list(_parts(name, own))
+            words.update(shown.word for part in parts for row in part.rows.values() for shown in row.values())
+            yield from (title, *parts, *_degrees(own), *(f"  {note}" for note in notes(own)), "")
+    yield _legend(words)
 
 
-def _table(cells: list[MeasuredCell]) -> Table:
-    columns = list(dict.fromkeys(cell.column for cell in cells))
-    table = Table("", *columns, box=None, header_style="bold")
-    texts = {(cell.row, cell.column): _text(cell) for cell in cells}
-    below = {cell.row: cell.extra for cell in cells}
-    for row in sorted(below, key=lambda row: below[row]):  # those that the paper does not have come last
-        table.add_row(row, *(texts.get((row, column), "") for column in columns))
-    return table
+def _parts(name: str, cells: list[MeasuredCell]) -> Iterator[Part]:
+    """Those of the table that have one of the cells."""
+    table = grid(name, cells)
+    for part, rows in table.parts.items():
+        chosen = {
+            row: {column: one for column, one in zip(table.columns, shown, strict=True) if one and one.measured}
+            for row, shown in rows.items()
+        }
+        if any(chosen.values()):
+            columns = [column for column in table.columns if any(column in shown for shown in chosen.values())]
+            yield Part(part, columns, {row: shown for row, shown in chosen.items() if shown})
 
 
-def _text(cell: MeasuredCell) -> str:
-    printed = "" if cell.printed is None else f" · {cell.printed.mean}"
-    if cell.printed and cell.printed.sd:
-        printed += f"±{cell.printed.sd}"
-    return f"{_ours(cell)}{printed} {MARKS[cell.verdict.word] if cell.verdict else ''}".rstrip()
-
-
-def _ours(cell: MeasuredCell) -> str:
-    if not isfinite(cell.mean):
-        return "–"
-    return f"{cell.mean:.1f}" + (f"±{cell.sd:.1f}" if cell.sd is not None else "") + f" ({cell.n})"
+def _legend(words: set[str]) -> str:
+    """What stands in a cell, what the marks mean, and what must be known of them."""
+    parts = [f"ours±sd (runs), mark, the paper's: {legend(words)}"]
+    if "failed" in words:
+        parts.append("failed (finite/all runs)")
+    if words.intersection(get_args(Word)):
+        parts.append(f"margin: the sd that the paper prints, else {MARGIN:g} point")
+    return "; ".join(parts)
 
 
 def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
     """Figure 1: for each graph, accuracy of all nodes by depth and group of degrees."""
-    for row in dict.fromkeys(cell.row for cell in cells if cell.runs and cell.runs[0].by_degree):
-        lines = [
-            curves(cell.graph, cell.settings["layers"], [run.by_degree or [] for run in cell.runs])[0]
-            for cell in cells
-            if cell.row == row and cell.runs
-        ]
-        groups = lines[0].groups
-        table = Table("layers", *(f"{group.low}–{group.high - 1:g}" for group in groups), box=None)
-        table.add_row("(nodes)", *(str(group.nodes) for group in groups))
-        for line in lines:
-            table.add_row(str(line.layers), *(f"{100 * group.accuracy:.1f}" for group in line.groups))
-        yield from (f"{row}: accuracy by degree (%)", table)
+    lines = [line for line in degree_curves(cells) if line.who == "all"]
+    for graph in dict.fromkeys(line.graph for line in lines):
+        own = [line for line in lines if line.graph == graph]
+        table = Table("degree", "nodes", *(f"{line.layers} layers" for line in own), box=None, header_style="bold")
+        for groups in zip(*(line.groups for line in own), strict=True):
+            scores = (f"{100 * group.accuracy:.1f}" for group in groups)
+            table.add_row(f"{groups[0].low}–{groups[0].high - 1:g}", str(groups[0].nodes), *scores)
+        yield from (f"{graph.capitalize()}: accuracy by degree (%)", table)
 
 
 def as_json(cells: Sequence[MeasuredCell]) -> dict[str, Any]:
@@ -75,8 +114,8 @@ def as_json(cells: Sequence[MeasuredCell]) -> dict[str, Any]:
 
 def _cell(cell: MeasuredCell) -> dict[str, Any]:
     verdict = cell.verdict and {name: _finite(value) for name, value in asdict(cell.verdict).items()}
-    summary = {"mean": _finite(cell.mean), "sd": cell.sd, "n": cell.n, "verdict": verdict}
-    return cell.record() | summary
+    mean, sd = (cell.mean, cell.sd) if isfinite(cell.mean) else (None, None)
+    return cell.record() | {"mean": mean, "sd": sd, "n": cell.n, "verdict": verdict}
 
 
 def _finite(value: Any) -> Any:

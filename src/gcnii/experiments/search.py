@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
 from pathlib import Path
@@ -13,11 +14,12 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import torch
 
 from gcnii.atomic import whole
 from gcnii.data import load
 from gcnii.experiments.provenance import commit, versions
-from gcnii.train import Diverged, fit
+from gcnii.train import Diverged, Result, fit
 from gcnii.train.device import choose_device, device_name
 
 Settings = dict[str, Any]
@@ -56,24 +58,25 @@ class Search:
 def run_search(
     search: Search, folder: Path, budget: int, device: str = "auto", on_try: Callable[[str], None] = lambda words: None
 ) -> dict[str, Any]:
-    """Try until `budget` tries are kept in the folder, those of earlier calls among them; the record."""
+    """Try until `budget` tries are kept in the folder, those of others and of earlier calls among them; the record.
+
+    `on_try` is told the settings of each, of those that are kept already too.
+    """
     path = folder / search.file
-    tries = _tried(search, path)
     for _, settings in zip(range(budget), _fresh(search), strict=False):
-        if any(done["settings"] == settings for done in tries):
-            continue
         on_try(", ".join(f"{name} {value}" for name, value in settings.items()))
-        tries.append(_try(search, settings, device))
-        _write(search, path, tries)
-    return _record(search, tries)
+        if not any(done["settings"] == settings for done in _tried(search, path)):
+            _keep(search, path, _try(search, settings, device))
+    return _record(search, _tried(search, path))
 
 
 def winners(folder: Path) -> dict[str, Settings]:
-    """Of the searches in the folder that have enough tries, name → settings."""
+    """Of the searches in the folder that have enough tries, not all of which diverged: name → settings."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise ValueError(f"{folder} holds no searches; give the folder that `gcnii reproduce search` wrote")
-    return {record["search"]: record["winner"] for record in map(_read, paths) if record["budget"] >= ENOUGH}
+    found = {record["search"]: _winner(record["tries"]) for record in map(_read, paths) if record["budget"] >= ENOUGH}
+    return {name: settings for name, settings in found.items() if settings is not None}
 
 
 def score(done: dict[str, Any]) -> tuple[float, float]:
@@ -96,40 +99,58 @@ def _fresh(search: Search) -> Iterator[Settings]:
 
 
 def _try(search: Search, settings: Settings, device: str) -> dict[str, Any]:
-    start = time.perf_counter()
-    try:
-        result = fit(load(search.graph), search.model, seeds=range(SEEDS), device=device, **settings)
-    except Diverged:  # a try like any other, which loses
-        numbers: dict[str, list[float | None]] = dict.fromkeys(("val", "val_loss"), [None] * SEEDS)
-    else:
-        if result.interrupted:
-            raise KeyboardInterrupt
-        runs = [run.summary() for run in result.runs]
-        numbers = {name: [run[name] for run in runs] for name in ("val", "val_loss")}
+    start, result = time.perf_counter(), _fit(search, settings, device)
+    if result and result.interrupted:
+        raise KeyboardInterrupt
+    runs = [run.summary() for run in result.runs] if result else [{"val": None, "val_loss": None}] * SEEDS
+    numbers = {name: [run[name] for run in runs] for name in ("val", "val_loss")}
     seconds, where = time.perf_counter() - start, {"versions": versions(), "commit": commit()}
     return {"settings": settings, **numbers, "seconds": seconds, "device": device_name(choose_device(device)), **where}
 
 
+def _fit(search: Search, settings: Settings, device: str) -> Result | None:
+    """None of a try that loses: it diverged, or the device has too little memory even for one seed at a time."""
+    for batch in (None, 1):
+        with suppress(torch.OutOfMemoryError):
+            try:
+                return fit(load(search.graph), search.model, seeds=range(SEEDS), batch=batch, device=device, **settings)
+            except Diverged:
+                return None
+        torch.cuda.empty_cache()  # does nothing where there is no GPU
+    return None
+
+
+def _winner(tries: list[dict[str, Any]]) -> Settings | None:
+    """None where there is no try, or where all of them lost."""
+    best = max(tries, key=score, default=None)
+    return best["settings"] if best and isfinite(score(best)[0]) else None
+
+
 def _record(search: Search, tries: list[dict[str, Any]]) -> dict[str, Any]:
-    winner = max(tries, key=score)["settings"] if tries else None
     about = {"search": search.name, "command": f"gcnii reproduce search {search.name} --budget {len(tries)}"}
     space = {name: value for name, value in asdict(search).items() if name != "name"}
-    return about | space | {"rule": RULE, "budget": len(tries), "winner": winner, "tries": tries}
+    return about | space | {"rule": RULE, "budget": len(tries), "winner": _winner(tries), "tries": tries}
 
 
-def _write(search: Search, path: Path, tries: list[dict[str, Any]]) -> None:
+def _keep(search: Search, path: Path, done: dict[str, Any]) -> None:
+    """Add a try to those that are in the file by now, unless another process was faster with the same settings."""
+    # Two processes that end a try within the milliseconds from here to the replacing lose the earlier one's: there is
+    # no lock, because the next call makes up for it.
+    tries = _tried(search, path)
+    if any(other["settings"] == done["settings"] for other in tries):
+        return
     with whole(path) as temporary:
-        temporary.write_text(json.dumps(_record(search, tries), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        record = _record(search, [*tries, done])
+        temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
+    with suppress(KeyError, TypeError, ValueError):
         record = json.loads(path.read_text("utf-8"))
-    except ValueError:
-        record = None
-    if not isinstance(record, dict) or not {"search", "budget", "winner", "tries"} <= record.keys():
-        raise ValueError(f"{path} is no record of a search; move it away, or restore it")
-    return record
+        sound = all(isinstance(done["settings"], dict) and score(done) for done in record["tries"])
+        if sound and isinstance(record["search"], str) and isinstance(record["budget"], int):
+            return dict(record)
+    raise ValueError(f"{path} is no record of a search; move it away, or restore it")
 
 
 def _tried(search: Search, path: Path) -> list[dict[str, Any]]:
@@ -137,6 +158,6 @@ def _tried(search: Search, path: Path) -> list[dict[str, Any]]:
         return []
     record = _read(path)
     mine = json.loads(json.dumps(_record(search, [])))
-    if any(record[name] != mine[name] for name in ("search", "graph", "model", "fixed", "axes")):
+    if any(record.get(name) != mine[name] for name in ("search", "graph", "model", "fixed", "axes")):
         raise ValueError(f"{path} holds a search of another space; move it away, or choose another --out")
     return list(record["tries"])

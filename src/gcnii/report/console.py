@@ -6,8 +6,8 @@ NARROW = 80  # columns; a narrower terminal folds the lines itself, and no numbe
 WIDE = 1000  # more than any table needs
 
 
-def table_console() -> Console:
-    """A console on stdout that breaks no line that a program may read."""
+def table_console(narrow: int = NARROW) -> Console:
+    """A console on stdout that breaks no line that a program may read; a terminal has `narrow` columns or more."""
     console = Console(highlight=False)
-    console.width = max(console.width, NARROW) if console.is_terminal else WIDE
+    console.width = max(console.width, narrow) if console.is_terminal else WIDE
     return console

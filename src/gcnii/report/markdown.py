@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import isfinite
 
 from gcnii.experiments.cells import MeasuredCell
 from gcnii.experiments.tables import TITLES
@@ -61,13 +62,15 @@ def _rows(table: Grid, part: str) -> str:
 
 
 def _cell(shown: Shown | None) -> str:
-    return "–" if shown is None else " ".join(_words(shown))
+    return "–" if shown is None else " ".join(cell_words(shown))
 
 
-def _words(shown: Shown) -> Iterator[str]:
-    """`85.3±0.5`, `(100)`, `●`, `85.5±0.5`, as far as there are such."""
-    if shown.measured and shown.word != "missing":
-        yield from (shown.ours.replace(" ", ""), f"({shown.measured.n})")
+def cell_words(shown: Shown, runs: bool = True) -> Iterator[str]:
+    """`85.3±0.5`, `(100)` runs, `●`, `85.5±0.5`, as far as there are such; `failed`, `(2/3)` where a run diverged."""
+    if shown.measured and shown.word == "failed":
+        yield from ("failed", f"({sum(map(isfinite, shown.measured.test))}/{shown.measured.n})")
+    elif shown.measured and shown.word != "missing":
+        yield from (shown.ours.replace(" ", ""), *([f"({shown.measured.n})"] if runs else []))
     yield MARKS[shown.word]
     if shown.cell.printed:
         yield shown.printed.replace(" ", "")
