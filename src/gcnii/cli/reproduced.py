@@ -100,11 +100,11 @@ def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
     lines = [line for line in degree_curves(cells) if line.who == "all"]
     for graph in dict.fromkeys(line.graph for line in lines):
         own = [line for line in lines if line.graph == graph]
-        table = Table("degree", "nodes", *(f"{line.layers} layers" for line in own), box=None, header_style="bold")
+        table = Table("degree", "nodes", *(str(line.layers) for line in own), box=None, header_style="bold")
         for groups in zip(*(line.groups for line in own), strict=True):
             scores = (f"{100 * group.accuracy:.1f}" for group in groups)
             table.add_row(f"{groups[0].low}–{groups[0].high - 1:g}", str(groups[0].nodes), *scores)
-        yield from (f"{graph.capitalize()}: accuracy by degree (%)", table)
+        yield from (f"{graph.capitalize()}: accuracy by degree and layers (%)", table)
 
 
 def as_json(cells: Sequence[MeasuredCell]) -> dict[str, Any]:
