@@ -1,5 +1,7 @@
 """What is written appears whole or not at all."""
 
+import errno
+
 import pytest
 
 from gcnii.atomic import whole
@@ -20,3 +22,9 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
         temporary.with_name("nothing").read_text()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
+    with pytest.raises(OSError, match="No space left") as told, whole(tmp_path / "file"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert told.value.filename == str(tmp_path / "file")

@@ -20,6 +20,10 @@ def whole(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())  # mkstemp's files are private; what the user asked for need not be
         temporary.replace(path)
+    except OSError as error:
+        if error.errno and not error.filename:  # a full disk does not say which file had no room
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

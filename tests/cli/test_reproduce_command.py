@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from command_line import call, finish, run, start
+from command_line import call, files, finish, run, start
 
 from gcnii.experiments import tables
 from gcnii.experiments.cells import Cell
@@ -170,6 +170,14 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
         (("reproduce", "table9"), "the paper has no 'table9'; did you mean"),
         (("reproduce", "table2", "--only", "mars"), "no cell of table2 has 'mars' in its name"),
         (("reproduce", "table2", "--runs", "0"), "--runs must be at least 1, got 0"),
+        (
+            ("reproduce", "table2", "--device", "foo", "--ledger", "new/l"),
+            "device must be auto, cpu or cuda, got 'foo'",
+        ),
+        (("reproduce", "export", "--ledger", "notes/l.sqlite"), "cannot write to notes: "),
+        (("reproduce", "export", "--ledger", "notes"), "notes is no ledger, and is left as it is; give another file"),
+        (("reproduce", "export", "--ledger", "documents"), "documents is a folder, not a ledger; give --ledger a file"),
+        (("reproduce", "import", "documents", "--ledger", "new/l"), "documents/wrong.json holds no runs: "),
         (("reproduce", "import", "nowhere"), "nowhere is no folder"),
         (("reproduce", "table2", "--jobs", "0"), "--jobs must be at least 1, got 0"),
         (("reproduce", "adopt", "nowhere"), "nowhere is no folder"),
@@ -177,10 +185,27 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
         (("reproduce", "search", "table3", "--budget", "0"), "--budget must be at least 1, got 0"),
     ],
 )
-def test_wrong_words_are_told(words, sentence, tmp_path):
+def test_wrong_words_are_told_and_leave_no_file(words, sentence, tmp_path):
+    (tmp_path / "notes").write_text("not a database " * 50)
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "wrong.json").write_text("[]")
     answer = call(*words, cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith(f"gcnii: {sentence}")
+    assert files(tmp_path) == ["documents/wrong.json", "notes"]
+    assert not (tmp_path / "new").exists()
+
+
+def test_import_says_how_many_documents_are_of_no_cell(tmp_path):
+    (tmp_path / "documents").mkdir()
+    document = {"graph": "csbm", "model": "mlp", "settings": {}, "runs": []}
+    (tmp_path / "documents" / "mlp.json").write_text(json.dumps(document))
+    answer = call("reproduce", "import", "documents", "--ledger", "l", cwd=tmp_path)
+    assert answer == (
+        0,
+        "0 new runs in l\n",
+        "gcnii: documents left out, as no cell of the tables is measured so: 1\n",
+    )
 
 
 def test_search_keeps_its_tries(tmp_path, monkeypatch):

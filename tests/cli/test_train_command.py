@@ -76,6 +76,6 @@ def test_a_diverging_training_explains_itself_and_leaves_no_bundle(home, tmp_pat
 def test_too_large_a_model_is_a_sentence_too(home, tmp_path):
     answer = call("train", home / "pets", "--width", 10_000_000, cwd=tmp_path)
     assert answer == Answer(
-        1, "", "gcnii: out of memory; try a smaller --width, fewer --layers, fewer --runs or another --device\n"
+        1, "", "gcnii: out of memory; try a smaller model, fewer runs or jobs at once, or another --device\n"
     )
     assert files(tmp_path) == []

@@ -7,7 +7,7 @@ from tiny import cell, run
 
 from gcnii.data import load
 from gcnii.experiments.cells import read_cells
-from gcnii.experiments.exchange import export_cells, import_runs, measured
+from gcnii.experiments.exchange import export_cells, find_runs, measured
 from gcnii.experiments.identity import settings_hash
 from gcnii.experiments.ledger import Ledger
 from gcnii.experiments.printed import Printed
@@ -35,6 +35,11 @@ def kept(ledger):
     return ledger
 
 
+def take(ledger, cells, folder):
+    """What `gcnii reproduce import` does; how many runs were new."""
+    return ledger.record_all(find_runs(cells, folder).runs)
+
+
 def test_a_cell_comes_back_from_its_file(kept, tmp_path):
     (path,) = export_cells(kept, [cell(), cell("Never run", "deep-gcn")], tmp_path / "cells")
     assert path == tmp_path / "cells" / "table2" / "gcnii-drawn.json"
@@ -47,8 +52,8 @@ def test_a_cell_comes_back_from_its_file(kept, tmp_path):
 
 def test_files_fill_another_ledger(kept, fresh, tmp_path):
     export_cells(kept, [cell()], tmp_path / "cells")
-    assert import_runs(fresh, [cell()], tmp_path / "cells") == 3
-    assert import_runs(fresh, [cell()], tmp_path / "cells") == 0
+    assert take(fresh, [cell()], tmp_path / "cells") == 3
+    assert take(fresh, [cell()], tmp_path / "cells") == 0
     assert measured(cell(), fresh) == measured(cell(), kept)
 
 
@@ -61,7 +66,7 @@ def test_export_loses_no_run_that_only_the_file_has(kept, fresh, tmp_path):
 
 def test_a_cell_whose_settings_have_changed_since_is_not_taken(kept, fresh, tmp_path):
     export_cells(kept, [cell()], tmp_path / "cells")
-    assert import_runs(fresh, [cell(settings={"alpha": 0.4})], tmp_path / "cells") == 0
+    assert take(fresh, [cell(settings={"alpha": 0.4})], tmp_path / "cells") == 0
 
 
 @pytest.fixture
@@ -76,7 +81,7 @@ def trained(tmp_path):
 
 
 def test_what_train_printed_is_taken_where_all_settings_agree(fresh, trained):
-    assert import_runs(fresh, [cell("Other", "deep-gcn"), cell()], trained[0].parent) == 2
+    assert take(fresh, [cell("Other", "deep-gcn"), cell()], trained[0].parent) == 2
     found = measured(cell(), fresh)
     assert [100 * run["test"] for run in trained[1]["runs"]] == list(found.test)
     assert {(run.device, run.versions, run.commit) for run in found.runs} == {("cpu", None, None)}
@@ -86,21 +91,74 @@ def test_what_train_printed_is_taken_where_all_settings_agree(fresh, trained):
     "change", [{"settings": {"lr": 0.5}}, {"model": "gcnii-star"}, {"graph": "digits"}, {"splits": "60/20/20"}]
 )
 def test_what_train_printed_is_not_taken_otherwise(fresh, trained, change):
-    assert import_runs(fresh, [cell(**change)], trained[0].parent) == 0
+    assert take(fresh, [cell(**change)], trained[0].parent) == 0
 
 
 def test_a_run_on_another_split_than_its_seed_s_is_not_taken(fresh, trained):
     path, document = trained
     document["runs"][1]["split"] = 4
     path.write_text(json.dumps(document))
-    assert import_runs(fresh, [cell()], path.parent) == 1
+    assert take(fresh, [cell()], path.parent) == 1
 
 
 def test_a_file_that_holds_no_runs_is_named(fresh, tmp_path):
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "thing.json").write_text("{}")
     with pytest.raises(ValueError, match=r"thing.json holds no runs: graph, model, settings and runs are needed"):
-        import_runs(fresh, [cell()], tmp_path / "some")
+        take(fresh, [cell()], tmp_path / "some")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"runs": 3}, "settings must be an object, and runs a list"),
+        ({"runs": [3]}, "a run must be an object, got 3"),
+        ({"cell": "table2/gcnii/drawn"}, "a cell needs its settings_hash"),
+        ({"colour": 1}, "a run has seed, split, .*; this one differs in colour"),
+        ({"split": None}, "split of a run cannot be None"),
+        ({"test": "abc"}, "test of a run cannot be 'abc'"),
+        ({"test": 85.3}, r"test of a run must lie in \[0, 1\], got 85.3"),
+        ({"seed": -1}, r"seed of a run must lie in \[0, inf\], got -1"),
+    ],
+)
+def test_a_document_that_cannot_be_taken_in_is_named_and_none_is(fresh, trained, change, sentence):
+    path, document = trained
+    top = {name: value for name, value in change.items() if name in ("runs", "cell")}
+    runs = [run | {name: value for name, value in change.items() if name not in top} for run in document["runs"]]
+    path.with_name("wrong.json").write_text(json.dumps({**document, "runs": runs, **top}))
+    with pytest.raises(ValueError, match=f"wrong.json holds no runs: {sentence}; move it away, or restore it"):
+        take(fresh, [cell()], path.parent)
+    assert fresh.cells() == set()
+
+
+def test_a_training_that_was_stopped_is_left_out_by_name_and_the_others_are_taken(fresh, trained):
+    path, document = trained
+    path.with_name("stopped.json").write_text(json.dumps(document | {"interrupted": True}))
+    with pytest.warns(UserWarning, match=r"stopped.json is left out: its training was stopped before its end") as told:
+        assert take(fresh, [cell()], path.parent) == 2
+    assert len(told) == 1
+
+
+def test_documents_of_no_cell_are_counted(trained):
+    path, document = trained
+    path.with_name("other.json").write_text(json.dumps(document | {"model": "sgc"}))
+    assert find_runs([cell()], path.parent).strangers == 1
+
+
+def test_export_opens_no_data_set_that_no_run_is_of(kept, tmp_path):
+    nowhere = cell("Far", graph="no such graph")
+    shared = cell("GCNII again", table="table3")
+    paths = export_cells(kept, [cell(), nowhere, shared], tmp_path / "cells")
+    assert [path.parent.name for path in paths] == ["table2", "table3"]
+    kept.record("hash", nowhere.id, [run(0)])
+    with pytest.raises(ValueError, match="no such graph"):
+        export_cells(kept, [cell(), nowhere], tmp_path / "half")
+    assert not (tmp_path / "half").exists()
+
+
+def test_export_finds_the_runs_of_a_cell_that_had_another_name(ledger, tmp_path):
+    ledger.record(settings_hash(cell()), "table2/old-name/drawn", [run(0)])
+    assert len(export_cells(ledger, [cell()], tmp_path / "cells")) == 1
 
 
 def test_a_broken_cell_is_named(tmp_path):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 
 import pytest
@@ -25,6 +26,11 @@ def whoami(item):
 
 def refuse(item):
     raise ValueError(f"no {item}")
+
+
+def complain(item):
+    warnings.warn(f"beware of {item}", stacklevel=2)
+    return item.upper()
 
 
 def die(item):
@@ -55,8 +61,15 @@ def test_what_a_task_raises_is_raised_here():
 
 
 def test_a_task_that_is_killed_is_told():
-    with pytest.raises(RuntimeError, match=r"killed \(exit code -9\); give the same command again, with fewer --jobs"):
+    with pytest.raises(
+        ChildProcessError, match=r"killed \(exit code -9\); give the same command again, with fewer --jobs"
+    ):
         list(at_once(die, ["a"], 2))
+
+
+def test_what_a_task_warns_of_is_said_here():
+    with pytest.warns(UserWarning, match="^beware of a$"):
+        assert list(at_once(complain, ["a"], 2)) == [("a", "A")]
 
 
 def test_cells_at_once_are_the_cells_one_by_one(tmp_path):

@@ -1,9 +1,11 @@
 """Nothing is run twice, nothing is lost."""
 
+import contextlib
 import multiprocessing
 import os
 import re
 import signal
+import sqlite3
 import time
 
 import pytest
@@ -104,6 +106,29 @@ def test_the_claims_of_a_silent_machine_are_void_and_a_beat_keeps_them(ledger, p
         assert ledger.claim("key", [0], 1) == [0]
 
 
+def test_a_process_that_lives_here_keeps_its_claims_however_silent_it_is(ledger, path, monkeypatch):
+    monkeypatch.setattr(ledger_module, "SILENCE", -1.0)  # no sign of life is late enough
+    with Ledger(path) as other:
+        other.claim("key", [0], 1)
+        assert ledger.claim("key", [0], 1) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="nobody tells when a process began")
+def test_a_process_that_was_given_the_number_of_a_dead_one_does_not_keep_its_claims(ledger, path):
+    with Ledger(path) as other:
+        other.claim("key", [0], 1)
+        other.connection.execute("UPDATE claims SET beat = ?", (ledger_module._started(os.getpid()) - 2,))
+        assert ledger.claim("key", [0], 1) == [0]
+
+
+def test_runs_of_several_cells_are_kept_all_or_none(ledger):
+    with pytest.raises(LedgerError):
+        ledger.record_all([("key", "cell", [run(0)]), ("other", "cell", [run(0, test=object())])])
+    assert ledger.cells() == set()
+    assert ledger.record_all([("key", "one", [run(0)]), ("other", "two", [run(0), run(1)])]) == 3
+    assert ledger.cells() == {"one", "two"}
+
+
 def race(path, start, taken):
     with Ledger(path) as ledger:
         start.wait(30)
@@ -147,9 +172,20 @@ def test_a_full_disk_is_told_in_one_sentence_and_loses_nothing(ledger, path):
 def test_a_file_that_is_no_ledger_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but longer than the hundred bytes of a header " * 10)
-    with pytest.raises(LedgerError, match="file is not a database"):
+    with pytest.raises(ValueError, match=r"notes.txt is no ledger, and is left as it is; give another file for one"):
         Ledger(path)
     assert path.read_text().startswith("not a database")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_somebody_else_s_database_is_left_alone(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE letters (text)")
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"other.sqlite is no ledger"):
+        Ledger(path)
+    assert path.read_bytes() == before
 
 
 def test_a_ledger_of_a_later_format_is_refused(path):

@@ -1,6 +1,7 @@
 """What the ledger lacks is run, once; a table grows where it was left."""
 
 import gc
+import os
 import weakref
 
 import pytest
@@ -78,11 +79,13 @@ def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(ledger, 
     monkeypatch.setattr(Replicas, "step", step)
     work = Work(cell(), ledger, 3, "cpu", unwatched)
     work.batch = 3
-    assert work.advance() == 3
+    lost = "table2/gcnii/drawn, kept as lost: the loss of seed 1 was infinite or not a number in epoch 1; try a smaller"
+    with pytest.warns(UserWarning, match=f"^{lost}"):
+        assert work.advance() == 3
     assert fitted == [[0, 1, 2], [0, 2]]
     found = measured(cell(), ledger)
     assert [run.test is None for run in found.runs] == [False, True, False]
-    assert found.runs[1].device == "cpu"
+    assert (found.runs[1].device, found.runs[1].epochs) == ("cpu", 1)
     assert found.verdict is None
     assert not ledger.claimed(settings_hash(cell()))
     assert not unfinished(ledger)
@@ -178,6 +181,36 @@ def test_a_cell_that_never_fits_is_told_and_left_out_and_the_others_go_on(ledger
     assert (measured(cell(), ledger).n, measured(other, ledger).n) == (0, 1)
     assert not ledger.claimed(settings_hash(cell()))
     assert unfinished(ledger) == []
+
+
+def test_a_cell_that_never_fits_on_a_cpu_is_left_out_likewise(ledger, monkeypatch):
+    def fail(*words, **settings):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr(module, "fit", fail)
+    with pytest.warns(UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit into memory"):
+        reproduce([cell()], ledger, device="cpu")
+
+
+def test_whoever_waits_for_long_says_for_whom_once(ledger, monkeypatch):
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 25:
+            other.close()
+
+    monkeypatch.setattr(module.time, "sleep", wait)
+    with Ledger(ledger.path) as other:
+        other.host = "elsewhere"
+        other.claim(settings_hash(cell()), [1, 2], 2)
+        who = (
+            rf"^waiting for seeds 1, 2 of table2/gcnii/drawn, claimed by process {os.getpid()} on elsewhere, last heard"
+        )
+        with pytest.warns(UserWarning, match=who) as told:
+            reproduce([cell()], ledger, device="cpu")
+    assert (len(waits), len(told)) == (25, 1)
+    assert measured(cell(), ledger).n == 3
 
 
 def test_ctrl_c_keeps_what_is_finished(ledger, monkeypatch):

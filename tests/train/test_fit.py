@@ -15,6 +15,7 @@ from gcnii.batches import Batch
 from gcnii.graph import Graph, GraphError
 from gcnii.nn import MODELS
 from gcnii.train import Diverged, fit, loop
+from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.group import Group
 from gcnii.train.plan import make_plan
 from gcnii.train.run import Run
@@ -162,6 +163,25 @@ def save_every_epoch(monkeypatch):
     monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
 
 
+@pytest.fixture
+def small_files():
+    """Nobody may write more than so many bytes to a file."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("small_files")
+def test_a_checkpoint_for_which_there_is_no_room_is_an_error_of_the_disk_and_named(tmp_path):
+    checkpoint = Checkpoint({}, [Run(0)], [0], {"now": {"W": torch.zeros(9999)}})
+    with pytest.raises(OSError, match="File too large") as told:
+        checkpoint.save(tmp_path / "checkpoint")
+    assert told.value.filename == str(tmp_path / "checkpoint")
+    assert not list(tmp_path.iterdir())
+
+
 def test_checkpoints_take_a_small_share_of_the_time(graph, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "SAVE_EVERY", 0)
     saves = []
@@ -239,6 +259,8 @@ def test_a_loss_that_is_not_a_number_ends_the_run_with_an_explanation(graph):
         fit(graph, seeds=range(3), batch=3, **SMALL | {"lr": 1e30})
     assert "was infinite or not a number in epoch" in str(error.value)
     assert "try a smaller lr (now 1e+30)" in str(error.value)
+    assert f"in epoch {error.value.lost[0].epochs};" in str(error.value)
+    assert error.value.lost[0].seconds > 0
 
 
 def test_progress_is_told_every_epoch(graph):

@@ -47,7 +47,11 @@ app.command(data)
 
 report = App(name="report", help="What was measured, as pages and pictures.")
 report.command("gcnii.cli.report:html", name="html", help="Write one HTML page with every table, seed and figure.")
-report.command("gcnii.cli.report:readme", name="readme", help="Rewrite the README's table and picture from results/.")
+report.command(
+    "gcnii.cli.report:readme",
+    name="readme",
+    help="Rewrite the tables and pictures of README.md and docs/ from results/.",
+)
 app.command(report)
 
 
@@ -82,13 +86,14 @@ def _explain(error: BaseException) -> tuple[str, int]:
         case ValueError():
             return str(error), 2
         case MemoryError() | RuntimeError() if _lacks_memory(error):
-            return "out of memory; try a smaller --width, fewer --layers, fewer --runs or another --device", 1
+            return "out of memory; try a smaller model, fewer runs or jobs at once, or another --device", 1
     return "", 1
 
 
 def _lacks_memory(error: BaseException) -> bool:
-    """torch has no MemoryError: it raises a RuntimeError, of a different wording on each device."""
-    return isinstance(error, MemoryError) or "out of memory" in str(error) or "allocate memory" in str(error)
+    from gcnii.train.memory import lacks_memory
+
+    return lacks_memory(error)
 
 
 def _warn(message: Warning | str, *_: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,7 +59,9 @@ def reproduce(
     from gcnii.experiments.reproduce import reproduce_one
     from gcnii.report.console import table_console
     from gcnii.report.progress import counting_bar, training_bar
+    from gcnii.train.device import choose_device
 
+    choose_device(device)  # refuses what is none, before there is a ledger
     with _open(ledger) as book:
         try:
             if jobs == 1:
@@ -107,8 +110,11 @@ def import_runs(
         raise ValueError(f"{folder} is no folder; give the one that `gcnii reproduce export` wrote")
     from gcnii.experiments import exchange
 
+    found = exchange.find_runs(cells_of("all"), folder)  # and refuse what is wrong, before there is a ledger
     with _open(ledger) as book:
-        print(f"{exchange.import_runs(book, cells_of('all'), folder)} new runs in {book.path}")
+        print(f"{book.record_all(found.runs)} new runs in {book.path}")
+    if found.strangers:
+        warnings.warn(f"documents left out, as no cell of the tables is measured so: {found.strangers}", stacklevel=2)
 
 
 @app.command(name="search")
@@ -187,4 +193,8 @@ def _refuse_no_jobs(jobs: int) -> None:
 def _open(path: Path | None) -> Ledger:
     from gcnii.experiments.ledger import Ledger, default_path
 
-    return Ledger(path or default_path())
+    path = path or default_path()
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, not a ledger; give --ledger a file")
+    refuse_unwritable(path.parent, "--ledger")
+    return Ledger(path)

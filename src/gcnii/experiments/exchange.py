@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from math import inf
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, NamedTuple
 
 from gcnii.experiments.cells import Cell, MeasuredCell, MeasuredRun
 from gcnii.experiments.identity import in_force, open_graph, plan_of, settings_hash
 from gcnii.experiments.ledger import Ledger
+
+NUMBER = (int, float)
+KINDS: dict[str, Any] = {  # of a run's fields, in a document
+    **dict.fromkeys(("seed", "split", "best_epoch", "epochs"), int),
+    **dict.fromkeys(("test", "val", "val_loss"), (*NUMBER, NoneType)),
+    **{"seconds": NUMBER, "device": str},
+    **{"versions": (dict, NoneType), "commit": (str, NoneType), "by_degree": (list, NoneType)},
+}
+OPTIONAL = {"versions", "commit", "by_degree"}
+LIMITS = {"seed": inf, "split": inf, "test": 1, "val": 1}  # from 0 on
 
 
 def measured(cell: Cell, ledger: Ledger) -> MeasuredCell:
@@ -21,50 +34,82 @@ def measured(cell: Cell, ledger: Ledger) -> MeasuredCell:
     return MeasuredCell(cell=cell.id, settings=plan_of(cell).settings, settings_hash=key, runs=runs, **words, **marks)
 
 
+class Found(NamedTuple):
+    """What the documents of a folder hold."""
+
+    runs: list[tuple[str, str, list[MeasuredRun]]]  # with the settings' hash and the cell that they were measured as
+    strangers: int  # documents that were measured as no cell is
+
+
 def export_cells(ledger: Ledger, cells: Iterable[Cell], folder: Path) -> list[Path]:
     """Write every cell that has runs; what its file holds already and the ledger does not is taken in first."""
-    cells = list(cells)
-    import_runs(ledger, cells, folder)
-    found = (measured(cell, ledger) for cell in cells)
+    cells = _within_reach(ledger, list(cells))
+    ledger.record_all(find_runs(cells, folder).runs)
+    found = [measured(cell, ledger) for cell in cells]
     return [cell.save(folder) for cell in found if cell.runs]
 
 
-def import_runs(ledger: Ledger, cells: Iterable[Cell], folder: Path) -> int:
-    """Take in the runs of every document below the folder that was measured as one of the cells is; how many were new.
+def _within_reach(ledger: Ledger, cells: list[Cell]) -> list[Cell]:
+    """Those that may have runs in the ledger, found without a data set: to ask for their hashes opens it."""
+    graphs = {cell.id: cell.graph for cell in cells}
+    recorded = {graphs.get(name) for name in ledger.cells()}  # None where a cell had another name then
+    return [cell for cell in cells if cell.graph in recorded or None in recorded]
+
+
+def find_runs(cells: Iterable[Cell], folder: Path) -> Found:
+    """The runs of every document below the folder that was measured as one of the cells is.
 
     A measured cell must have its cell's hash.  What `gcnii train --json` printed must agree in graph, model and every
     setting in force; the version of the software is then unknown, and it is told apart by that.
     """
-    cells, new = list(cells), 0
-    for path in sorted(folder.rglob("*.json")):
-        document = _document(path)
-        for cell in _matches(document, cells):
-            new += ledger.record(settings_hash(cell), cell.id, _runs(document, cell))
-            break  # cells that match the same document share their runs
-    return new
+    documents = {path: _document(path) for path in sorted(folder.rglob("*.json"))}
+    cells, runs, strangers = list(cells), [], 0
+    for path, document in documents.items():
+        if document.get("interrupted"):
+            warnings.warn(f"{path} is left out: its training was stopped before its end", stacklevel=2)
+        elif cell := next(_matches(document, cells), None):  # cells that match the same document share their runs
+            splits = len(open_graph(cell).splits)
+            alike = [run for run in document["runs"] if run.split == run.seed % splits]
+            runs.append((settings_hash(cell), cell.id, alike))
+        else:
+            strangers += 1
+    return Found(runs, strangers)
 
 
 def _document(path: Path) -> dict[str, Any]:
+    """As it stands in the file, but for its runs, which are made of what stands there."""
     try:
-        document = json.loads(path.read_text("utf-8"))
-        if not {"graph", "model", "settings", "runs"} <= set(document):
+        document = json.loads(path.read_text("utf-8"), parse_constant=lambda word: None)  # as the ledger has no NaN
+        if not isinstance(document, dict) or not {"graph", "model", "settings", "runs"} <= set(document):
             raise ValueError("graph, model, settings and runs are needed")
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path} holds no runs: {error}") from None
-    return dict(document)
+        if "cell" in document and "settings_hash" not in document:
+            raise ValueError("a cell needs its settings_hash")
+        if not isinstance(document["settings"], dict) or not isinstance(document["runs"], list):
+            raise ValueError("settings must be an object, and runs a list")
+        device = {"device": document["device"]} if "device" in document else {}
+        return document | {"runs": [_run(device, run) for run in document["runs"]]}
+    except ValueError as error:
+        raise ValueError(f"{path} holds no runs: {error}; move it away, or restore it") from None
 
 
-def _matches(document: dict[str, Any], cells: Iterable[Cell]) -> Iterable[Cell]:
+def _run(device: dict[str, Any], record: Any) -> MeasuredRun:
+    if not isinstance(record, dict):
+        raise ValueError(f"a run must be an object, got {record!r}")
+    record = device | record
+    if wrong := (set(record) ^ set(KINDS)) - OPTIONAL:
+        raise ValueError(f"a run has {', '.join(KINDS)}; this one differs in {', '.join(sorted(wrong))}")
+    for name, value in record.items():
+        if not isinstance(value, KINDS[name]) or isinstance(value, bool):
+            raise ValueError(f"{name} of a run cannot be {value!r}")
+        if name in LIMITS and value is not None and not 0 <= value <= LIMITS[name]:
+            raise ValueError(f"{name} of a run must lie in [0, {LIMITS[name]:g}], got {value!r}")
+    return MeasuredRun(**record)
+
+
+def _matches(document: dict[str, Any], cells: Iterable[Cell]) -> Iterator[Cell]:
     if "cell" in document:
         yield from (c for c in cells if c.id == document["cell"] and settings_hash(c) == document["settings_hash"])
         return
     settings, known = in_force(document["settings"]), (document["graph"], document["model"], "published", False)
     alike = (cell for cell in cells if (cell.graph, cell.model, cell.splits, cell.by_degree) == known)
     yield from (cell for cell in alike if in_force(plan_of(cell).settings) == settings)
-
-
-def _runs(document: dict[str, Any], cell: Cell) -> list[MeasuredRun]:
-    """Those on the split that the cell would give their seed."""
-    splits = len(open_graph(cell).splits)
-    device = {"device": document["device"]} if "device" in document else {}
-    return [MeasuredRun(**device | run) for run in document["runs"] if run["split"] == run["seed"] % splits]

@@ -10,17 +10,25 @@ import signal
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnProcess
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Pipe = connection.Connection
+
+
+class Said(NamedTuple):
+    """What a worker warns of, before it has an answer: the parent says it, as it says its own."""
+
+    words: str
 
 
 def at_once(task: Callable[[Item], Answer], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Answer]]:
@@ -31,7 +39,8 @@ def at_once(task: Callable[[Item], Answer], items: Sequence[Item], jobs: int) ->
     def hand_to(pipe: Pipe) -> None:
         if todo:
             busy[pipe] = todo.pop()
-            pipe.send(busy[pipe])
+            with suppress(ConnectionError):  # it is dead, which `_receive` will tell
+                pipe.send(busy[pipe])
 
     try:
         for pipe in workers:
@@ -39,6 +48,9 @@ def at_once(task: Callable[[Item], Answer], items: Sequence[Item], jobs: int) ->
         while busy:
             for pipe in connection.wait(busy):  # type: ignore[assignment]
                 answer = _receive(pipe, workers[pipe])
+                if isinstance(answer, Said):
+                    warnings.warn(answer.words, stacklevel=2)
+                    continue
                 item = busy.pop(pipe)
                 hand_to(pipe)
                 yield item, answer
@@ -70,9 +82,9 @@ def _start(task: Callable[[Any], Any], count: int) -> dict[Pipe, SpawnProcess]:
 def _receive(pipe: Pipe, worker: SpawnProcess) -> Any:
     try:
         answer = pipe.recv()
-    except EOFError:
+    except (EOFError, ConnectionError):
         worker.join()
-        raise RuntimeError(
+        raise ChildProcessError(
             f"one of the jobs was killed (exit code {worker.exitcode}); give the same command again, with fewer --jobs"
         ) from None
     if isinstance(answer, BaseException):
@@ -87,6 +99,7 @@ def _work(pipe: Pipe, task: Callable[[Any], Any], parent: int, threads: int) -> 
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
+    warnings.showwarning = partial(_say, pipe)
     with suppress(EOFError, OSError):  # the parent closed the pipe: nobody wants more
         while True:
             pipe.send(_outcome(task, pipe.recv()))
@@ -102,6 +115,11 @@ def _outcome(task: Callable[[Any], Any], item: Any) -> Any:
         return error
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _say(pipe: Pipe, warning: Warning | str, *_: Any) -> None:
+    with suppress(OSError):  # nobody listens any more
+        pipe.send(Said(str(warning)))
 
 
 def _end_with(parent: int) -> None:

@@ -1,7 +1,7 @@
 """The ledger: an SQLite file of finished runs, so that nothing is run twice and an interrupted table goes on.
 
 A run is its settings' hash and its seed.  Several processes may work from one ledger: each claims seeds before it
-trains them.  A claim ends with its run, with its process, or when its process has been silent for too long.
+trains them.  A claim ends with its run, with its process, or, from another machine, when that is silent too long.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gcnii.experiments.cells import MeasuredRun
 
 FORMAT = 1  # of the file, in SQLite's user_version
 PATIENCE = 60.0  # seconds to wait for another process that is writing
-SILENCE = 1800.0  # seconds after which a claim is void: its machine may be gone
+SILENCE = 1800.0  # seconds after which a claim from another machine is void: that may be gone
 BEAT = 30.0  # seconds between signs of life
 
 NAMES = tuple(field.name for field in fields(MeasuredRun))
@@ -34,6 +34,15 @@ CREATE TABLE claims (settings_hash TEXT, seed INTEGER, owner TEXT, host TEXT, pi
                      PRIMARY KEY (settings_hash, seed));
 PRAGMA user_version = {FORMAT};
 """
+
+
+class Claim(NamedTuple):
+    """A seed that a process is at work on; `beat` is when it last gave a sign of life."""
+
+    seed: int
+    host: str
+    pid: int
+    beat: float
 
 
 class LedgerError(OSError):
@@ -57,9 +66,23 @@ class Ledger:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._explained():
             self.connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+            self._refuse_strangers()
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = FULL")
             self._make()
+
+    def _refuse_strangers(self) -> None:
+        try:
+            query = "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
+            version, tables = self.connection.execute(query).fetchone()
+            ours = version > 0 or tables == 0
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
+            ours = False
+        if not ours:
+            self.connection.close()
+            raise ValueError(f"{self.path} is no ledger, and is left as it is; give another file for one")
 
     def _make(self) -> None:
         with self._transaction():
@@ -90,16 +113,25 @@ class Ledger:
             ).fetchall()
         return [_run(row) for row in found]
 
+    def cells(self) -> set[str]:
+        """The names under which runs were recorded; other cells may share those runs."""
+        with self._explained():
+            return {cell for (cell,) in self.connection.execute("SELECT DISTINCT cell FROM runs")}
+
     def record(self, settings_hash: str, cell: str, runs: Iterable[MeasuredRun]) -> int:
         """Keep runs that are not there yet, all or none, and end their claims; how many were new."""
+        return self.record_all([(settings_hash, cell, list(runs))])
+
+    def record_all(self, found: Iterable[tuple[str, str, Sequence[MeasuredRun]]]) -> int:
+        """The same for the runs of several settings' hashes and cells: all of all or none."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        rows = [(settings_hash, cell, now, *_row(run)) for run in runs]
-        marks = ", ".join("?" * (len(NAMES) + 3))
+        insert = f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * (len(NAMES) + 3))})"
+        new = 0
         with self._explained(), self._transaction():
-            before = self.connection.total_changes
-            self.connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({marks})", rows)
-            new = self.connection.total_changes - before
-            self._drop_claims(settings_hash, [row[3 + NAMES.index("seed")] for row in rows])
+            for settings_hash, cell, runs in found:
+                rows = [(settings_hash, cell, now, *_row(run)) for run in runs]
+                new += self.connection.executemany(insert, rows).rowcount if rows else 0
+                self._drop_claims(settings_hash, [run.seed for run in runs])
         return new
 
     def claim(self, settings_hash: str, seeds: Iterable[int], most: int) -> list[int]:
@@ -120,11 +152,11 @@ class Ledger:
         with self._explained(), self._transaction():
             self._drop_claims(settings_hash, seeds)
 
-    def claimed(self, settings_hash: str) -> bool:
-        """Whether anyone is at work on seeds of these settings."""
+    def claimed(self, settings_hash: str) -> list[Claim]:
+        """Who is at work on seeds of these settings, by seed."""
         with self._explained():
-            query = "SELECT 1 FROM claims WHERE settings_hash = ?"
-            return self.connection.execute(query, (settings_hash,)).fetchone() is not None
+            query = "SELECT seed, host, pid, beat FROM claims WHERE settings_hash = ? ORDER BY seed"
+            return [Claim(*row) for row in self.connection.execute(query, (settings_hash,))]
 
     def beat(self) -> None:
         """A sign of life, at most every so often."""
@@ -138,11 +170,15 @@ class Ledger:
         self.connection.executemany("DELETE FROM claims WHERE settings_hash = ? AND seed = ? AND owner = ?", rows)
 
     def _bury(self) -> None:
-        """End the claims of the dead and of the silent."""
-        self.connection.execute("DELETE FROM claims WHERE beat < ?", (time.time() - SILENCE,))
-        here = self.connection.execute("SELECT DISTINCT pid FROM claims WHERE host = ?", (self.host,)).fetchall()
-        dead = [(self.host, pid) for (pid,) in here if not _alive(pid)]
-        self.connection.executemany("DELETE FROM claims WHERE host = ? AND pid = ?", dead)
+        """End the claims of the dead, and of the silent where nobody can tell whether they are dead."""
+        owners = self.connection.execute("SELECT owner, host, pid, max(beat) FROM claims GROUP BY owner").fetchall()
+        dead = [(owner,) for owner, *process in owners if not self._lives(*process)]
+        self.connection.executemany("DELETE FROM claims WHERE owner = ?", dead)
+
+    def _lives(self, host: str, pid: int, beat: float) -> bool:
+        if host != self.host or os.name == "nt":  # where to ask would end it
+            return beat >= time.time() - SILENCE
+        return _alive(pid) and _started(pid) <= beat + 1  # one that began later was given the number of a dead one
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -168,8 +204,6 @@ class Ledger:
 
 
 def _alive(pid: int) -> bool:
-    if os.name == "nt":
-        return True  # asking would end it; its silence will tell
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -177,6 +211,15 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         pass  # another user's
     return True
+
+
+def _started(pid: int) -> float:
+    """When a process began, in seconds since 1970; long ago where the system does not tell."""
+    try:
+        ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError):
+        return 0.0
 
 
 def _row(run: MeasuredRun) -> tuple[Any, ...]:

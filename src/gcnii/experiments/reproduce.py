@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from math import isfinite
@@ -22,10 +23,11 @@ from gcnii.experiments.ledger import Ledger
 from gcnii.experiments.provenance import commit, versions
 from gcnii.train import Diverged, Epoch, Result, fit
 from gcnii.train.device import choose_device, device_name
-from gcnii.train.run import Run
+from gcnii.train.memory import lacks_memory
 
 Watch = Callable[[str, int], AbstractContextManager[Callable[[Epoch], None]]]  # a title, and epochs at most
 WAIT = 1.0  # seconds before asking again whether others have finished
+TELL = 10  # times to ask before saying who they are
 
 
 @contextmanager
@@ -39,8 +41,13 @@ def reproduce(
 ) -> None:
     """Train until the ledger has seeds 0 … runs - 1 of every cell, by this process or by others at work on it."""
     todo = [Work(cell, ledger, runs or cell.runs, device, watch) for cell in cells]
+    idle = 0
     while todo := [work for work in todo if work.missing]:
-        if not sum(work.advance() for work in todo):
+        idle = 0 if sum(work.advance() for work in todo) else idle + 1
+        if idle == TELL:
+            for work in todo:
+                work.name_the_others()
+        if idle:
             time.sleep(WAIT)  # all that is missing is claimed by others
 
 
@@ -72,7 +79,7 @@ class Work:
             try:
                 result = self._fit(seeds)
             except Diverged as error:
-                finished += self._lose(seeds, error.lost)
+                finished += self._lose(seeds, error)
                 continue
             if result is None:
                 self._halve(seeds)
@@ -90,12 +97,27 @@ class Work:
                 leftover.unlink(missing_ok=True)
         return finished
 
+    def name_the_others(self) -> None:
+        """Say whom this cell waits for."""
+        others = defaultdict(list)
+        for claim in self.ledger.claimed(self.key):
+            others[claim.pid, claim.host].append(claim)
+        for (pid, host), claims in others.items():
+            seeds = f"seed{'s' * (len(claims) > 1)} " + ", ".join(str(claim.seed) for claim in claims)
+            silence = time.time() - max(claim.beat for claim in claims)
+            warnings.warn(
+                f"waiting for {seeds} of {self.cell.id}, claimed by process {pid} on {host}, "
+                f"last heard of {silence:.0f} s ago",
+                stacklevel=3,
+            )
+
     def _fit(self, seeds: list[int]) -> Result | None:
         """The result, or None where the device has too little memory for so many at once."""
         cell, plan = self.cell, plan_of(self.cell)
         graph = open_graph(cell)
         fetch_neighbourhood(graph.source, plan.recipe.geometry)
-        with self.watch(f"{cell.id}, seeds {seeds[0]} to {seeds[-1]}", plan.recipe.epochs) as show:
+        which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+        with self.watch(f"{cell.id}, {which}", plan.recipe.epochs) as show:
 
             def on_epoch(epoch: Epoch) -> None:
                 self.ledger.beat()
@@ -112,7 +134,9 @@ class Work:
                     on_epoch=on_epoch,
                     **cell.settings,
                 )
-            except torch.OutOfMemoryError:
+            except (MemoryError, RuntimeError) as error:
+                if not lacks_memory(error):
+                    raise
                 return None
 
     def _halve(self, seeds: list[int]) -> None:
@@ -120,15 +144,17 @@ class Work:
         torch.cuda.empty_cache()  # does nothing where there is no GPU
         self.batch, self.too_large = max(len(seeds) // 2, 1), len(seeds) == 1
         if self.too_large:
-            warnings.warn(f"{self.cell.id} is left out: one run alone does not fit into the GPU's memory", stacklevel=2)
+            warnings.warn(f"{self.cell.id} is left out: one run alone does not fit into memory", stacklevel=2)
 
-    def _lose(self, seeds: list[int], lost: Sequence[Run]) -> int:
-        """Keep that these diverged, for all seeds count, and let the others begin again; how many were lost."""
+    def _lose(self, seeds: list[int], error: Diverged) -> int:
+        """Keep that some diverged, for all seeds count, and let the others begin again; how many were lost."""
         nothing = dict.fromkeys(("test", "val", "val_loss"))
         where = {"device": device_name(choose_device(self.device)), "versions": versions(), "commit": commit()}
-        self.ledger.record(self.key, self.cell.id, [MeasuredRun(**run.summary() | nothing | where) for run in lost])
+        lost = [MeasuredRun(**run.summary() | nothing | where) for run in error.lost]
+        self.ledger.record(self.key, self.cell.id, lost)
         self.ledger.release(self.key, seeds)
         self._checkpoint(seeds).unlink(missing_ok=True)
+        warnings.warn(f"{self.cell.id}, kept as lost: {error}", stacklevel=3)
         return len(lost)
 
     @property

@@ -7,6 +7,8 @@ weights so far and the runs' records are all.
 from __future__ import annotations
 
 import json
+import os
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,7 @@ class Checkpoint:
         tensors = {f"{role}/{name}": tensor for role, stack in self.stacks.items() for name, tensor in stack.items()}
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         with whole(path) as temporary:
-            save_file(plain, temporary, {"checkpoint": json.dumps(note)})
+            write_tensors(plain, temporary, {"checkpoint": json.dumps(note)})
 
     @classmethod
     def load(cls, path: Path, device: torch.device) -> Checkpoint | None:
@@ -50,6 +52,17 @@ class Checkpoint:
         except (OSError, SafetensorError, KeyError, ValueError, TypeError):
             return None
         return checkpoint
+
+
+def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = None) -> None:
+    """`save_file`, but what the disk refuses is an OSError, as it is wherever else a file is written."""
+    try:
+        save_file(tensors, path, metadata)
+    except SafetensorError as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _run(fields: dict[str, Any]) -> Run:

@@ -151,9 +151,12 @@ class Group:
             there = zip(self.runs, each, took_part, strict=True)
             lost = [run for run, now, last in there if i < last and not now.finite]
             if lost:
+                for run in lost:
+                    run.epochs = self.epoch - len(measures) + i + 1
+                    run.seconds += self.pace * (i + 1) / len(self.runs)
                 seeds = f"seed {lost[0].seed}" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
                 raise Diverged(
-                    f"the loss of {seeds} was infinite or not a number in epoch {self.epoch - len(measures) + i + 1}; "
+                    f"the loss of {seeds} was infinite or not a number in epoch {lost[0].epochs}; "
                     f"try a smaller lr (now {self.task.plan.recipe.lr:g}), or look for extreme values in the features",
                     lost,
                 )

@@ -24,6 +24,11 @@ def forgets(task: Task, replicas: int) -> bool:
     return bool(numbers * recipe.dtype.itemsize > SHARE * _free(task.device))
 
 
+def lacks_memory(error: BaseException) -> bool:
+    """torch has no MemoryError: it raises a RuntimeError, of a different wording on each device."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error) or "allocate memory" in str(error)
+
+
 def _free(device: torch.device) -> float:
     """Bytes, as far as the system tells."""
     if device.type == "cuda":

@@ -15,13 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from gcnii import __version__
 from gcnii.atomic import whole
 from gcnii.batches import cutter
 from gcnii.graph import Graph, GraphError
 from gcnii.nn import Model
+from gcnii.train.checkpoint import write_tensors
 from gcnii.train.device import choose_device
 from gcnii.train.flat import Stack
 from gcnii.train.plan import Plan, make_plan
@@ -138,7 +139,7 @@ class Result:
         """Write the bundle: model.safetensors, curves.csv, and last run.json, without which a folder is no bundle."""
         folder = Path(folder)
         with whole(folder / "model.safetensors") as temporary:
-            save_file({name: weight.contiguous() for name, weight in self.weights.items()}, temporary)
+            write_tensors({name: weight.contiguous() for name, weight in self.weights.items()}, temporary)
             digest = _sha256(temporary)
         with whole(folder / "curves.csv") as temporary, temporary.open("w", newline="") as file:
             rows = csv.writer(file)
