@@ -103,6 +103,7 @@ def test_true_scores_may_be_those_of_the_cells(known, tmp_path):
 
 
 def test_cells_that_are_missing_are_named(known, tmp_path):
+    (tmp_path / "cells").mkdir()
     with pytest.raises(ValueError, match=r"no figure2 of Cora GCNII with \[2, 4\] layers; reproduce it first"):
         measure(known, tmp_path, tmp_path, CPU, lambda now: None)
 
