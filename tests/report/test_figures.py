@@ -87,6 +87,18 @@ def test_a_single_hub_decides_nothing():
     assert hub.figure == "0.0 % right, of 1 (95 %: 0 to 79)"
 
 
+def test_a_network_that_gives_all_nodes_one_label_says_nothing_of_degrees():
+    deep = line((0.6, 0.5, 0.4), layers=64, hubs=0.0)
+    alike = replace(
+        deep, groups=tuple(replace(group, accuracies=(group.accuracy,) * 9 + (0.1,)) for group in deep.groups)
+    )
+    each = replace(
+        deep, groups=tuple(replace(g, accuracies=tuple(g.accuracy + i / 1e4 for i in range(10))) for g in deep.groups)
+    )
+    assert words(degree_claims([line((0.7, 0.8, 0.9)), alike])) == ["held", "undecided", "undecided"]
+    assert words(degree_claims([line((0.7, 0.8, 0.9)), each])) == ["held", "held", "held"]
+
+
 def test_they_do_not_hold_on_data_that_says_the_contrary():
     claims = degree_claims([line((0.9, 0.8, 0.7)), line((0.4, 0.5, 0.6), layers=64, hubs=1.0)])
     assert words(claims) == ["not held", "not held", "not held"]

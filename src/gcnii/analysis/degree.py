@@ -55,6 +55,12 @@ class Curve:
     groups: tuple[Group, ...]
     hubs: Group | None = None
 
+    @property
+    def collapsed(self) -> bool:
+        """Whether at most half as many results as runs differ: as where each gives all nodes one label, and few do."""
+        results = list(zip(*(group.accuracies for group in self.groups), strict=True))
+        return len(results) > 2 and 2 * len(set(results)) <= len(results)
+
 
 def degrees(graph: Graph) -> NDArray[np.int64]:
     """(n,) how many other nodes each is joined to, whatever the direction."""

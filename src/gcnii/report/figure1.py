@@ -11,6 +11,8 @@ from gcnii.analysis.degree import HUB
 from gcnii.report.claims import DEEP, SHALLOW, Claim, slope
 from gcnii.report.figure import STYLES, figure
 
+# Its accuracy by degree is then no more than the share of that label.
+ONE_LABEL = "the deep network has collapsed: it gives all nodes one label"
 WHO = {"all": "all nodes", "test": "test nodes"}
 
 
@@ -76,6 +78,8 @@ def _rises(line: Curve) -> Claim:
 def _falls_fastest(shallow: Curve, deep: Curve) -> Claim:
     """Two depths on the same nodes are taken as independent: too wide where nodes are easy for both."""
     text = f"From {shallow.layers} to {deep.layers} layers, nodes of a high degree lose most"
+    if deep.collapsed:
+        return Claim(text, None, ONE_LABEL)
     after = {group.low: group for group in deep.groups}
     losses = [
         (log2(group.low), 100 * (group.accuracy - after[group.low].accuracy), _variance(group, after[group.low]))
@@ -90,6 +94,8 @@ def _fails(line: Curve) -> Claim:
     text = f"With {line.layers} layers, nodes of more than {HUB} neighbours are not classified"
     if not line.hubs:
         return Claim(text, None, "there is no such node")
+    if line.collapsed:
+        return Claim(text, None, ONE_LABEL)
     low, high = (100 * bound for bound in line.hubs.interval)
     figures = f"{100 * line.hubs.accuracy:.1f} % right, of {line.hubs.nodes} (95 %: {low:.0f} to {high:.0f})"
     return Claim(text, None if low <= 50 <= high else high < 50, figures)
