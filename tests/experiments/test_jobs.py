@@ -83,10 +83,12 @@ def test_cells_at_once_are_the_cells_one_by_one(tmp_path):
 
 
 SCRIPT = """
+import signal
 from pathlib import Path
 from gcnii.experiments.jobs import at_once
 from test_jobs import wait
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     list(at_once(wait, [Path("a"), Path("b")], 2))
 """
 
