@@ -83,7 +83,7 @@ def backward(
     if fused:
         dH0 = initial_gradient(D, W1, alpha) if W2 is None else initial_gradient(D, W2, 1.0)
     dM1 = _gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2]).transpose(0, 1).to(M1.dtype)
-    dM2 = None if M2 is None else torch.stack([_gradients(H0, D[:, l]) for l in range(layers)]).to(M2.dtype)
+    dM2 = None if M2 is None else _initial_gradients(H0, D).to(M2.dtype)
     return dH if keys is None else drop(dH, keys[0], kept, out=dH), dH0, dM1, dM2
 
 
@@ -92,10 +92,18 @@ def _like(H: Tensor, M: Tensor | None) -> Any:
     return None if M is None else M.to(H.dtype)
 
 
+def _initial_gradients(H0: Tensor, dZ: Tensor) -> Tensor:
+    """H0ᵀ dZ_l (layers, r, h, h) for H0 (r, n, h) and dZ (r, layers, n, h); all replicas or all layers at once."""
+    replicas, layers = dZ.shape[:2]
+    if replicas < layers:
+        return torch.stack([_gradients(H.expand_as(G), G) for H, G in zip(H0, dZ, strict=True)], 1)
+    return torch.stack([_gradients(H0, dZ[:, l]) for l in range(layers)])
+
+
 def _gradients(S: Tensor, dZ: Tensor) -> Tensor:
-    """Sᵀ dZ for S, dZ (b, n, h).  Where the b products are few and long, each is cut into parts."""
+    """Sᵀ dZ for S, dZ (b, n, h).  Where the b products are few and long, one after the other is cut into parts."""
     parts = min(S.shape[1] // PART, PARTS // len(S))
-    if parts < 2 or S.shape[2] > NARROW:
+    if parts <= len(S) or S.shape[2] > NARROW:  # b at once keep the GPU busier
         return torch.bmm(S.mT, dZ)
     cut = S.shape[1] - S.shape[1] % parts
 
