@@ -152,6 +152,19 @@ def test_layers_and_their_gradients_agree_with_float64(device, width, block, sta
         assert relative(gradient, reference) < 1e-5
 
 
+@pytest.mark.parametrize(("replicas", "layers"), [(1, 3), (2, 3), (3, 2)])
+@pytest.mark.parametrize("rows_for_each", [1, 1000])
+def test_gradients_of_gcnii_stars_second_weights_are_h0_by_every_layers(
+    device, replicas, layers, rows_for_each, monkeypatch
+):
+    from gcnii.kernels import stack
+
+    monkeypatch.setattr(stack, "LONG", rows_for_each)  # one by one, and at once
+    H0, dZ = torch.randn(replicas, 50, 8, device=device), torch.randn(replicas, layers, 50, 8, device=device)
+    expected = torch.einsum("rni,rlnj->lrij", H0.double(), dZ.double())
+    assert relative(stack._initial_gradients(H0, dZ), expected) < 1e-5
+
+
 @pytest.mark.cuda  # Triton's interpreter multiplies no matrices of 16 bits
 @pytest.mark.parametrize("width", [48, 64, 128, 144])
 def test_layers_in_16_bits_are_those_of_32_but_for_rounding(device, width):

@@ -15,8 +15,8 @@ Order = slots.Slots | schedule.Schedule
 Matrix = slots.Weighted | schedule.Weighted
 
 NARROW = 128  # widths up to this run a layer in one kernel; wider matrices are multiplied faster on their own
-PARTS = 264  # products at once that keep a GPU busy: two for each multiprocessor of a large one
-PART = 4096  # rows of each, at least
+LONG = 2000  # rows of a product, for each that is to be taken, from which on they are faster one by one
+MANY = 64  # products that are faster at once, however long
 
 
 def order(pattern: Any, H: Tensor) -> Order:
@@ -101,14 +101,7 @@ def _initial_gradients(H0: Tensor, dZ: Tensor) -> Tensor:
 
 
 def _gradients(S: Tensor, dZ: Tensor) -> Tensor:
-    """Sᵀ dZ for S, dZ (b, n, h).  Where the b products are few and long, one after the other is cut into parts."""
-    parts = min(S.shape[1] // PART, PARTS // len(S))
-    if parts <= len(S) or S.shape[2] > NARROW:  # b at once keep the GPU busier
-        return torch.bmm(S.mT, dZ)
-    cut = S.shape[1] - S.shape[1] % parts
-
-    def gradient(s: Tensor, z: Tensor) -> Tensor:
-        long = s[:cut].unflatten(0, (parts, -1)).mT @ z[:cut].unflatten(0, (parts, -1))
-        return torch.addmm(long.sum(0), s[cut:].mT, z[cut:])
-
-    return torch.stack([gradient(s, z) for s, z in zip(S, dZ, strict=True)])
+    """Sᵀ dZ for S, dZ (b, n, h).  A few long products are faster one by one: cuBLAS cuts up single ones alone."""
+    if len(S) < min(S.shape[1] // LONG, MANY) and S.shape[2] <= NARROW:
+        return torch.stack([s.mT @ z for s, z in zip(S, dZ, strict=True)])
+    return torch.bmm(S.mT, dZ)
