@@ -174,7 +174,11 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
             ("reproduce", "table2", "--device", "foo", "--ledger", "new/l"),
             "device must be auto, cpu or cuda, got 'foo'",
         ),
-        (("reproduce", "export", "--ledger", "notes/l.sqlite"), "cannot write to notes: "),
+        (
+            ("reproduce", "export", "--ledger", "gone/l.sqlite"),
+            "gone/l.sqlite does not exist; give --ledger the",
+        ),
+        (("reproduce", "table2", "--ledger", "notes/l.sqlite"), "cannot write to notes: "),
         (("reproduce", "export", "--ledger", "notes"), "notes is no ledger, and is left as it is; give another file"),
         (("reproduce", "export", "--ledger", "documents"), "documents is a folder, not a ledger; give --ledger a file"),
         (("reproduce", "import", "documents", "--ledger", "new/l"), "documents/wrong.json holds no runs: "),

@@ -88,4 +88,4 @@ def test_degrees_are_shown_of_the_runs_that_came_to_an_end(lost, depths):
     lines = shown([diverge(two, *lost), four], WIDE)
     (header,) = (line for line in lines if line.startswith(" degree"))
     assert re.split("  +", header.strip()) == ["degree", "nodes", *depths]
-    assert len([line for line in lines if line.startswith((" 1–1 ", " 128–255 "))]) == 2
+    assert len([line for line in lines if line.startswith((" 1 ", " 128–255 "))]) == 2

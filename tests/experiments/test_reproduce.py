@@ -55,6 +55,19 @@ def test_nothing_is_run_twice_and_more_runs_go_on_from_there(ledger, fitted):
     assert fitted == [[0], [1], [2]]
 
 
+def test_progress_says_how_many_cells_there_are_still_to_run(ledger):
+    titles = []
+
+    def watch(title, epochs):
+        titles.append(title)
+        return unwatched(title, epochs)
+
+    done, one, two = cell(), cell("Other", "deep-gcn"), cell("Third", "gcn-residual")
+    reproduce([done], ledger, device="cpu", runs=1)
+    reproduce([done, one, two], ledger, device="cpu", runs=1, watch=watch)
+    assert titles == [f"1/2 {one.id}, seed 0", f"2/2 {two.id}, seed 0"]
+
+
 def test_cells_that_agree_are_run_once(ledger, fitted):
     reproduce([cell(), cell("GCNII again", table="table3"), cell("Other", "deep-gcn")], ledger, device="cpu", runs=1)
     assert fitted == [[0], [0]]

@@ -86,6 +86,19 @@ def test_a_run_that_cells_share_counts_once():
     assert "beside 4 runs of our own" in written([one, shared, other])
 
 
+def test_a_table_says_how_long_its_runs_took_each_counted_once():
+    cells = [
+        measured(name, [85.0, 86.0]) for name in ("table2/gcnii/cora", "table2/gcnii-star/cora", "table2/gcn/cora")
+    ]
+    one, shared, other = (replace(cell, settings_hash=key) for cell, key in zip(cells, "aab", strict=True))
+    slow = replace(other, runs=tuple(replace(run, seconds=3600.0, device="cuda: H200") for run in other.runs))
+    short = sum(run.seconds for run in one.runs)
+    cost = f"2 runs in {short:.0f} s on cpu, 2 runs in 2.0 h on cuda: H200"
+    assert grid("table2", [one, shared, slow]).cost == cost
+    assert f"Training took {cost}" in written([one, shared, slow])
+    assert grid("table2", []).cost == ""
+
+
 def test_a_cell_says_how_it_was_measured_and_how_to_repeat_it(html):
     (part,) = re.findall(r'<details id="table2/gcnii/cora">.*?</details>', html, re.DOTALL)
     for words in (

@@ -23,8 +23,11 @@ def forecast(
     json: Json = False,
 ) -> None:
     """Hold the depth that the doctor recommends against GCNII trained at every depth."""
+    from rich.markdown import Markdown
+
     from gcnii.experiments.forecast import CASES, find_case, measure, steps, write
     from gcnii.report.advice import advice_tables
+    from gcnii.report.console import table_console
     from gcnii.report.progress import counting_bar
     from gcnii.train.device import choose_device
 
@@ -36,4 +39,10 @@ def forecast(
         with counting_bar(case.name, steps(case)) as show:
             records.append(measure(case, results, keep, where, show))
         write(results / "forecast", records[-1])
-    print(json_format.dumps(records, indent=1, ensure_ascii=False) if json else advice_tables(records))
+    console = table_console()
+    if json:
+        print(json_format.dumps(records, indent=1, ensure_ascii=False))
+    elif console.is_terminal:
+        console.print(Markdown(advice_tables(records)))
+    else:
+        print(advice_tables(records))

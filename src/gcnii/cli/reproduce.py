@@ -92,8 +92,12 @@ def export_cells(
     """Write every cell that has runs in the ledger to a file of its own."""
     refuse_unwritable(out)
     from gcnii.experiments import exchange
+    from gcnii.experiments.ledger import default_path
 
-    with _open(ledger) as book:
+    path = ledger or default_path()
+    if not path.exists():
+        raise ValueError(f"{path} does not exist; give --ledger the file of `gcnii reproduce`, which makes one")
+    with _open(path) as book:
         files = exchange.export_cells(book, cells_of("all"), out)
     print(f"{len(files)} cells in {out}")
 

@@ -17,6 +17,7 @@ from gcnii.report.console import WIDE
 from gcnii.report.figures import degree_curves
 from gcnii.report.grid import Shown, grid, notes
 from gcnii.report.markdown import cell_words, legend
+from gcnii.report.tables import span
 
 NAMES = 24  # columns for the names of rows; longer ones go on in the next line
 
@@ -103,7 +104,7 @@ def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
         table = Table("degree", "nodes", *(str(line.layers) for line in own), box=None, header_style="bold")
         for groups in zip(*(line.groups for line in own), strict=True):
             scores = (f"{100 * group.accuracy:.1f}" for group in groups)
-            table.add_row(f"{groups[0].low}–{groups[0].high - 1:g}", str(groups[0].nodes), *scores)
+            table.add_row(span(groups[0].low, groups[0].high), str(groups[0].nodes), *scores)
         yield from (f"{graph.capitalize()}: accuracy by degree and layers (%)", table)
 
 

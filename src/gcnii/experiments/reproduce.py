@@ -41,7 +41,9 @@ def reproduce(
 ) -> None:
     """Train until the ledger has seeds 0 … runs - 1 of every cell, by this process or by others at work on it."""
     todo = [Work(cell, ledger, runs or cell.runs, device, watch) for cell in cells]
-    idle = 0
+    todo, idle = [work for work in todo if work.missing], 0
+    for number, work in enumerate(todo, 1):
+        work.place = f"{number}/{len(todo)} "
     while todo := [work for work in todo if work.missing]:
         idle = 0 if sum(work.advance() for work in todo) else idle + 1
         if idle == TELL:
@@ -66,6 +68,7 @@ class Work:
         one_by_one = choose_device(device).type == "cpu" or plan_of(cell).recipe.batches != "full"
         self.batch = 1 if one_by_one else runs
         self.too_large = False
+        self.place = ""  # among those that are worked on
 
     @property
     def missing(self) -> bool:
@@ -117,7 +120,7 @@ class Work:
         graph = open_graph(cell)
         fetch_neighbourhood(graph.source, plan.recipe.geometry)
         which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-        with self.watch(f"{cell.id}, {which}", plan.recipe.epochs) as show:
+        with self.watch(f"{self.place}{cell.id}, {which}", plan.recipe.epochs) as show:
 
             def on_epoch(epoch: Epoch) -> None:
                 self.ledger.beat()

@@ -14,7 +14,7 @@ from rich.table import Table
 from gcnii.analysis.checkup import Checkup, Examined
 from gcnii.analysis.diagnosis import Diagnosis
 from gcnii.report.figure import STYLES, figure, save, shared_legend, shared_scale
-from gcnii.report.tables import percent
+from gcnii.report.tables import percent, span
 
 SHOWN = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # layers that a table of a deep model shows
 PANELS = 3  # beside each other
@@ -87,7 +87,7 @@ def depth_table(found: Sequence[tuple[Checkup, Diagnosis]]) -> Group:
 def degree_table(checkups: Sequence[Checkup]) -> Group:
     """Accuracy on all labelled nodes, by degree, of models of one depth."""
     groups = {row["from"]: row for row in checkups[0].degrees if row["who"] == "all" and row["below"]}
-    heads = [f"{row['from']}–{row['below'] - 1} ({row['nodes']})" for row in groups.values()]
+    heads = [f"{span(row['from'], row['below'])} ({row['nodes']})" for row in groups.values()]
     title = f"Accuracy by degree (nodes), {checkups[0].layers} layers, all nodes, in %"
     table = Table("model", *heads, box=None, header_style="bold")
     for checkup in checkups:

@@ -10,6 +10,7 @@ from gcnii.analysis import Curve, Group
 from gcnii.analysis.degree import HUB
 from gcnii.report.claims import DEEP, SHALLOW, Claim, slope
 from gcnii.report.figure import STYLES, figure
+from gcnii.report.tables import span
 
 # Its accuracy by degree is then no more than the share of that label.
 ONE_LABEL = "the deep network has collapsed: it gives all nodes one label"
@@ -51,12 +52,8 @@ def _draw(axes: Any, line: Curve, style: tuple[str, str, str], shift: float, ban
 
 def _label(axes: Any, lines: Sequence[Curve]) -> None:
     groups = {group.low: group for line in lines for group in line.groups}
-    ticks = [f"{_span(group)}\n{group.nodes:,}" for group in groups.values()]
+    ticks = [f"{span(group.low, group.high)}\n{group.nodes:,}" for group in groups.values()]
     axes.set_xticks([log2(low) for low in groups], ticks, fontsize=8)
-
-
-def _span(group: Group) -> str:
-    return str(group.low) if group.high == group.low + 1 else f"{group.low}–{group.high - 1:g}"
 
 
 def degree_claims(curves: Iterable[Curve]) -> list[Claim]:

@@ -100,6 +100,22 @@ class Grid:
         """How many of the paper's own cells have each word."""
         return Counter(shown.word for shown in self.shown if not shown.cell.extra)
 
+    @property
+    def cost(self) -> str:
+        """By device, how many runs it took and how long; a run that cells share counts once."""
+        cells = [shown.measured for shown in self.shown if shown.measured]
+        runs = {(cell.settings_hash, run.seed): run for cell in cells for run in cell.runs}.values()
+        seconds: dict[str, list[float]] = {}
+        for run in runs:
+            seconds.setdefault(run.device, []).append(run.seconds)
+        return ", ".join(f"{len(each):,} runs in {_long(sum(each))} on {on}" for on, each in sorted(seconds.items()))
+
+
+def _long(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
 
 def grid(table: str, measured: Iterable[MeasuredCell]) -> Grid:
     """The table with what was measured of it."""

@@ -17,6 +17,7 @@ over seeds 0, 1, … (runs), a mark, and the printed number. `gcnii reproduce` r
 shows the seeds, settings and command of each cell.
 
 {legend}: `experiments/verdict.py` has the rule. A stand-in has the shape of the paper's graph and no more.
+Where several processes shared a GPU, their times are added up.
 """
 
 
@@ -52,7 +53,8 @@ def _section(table: Grid) -> str:
     """A table a part, and what must be known of its cells."""
     parts = (f"{f'### {part}' + chr(10) * 2 if part else ''}{_rows(table, part)}" for part in table.parts)
     known = [f"- {note}\n" for note in notes(shown.measured for shown in table.shown if shown.measured)]
-    return "\n".join([f"## {table.title}\n", *parts, *(["".join(known)] if known else [])])
+    cost = [f"Training took {table.cost}.\n"] if table.cost else []
+    return "\n".join([f"## {table.title}\n", *parts, *(["".join(known)] if known else []), *cost])
 
 
 def _rows(table: Grid, part: str) -> str:

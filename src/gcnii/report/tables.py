@@ -34,6 +34,11 @@ def mean_and_spread(result: Result) -> str:
     return f"{percent(result.test.mean())} ± {percent(result.test.std(ddof=1))} ({count} runs)"
 
 
+def span(low: int, below: float) -> str:
+    """A group of degrees: 1, 2–3, 4–7, …"""
+    return str(low) if below == low + 1 else f"{low}–{below - 1:g}"
+
+
 def percent(score: float) -> str:
     """0.8534 → 85.3; a dash where there is nothing to grade."""
     return "–" if score != score else f"{100 * score:.1f}"

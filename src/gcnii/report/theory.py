@@ -15,6 +15,7 @@ from gcnii.analysis.filter_errors import Realised, Substitute
 from gcnii.analysis.lasso import Iterate
 from gcnii.analysis.spectrum import Convergence, DegreeGroup, Distance, Floats
 from gcnii.report.figure import STYLES, figure
+from gcnii.report.tables import span
 
 FLOOR = 1e-8  # what is nearer than this is of no interest to the eye
 
@@ -37,7 +38,7 @@ def degree_table(found: Convergence) -> Group:
     title = "Conjecture 1: mean |h_K - π| / π by degree, x uniform in [0, 1], largest component"
     table = _table("degree", "nodes", *(f"K = {depth}" for depth in found.depths))
     for group in found.groups:
-        table.add_row(span(group), f"{group.nodes:,}", *map(_short, group.errors))
+        table.add_row(span(group.low, group.high), f"{group.nodes:,}", *map(_short, group.errors))
     exponents = ("–" if one is None else f"{one:+.2f}" for one in found.exponents)
     table.add_row("exponent of d + 1", "", *exponents)
     return Group(Text(title), table)
@@ -93,11 +94,6 @@ def _short(number: float) -> str:
     return "0" if number == 0 else f"{number:.3f}" if 0.01 <= abs(number) < 1000 else f"{number:.1e}"
 
 
-def span(group: DegreeGroup) -> str:
-    """1, 2–3, 4–7, …"""
-    return str(group.low) if group.high == group.low + 1 else f"{group.low}–{group.high - 1}"
-
-
 def draw_theory(
     graph: str,
     distances: Sequence[Distance],
@@ -143,7 +139,7 @@ def _draw_degrees(axes: Any, graph: str, found: Convergence) -> None:
         bound = [errors[0] * (_middle(group) / _middle(found.groups[0])) ** -0.5 for group in found.groups]
         axes.plot(places, bound, color=colour, alpha=0.3, linewidth=1)
     axes.plot([], [], color="grey", alpha=0.5, linewidth=1, label="∝ 1/√(d + 1)")
-    axes.set_xticks(places, [f"{span(group)}\n{group.nodes:,}" for group in found.groups], fontsize=8)
+    axes.set_xticks(places, [f"{span(group.low, group.high)}\n{group.nodes:,}" for group in found.groups], fontsize=8)
     axes.set_yscale("log")
     axes.set(title=f"Do hubs arrive first? {graph}", xlabel="degree, and number of nodes", ylabel="mean |h_K - π| / π")
     axes.legend(frameon=False, fontsize=8)
