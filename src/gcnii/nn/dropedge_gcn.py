@@ -10,7 +10,7 @@ from typing import Annotated
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import relu
+from torch.nn.functional import batch_norm, relu
 
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
@@ -133,5 +133,5 @@ def normalise(Z: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     """What NodeNorm computes, of weights given."""
     # authors: evaluate with running means over the epochs; here: with those of the nodes at hand, as in training,
     # because the full graph is the batch.  So a model has no state beside its weights.
-    variance, mean = torch.var_mean(Z, 0, correction=0)
-    return (Z - mean) * (variance + EPSILON).rsqrt() * scale + shift
+    flat = batch_norm(Z.flatten(1), None, None, scale.flatten(), shift.flatten(), training=True, eps=EPSILON)
+    return flat.view_as(Z)
