@@ -93,9 +93,9 @@ def test_a_table_says_how_long_its_runs_took_each_counted_once():
     one, shared, other = (replace(cell, settings_hash=key) for cell, key in zip(cells, "aab", strict=True))
     slow = replace(other, runs=tuple(replace(run, seconds=3600.0, device="cuda: H200") for run in other.runs))
     short = sum(run.seconds for run in one.runs)
-    cost = f"2 runs in {short:.0f} s on cpu, 2 runs in 2.0 h on cuda: H200"
+    cost = f"2 runs on cpu ({short:.0f} s), 2 runs on cuda: H200 (2.0 h)"
     assert grid("table2", [one, shared, slow]).cost == cost
-    assert f"Training took {cost}" in written([one, shared, slow])
+    assert f"Behind it: {cost}" in written([one, shared, slow])
     assert grid("table2", []).cost == ""
 
 

@@ -108,7 +108,7 @@ class Grid:
         seconds: dict[str, list[float]] = {}
         for run in runs:
             seconds.setdefault(run.device, []).append(run.seconds)
-        return ", ".join(f"{len(each):,} runs in {_long(sum(each))} on {on}" for on, each in sorted(seconds.items()))
+        return ", ".join(f"{len(each):,} runs on {on} ({_long(sum(each))})" for on, each in sorted(seconds.items()))
 
 
 def _long(seconds: float) -> str:

@@ -53,7 +53,7 @@ def _section(table: Grid) -> str:
     """A table a part, and what must be known of its cells."""
     parts = (f"{f'### {part}' + chr(10) * 2 if part else ''}{_rows(table, part)}" for part in table.parts)
     known = [f"- {note}\n" for note in notes(shown.measured for shown in table.shown if shown.measured)]
-    cost = [f"Training took {table.cost}.\n"] if table.cost else []
+    cost = [f"Behind it: {table.cost}.\n"] if table.cost else []
     return "\n".join([f"## {table.title}\n", *parts, *(["".join(known)] if known else []), *cost])
 
 
