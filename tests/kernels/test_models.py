@@ -9,6 +9,8 @@ from gcnii.dropout import epoch_key, keyed
 from gcnii.nn import MODELS
 from gcnii.propagation import Links, adjacency, feature_matrix
 
+DROPEDGE = ("dropedge-gcn", "jknet", "incep")
+
 
 def step(name, device, seeds):
     """Scores and gradients of a training step with dropout."""
@@ -17,6 +19,7 @@ def step(name, device, seeds):
     links = Links.of(adjacency(graph)).to(device, torch.float32)
     X = feature_matrix(graph).to(device, torch.float32)
     settings = {"layers": 3, "width": 16} if name != "gat" else {}
+    settings |= {"self_weight": True, "batch_norm": True} if name in DROPEDGE else {}
     model = MODELS[name](graph.d, graph.k, dropout=0.4, **settings).to(device)
     weights = {
         key: torch.stack([W.detach() * 1.1**s for s in seeds]).requires_grad_() for key, W in model.named_parameters()
@@ -31,7 +34,7 @@ def step(name, device, seeds):
     return scores.detach().cpu(), [gradient.cpu() for gradient in gradients]
 
 
-@pytest.mark.parametrize("name", ["gcnii", "gcnii-star", "gcnii-ppi", "gat", "gcn", "appnp"])
+@pytest.mark.parametrize("name", ["gcnii", "gcnii-star", "gcnii-ppi", "gat", "gcn", "appnp", *DROPEDGE])
 def test_a_training_step_is_the_plain_one(device, name, monkeypatch):
     if name == "gat" and device == "cpu":
         pytest.skip("takes Triton's interpreter long")
