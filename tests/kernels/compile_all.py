@@ -26,7 +26,7 @@ def check(kernel, constants, stored, matrices, warps=4):
 for stored, precision in (("fp32", "tf32x3"), ("bf16", "tf32")):
     exact = {"PRECISION": precision}
     for star in (False, True):
-        flags = {"STAR": star, "DROP": star, "KEEP": star}
+        flags = {"STAR": star, "DROP": star, "KEEP": star, "PART": 32}
         check(layer._forward, LAYER | exact | flags, stored, "D H0 M1 M2 S out")
     check(layer._backward, LAYER | exact | {"MASK": True}, stored, "dZ M1 D out")
     sizes = {"WIDTH": 64, "INNER": 64, "BLOCK": 64, "EVEN": True, "STAGES": 3}

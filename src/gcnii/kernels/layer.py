@@ -20,6 +20,7 @@ from gcnii.kernels.gather import stride
 from gcnii.kernels.slots import Slots, Weighted
 
 INNER = 64  # columns of a product's inner dimension at once
+PART = 32  # the same of GCNII*'s second product, which has fewer registers left
 
 
 def forward_layer(
@@ -36,7 +37,8 @@ def forward_layer(
         slots.order, slots.owner, slots.offsets, slots.index, weights, D, H0, M1, second, key, sums, out,
         width, alpha, skip, kept, back * (replicas - 1), stride(weights), D.stride(0), H0.stride(0), M1.stride(0),
         second.stride(0), key.stride(0), sums.stride(0), out.stride(0),
-        STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None, **_cut(width, slots),
+        STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None, PART=min(PART, _size(width)),
+        **_cut(width, slots),
     )  # fmt: skip
 
 
@@ -103,7 +105,7 @@ def _forward(
     weights_r, D_r, H0_r, M1_r, M2_r, key_r, S_r, out_r,
     STAR: tl.constexpr, SKIP: tl.constexpr, DROP: tl.constexpr, KEEP: tl.constexpr,
     HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
-    PRECISION: tl.constexpr,
+    PRECISION: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
     replica = tl.abs(last - tl.program_id(1)).to(tl.int64)
     weights, D, H0 = weights + replica * weights_r, D + replica * D_r, H0 + replica * H0_r
@@ -114,21 +116,27 @@ def _forward(
     there, base = (row >= 0)[:, None], row[:, None] * width
     inside = there if EVEN else there & (to < width)[None, :]
     Z = tl.zeros((BLOCK, WIDTH), tl.float32)
+    if STAR:
+        # First, and in a loop: side by side with the other product it would take twice the registers that there are.
+        for k in tl.range(0, WIDTH, PART, num_stages=1):
+            column = k + tl.arange(0, PART)
+            mask = there if EVEN else there & (column < width)[None, :]
+            initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0)
+            m = _rows_of(M2, column, to, width, False, EVEN)
+            Z = tl.dot(initial.to(m.dtype), m, Z, input_precision=PRECISION)
     for k in tl.static_range(0, WIDTH, INNER):
         column = k + tl.arange(0, INNER)
         mask = there if EVEN else there & (column < width)[None, :]
         A = summed_slots(owner, offsets, index, weights, D, column, width, HUBS, BLOCK, EVEN, PRECISION)
         # Fetched no earlier, because until here they would only take up registers.
-        initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
+        if not STAR:
+            initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
         m = _rows_of(M1, column, to, width, False, EVEN)
         if not STAR:
             A += alpha * initial
         if KEEP:
             tl.store(S + base + column[None, :], A, mask=mask)
         Z = tl.dot(A.to(m.dtype), m, Z, input_precision=PRECISION)
-        if STAR:
-            m = _rows_of(M2, column, to, width, False, EVEN)
-            Z = tl.dot(initial.to(m.dtype), m, Z, input_precision=PRECISION)
     if SKIP:
         Z += skip * tl.load(D + base + to[None, :], mask=inside, other=0.0).to(tl.float32)
     Z = tl.maximum(Z, 0.0)
