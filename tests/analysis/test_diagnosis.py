@@ -148,6 +148,14 @@ def test_nodes_can_be_alike_without_being_at_the_limit(healthy):
     assert found.verdict.text.startswith("nodes are nearly alike from layer 1 on, all along one direction: ")
 
 
+def test_whether_the_graph_made_them_alike_is_asked_at_the_end(healthy):
+    flat = replace(healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0))
+    away = [0.4, *(0.3 for _ in healthy[2:-2]), 0.1, 0.5]  # the last but one counts
+    rows = [replace(row, state=replace(flat, distance=one)) for row, one in zip(healthy[1:], away, strict=True)]
+    found = diagnose((healthy[0], *rows), edges=10, baseline=GUESSED)
+    assert "alike from layer 1 on, near Theorem 1's limit (distance 0.1 at the end): " in found.verdict.text
+
+
 def test_a_gradient_vanishes_below_a_thousandth_and_explodes_above_a_thousand(healthy):
     last = healthy[-1].gradient
     assert kinds(changed(healthy, 0, gradient=0.5e-3 * last)) == ["kept", "vanished"]

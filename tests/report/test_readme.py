@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from gcnii.experiments.forecast import read_records as read_advice
 from gcnii.experiments.printed import DEPTHS
 from gcnii.report.advice import advice_tables
 from gcnii.report.depth import LINES, draw_depth
+from gcnii.report.grid import notes
 from gcnii.report.markdown import results_page, scores_table
 from gcnii.report.readme import summary, update_readme
 from gcnii.report.speed import read_records, speed_tables
@@ -68,6 +70,12 @@ def test_the_readme_has_the_papers_rows_alone_and_the_page_ours_too():
     assert "no own loops" not in scores_table(cells)
     assert "|GCNII, no own loops|–|73.0±0.3 (10) ● 73.4±0.6|" in results_page(cells)
     assert "- GCNII, no own loops: the authors' code counts" in results_page(cells)
+
+
+def test_a_note_that_is_not_of_a_whole_row_names_the_columns():
+    names = ("table3/cora-jknet/4", "table3/cora-jknet/8", "table3/cora-gcnii/2")
+    bare = [replace(measured(name, [80.0]), note=note) for name, note in zip(names, ("one", "", "all"), strict=True)]
+    assert notes(bare) == ["Cora JKNet (4): one", "Cora GCNII: all"]
 
 
 def test_the_page_counts_the_verdicts_and_shows_what_the_paper_does_not_print():

@@ -24,8 +24,8 @@ FADED = 0.05
 # States are alike where the mean cosine distance is this share of layer 0's, and the effective rank at most 2, or
 # this share of the width.
 ALIKE, FLAT = 0.1, 0.05
-# Alike, and so near Theorem 1's limit at the end: then it is the graph that made them so.  On Cora the same row for all
-# nodes, which biases lead to, is 0.29 away.
+# Alike, and so near Theorem 1's limit at the last layer but one: then it is the graph that made them so.  On Cora the
+# same row for all nodes, which biases lead to, is 0.29 away.
 DRAWN = 0.15
 # The first layer's gradient is this share of the last layer's, or so many times as large.
 VANISHED, EXPLODED = 1e-3, 1e3
@@ -142,24 +142,26 @@ def _alike(rows: Rows) -> Finding | None:
     since = alike_since(rows)
     if since is None:
         return None
-    drawn = rows[since].state.distance <= DRAWN * rows[0].state.distance
-    limit = (
-        f"near Theorem 1's limit (distance {rows[since].state.distance:.2g})" if drawn else "all along one direction"
-    )
+    end = _hidden(rows)[-1].state.distance
+    limit = f"near Theorem 1's limit (distance {end:.2g} at the end)" if end <= DRAWN else "all along one direction"
     return Finding("alike", f"nodes are nearly alike from layer {since} on, {limit}: {_size(rows, since)}")
 
 
 def alike_since(rows: Rows) -> int | None:
-    """From which layer on all nodes are nearly alike; the last layer may be scores, and is asked only if alone."""
+    """From which layer on all nodes are nearly alike."""
     start = rows[0].state
-    hidden = rows[1:-1] or rows[1:]
 
     def alike(row: Examined) -> bool:
         flat = row.state.effective_rank.value <= max(2.0, FLAT * row.state.width)
         return flat and row.state.mad.value <= ALIKE * start.mad.value
 
-    since = _since(hidden, alike)
+    since = _since(_hidden(rows), alike)
     return None if since is None else since + 1  # layer 0 is not hidden
+
+
+def _hidden(rows: Rows) -> Rows:
+    """All but layer 0 and the last, which may be scores and is taken only if it is alone."""
+    return rows[1:-1] or rows[1:]
 
 
 def _faded(rows: Rows, baseline: Baseline) -> Finding | None:

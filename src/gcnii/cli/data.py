@@ -55,7 +55,11 @@ def show(name: Name, /, *, json: Json = False) -> None:
         print("  no presets: the models' and the recipe's defaults hold")
 
 
-def fetch(*names: Name, offline: Offline = False, json: Json = False) -> None:
+def fetch(
+    *names: Annotated[str, Parameter(help="Names of `gcnii data list`, or all.")],
+    offline: Offline = False,
+    json: Json = False,
+) -> None:
     """Download data sets into the cache and verify them; `all` fetches every one."""
     if not names:
         raise ValueError("name at least one data set, or all; `gcnii data list` shows them")

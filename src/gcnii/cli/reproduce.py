@@ -37,7 +37,8 @@ def reproduce(
     *,
     only: Only = "",
     runs: Annotated[
-        int | None, Parameter(help="Seeds a cell; by default 100 in Table 2, 10 elsewhere, 3 on PPI.")
+        int | None,
+        Parameter(help="Seeds a cell; by default 100 in Table 2, 10 elsewhere, 3 on PPI (1 on its stand-in)."),
     ] = None,
     device: Device = "auto",
     jobs: Jobs = 1,

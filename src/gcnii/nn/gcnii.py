@@ -17,8 +17,8 @@ from gcnii.nn.model import About
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
-Alpha = Annotated[float, "α: share of the first layer's output in every later layer"]
-Lam = Annotated[float, "λ: β_l = log(λ/l + 1) is the share of W in layer l, the rest is the identity"]
+Alpha = Annotated[float, "share α of the first layer's output in every later layer"]
+Lam = Annotated[float, "the λ of β_l = log(λ/l + 1), which is the share of W in layer l; the rest is the identity"]
 
 
 class GCNIIConv(nn.Module):

@@ -138,9 +138,15 @@ def _place(cell: Cell) -> tuple[str, str]:
 
 
 def notes(cells: Iterable[Cell | MeasuredCell]) -> list[str]:
-    """What a reader must know of the cells: each note once, after the rows it is about."""
-    rows: dict[str, list[str]] = {}
+    """What a reader must know of the cells: each note once, after the rows it is about, with columns if not all."""
+    cells = list(cells)
+    columns = Counter(cell.row for cell in cells)
+    about: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
-        if cell.note and cell.row not in rows.setdefault(cell.note, []):
-            rows[cell.note].append(cell.row)
-    return [f"{', '.join(about)}: {note}" for note, about in rows.items()]
+        if cell.note:
+            about.setdefault(cell.note, {}).setdefault(cell.row, []).append(cell.column)
+
+    def place(row: str, some: list[str]) -> str:
+        return row if len(some) == columns[row] else f"{row} ({', '.join(some)})"
+
+    return [f"{', '.join(place(*each) for each in rows.items())}: {note}" for note, rows in about.items()]
