@@ -58,6 +58,8 @@ def _notes(name: str, model: str, layers: int, printed: Printed | None) -> Itera
         return
     if model not in FAMILY:
         yield "Table 2's settings, as the authors say; the paper's text speaks of a search at each depth"
+        if model == "gcnii-star" and printed == TABLE_3[name]["gcnii"][layers]:
+            yield "the printed number is the same as GCNII's"
     elif search_name(name, model, layers) in FOUND:
         yield f"settings are ours, chosen by validation{NOBODY if layers >= 8 else ''}"
     else:
