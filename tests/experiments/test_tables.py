@@ -145,3 +145,8 @@ def test_true_shares_are_60_20_20_of_each_class(real_data):
             assert abs(shares[1] - 0.2 * members.sum()) < 1
     assert (graph.splits[0].train != graph.splits[1].train).any()
     assert (redrawn(graph).splits[3].test == graph.splits[3].test).all()
+
+
+def test_a_number_that_the_paper_prints_for_gcnii_too_is_told():
+    told = [cell.id for cell in CELLS["table3"] if "the same as GCNII's" in cell.note]
+    assert told == ["table3/citeseer-gcnii-star/8", "table3/pubmed-gcnii-star/32"]
