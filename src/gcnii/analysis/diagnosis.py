@@ -142,26 +142,22 @@ def _alike(rows: Rows) -> Finding | None:
     since = alike_since(rows)
     if since is None:
         return None
-    end = _hidden(rows)[-1].state.distance
+    end = _last_hidden(rows).distance
     limit = f"near Theorem 1's limit (distance {end:.2g} at the end)" if end <= DRAWN else "all along one direction"
     return Finding("alike", f"nodes are nearly alike from layer {since} on, {limit}: {_size(rows, since)}")
 
 
 def alike_since(rows: Rows) -> int | None:
-    """From which layer on all nodes are nearly alike."""
+    """From which layer on all nodes are nearly alike; the last layer may be scores, and is asked only if alone."""
     start = rows[0].state
+    hidden = rows[1:-1] or rows[1:]
 
     def alike(row: Examined) -> bool:
         flat = row.state.effective_rank.value <= max(2.0, FLAT * row.state.width)
         return flat and row.state.mad.value <= ALIKE * start.mad.value
 
-    since = _since(_hidden(rows), alike)
+    since = _since(hidden, alike)
     return None if since is None else since + 1  # layer 0 is not hidden
-
-
-def _hidden(rows: Rows) -> Rows:
-    """All but layer 0 and the last, which may be scores and is taken only if it is alone."""
-    return rows[1:-1] or rows[1:]
 
 
 def _faded(rows: Rows, baseline: Baseline) -> Finding | None:

@@ -93,9 +93,8 @@ def export_cells(
     """Write every cell that has runs in the ledger to a file of its own."""
     refuse_unwritable(out)
     from gcnii.experiments import exchange
-    from gcnii.experiments.ledger import default_path
 
-    path = ledger or default_path()
+    path = _path(ledger)
     if not path.exists():
         raise ValueError(f"{path} does not exist; give --ledger the file of `gcnii reproduce`, which makes one")
     with _open(path) as book:
@@ -195,10 +194,16 @@ def _refuse_no_jobs(jobs: int) -> None:
         raise ValueError(f"--jobs must be at least 1, got {jobs}")
 
 
-def _open(path: Path | None) -> Ledger:
-    from gcnii.experiments.ledger import Ledger, default_path
+def _path(ledger: Path | None) -> Path:
+    from gcnii.experiments.ledger import default_path
 
-    path = path or default_path()
+    return ledger or default_path()
+
+
+def _open(ledger: Path | None) -> Ledger:
+    from gcnii.experiments.ledger import Ledger
+
+    path = _path(ledger)
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a ledger; give --ledger a file")
     refuse_unwritable(path.parent, "--ledger")
