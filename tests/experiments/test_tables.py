@@ -6,6 +6,7 @@ import pytest
 
 from gcnii.experiments import table4
 from gcnii.experiments.cells import read_cells, slug
+from gcnii.experiments.found import FOUND
 from gcnii.experiments.identity import in_force, plan_of, settings_hash
 from gcnii.experiments.printed import DEPTHS, PUBLIC, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TEN_SPLITS
 from gcnii.experiments.splits import redrawn
@@ -131,6 +132,7 @@ def test_what_was_measured_was_measured_as_its_cell_says(real_data):
         assert [run.seed for run in found_cell.runs] == list(range(found_cell.n)), cell.id
         assert in_force(plan_of(cell).settings) == in_force(found_cell.settings)
         assert (cell.printed, cell.row, cell.column) == (found_cell.printed, found_cell.row, found_cell.column)
+        assert cell.note == found_cell.note, f"{cell.id} is told otherwise; export the ledger again"
 
 
 def test_true_shares_are_60_20_20_of_each_class(real_data):
@@ -150,3 +152,9 @@ def test_true_shares_are_60_20_20_of_each_class(real_data):
 def test_a_number_that_the_paper_prints_for_gcnii_too_is_told():
     told = [cell.id for cell in CELLS["table3"] if "the same as GCNII's" in cell.note]
     assert told == ["table3/citeseer-gcnii-star/8", "table3/pubmed-gcnii-star/32"]
+
+
+def test_a_cell_of_a_figure_tells_whether_its_settings_were_searched_for():
+    for cell in (*CELLS["figure1"], *CELLS["figure2"]):
+        if cell.model != "gcnii":
+            assert ("not searched" in cell.note) == (cell.id not in FOUND), cell.id

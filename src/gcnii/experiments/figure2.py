@@ -7,7 +7,7 @@ are Table 2's, or found by our searches.
 from __future__ import annotations
 
 from gcnii.experiments.cells import Cell, slug
-from gcnii.experiments.found import FOUND
+from gcnii.experiments.found import FOUND, whose
 from gcnii.experiments.printed import DEPTHS, PUBLIC
 
 RUNS = 10
@@ -17,20 +17,20 @@ ARMS = {
     "GCN with identity mapping": "gcn-identity",
     "GCNII": "gcnii",
 }
-NOTE = "settings are ours: the paper gives none for this figure"
 
 
 def _cell(name: str, arm: str, layers: int) -> Cell:
     row = f"{name.capitalize()} {arm}"
+    cell = f"figure2/{slug(row)}/{layers}"
     return Cell(
         table="figure2",
         row=row,
         column=str(layers),
         graph=name,
         model=ARMS[arm],
-        settings={"layers": layers} | FOUND.get(f"figure2/{slug(row)}/{layers}", {}),
+        settings={"layers": layers} | FOUND.get(cell, {}),
         runs=RUNS,
-        note="" if arm == "GCNII" else NOTE,
+        note="" if arm == "GCNII" else whose(cell),
     )
 
 
