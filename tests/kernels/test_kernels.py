@@ -157,9 +157,9 @@ def test_layers_and_their_gradients_agree_with_float64(device, width, block, sta
 def test_gradients_of_gcnii_stars_second_weights_are_h0_by_every_layers(
     device, replicas, layers, rows_for_each, monkeypatch
 ):
-    from gcnii.kernels import stack
+    from gcnii.kernels import products, stack
 
-    monkeypatch.setattr(stack, "LONG", rows_for_each)  # one by one, and at once
+    monkeypatch.setattr(products, "LONG", rows_for_each)  # one by one, and at once
     H0, dZ = torch.randn(replicas, 50, 8, device=device), torch.randn(replicas, layers, 50, 8, device=device)
     expected = torch.einsum("rni,rlnj->lrij", H0.double(), dZ.double())
     assert relative(stack._initial_gradients(H0, dZ), expected) < 1e-5

@@ -10,13 +10,12 @@ from torch import Tensor
 from gcnii.kernels import gather, schedule, slots
 from gcnii.kernels.layer import backward_layer, forward_layer, initial_gradient
 from gcnii.kernels.mask import drop, finish_layer, open_where
+from gcnii.kernels.products import gradients
 
 Order = slots.Slots | schedule.Schedule
 Matrix = slots.Weighted | schedule.Weighted
 
 NARROW = 128  # widths up to this run a layer in one kernel; wider matrices are multiplied faster on their own
-LONG = 2000  # rows of a product, for each that is to be taken, from which on they are faster one by one
-MANY = 64  # products that are faster at once, however long
 
 
 def order(pattern: Any, H: Tensor) -> Order:
@@ -82,7 +81,7 @@ def backward(
             gather.gather(PT, dS, dZ if skip else None, skip, out, below)
     if fused:
         dH0 = initial_gradient(D, W1, alpha) if W2 is None else initial_gradient(D, W2, 1.0)
-    dM1 = _gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2]).transpose(0, 1).to(M1.dtype)
+    dM1 = gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2]).transpose(0, 1).to(M1.dtype)
     dM2 = None if M2 is None else _initial_gradients(H0, D).to(M2.dtype)
     return dH if keys is None else drop(dH, keys[0], kept, out=dH), dH0, dM1, dM2
 
@@ -96,12 +95,5 @@ def _initial_gradients(H0: Tensor, dZ: Tensor) -> Tensor:
     """H0ᵀ dZ_l (layers, r, h, h) for H0 (r, n, h) and dZ (r, layers, n, h); all replicas or all layers at once."""
     replicas, layers = dZ.shape[:2]
     if replicas < layers:
-        return torch.stack([_gradients(H.expand_as(G), G) for H, G in zip(H0, dZ, strict=True)], 1)
-    return torch.stack([_gradients(H0, dZ[:, l]) for l in range(layers)])
-
-
-def _gradients(S: Tensor, dZ: Tensor) -> Tensor:
-    """Sᵀ dZ for S, dZ (b, n, h).  A few long products are faster one by one: cuBLAS cuts up single ones alone."""
-    if len(S) < min(S.shape[1] // LONG, MANY) and S.shape[2] <= NARROW:
-        return torch.stack([s.mT @ z for s, z in zip(S, dZ, strict=True)])
-    return torch.bmm(S.mT, dZ)
+        return torch.stack([gradients(H.expand_as(G), G) for H, G in zip(H0, dZ, strict=True)], 1)
+    return torch.stack([gradients(H0, dZ[:, l]) for l in range(layers)])

@@ -15,6 +15,7 @@ from torch.nn.functional import batch_norm, relu
 from gcnii.dropout import Dropout, Rate
 from gcnii.nn.deep import Layers, Width
 from gcnii.nn.model import About, Model
+from gcnii.nn.weigh import weigh
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -36,9 +37,9 @@ class DropEdgeConv(nn.Module):
 
     def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n, width)."""
-        Z = P @ (H @ self.W) + self.b
+        Z = P @ weigh(H, self.W) + self.b
         if self.W_self is not None:
-            Z = Z + H @ self.W_self
+            Z = Z + weigh(H, self.W_self)
         return Z if self.norm is None else self.norm(Z)
 
 
