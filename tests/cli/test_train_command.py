@@ -7,7 +7,7 @@ from command_line import BUNDLE, SMALL, Answer, call, files, write_pets
 
 from gcnii.train import open_bundle
 
-KEYS = ["graph", "model", "settings", "runs", "test_mean", "test_std", "device", "bundle"]
+KEYS = ["graph", "fingerprint", "model", "settings", "runs", "test_mean", "test_std", "device", "bundle"]
 RUN_KEYS = ["seed", "test", "val", "val_loss", "best_epoch", "epochs", "seconds"]
 
 

@@ -64,6 +64,26 @@ def test_export_loses_no_run_that_only_the_file_has(kept, fresh, tmp_path):
     assert read_cells(tmp_path / "cells")[0].n == 4
 
 
+def test_runs_of_other_settings_are_replaced_by_name(kept, fresh, tmp_path):
+    export_cells(kept, [cell()], tmp_path / "cells")
+    changed = cell(settings={"alpha": 0.4})
+    fresh.record(settings_hash(changed), changed.id, [run(0)])
+    with pytest.warns(
+        UserWarning, match=r"gcnii-drawn.json held 3 runs of other settings or of another graph, now repl"
+    ):
+        export_cells(fresh, [changed], tmp_path / "cells")
+    assert read_cells(tmp_path / "cells")[0].n == 1
+
+
+def test_a_stand_in_does_not_replace_the_paper_s_graph(kept, fresh, tmp_path):
+    export_cells(kept, [cell()], tmp_path / "cells")
+    instead = cell(graph="digits", stand_in=True)
+    fresh.record(settings_hash(instead), instead.id, [run(0)])
+    with pytest.warns(UserWarning, match=r"gcnii-drawn.json is left as it is: it is of the paper's graph"):
+        assert export_cells(fresh, [instead], tmp_path / "cells") == []
+    assert read_cells(tmp_path / "cells")[0].n == 3
+
+
 def test_a_cell_whose_settings_have_changed_since_is_not_taken(kept, fresh, tmp_path):
     export_cells(kept, [cell()], tmp_path / "cells")
     assert take(fresh, [cell(settings={"alpha": 0.4})], tmp_path / "cells") == 0
@@ -92,6 +112,12 @@ def test_what_train_printed_is_taken_where_all_settings_agree(fresh, trained):
 )
 def test_what_train_printed_is_not_taken_otherwise(fresh, trained, change):
     assert take(fresh, [cell(**change)], trained[0].parent) == 0
+
+
+def test_what_was_trained_on_another_graph_of_the_same_name_is_not_taken(fresh, trained):
+    path, document = trained
+    path.write_text(json.dumps(document | {"fingerprint": "0" * 64}))
+    assert take(fresh, [cell()], path.parent) == 0
 
 
 def test_a_run_on_another_split_than_its_seed_s_is_not_taken(fresh, trained):

@@ -112,13 +112,16 @@ def test_two_at_one_search_lose_no_try_and_repeat_none(tmp_path, tries, monkeypa
 
 
 @pytest.mark.parametrize("fits", [1, 0])
-def test_a_try_too_large_for_the_memory_runs_seed_by_seed_or_loses(fits, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+)
+def test_a_try_too_large_for_the_memory_runs_seed_by_seed_or_loses(fits, error, tmp_path, monkeypatch):
     seen = []
 
     def small(*words, batch, **settings):
         seen.append(batch)
         if batch is None or batch > fits:
-            raise torch.OutOfMemoryError
+            raise error
         return fit(*words, batch=batch, **settings)
 
     monkeypatch.setattr(module, "fit", small)

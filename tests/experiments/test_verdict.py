@@ -125,7 +125,10 @@ def test_a_word_is_wrong_as_often_as_it_says(seeds):
     assert 35 <= words.count("replicates") <= 65
 
 
-@pytest.mark.parametrize(("row", "word"), [("table5/gcnii/texas", "replicates"), ("60-20-20/texas", "undecided")])
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [("table5/gcnii/texas", "replicates"), ("60-20-20/texas", "undecided"), ("corrected-in-2022/cornell", "undecided")],
+)
 def test_a_cell_knows_whether_its_splits_are_the_papers(row, word):
     scores, splits = on_ten(seeds=2)
     cell = next(one for one in choose("table5") if row in one.id and one.model == "gcnii")

@@ -58,6 +58,14 @@ def test_figure_2_draws_means_with_their_spread():
     assert low == pytest.approx(29.45 - 0.3028, abs=1e-3)
 
 
+def test_the_legend_knows_what_the_first_panel_lacks():
+    drawings = (
+        draw_figure2([PAPERS[3], *(arm(one.model, one.means.values(), "pubmed") for one in PAPERS)]),
+        draw_figure1([line((0.7,), 2), line((0.7,), 2, "test"), line((0.6,), 4, "test")]),
+    )
+    assert [len(drawing.legends[0].get_texts()) for drawing in drawings] == [4, 2]
+
+
 @pytest.mark.parametrize("name", ["two.png", "two.svg"])
 def test_the_same_figure_gives_the_same_bytes(name, tmp_path):
     once, again = (save(draw_figure2(PAPERS), tmp_path / folder / name) for folder in "ab")

@@ -162,16 +162,19 @@ def test_figures_that_were_not_measured_say_how_to_measure_them():
 
 
 def test_a_dot_plot_has_a_dot_a_seed_and_says_in_words_what_it_shows():
-    drawing = dot_plot([85.0, 86.0, 85.0], Printed(85.5, 0.5))
+    drawing = dot_plot([85.0, 86.0, 85.0], 85.4, Printed(85.5, 0.5))
     (dots,) = re.findall(r'class="dots"[^>]* d="([^"]+)"', drawing)
     assert dots.count("h0") == len(set(re.findall(r"M\S+ \S+", dots))) == 3  # none upon another
-    assert "<title>3 seeds from 85.0 to 86.0, mean 85.3; printed 85.5 ± 0.5</title>" in drawing
-    assert 'class="band"' not in dot_plot([85.0], None)
-    assert dot_plot([float("nan")], None) == ""
+    assert "<title>3 seeds from 85.0 to 86.0, mean 85.4; printed 85.5 ± 0.5</title>" in drawing
+    assert 'class="band"' not in dot_plot([85.0], 85.0, None)
+    assert dot_plot([float("nan")], float("nan"), None) == ""
+    lost = dot_plot([85.0, float("nan")], float("nan"), None)  # a cell has no mean where a run has no score
+    assert 'class="mean"' not in lost
+    assert "<title>1 seed from 85.0 to 85.0</title>" in lost
 
 
 def test_a_hundred_equal_seeds_stay_within_the_drawing():
-    drawing = dot_plot([85.0] * 100, Printed(85.5, 0.5))
+    drawing = dot_plot([85.0] * 100, 85.0, Printed(85.5, 0.5))
     height = float(re.findall(r'height="([\d.]+)" role', drawing)[0])
     assert all(0 <= float(y) <= height for y in re.findall(r"M\S+ (\S+)h0", drawing))
 

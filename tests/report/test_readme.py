@@ -94,7 +94,7 @@ def test_no_seed_is_left_out_of_a_cell(cells):
 
 
 def test_every_depth_of_the_picture_was_measured(cells):
-    for row in LINES.values():
+    for row, *_ in LINES:
         assert {int(cell.column) for cell in cells if cell.row == row} == set(DEPTHS)
 
 

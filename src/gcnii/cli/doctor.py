@@ -17,7 +17,7 @@ from gcnii.cli.learned import learn, refuse_filters
 from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, refuse_unwritable
 from gcnii.cli.train import Source
 from gcnii.data import fetch_neighbourhood
-from gcnii.experiments.provenance import commit, versions
+from gcnii.experiments.provenance import COMMIT, versions
 from gcnii.graph import Graph
 from gcnii.report.checkups import degree_table, depth_table, draw_figures, layer_table, write_figures
 from gcnii.report.console import table_console
@@ -95,7 +95,7 @@ def _document(data: Graph, found: Found, paths: Sequence[Path]) -> dict[str, Any
         "graph": data.name,
         "command": shlex.join(["gcnii", *sys.argv[1:]]),
         "versions": versions(),
-        "commit": commit(),
+        "commit": COMMIT,
         "epochs": EPOCHS,
         "checkups": checkups,
         "comparison": compare(found),

@@ -170,8 +170,8 @@ def adopt(
     if not folder.is_dir():
         raise ValueError(f"{folder} is no folder; give the one that `gcnii reproduce search` wrote")
     from gcnii.atomic import whole
-    from gcnii.experiments.found import FILE
-    from gcnii.experiments.search import ENOUGH, winners
+    from gcnii.experiments.found import ENOUGH, FILE
+    from gcnii.experiments.search import winners
 
     found, file = winners(folder), out or FILE
     if not found:

@@ -46,7 +46,23 @@ def export_cells(ledger: Ledger, cells: Iterable[Cell], folder: Path) -> list[Pa
     cells = _within_reach(ledger, list(cells))
     ledger.record_all(find_runs(cells, folder).runs)
     found = [measured(cell, ledger) for cell in cells]
-    return [cell.save(folder) for cell in found if cell.runs]
+    return [cell.save(folder) for cell in found if cell.runs and _replaces(cell, cell.path(folder))]
+
+
+def _replaces(cell: MeasuredCell, path: Path) -> bool:
+    """Whether it may be written where another may be: of other settings, or on the paper's graph where ours is none."""
+    held = _document(path) if path.exists() else {}
+    if held.get("settings_hash", cell.settings_hash) == cell.settings_hash:
+        return True
+    if cell.stand_in and not held.get("stand_in"):
+        warnings.warn(
+            f"{path} is left as it is: it is of the paper's graph, and this ledger's of a stand-in", stacklevel=3
+        )
+        return False
+    warnings.warn(
+        f"{path} held {len(held['runs'])} runs of other settings or of another graph, now replaced", stacklevel=3
+    )
+    return True
 
 
 def _within_reach(ledger: Ledger, cells: list[Cell]) -> list[Cell]:
@@ -59,8 +75,8 @@ def _within_reach(ledger: Ledger, cells: list[Cell]) -> list[Cell]:
 def find_runs(cells: Iterable[Cell], folder: Path) -> Found:
     """The runs of every document below the folder that was measured as one of the cells is.
 
-    A measured cell must have its cell's hash.  What `gcnii train --json` printed must agree in graph, model and every
-    setting in force; the version of the software is then unknown, and it is told apart by that.
+    A measured cell must have its cell's hash.  What `gcnii train --json` printed must agree in graph, and not by name
+    alone, in model and in every setting in force; the version of the software is then unknown, and so told apart.
     """
     documents = {path: _document(path) for path in sorted(folder.rglob("*.json"))}
     cells, runs, strangers = list(cells), [], 0
@@ -112,4 +128,5 @@ def _matches(document: dict[str, Any], cells: Iterable[Cell]) -> Iterator[Cell]:
         return
     settings, known = in_force(document["settings"]), (document["graph"], document["model"], "published", False)
     alike = (cell for cell in cells if (cell.graph, cell.model, cell.splits, cell.by_degree) == known)
-    yield from (cell for cell in alike if in_force(plan_of(cell).settings) == settings)
+    alike = (cell for cell in alike if in_force(plan_of(cell).settings) == settings)
+    yield from (cell for cell in alike if open_graph(cell).fingerprint == document.get("fingerprint"))

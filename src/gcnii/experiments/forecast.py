@@ -20,7 +20,7 @@ from gcnii.atomic import whole
 from gcnii.data import load
 from gcnii.experiments.cells import read_cells
 from gcnii.experiments.printed import DEPTHS
-from gcnii.experiments.provenance import commit, versions
+from gcnii.experiments.provenance import COMMIT, versions
 from gcnii.graph import Graph
 from gcnii.train import Result, fit, make_plan, open_bundle
 from gcnii.train.device import device_name
@@ -107,7 +107,7 @@ def measure(case: Case, results: Path, keep: Path, device: torch.device, show: C
         "command": f"gcnii forecast {case.name}",
         "device": device_name(device),
         "versions": versions(),
-        "commit": commit(),
+        "commit": COMMIT,
         "depths": list(DEPTHS),
         "seeds": [
             {"seed": s, **true[s], "asked": {name: answers[s] for name, answers in asked.items()}}

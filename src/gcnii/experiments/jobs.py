@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from typing import Any, NamedTuple, TypeVar
 
@@ -68,6 +68,7 @@ def at_once(task: Callable[[Item], Answer], items: Sequence[Item], jobs: int) ->
 def _start(task: Callable[[Any], Any], count: int) -> dict[Pipe, SpawnProcess]:
     context, workers = get_context("spawn"), {}
     threads = max(torch.get_num_threads() // max(count, 1), 1)
+    resource_tracker.ensure_running()  # which would unblock what is blocked, were it left to the first worker's start
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited; `_work` is ready for it
     for _ in range(count):
         here, there = context.Pipe()
@@ -95,26 +96,29 @@ def _receive(pipe: Pipe, worker: SpawnProcess) -> Any:
 def _work(pipe: Pipe, task: Callable[[Any], Any], parent: int, threads: int) -> None:
     """Answer items until there are no more.  The terminal's Ctrl-C goes to the parent alone, which passes it on."""
     os.setpgrp()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stop = threading.Event()  # Ctrl-C that comes between two items, or before the first
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
     warnings.showwarning = partial(_say, pipe)
     with suppress(EOFError, OSError):  # the parent closed the pipe: nobody wants more
         while True:
-            pipe.send(_outcome(task, pipe.recv()))
+            pipe.send(_outcome(task, pipe.recv(), stop))
 
 
-def _outcome(task: Callable[[Any], Any], item: Any) -> Any:
+def _outcome(task: Callable[[Any], Any], item: Any, stop: threading.Event) -> Any:
     """What the task returns or raises."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    between = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        if stop.is_set():
+            raise KeyboardInterrupt
         return task(item)
     except BaseException as error:
         error.add_note(traceback.format_exc())
         return error
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, between)
 
 
 def _say(pipe: Pipe, warning: Warning | str, *_: Any) -> None:

@@ -1,7 +1,8 @@
 """The ledger: an SQLite file of finished runs, so that nothing is run twice and an interrupted table goes on.
 
 A run is its settings' hash and its seed.  Several processes may work from one ledger: each claims seeds before it
-trains them.  A claim ends with its run, with its process, or, from another machine, when that is silent too long.
+trains them.  A claim ends with its run, with its process, or, from another container, when that is silent too long.
+All must be on one machine: SQLite's write-ahead log does not reach over a network.  `export` and `import` do.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gcnii.experiments.cells import MeasuredRun
 
 FORMAT = 1  # of the file, in SQLite's user_version
 PATIENCE = 60.0  # seconds to wait for another process that is writing
-SILENCE = 1800.0  # seconds after which a claim from another machine is void: that may be gone
+SILENCE = 1800.0  # seconds after which a claim from another container is void: its processes cannot be seen from here
 BEAT = 30.0  # seconds between signs of life
 
 NAMES = tuple(field.name for field in fields(MeasuredRun))

@@ -20,7 +20,7 @@ from gcnii.data import fetch_neighbourhood
 from gcnii.experiments.cells import Cell, MeasuredRun
 from gcnii.experiments.identity import open_graph, plan_of, settings_hash
 from gcnii.experiments.ledger import Ledger
-from gcnii.experiments.provenance import commit, versions
+from gcnii.experiments.provenance import COMMIT, versions
 from gcnii.train import Diverged, Epoch, Result, fit
 from gcnii.train.device import choose_device, device_name
 from gcnii.train.memory import lacks_memory
@@ -152,7 +152,7 @@ class Work:
     def _lose(self, seeds: list[int], error: Diverged) -> int:
         """Keep that some diverged, for all seeds count, and let the others begin again; how many were lost."""
         nothing = dict.fromkeys(("test", "val", "val_loss"))
-        where = {"device": device_name(choose_device(self.device)), "versions": versions(), "commit": commit()}
+        where = {"device": device_name(choose_device(self.device)), "versions": versions(), "commit": COMMIT}
         lost = [MeasuredRun(**run.summary() | nothing | where) for run in error.lost]
         self.ledger.record(self.key, self.cell.id, lost)
         self.ledger.release(self.key, seeds)
@@ -175,7 +175,7 @@ class Work:
             software = versions() | ({"cutter": cutter()} if result.plan.recipe.batches == "clusters" else {})
             numbers = {name: _finite(value) for name, value in run.summary().items()}
             groups = self._groups(result, i) if self.cell.by_degree else None
-            yield MeasuredRun(**numbers, device=result.device, versions=software, commit=commit(), by_degree=groups)
+            yield MeasuredRun(**numbers, device=result.device, versions=software, commit=COMMIT, by_degree=groups)
 
     def _groups(self, result: Result, i: int) -> list[dict[str, Any]]:
         weights = {name: stack[i : i + 1] for name, stack in result.weights.items()}

@@ -18,13 +18,14 @@ import torch
 
 from gcnii.atomic import whole
 from gcnii.data import load
-from gcnii.experiments.provenance import commit, versions
+from gcnii.experiments.found import ENOUGH
+from gcnii.experiments.provenance import COMMIT, versions
 from gcnii.train import Diverged, Result, fit
 from gcnii.train.device import choose_device, device_name
+from gcnii.train.memory import lacks_memory
 
 Settings = dict[str, Any]
 SEEDS = 3  # runs a try
-ENOUGH = 10  # tries after which a winner is taken into the cells
 RULE = f"highest mean validation score of seeds 0 to {SEEDS - 1}; of equals, the one with the lowest validation loss"
 
 
@@ -104,18 +105,20 @@ def _try(search: Search, settings: Settings, device: str) -> dict[str, Any]:
         raise KeyboardInterrupt
     runs = [run.summary() for run in result.runs] if result else [{"val": None, "val_loss": None}] * SEEDS
     numbers = {name: [run[name] for run in runs] for name in ("val", "val_loss")}
-    seconds, where = time.perf_counter() - start, {"versions": versions(), "commit": commit()}
+    seconds, where = time.perf_counter() - start, {"versions": versions(), "commit": COMMIT}
     return {"settings": settings, **numbers, "seconds": seconds, "device": device_name(choose_device(device)), **where}
 
 
 def _fit(search: Search, settings: Settings, device: str) -> Result | None:
     """None of a try that loses: it diverged, or the device has too little memory even for one seed at a time."""
     for batch in (None, 1):
-        with suppress(torch.OutOfMemoryError):
-            try:
-                return fit(load(search.graph), search.model, seeds=range(SEEDS), batch=batch, device=device, **settings)
-            except Diverged:
-                return None
+        try:
+            return fit(load(search.graph), search.model, seeds=range(SEEDS), batch=batch, device=device, **settings)
+        except Diverged:
+            return None
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
         torch.cuda.empty_cache()  # does nothing where there is no GPU
     return None
 

@@ -26,13 +26,16 @@ ONE_RUN = "DropEdge printed one run, with seed 42"
 OTHERS = f"{ONE_RUN}; others who ran its scripts report 81 on Cora and 67.9 on Citeseer"
 JKNET = "by Table 3 the printed number is of another depth than it says: on Cora of 32, not 4, on Pubmed of 8, not 32"
 PRINTED_FORM = "the paper scales W1 by 1-α and W2 by α, the authors' code does not; the numbers come from the code"
+QUOTED_LOOPS = "a node's own self-loop counts beside the one that P̃ adds, as for GCNII; the quoted code counts one"
 NO_LOOPS = "the authors' code counts a node's own self-loop beside the one that P̃ adds; later libraries remove it"
 
 
 def _note(row: str, name: str) -> str:
+    if row in ("GCN", "APPNP") and name != "cora":  # which has no loops
+        return QUOTED_LOOPS
     if row == "JKNet" and name != "citeseer":
-        return JKNET
-    return {"JKNet(Drop)": OTHERS, "Incep(Drop)": ONE_RUN}.get(row, "")
+        return f"{ONE_RUN}; {JKNET}"
+    return {"JKNet": ONE_RUN, "JKNet(Drop)": OTHERS, "Incep(Drop)": ONE_RUN}.get(row, "")
 
 
 def _cell(like: str, name: str, **changes: Any) -> Cell:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gcnii.data import preset
 from gcnii.experiments.cells import Cell, slug
-from gcnii.experiments.found import FOUND
+from gcnii.experiments.found import FOUND, OURS
 from gcnii.experiments.printed import DEPTHS, PUBLIC, TABLE_3, Printed
 from gcnii.experiments.table2 import ONE_RUN
 
@@ -31,6 +31,7 @@ ROWS = {
 }
 FAMILY = {"dropedge-gcn": "GCN", "jknet": "JKNet", "incep": "Incep"}
 SHALLOWEST = {"jknet": 4, "incep": 4}  # with 2 layers both are a GCN, and the paper has a dash
+ALL_LINKS = f"{OURS} with DropEdge, here with all links"
 NOBODY = "; DropEdge's were never published, and others could not reach its deep numbers either"
 
 
@@ -49,7 +50,8 @@ def _settings(name: str, row: str, layers: int) -> dict[str, Any]:
     return settings
 
 
-def _notes(name: str, model: str, layers: int, printed: Printed | None) -> Iterator[str]:
+def _notes(name: str, row: str, layers: int, printed: Printed | None) -> Iterator[str]:
+    model = ROWS[row][0]
     if printed is None:
         yield "the paper ran out of memory"
     elif model in FAMILY:
@@ -61,7 +63,7 @@ def _notes(name: str, model: str, layers: int, printed: Printed | None) -> Itera
         if model == "gcnii-star" and printed == TABLE_3[name]["gcnii"][layers]:
             yield "the printed number is the same as GCNII's"
     elif search_name(name, model, layers) in FOUND:
-        yield f"settings are ours, chosen by validation{NOBODY if layers >= 8 else ''}"
+        yield (OURS if "(Drop)" in row else ALL_LINKS) + (NOBODY if layers >= 8 else "")
     else:
         yield "settings as published for another depth"
 
@@ -78,7 +80,7 @@ def _cell(name: str, row: str, layers: int) -> Cell:
         settings=_settings(name, row, layers),
         runs=RUNS,
         printed=printed,
-        note="; ".join(_notes(name, model, layers, printed)),
+        note="; ".join(_notes(name, row, layers, printed)),
     )
 
 

@@ -36,7 +36,7 @@ def _cell(like: str, name: str, **changes: Any) -> Cell:
         "model": model,
         "settings": settings,
         "printed": TABLE_5[key][name],
-        "note": LAST_WEIGHTS if like in ("GCN", "GAT") else "",
+        "note": LAST_WEIGHTS if like in ("GCN", "GAT", *_GEOM) else "",
     }
     return Cell(table="table5", runs=RUNS, **fields | changes)
 

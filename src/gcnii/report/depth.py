@@ -8,21 +8,24 @@ from pathlib import Path
 from gcnii.experiments.cells import MeasuredCell
 from gcnii.report.figure import STYLES, figure, save
 
-LINES = {"GCNII": "Cora GCNII", "GCN": "Cora GCN, Kipf's"}  # label: row of Table 3
+# A row of Table 3, what it is called here, and whose number the paper prints.
+LINES = (("Cora GCNII", "GCNII", "GCNII"), ("Cora GCN, Kipf's", "Kipf's GCN", "DropEdge's GCN"))
 
 
 def draw_depth(path: Path, cells: Iterable[MeasuredCell]) -> Path:
     """Measured here, with its standard deviation, and as Table 3 prints it."""
     drawing, cells = figure(1), [cell for cell in cells if cell.table == "table3"]
     (axes,) = drawing.axes
-    for (colour, marker, dash), (label, row) in zip(STYLES, LINES.items(), strict=False):
+    for (colour, marker, dash), (row, ours, theirs) in zip(STYLES, LINES, strict=False):
         line = sorted((cell for cell in cells if cell.row == row), key=lambda cell: int(cell.column))
         depths, means = [int(cell.column) for cell in line], [cell.mean for cell in line]
         low, high = ([cell.mean + sign * (cell.sd or 0) for cell in line] for sign in (-1, 1))
-        axes.plot(depths, means, color=colour, marker=marker, linestyle=dash, label=f"{label}, here")
+        axes.plot(depths, means, color=colour, marker=marker, linestyle=dash, label=f"{ours}, here")
         axes.fill_between(depths, low, high, color=colour, alpha=0.15, linewidth=0)
         printed = [cell.printed.mean if cell.printed else None for cell in line]
-        axes.plot(depths, printed, marker, color=colour, markerfacecolor="none", markersize=10, label=f"{label}, paper")
+        axes.plot(
+            depths, printed, marker, color=colour, markerfacecolor="none", markersize=10, label=f"{theirs}, paper"
+        )
         axes.set_xscale("log", base=2)
         axes.set_xticks(depths, [str(layers) for layers in depths])
     axes.set(xlabel="layers", ylabel="test accuracy (%)", title="Cora: accuracy against depth", ylim=(0, 95))

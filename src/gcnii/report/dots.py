@@ -13,13 +13,15 @@ from gcnii.experiments.printed import Printed
 LEAST = 1.0  # points to either side: a narrower scale would make noise look like much
 
 
-def dot_plot(scores: Sequence[float], printed: Printed | None, width: int = 104, radius: float = 2) -> Markup:
-    """An <svg>: a dot a seed, a tall line at their mean, a band and a dashed line for what is printed."""
+def dot_plot(
+    scores: Sequence[float], mean: float, printed: Printed | None, width: int = 104, radius: float = 2
+) -> Markup:
+    """An <svg>: a dot a seed, a tall line at the mean if there is one, a band and a dashed line for what is printed."""
     scores = sorted(filter(isfinite, scores))
     if not scores:
         return Markup()
-    mean, height = sum(scores) / len(scores), 12 * radius
-    centre, sd = (printed.mean, printed.sd or 0) if printed else (mean, 0)
+    height, known = 12 * radius, isfinite(mean)  # there is none where a run has no score
+    centre, sd = (printed.mean, printed.sd or 0) if printed else (mean if known else scores[0], 0)
     reach = 1.1 * max(abs(scores[0] - centre), abs(scores[-1] - centre), sd, LEAST)
 
     def x(score: float) -> float:
@@ -32,8 +34,10 @@ def dot_plot(scores: Sequence[float], printed: Printed | None, width: int = 104,
         parts.append(f'<path class="printed" d="M{x(centre)} 0v{height}"/>')
     places = " ".join(f"M{a} {b}h0" for a, b in _stacked([x(score) for score in scores], height, radius))
     parts.append(f'<path class="dots" stroke-width="{2 * radius}" d="{places}"/>')
-    parts.append(f'<path class="mean" d="M{x(mean)} 1v{height - 2}"/>')
-    title = f"{_count(len(scores))} from {scores[0]:.1f} to {scores[-1]:.1f}, mean {mean:.1f}"
+    title = f"{_count(len(scores))} from {scores[0]:.1f} to {scores[-1]:.1f}"
+    if known:
+        parts.append(f'<path class="mean" d="M{x(mean)} 1v{height - 2}"/>')
+        title += f", mean {mean:.1f}"
     if printed:
         title += f"; printed {printed.mean:g}" + (f" ± {printed.sd:g}" if printed.sd else "")
     size = f'viewBox="0 0 {width} {height:g}" width="{width}" height="{height:g}"'

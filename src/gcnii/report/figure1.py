@@ -9,7 +9,7 @@ from typing import Any
 from gcnii.analysis import Curve, Group
 from gcnii.analysis.degree import HUB
 from gcnii.report.claims import DEEP, SHALLOW, Claim, slope
-from gcnii.report.figure import STYLES, figure
+from gcnii.report.figure import STYLES, figure, shared_legend
 from gcnii.report.tables import span
 
 # Its accuracy by degree is then no more than the share of that label.
@@ -33,8 +33,7 @@ def draw_figure1(curves: Iterable[Curve]) -> Any:
         _label(axes, lines)
         axes.set(title=f"{graph}: {WHO[who]}", ylim=(0, 103), ylabel="accuracy (%)")
         axes.set_xlabel("degree, and number of nodes")
-    handles, labels = drawing.axes[0].get_legend_handles_labels()
-    drawing.legend(handles, labels, loc="outside lower center", ncols=len(depths), frameon=False)
+    shared_legend(drawing)
     return drawing
 
 

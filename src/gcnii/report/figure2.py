@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from gcnii.report.claims import DEEP, SHALLOW, Claim, above, first
-from gcnii.report.figure import STYLES, figure
+from gcnii.report.figure import STYLES, figure, shared_legend
 
 ARMS = {
     "gcnii": "GCNII: both",
@@ -58,8 +58,7 @@ def draw_figure2(arms: Iterable[Arm]) -> Any:
         axes.set_xticks(depths, [str(layers) for layers in depths])
         edges = (depths[0] / EDGE, depths[-1] * EDGE)  # where panels lack depths, the others still stand above theirs
         axes.set(xlabel="layers", ylabel="test accuracy (%)", title=graph, xlim=edges, ylim=(0, 95))
-    handles, labels = drawing.axes[0].get_legend_handles_labels()
-    drawing.legend(handles, labels, loc="outside lower center", ncols=len(ARMS), frameon=False)
+    shared_legend(drawing)
     return drawing
 
 

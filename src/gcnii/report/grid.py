@@ -65,7 +65,8 @@ class Shown:
         """The seeds as dots; nothing printed to compare a stand-in with."""
         if not self.measured:
             return ""
-        return dot_plot(self.measured.test, None if self.measured.stand_in else self.cell.printed, width, radius)
+        printed = None if self.measured.stand_in else self.cell.printed
+        return dot_plot(self.measured.test, self.measured.mean, printed, width, radius)
 
     def every(self, field: str) -> str:
         """The different values of a field over the runs, and how many runs have each: devices, versions, commits."""

@@ -26,7 +26,11 @@ def forgets(task: Task, replicas: int) -> bool:
 
 def lacks_memory(error: BaseException) -> bool:
     """torch has no MemoryError: it raises a RuntimeError, of a different wording on each device."""
-    return isinstance(error, MemoryError) or "out of memory" in str(error) or "allocate memory" in str(error)
+    return (
+        isinstance(error, MemoryError | torch.OutOfMemoryError)
+        or "out of memory" in str(error)
+        or "allocate memory" in str(error)
+    )
 
 
 def _free(device: torch.device) -> float:

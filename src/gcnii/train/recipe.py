@@ -68,17 +68,7 @@ class Recipe:
             raise ValueError(f"drop_edge is a share of links and must lie in [0, 1), got {self.drop_edge}")
         if self.clusters < 1:
             raise ValueError(f"clusters must be at least 1, got {self.clusters}")
-        for name in (
-            "batch_size",
-            "clip",
-            "window",
-            "window_from",
-            "plateau",
-            "plateau_floor",
-            "top_k",
-            "threshold",
-            "heat_time",
-        ):
+        for name in NOT_NEGATIVE:
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
         for name in ("plateau_factor", "teleport"):

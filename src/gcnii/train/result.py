@@ -94,6 +94,7 @@ class Result:
         """The one JSON document of `gcnii train --json`."""
         return {
             "graph": self.graph.name,
+            "fingerprint": self.graph.fingerprint,
             "model": self.plan.model,
             "settings": self.plan.settings,
             "runs": [run.summary() for run in self.runs],

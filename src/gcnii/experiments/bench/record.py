@@ -12,7 +12,7 @@ import torch
 from gcnii.atomic import whole
 from gcnii.experiments.bench.contestants import plan_of
 from gcnii.experiments.bench.measure import Measured, Timed
-from gcnii.experiments.provenance import commit, versions
+from gcnii.experiments.provenance import COMMIT, versions
 from gcnii.train.device import device_name
 
 COUNTED = (
@@ -34,7 +34,7 @@ def document(found: Measured) -> dict[str, Any]:
         "processor": _processor(),
         "threads": torch.get_num_threads(),
         "versions": versions(),
-        "commit": commit(),
+        "commit": COMMIT,
         "graph": {"name": scene.graph.name, "drawn": scene.drawn, "n": scene.graph.n, "entries": scene.entries},
         "per": list(case.per),
         "rates": asdict(found.rates),
