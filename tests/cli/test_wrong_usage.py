@@ -1,6 +1,8 @@
 """What cannot work is refused in one sentence on stderr, with a code, and leaves no file behind."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,11 @@ def test_a_process_ends_with_the_sentence_and_the_code(tmp_path):
     answer = run("train", "--layer", 2, cwd=tmp_path)
     assert refusal(answer) == "Unknown option: --layer. Did you mean --layers? See gcnii train --help."
     assert files(tmp_path) == []
+
+
+def test_a_closed_output_is_no_error():
+    closed = subprocess.run(f"exec {sys.executable} -m gcnii models >&-", shell=True, stderr=subprocess.PIPE)
+    assert (closed.returncode, closed.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(

@@ -178,10 +178,11 @@ def test_a_file_that_is_no_ledger_is_left_alone(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_somebody_else_s_database_is_left_alone(tmp_path):
+@pytest.mark.parametrize("statement", ["CREATE TABLE letters (text)", "PRAGMA user_version = 1"])
+def test_somebody_else_s_database_is_left_alone(statement, tmp_path):
     path = tmp_path / "other.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute("CREATE TABLE letters (text)")
+        other.execute(statement)
     before = path.read_bytes()
     with pytest.raises(ValueError, match=r"other.sqlite is no ledger"):
         Ledger(path)

@@ -98,6 +98,14 @@ def test_every_depth_of_the_picture_was_measured(cells):
         assert {int(cell.column) for cell in cells if cell.row == row} == set(DEPTHS)
 
 
+def test_a_picture_of_nothing_is_refused_with_the_command_that_measures_it(tmp_path):
+    with pytest.raises(
+        ValueError, match="no run of GCNII or GCN on Cora by depth; `gcnii reproduce table3 --only cora-gcnii`"
+    ):
+        draw_depth(tmp_path / "depth.png", [measured("table2/gcnii/cora", [85.0])])
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_picture_needs_no_second_run(tmp_path):
     cells = [measured(f"table3/cora-{row}/2", [80.0]) for row in ("gcnii", "gcn-kipf-s")]
     assert draw_depth(tmp_path / "depth.png", cells).stat().st_size > 10_000

@@ -294,6 +294,7 @@ def test_a_graph_without_a_split_is_refused(graph):
     [
         ({"lr": 0.0}, "lr is a step size and must be above 0, got 0.0"),
         ({"patience": 0}, "patience counts epochs and must be at least 1, got 0"),
+        ({"heat_time": 800.0}, "heat_time can be at most 700, got 800.0"),
         ({"decay_conv": -1.0}, "decay_conv is an L2 penalty and must be 0 or more, got -1.0"),
         (
             {"monitor": "test"},

@@ -60,7 +60,8 @@ def main() -> None:
     warnings.showwarning = _warn  # type: ignore[assignment]
     try:
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        if sys.stdout:  # there is none where the caller closed it
+            sys.stdout.flush()
     except BrokenPipeError:  # `gcnii … | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -86,6 +86,8 @@ def find_runs(cells: Iterable[Cell], folder: Path) -> Found:
         elif cell := next(_matches(document, cells), None):  # cells that match the same document share their runs
             splits = len(open_graph(cell).splits)
             alike = [run for run in document["runs"] if run.split == run.seed % splits]
+            if others := len(document["runs"]) - len(alike):
+                warnings.warn(f"runs of {path} left out, as their split is not their seed's: {others}", stacklevel=2)
             runs.append((settings_hash(cell), cell.id, alike))
         else:
             strangers += 1

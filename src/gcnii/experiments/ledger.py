@@ -74,9 +74,9 @@ class Ledger:
 
     def _refuse_strangers(self) -> None:
         try:
-            query = "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
-            version, tables = self.connection.execute(query).fetchone()
-            ours = version > 0 or tables == 0
+            tables = {name for (name,) in self.connection.execute("SELECT name FROM sqlite_master")}
+            (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+            ours = tables >= {"runs", "claims"} or (not tables and version == 0)
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
                 raise

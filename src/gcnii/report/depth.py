@@ -14,7 +14,12 @@ LINES = (("Cora GCNII", "GCNII", "GCNII"), ("Cora GCN, Kipf's", "Kipf's GCN", "D
 
 def draw_depth(path: Path, cells: Iterable[MeasuredCell]) -> Path:
     """Measured here, with its standard deviation, and as Table 3 prints it."""
-    drawing, cells = figure(1), [cell for cell in cells if cell.table == "table3"]
+    cells = [cell for cell in cells if cell.table == "table3" and cell.row in {row for row, *_ in LINES}]
+    if not cells:
+        raise ValueError(
+            "there is no run of GCNII or GCN on Cora by depth; `gcnii reproduce table3 --only cora-gcnii` makes some"
+        )
+    drawing = figure(1)
     (axes,) = drawing.axes
     for (colour, marker, dash), (row, ours, theirs) in zip(STYLES, LINES, strict=False):
         line = sorted((cell for cell in cells if cell.row == row), key=lambda cell: int(cell.column))

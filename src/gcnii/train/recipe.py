@@ -12,6 +12,7 @@ from gcnii.train.stopping import Monitor
 
 Memory = Literal["auto", "keep", "recompute"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
+LONGEST_HEAT = 700  # the first weight of a heat diffusion is e to the minus this, and 0 in float64 from 746 on
 NOT_NEGATIVE = (
     *("clip", "window", "window_from", "plateau", "plateau_floor"),
     *("heat_time", "top_k", "threshold", "batch_size"),
@@ -71,6 +72,8 @@ class Recipe:
         for name in NOT_NEGATIVE:
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
+        if self.heat_time > LONGEST_HEAT:
+            raise ValueError(f"heat_time can be at most {LONGEST_HEAT}, got {self.heat_time}")
         for name in ("plateau_factor", "teleport"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
