@@ -29,6 +29,7 @@ def test_a_broken_file_is_named(tmp_path):
     answer = call("report", "html", cwd=tmp_path)
     assert answer.code == 2
     assert "gcnii-cora.json is not a measured cell" in answer.err
+    assert answer.err.endswith("; restore it, or move it away\n")
 
 
 def test_a_folder_is_no_page_and_a_folder_without_a_readme_no_project(tmp_path):

@@ -195,6 +195,15 @@ def test_a_broken_cell_is_named(tmp_path):
         read_cells(tmp_path)
 
 
+def test_a_cell_whose_runs_are_none_is_named_too(kept, tmp_path):
+    (path,) = export_cells(kept, [cell()], tmp_path)
+    path.write_text(path.read_text().replace('"test": 0.6,', '"test": "x",'))
+    with pytest.raises(
+        ValueError, match=r"drawn.json is not a measured cell: test of a run cannot be 'x'; restore it, or"
+    ):
+        read_cells(tmp_path)
+
+
 def test_a_stand_in_has_no_verdict(kept):
     assert measured(cell(), kept).verdict
     assert measured(cell(stand_in=True), kept).verdict is None

@@ -9,9 +9,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from statistics import fmean, stdev
+from types import NoneType
 from typing import Any, Literal
 
 from gcnii.atomic import whole
@@ -19,6 +20,16 @@ from gcnii.experiments.printed import TEN_SPLITS, Printed
 from gcnii.experiments.verdict import Verdict, judge
 
 Splits = Literal["published", "60/20/20"]
+
+NUMBER = (int, float)
+KINDS: dict[str, Any] = {  # of a run's fields, in a document
+    **dict.fromkeys(("seed", "split", "best_epoch", "epochs"), int),
+    **dict.fromkeys(("test", "val", "val_loss"), (*NUMBER, NoneType)),
+    **{"seconds": NUMBER, "device": str},
+    **{"versions": (dict, NoneType), "commit": (str, NoneType), "by_degree": (list, NoneType)},
+}
+OPTIONAL = {"versions", "commit", "by_degree"}
+LIMITS = {"seed": inf, "split": inf, "test": 1, "val": 1}  # from 0 on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +86,21 @@ class MeasuredRun:
     versions: dict[str, str | None] | None = None
     commit: str | None = None
     by_degree: list[dict[str, Any]] | None = None
+
+    @classmethod
+    def of(cls, record: Any, **known: Any) -> MeasuredRun:
+        """Of what stands in a document, and what it says of all runs; refused where it is no run."""
+        if not isinstance(record, dict):
+            raise ValueError(f"a run must be an object, got {record!r}")
+        record = known | record
+        if wrong := (set(record) ^ set(KINDS)) - OPTIONAL:
+            raise ValueError(f"a run has {', '.join(KINDS)}; this one differs in {', '.join(sorted(wrong))}")
+        for name, value in record.items():
+            if not isinstance(value, KINDS[name]) or isinstance(value, bool):
+                raise ValueError(f"{name} of a run cannot be {value!r}")
+            if name in LIMITS and value is not None and not 0 <= value <= LIMITS[name]:
+                raise ValueError(f"{name} of a run must lie in [0, {LIMITS[name]:g}], got {value!r}")
+        return cls(**record)
 
     def record(self) -> dict[str, Any]:
         """As it stands in JSON; groups of degrees only where they were asked for."""
@@ -168,12 +194,13 @@ def _read(path: Path) -> MeasuredCell:
     try:
         record = json.loads(path.read_text("utf-8"))
         printed = record["printed"] and Printed(**record["printed"])
-        runs = tuple(MeasuredRun(**run) for run in record["runs"])
+        runs = tuple(map(MeasuredRun.of, record["runs"]))
         if not runs:
             raise ValueError("it has no runs")
         return MeasuredCell(**record | {"printed": printed, "runs": runs})
     except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is not a measured cell: {error}") from None
+        missing = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ValueError(f"{path} is not a measured cell: {missing}; restore it, or move it away") from None
 
 
 def slug(words: str) -> str:

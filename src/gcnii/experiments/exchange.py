@@ -5,24 +5,12 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable, Iterator
-from math import inf
 from pathlib import Path
-from types import NoneType
 from typing import Any, NamedTuple
 
 from gcnii.experiments.cells import Cell, MeasuredCell, MeasuredRun
 from gcnii.experiments.identity import in_force, open_graph, plan_of, settings_hash
 from gcnii.experiments.ledger import Ledger
-
-NUMBER = (int, float)
-KINDS: dict[str, Any] = {  # of a run's fields, in a document
-    **dict.fromkeys(("seed", "split", "best_epoch", "epochs"), int),
-    **dict.fromkeys(("test", "val", "val_loss"), (*NUMBER, NoneType)),
-    **{"seconds": NUMBER, "device": str},
-    **{"versions": (dict, NoneType), "commit": (str, NoneType), "by_degree": (list, NoneType)},
-}
-OPTIONAL = {"versions", "commit", "by_degree"}
-LIMITS = {"seed": inf, "split": inf, "test": 1, "val": 1}  # from 0 on
 
 
 def measured(cell: Cell, ledger: Ledger) -> MeasuredCell:
@@ -50,7 +38,7 @@ def export_cells(ledger: Ledger, cells: Iterable[Cell], folder: Path) -> list[Pa
 
 
 def _replaces(cell: MeasuredCell, path: Path) -> bool:
-    """Whether it may be written where another may be: of other settings, or on the paper's graph where ours is none."""
+    """Whether to write over what lies at its path; where that is of other settings, it is told."""
     held = _document(path) if path.exists() else {}
     if held.get("settings_hash", cell.settings_hash) == cell.settings_hash:
         return True
@@ -105,23 +93,9 @@ def _document(path: Path) -> dict[str, Any]:
         if not isinstance(document["settings"], dict) or not isinstance(document["runs"], list):
             raise ValueError("settings must be an object, and runs a list")
         device = {"device": document["device"]} if "device" in document else {}
-        return document | {"runs": [_run(device, run) for run in document["runs"]]}
+        return document | {"runs": [MeasuredRun.of(run, **device) for run in document["runs"]]}
     except ValueError as error:
         raise ValueError(f"{path} holds no runs: {error}; move it away, or restore it") from None
-
-
-def _run(device: dict[str, Any], record: Any) -> MeasuredRun:
-    if not isinstance(record, dict):
-        raise ValueError(f"a run must be an object, got {record!r}")
-    record = device | record
-    if wrong := (set(record) ^ set(KINDS)) - OPTIONAL:
-        raise ValueError(f"a run has {', '.join(KINDS)}; this one differs in {', '.join(sorted(wrong))}")
-    for name, value in record.items():
-        if not isinstance(value, KINDS[name]) or isinstance(value, bool):
-            raise ValueError(f"{name} of a run cannot be {value!r}")
-        if name in LIMITS and value is not None and not 0 <= value <= LIMITS[name]:
-            raise ValueError(f"{name} of a run must lie in [0, {LIMITS[name]:g}], got {value!r}")
-    return MeasuredRun(**record)
 
 
 def _matches(document: dict[str, Any], cells: Iterable[Cell]) -> Iterator[Cell]:

@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-NARROW = (
-    128  # wider matrices are multiplied faster on their own, or fill a GPU also when several are multiplied at once
-)
+NARROW = 128  # columns of the result; wider ones fill a GPU also where all are taken at once
 LONG = 1000  # rows of a product, for each that is to be taken, from which on they are faster one by one
 MANY = 64  # products that are faster at once, however long
 

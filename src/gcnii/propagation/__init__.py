@@ -1,5 +1,6 @@
 """P̃ and its relatives, and the one sparse product."""
 
+from gcnii.propagation.diffusion import LONGEST_HEAT as LONGEST_HEAT
 from gcnii.propagation.diffusion import Diffusion as Diffusion
 from gcnii.propagation.diffusion import diffuse as diffuse
 from gcnii.propagation.links import Direction as Direction

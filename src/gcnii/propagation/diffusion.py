@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Diffusion = Literal["none", "ppr", "heat"]
 
 BLOCK = 1 << 24  # numbers of the dense block of columns that is diffused at once (128 MiB)
+LONGEST_HEAT = 700  # a heat diffusion's series begins with e to the minus this, which is 0 in float64 from 746 on
 PRECISION = 1e-10  # of a column's sum, which is about 1; the series ends when what is left of it is smaller
 
 

@@ -7,12 +7,11 @@ import torch
 
 from gcnii.batches import Batching, History
 from gcnii.dropedge import DropForm
-from gcnii.propagation import Diffusion, Direction, Geometry, Loops, Norm
+from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.stopping import Monitor
 
 Memory = Literal["auto", "keep", "recompute"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
-LONGEST_HEAT = 700  # the first weight of a heat diffusion is e to the minus this, and 0 in float64 from 746 on
 NOT_NEGATIVE = (
     *("clip", "window", "window_from", "plateau", "plateau_floor"),
     *("heat_time", "top_k", "threshold", "batch_size"),
