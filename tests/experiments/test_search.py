@@ -12,6 +12,7 @@ from gcnii.experiments import search as module
 from gcnii.experiments.found import FOUND
 from gcnii.experiments.search import SEEDS, Search, run_search, score, winners
 from gcnii.experiments.spaces import SEARCHES, choose_searches
+from gcnii.experiments.tables import cells_of
 from gcnii.train import fit
 from gcnii.train.plan import make_plan
 
@@ -153,6 +154,13 @@ def test_what_was_published_is_not_searched():
     assert not {"table3/cora-jknet-drop/4", "table3/cora-gcn-drop/2", "table3/cora-incep-drop/64"} & set(names)
     with pytest.raises(ValueError, match="no search has 'table2' in its name; names are like table3"):
         choose_searches("table2")
+
+
+def test_gcnii_with_settings_of_each_depth_stands_below_table_3_where_they_were_searched_for():
+    below = {cell.id for cell in cells_of("table3") if cell.row.endswith(", searched")}
+    names = {search.name for search in choose_searches("-searched/")}
+    assert len(names) == 30  # five depths beside Table 2's, three graphs, two models
+    assert below == names & set(FOUND)
 
 
 def test_a_winner_counts_after_enough_tries(tmp_path, monkeypatch):

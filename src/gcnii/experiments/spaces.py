@@ -49,6 +49,17 @@ SKELETON = {
     "gcn-identity": (*_PLAIN, _axis("lam", 0.5, 1.0, 1.5)),
 }
 
+# What Table 5's authors say they searched, and Table 2's own decay, 0.01.
+_L2 = (1e-2, 1e-3, 5e-4, 1e-4, 5e-5, 1e-5, 5e-6, 1e-6)
+_GCNII = (
+    DROPOUT,
+    _axis("alpha", 0.1, 0.2, 0.3, 0.4, 0.5),
+    _axis("lam", 0.5, 1.0, 1.5),
+    _axis("decay_conv", *_L2),
+    _axis("decay_dense", *_L2),
+)
+AT_EACH_DEPTH: dict[str, tuple[Axis, ...]] = dict.fromkeys(("gcnii", "gcnii-star"), _GCNII)
+
 
 def _searches(cells: Iterable[Cell], axes: dict[str, tuple[Axis, ...]]) -> list[Search]:
     return [
@@ -65,6 +76,7 @@ SEARCHES = {
     search.name: search
     for search in (
         *_searches(filter(_unpublished, table3.CELLS), dict.fromkeys(table3.FAMILY, DROPEDGE)),
+        *_searches(table3.SEARCHED, AT_EACH_DEPTH),
         *_searches(figure1.CELLS, SKELETON),
         *_searches((cell for cell in figure2.CELLS if cell.model in SKELETON), SKELETON),
     )
