@@ -7,6 +7,7 @@ import gcnii
 
 ROOMS = [
     "atomic",
+    "documents",
     "graph",
     "data",
     "kernels",

@@ -131,19 +131,19 @@ def test_a_run_on_another_split_than_its_seed_s_is_not_taken(fresh, trained):
 def test_a_file_that_holds_no_runs_is_named(fresh, tmp_path):
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "thing.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"thing.json holds no runs: graph, model, settings and runs are needed"):
+    with pytest.raises(ValueError, match=r"thing.json is no document with runs: graph is missing; restore it"):
         take(fresh, [cell()], tmp_path / "some")
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"runs": 3}, "settings must be an object, and runs a list"),
-        ({"runs": [3]}, "a run must be an object, got 3"),
+        ({"runs": 3}, "runs must be a list, got 3"),
+        ({"runs": [3]}, r"runs\[0\] must be an object, got 3"),
         ({"cell": "table2/gcnii/drawn"}, "a cell needs its settings_hash"),
-        ({"colour": 1}, "a run has seed, split, .*; this one differs in colour"),
-        ({"split": None}, "split of a run cannot be None"),
-        ({"test": "abc"}, "test of a run cannot be 'abc'"),
+        ({"colour": 1}, "a run has seed, split, .*, and no colour"),
+        ({"split": None}, "a run.split must be a whole number, got None"),
+        ({"test": "abc"}, "a run.test must be a number or null, got 'abc'"),
         ({"test": 85.3}, r"test of a run must lie in \[0, 1\], got 85.3"),
         ({"seed": -1}, r"seed of a run must lie in \[0, inf\], got -1"),
     ],
@@ -153,7 +153,9 @@ def test_a_document_that_cannot_be_taken_in_is_named_and_none_is(fresh, trained,
     top = {name: value for name, value in change.items() if name in ("runs", "cell")}
     runs = [run | {name: value for name, value in change.items() if name not in top} for run in document["runs"]]
     path.with_name("wrong.json").write_text(json.dumps({**document, "runs": runs, **top}))
-    with pytest.raises(ValueError, match=f"wrong.json holds no runs: {sentence}; move it away, or restore it"):
+    with pytest.raises(
+        ValueError, match=f"wrong.json is no document with runs: {sentence}; restore it, or move it away"
+    ):
         take(fresh, [cell()], path.parent)
     assert fresh.cells() == set()
 
@@ -191,7 +193,7 @@ def test_export_finds_the_runs_of_a_cell_that_had_another_name(ledger, tmp_path)
 def test_a_broken_cell_is_named(tmp_path):
     (tmp_path / "table2").mkdir()
     (tmp_path / "table2" / "x.json").write_text('{"printed": null, "runs": []}')
-    with pytest.raises(ValueError, match=r"x.json is not a measured cell"):
+    with pytest.raises(ValueError, match=r"x.json is no measured cell: cell is missing"):
         read_cells(tmp_path)
 
 
@@ -199,9 +201,17 @@ def test_a_cell_whose_runs_are_none_is_named_too(kept, tmp_path):
     (path,) = export_cells(kept, [cell()], tmp_path)
     path.write_text(path.read_text().replace('"test": 0.6,', '"test": "x",'))
     with pytest.raises(
-        ValueError, match=r"drawn.json is not a measured cell: test of a run cannot be 'x'; restore it, or"
+        ValueError, match=r"drawn.json is no measured cell: a run.test must be a number or null, got 'x'"
     ):
         read_cells(tmp_path)
+
+
+def test_runs_behind_a_gap_in_the_seeds_are_told_when_they_are_left_out(fresh, tmp_path):
+    one = cell()
+    fresh.record(settings_hash(one), one.id, [run(0), run(2), run(3)])
+    with pytest.warns(UserWarning, match=f"runs of {one.id} left out, as seed 1 is missing before them: 2"):
+        (path,) = export_cells(fresh, [one], tmp_path)
+    assert len(json.loads(path.read_text())["runs"]) == 1
 
 
 def test_a_stand_in_has_no_verdict(kept):

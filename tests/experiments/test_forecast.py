@@ -111,3 +111,24 @@ def test_cells_that_are_missing_are_named(known, tmp_path):
 def test_an_unknown_case_is_refused():
     with pytest.raises(ValueError, match="no case 'cra'; known: cora, citeseer"):
         find_case("cra")
+
+
+def test_cells_with_fewer_runs_than_seeds_are_named(tmp_path):
+    for layers in (2, 4):
+        measured_cell(f"figure2/cora-gcnii/{layers}", [80.0], row="Cora GCNII").save(tmp_path / "cells")
+    with pytest.raises(ValueError, match=r"figure2/cora-gcnii/2, figure2/cora-gcnii/4 in .* must have 2 runs or more"):
+        measure(CASES["cora"], tmp_path, tmp_path, CPU, lambda words: None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("[]", "it must be an object"),
+        ('{"case": "texas", "chose": false, "depths": [2], "seeds": []}', "it needs seeds with a score for each depth"),
+        ('{"case": "texas", "chose": false, "depths": [2], "seeds": [{"test": []}]}', r"seeds\[0\].val is missing"),
+    ],
+)
+def test_a_damaged_document_is_named(wrong, sentence, tmp_path):
+    (tmp_path / "texas.json").write_text(wrong)
+    with pytest.raises(ValueError, match=rf"texas\.json is no test of advice on texas: {sentence}"):
+        list(forecast.read_records(tmp_path))

@@ -26,8 +26,11 @@ def ledger(path):
         yield ledger
 
 
+GROUP = {"who": "test", "from": 1, "below": 2, "nodes": 7, "accuracy": 0.5}
+
+
 def test_a_run_comes_back_as_it_was(ledger):
-    full = run(3, versions={"torch": "2.13", "triton": None}, commit="abc", by_degree=[{"from": 1, "accuracy": 0.5}])
+    full = run(3, versions={"torch": "2.13", "triton": None}, commit="abc", by_degree=[GROUP])
     hopeless = run(1, test=None, val=None, val_loss=None)
     assert ledger.record("key", "table2/gcnii/cora", [full, hopeless]) == 2
     assert ledger.runs("key") == [hopeless, full]
@@ -199,3 +202,22 @@ def test_a_ledger_of_a_later_format_is_refused(path):
 def test_commits_reach_the_disk(ledger):
     assert ledger.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert ledger.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_a_row_that_is_no_run_is_damage_and_names_the_ledger(ledger):
+    ledger.record("key", "cell", [run(0, versions={"torch": "2.13"})])
+    ledger.connection.execute("UPDATE runs SET versions = '{'")
+    with pytest.raises(LedgerError, match=r"the ledger .* is damaged: .*; restore a copy of it, or move it away"):
+        ledger.runs("key")
+
+
+def test_a_damaged_file_is_not_said_to_keep_its_runs(tmp_path):
+    path = tmp_path / "l.sqlite"
+    with Ledger(path) as ledger:
+        ledger.record("key", "cell", [run(seed, device="x" * 1000) for seed in range(20)])
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=r"is damaged: ") as told, Ledger(path) as ledger:
+        ledger.runs("key")
+    assert "are kept" not in str(told.value)

@@ -1,5 +1,6 @@
 """The README tells the truth: its numbers come from results/, its Python runs, its length is bearable."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -151,3 +152,24 @@ def test_the_ten_lines_of_python_run(tmp_path, monkeypatch):
 
 def test_its_length_is_400_to_900_words():
     assert 400 <= len(README.split()) <= 900
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"lines": 3}, "cora-1-cpu.json is no document of `gcnii bench`: lines must be a list, got 3; restore it"),
+        ({"lines": []}, "cora-1 on cpu has no time of here; `gcnii bench cora-1"),
+        (
+            {"per": ["colour"]},
+            r"cora-1-cpu.json is no .*: per\[0\] must be one of entries, layers, replicas, got 'colour'",
+        ),
+    ],
+)
+def test_a_damaged_document_of_speed_is_named_and_nothing_is_written(change, sentence, project):
+    path = project / "results" / "bench" / "cora-1-cpu.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change))
+    (project / "README.md").write_text(README, "utf-8")
+    (project / "docs" / "results.md").write_text("old", "utf-8")
+    with pytest.raises(ValueError, match=sentence):
+        update_readme(project)
+    assert (project / "docs" / "results.md").read_text("utf-8") == "old"

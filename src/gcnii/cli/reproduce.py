@@ -114,6 +114,8 @@ def import_runs(
         raise ValueError(f"{folder} is no folder; give the one that `gcnii reproduce export` wrote")
     from gcnii.experiments import exchange
 
+    if not any(folder.rglob("*.json")):
+        raise ValueError(f"{folder} holds no JSON document; give the folder that `gcnii reproduce export` wrote")
     found = exchange.find_runs(cells_of("all"), folder)  # and refuse what is wrong, before there is a ledger
     with _open(ledger) as book:
         print(f"{book.record_all(found.runs)} new runs in {book.path}")

@@ -5,30 +5,34 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf, isfinite, nan
 from pathlib import Path
 from statistics import fmean, stdev
-from types import NoneType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from gcnii.atomic import whole
+from gcnii.documents import NOTHING, NUMBER, Maybe, check, read_document, write_document
 from gcnii.experiments.printed import TEN_SPLITS, Printed
 from gcnii.experiments.verdict import Verdict, judge
 
 Splits = Literal["published", "60/20/20"]
 
-NUMBER = (int, float)
-KINDS: dict[str, Any] = {  # of a run's fields, in a document
+GROUP = {"who": {"all", "test"}, "from": int, "below": (int, NOTHING), "nodes": int, "accuracy": NUMBER}
+RUN: dict[str, Any] = {
     **dict.fromkeys(("seed", "split", "best_epoch", "epochs"), int),
-    **dict.fromkeys(("test", "val", "val_loss"), (*NUMBER, NoneType)),
+    **dict.fromkeys(("test", "val", "val_loss"), (*NUMBER, NOTHING)),
     **{"seconds": NUMBER, "device": str},
-    **{"versions": (dict, NoneType), "commit": (str, NoneType), "by_degree": (list, NoneType)},
+    **{"versions": Maybe((dict, NOTHING)), "commit": Maybe((str, NOTHING)), "by_degree": Maybe(([GROUP], NOTHING))},
 }
-OPTIONAL = {"versions", "commit", "by_degree"}
+PRINTED = {"mean": NUMBER, "sd": (*NUMBER, NOTHING), "source": str}
+CELL: dict[str, Any] = {
+    **dict.fromkeys(("cell", "table", "row", "column", "graph", "model", "settings_hash", "command", "note"), str),
+    **{"settings": dict, "printed": (PRINTED, NOTHING), "runs": [dict], "extra": bool, "stand_in": bool},
+    "splits": Maybe(set(get_args(Splits))),
+}
+WHAT = "measured cell"
 LIMITS = {"seed": inf, "split": inf, "test": 1, "val": 1}  # from 0 on
 
 
@@ -90,16 +94,14 @@ class MeasuredRun:
     @classmethod
     def of(cls, record: Any, **known: Any) -> MeasuredRun:
         """Of what stands in a document, and what it says of all runs; refused where it is no run."""
-        if not isinstance(record, dict):
-            raise ValueError(f"a run must be an object, got {record!r}")
+        check(record, dict, "a run")
         record = known | record
-        if wrong := (set(record) ^ set(KINDS)) - OPTIONAL:
-            raise ValueError(f"a run has {', '.join(KINDS)}; this one differs in {', '.join(sorted(wrong))}")
-        for name, value in record.items():
-            if not isinstance(value, KINDS[name]) or isinstance(value, bool):
-                raise ValueError(f"{name} of a run cannot be {value!r}")
-            if name in LIMITS and value is not None and not 0 <= value <= LIMITS[name]:
-                raise ValueError(f"{name} of a run must lie in [0, {LIMITS[name]:g}], got {value!r}")
+        check(record, RUN, "a run")
+        if unknown := set(record) - set(RUN):
+            raise ValueError(f"a run has {', '.join(RUN)}, and no {', '.join(sorted(unknown))}")
+        for name, most in LIMITS.items():
+            if record[name] is not None and not 0 <= record[name] <= most:
+                raise ValueError(f"{name} of a run must lie in [0, {most:g}], got {record[name]!r}")
         return cls(**record)
 
     def record(self) -> dict[str, Any]:
@@ -177,10 +179,7 @@ class MeasuredCell:
 
     def save(self, folder: Path) -> Path:
         """Write it to its path, whole."""
-        path = self.path(folder)
-        with whole(path) as temporary:
-            temporary.write_text(json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-        return path
+        return write_document(self.path(folder), self.record())
 
 
 def read_cells(folder: Path) -> list[MeasuredCell]:
@@ -191,16 +190,15 @@ def read_cells(folder: Path) -> list[MeasuredCell]:
 
 
 def _read(path: Path) -> MeasuredCell:
+    record = read_document(path, CELL, WHAT)
     try:
-        record = json.loads(path.read_text("utf-8"))
         printed = record["printed"] and Printed(**record["printed"])
         runs = tuple(map(MeasuredRun.of, record["runs"]))
         if not runs:
             raise ValueError("it has no runs")
         return MeasuredCell(**record | {"printed": printed, "runs": runs})
-    except (TypeError, KeyError, ValueError) as error:
-        missing = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ValueError(f"{path} is not a measured cell: {missing}; restore it, or move it away") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path} is no {WHAT}: {error}; restore it, or move it away") from None
 
 
 def slug(words: str) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gcnii.documents import Maybe, read_document
 from gcnii.experiments.cells import Cell, MeasuredCell, MeasuredRun
 from gcnii.experiments.identity import in_force, open_graph, plan_of, settings_hash
 from gcnii.experiments.ledger import Ledger
+
+WHAT = "document with runs"
+RUNS = {
+    **{"graph": str, "model": str, "settings": dict, "runs": [dict]},
+    **{"device": Maybe(str), "cell": Maybe(str), "settings_hash": Maybe(str), "interrupted": Maybe(bool)},
+}
 
 
 def measured(cell: Cell, ledger: Ledger) -> MeasuredCell:
@@ -34,6 +40,11 @@ def export_cells(ledger: Ledger, cells: Iterable[Cell], folder: Path) -> list[Pa
     cells = _within_reach(ledger, list(cells))
     ledger.record_all(find_runs(cells, folder).runs)
     found = [measured(cell, ledger) for cell in cells]
+    for cell in found:
+        if behind := len(ledger.runs(cell.settings_hash)) - cell.n:
+            warnings.warn(
+                f"runs of {cell.cell} left out, as seed {cell.n} is missing before them: {behind}", stacklevel=2
+            )
     return [cell.save(folder) for cell in found if cell.runs and _replaces(cell, cell.path(folder))]
 
 
@@ -84,18 +95,14 @@ def find_runs(cells: Iterable[Cell], folder: Path) -> Found:
 
 def _document(path: Path) -> dict[str, Any]:
     """As it stands in the file, but for its runs, which are made of what stands there."""
+    document = read_document(path, RUNS, WHAT)
+    device = {"device": document["device"]} if "device" in document else {}
     try:
-        document = json.loads(path.read_text("utf-8"), parse_constant=lambda word: None)  # as the ledger has no NaN
-        if not isinstance(document, dict) or not {"graph", "model", "settings", "runs"} <= set(document):
-            raise ValueError("graph, model, settings and runs are needed")
         if "cell" in document and "settings_hash" not in document:
             raise ValueError("a cell needs its settings_hash")
-        if not isinstance(document["settings"], dict) or not isinstance(document["runs"], list):
-            raise ValueError("settings must be an object, and runs a list")
-        device = {"device": document["device"]} if "device" in document else {}
         return document | {"runs": [MeasuredRun.of(run, **device) for run in document["runs"]]}
     except ValueError as error:
-        raise ValueError(f"{path} holds no runs: {error}; move it away, or restore it") from None
+        raise ValueError(f"{path} is no {WHAT}: {error}; restore it, or move it away") from None
 
 
 def _matches(document: dict[str, Any], cells: Iterable[Cell]) -> Iterator[Cell]:

@@ -5,7 +5,6 @@ The rule in `analysis/depth.py` was chosen on cora, citeseer and csbm; the other
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,8 +15,8 @@ import torch
 
 from gcnii.analysis.checkup import EPOCHS
 from gcnii.analysis.depth import forecast, score_at
-from gcnii.atomic import whole
 from gcnii.data import load
+from gcnii.documents import NUMBER, read_document, write_document
 from gcnii.experiments.cells import read_cells
 from gcnii.experiments.printed import DEPTHS
 from gcnii.experiments.provenance import COMMIT, versions
@@ -147,6 +146,10 @@ def _known(case: Case, results: Path) -> list[Record]:
     if missing := set(DEPTHS) - set(found):
         raise ValueError(f"{results}/cells has no figure2 of {row} with {sorted(missing)} layers; reproduce it first")
     cells = [found[depth] for depth in DEPTHS]
+    if few := [cell.cell for cell in cells if cell.n < case.seeds]:
+        raise ValueError(
+            f"{', '.join(few)} in {results}/cells must have {case.seeds} runs or more; reproduce them first"
+        )
     test = [cell.mean / 100 for cell in cells]
     return [{"test": test, "val": [cell.runs[s].val for cell in cells]} for s in range(case.seeds)]
 
@@ -207,14 +210,23 @@ def costs(record: Record, advised: Sequence[int]) -> list[float]:
 
 def write(folder: Path, record: Record) -> Path:
     """Put the document into `CASE.json`, whole."""
-    path = folder / f"{record['case']}.json"
-    with whole(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return path
+    return write_document(folder / f"{record['case']}.json", record)
 
 
 def read_records(folder: Path) -> Iterator[Record]:
     """The documents of the folder, in the order of CASES."""
     for name in CASES:
         if (path := folder / f"{name}.json").exists():
-            yield json.loads(path.read_text("utf-8"))
+            yield _read(path, CASES[name])
+
+
+def _read(path: Path, case: Case) -> Record:
+    curve, what = [NUMBER], f"test of advice on {case.name}"
+    asked = {key: {"recommended": int, "foretold": curve} for key in case.asked}
+    seed = {"test": curve, "val": curve, "asked": asked}
+    record = read_document(path, {"case": str, "chose": bool, "depths": [int], "seeds": [seed]}, what)
+    curves = [one[name] for one in record["seeds"] for name in ("test", "val")]
+    curves += [one["asked"][name]["foretold"] for one in record["seeds"] for name in case.asked]
+    if not curves or any(len(curve) != len(record["depths"]) for curve in curves):
+        raise ValueError(f"{path} is no {what}: it needs seeds with a score for each depth; `gcnii forecast` makes it")
+    return record

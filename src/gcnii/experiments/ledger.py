@@ -28,6 +28,7 @@ BEAT = 30.0  # seconds between signs of life
 
 NAMES = tuple(field.name for field in fields(MeasuredRun))
 AS_JSON = ("versions", "by_degree")
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 COLUMNS = ", ".join(f'"{name}"' for name in NAMES)  # quoted: commit is a word of SQL
 SCHEMA = f"""
 CREATE TABLE runs (settings_hash TEXT, cell TEXT, finished_at TEXT, {COLUMNS}, PRIMARY KEY (settings_hash, seed));
@@ -47,7 +48,7 @@ class Claim(NamedTuple):
 
 
 class LedgerError(OSError):
-    """The ledger cannot be read or written; the message says which, why, and that nothing finished is lost."""
+    """The ledger cannot be read or written; the message says which, why, and what of it is lost."""
 
 
 def default_path() -> Path:
@@ -112,7 +113,10 @@ class Ledger:
             found = self.connection.execute(
                 f"SELECT {COLUMNS} FROM runs WHERE settings_hash = ? ORDER BY seed", (settings_hash,)
             ).fetchall()
-        return [_run(row) for row in found]
+        try:
+            return [_run(row) for row in found]
+        except ValueError as error:
+            raise self._damaged(error) from error
 
     def cells(self) -> set[str]:
         """The names under which runs were recorded; other cells may share those runs."""
@@ -198,10 +202,18 @@ class Ledger:
         try:
             yield
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) in DAMAGE:
+                raise self._damaged(error) from error
             raise LedgerError(
                 f"cannot use the ledger {self.path}: {error}; finished runs in it are kept, "
                 "mend that and give the same command again"
             ) from error
+
+    def _damaged(self, error: Exception) -> LedgerError:
+        return LedgerError(
+            f"the ledger {self.path} is damaged: {error}; restore a copy of it, or move it away and begin "
+            "another with `gcnii reproduce import` of what was exported"
+        )
 
 
 def _alive(pid: int) -> bool:
@@ -230,4 +242,4 @@ def _row(run: MeasuredRun) -> tuple[Any, ...]:
 
 def _run(row: tuple[Any, ...]) -> MeasuredRun:
     values = dict(zip(NAMES, row, strict=True))
-    return MeasuredRun(**{name: json.loads(v) if name in AS_JSON and v else v for name, v in values.items()})
+    return MeasuredRun.of({name: json.loads(v) if name in AS_JSON and v else v for name, v in values.items()})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
 from pathlib import Path
@@ -16,8 +15,8 @@ from zlib import crc32
 import numpy as np
 import torch
 
-from gcnii.atomic import whole
 from gcnii.data import load
+from gcnii.documents import NOTHING, NUMBER, read_document, write_document
 from gcnii.experiments.found import ENOUGH
 from gcnii.experiments.provenance import COMMIT, versions
 from gcnii.train import Diverged, Result, fit
@@ -26,6 +25,8 @@ from gcnii.train.memory import lacks_memory
 
 Settings = dict[str, Any]
 SEEDS = 3  # runs a try
+_SCORES = [(*NUMBER, NOTHING)]
+RECORD = {"search": str, "budget": int, "tries": [{"settings": dict, "val": _SCORES, "val_loss": _SCORES}]}
 RULE = f"highest mean validation score of seeds 0 to {SEEDS - 1}; of equals, the one with the lowest validation loss"
 
 
@@ -82,7 +83,9 @@ def winners(folder: Path) -> dict[str, Settings]:
 
 def score(done: dict[str, Any]) -> tuple[float, float]:
     """By which a try wins: higher is better.  A try that had no finite loss loses."""
-    if not all(isinstance(value, float) and isfinite(value) for value in (*done["val"], *done["val_loss"])):
+    if not done["val"] or not all(
+        isinstance(value, float) and isfinite(value) for value in (*done["val"], *done["val_loss"])
+    ):
         return -inf, -inf
     return fmean(done["val"]), -fmean(done["val_loss"])
 
@@ -142,18 +145,11 @@ def _keep(search: Search, path: Path, done: dict[str, Any]) -> None:
     tries = _tried(search, path)
     if any(other["settings"] == done["settings"] for other in tries):
         return
-    with whole(path) as temporary:
-        record = _record(search, [*tries, done])
-        temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write_document(path, _record(search, [*tries, done]))
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with suppress(KeyError, TypeError, ValueError):
-        record = json.loads(path.read_text("utf-8"))
-        sound = all(isinstance(done["settings"], dict) and score(done) for done in record["tries"])
-        if sound and isinstance(record["search"], str) and isinstance(record["budget"], int):
-            return dict(record)
-    raise ValueError(f"{path} is no record of a search; move it away, or restore it")
+    return read_document(path, RECORD, "record of a search")
 
 
 def _tried(search: Search, path: Path) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gcnii.analysis import Curve, curves
-from gcnii.experiments.cells import MeasuredCell
+from gcnii.experiments.cells import Cell, MeasuredCell
 from gcnii.experiments.tables import CELLS
 from gcnii.report.claims import Claim
 from gcnii.report.figure import inline_svg
@@ -18,24 +18,24 @@ from gcnii.report.figure2 import Arm, ablation_claims, draw_figure2
 def degree_curves(measured: Iterable[MeasuredCell]) -> list[Curve]:
     """Figure 1's lines, of the cells whose runs were graded by degree."""
     cells = _declared("figure1", measured)
-    graded = [(one, [run.by_degree for run in one.runs if run.by_degree]) for one in cells]
-    return [line for one, rows in graded if rows for line in curves(one.graph, one.settings["layers"], rows)]
+    graded = [(cell, [run.by_degree for run in one.runs if run.by_degree]) for cell, one in cells]
+    return [line for cell, rows in graded if rows for line in curves(cell.graph, cell.settings["layers"], rows)]
 
 
 def ablation_arms(measured: Iterable[MeasuredCell]) -> list[Arm]:
     """Figure 2's lines."""
     tests: dict[tuple[str, str], dict[int, tuple[float, ...]]] = {}
-    for one in _declared("figure2", measured):
+    for cell, one in _declared("figure2", measured):
         if one.mean != one.mean:
             continue
-        tests.setdefault((one.graph, one.model), {})[one.settings["layers"]] = one.test
+        tests.setdefault((cell.graph, cell.model), {})[cell.settings["layers"]] = one.test
     return [Arm(graph, model, by_depth) for (graph, model), by_depth in tests.items()]
 
 
-def _declared(figure: str, measured: Iterable[MeasuredCell]) -> list[MeasuredCell]:
-    """What was measured of a figure, in the order in which it declares its cells."""
+def _declared(figure: str, measured: Iterable[MeasuredCell]) -> list[tuple[Cell, MeasuredCell]]:
+    """A figure's cells that were measured, in the order in which it declares them."""
     found = {one.cell: one for one in measured}
-    return [found[cell.id] for cell in CELLS[figure] if cell.id in found]
+    return [(cell, found[cell.id]) for cell in CELLS[figure] if cell.id in found]
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
+
+from gcnii.documents import NOTHING, NUMBER, Maybe, read_document
 
 Record = dict[str, Any]
 
@@ -19,6 +20,19 @@ NAMES = {
     "end-to-end": "here, from load to test",
 }
 UNITS = {"replicas": "run", "layers": "layer", "entries": "entry"}
+_TIME = (*NUMBER, NOTHING)
+_LINE = {
+    **{"who": set(NAMES), "precision": str, "failed": str, "floor": ({"seconds": NUMBER, "bound": str}, NOTHING)},
+    **dict.fromkeys(("layers", "width", "entries", "replicas"), int),
+    **dict.fromkeys(("best", "median", "ratio", "peak_bytes"), _TIME),
+    **dict.fromkeys(("runs", "epochs_mean", "test_mean", "test_std"), Maybe(NUMBER)),
+}
+RECORD = {
+    **dict.fromkeys(("case", "title", "command", "device"), str),
+    **{"threads": int, "commit": (str, NOTHING), "versions": {str: (str, NOTHING)}, "graph": {"name": str}},
+    **{"per": [set(UNITS)], "rates": {"bandwidth": NUMBER, "operations": {str: NUMBER}}, "notes": [str]},
+    "lines": [_LINE],
+}
 COLUMNS = (
     *("code", "layers", "entries", "precision", "runs at once"),
     *("best", "median", "ratio", "peak", "floor", "× floor"),
@@ -96,8 +110,7 @@ def read_records(folder: Path) -> list[Record]:
 
 def read_record(path: Path) -> Record:
     """One document."""
-    record: Record = json.loads(path.read_text("utf-8"))
-    return record
+    return read_document(path, RECORD, "document of `gcnii bench`")
 
 
 def speed_tables(records: Iterable[Record]) -> str:
@@ -117,9 +130,11 @@ def _markdown(record: Record) -> str:
 
 def speed_sentence(record: Record) -> str:
     """How long an epoch takes here and elsewhere."""
-    here, *others = record["lines"]
+    here = _timed(record, "gcnii")[0]
     peers = ", ".join(
-        f"{NAMES[line['who']]} {1000 * line['best']:.0f} ms ({line['ratio']:.1f} ×)" for line in others if line["best"]
+        f"{NAMES[line['who']]} {1000 * line['best']:.0f} ms ({line['ratio']:.1f} ×)"
+        for line in record["lines"]
+        if line["who"] != "gcnii" and line["best"]
     )
     return (
         f"\nOne epoch of {here['layers']} layers on {record['graph']['name']}, {record['threads']} CPU threads: "
@@ -129,11 +144,18 @@ def speed_sentence(record: Record) -> str:
 
 def many_sentence(alone: Record, many: Record) -> str:
     """How long an epoch takes on a GPU, of one run and of many at once."""
-    one, peer = alone["lines"][0], next(line for line in alone["lines"] if line["who"] == "pyg")
+    one, peer, ours = _timed(alone, "gcnii")[0], _timed(alone, "pyg")[0], _timed(many, "gcnii")
     card = alone["device"].removeprefix("cuda: ")
-    ours = [line for line in many["lines"] if line["who"] == "gcnii"]
     times = ", ".join(f"{1000 * line['best']:.0f} ms in {line['precision']}" for line in ours)
     return (
         f"On {card}: here {1000 * one['best']:.1f} ms, PyG {1000 * peer['best']:.0f} ms "
         f"({peer['ratio']:.0f} ×); {ours[0]['replicas']} runs at once {times}.\n"
     )
+
+
+def _timed(record: Record, who: str) -> list[Record]:
+    """The lines of one contestant that have a time."""
+    lines = [line for line in record["lines"] if line["who"] == who and line["best"] and line["ratio"]]
+    if not lines:
+        raise ValueError(f"{record['case']} on {record['device']} has no time of {NAMES[who]}; `{record['command']}`")
+    return lines

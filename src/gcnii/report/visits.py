@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -10,11 +9,32 @@ from pathlib import Path
 from typing import Any
 
 from gcnii.analysis.checkup import Checkup
-from gcnii.experiments.cells import MeasuredCell
+from gcnii.documents import NOTHING, NUMBER, Maybe, read_document
+from gcnii.experiments.cells import GROUP, MeasuredCell
 from gcnii.report.checkups import draw_figures
 from gcnii.report.figure import inline_svg
 from gcnii.report.learned import Learned
 
+_SCORE = (*NUMBER, NOTHING)
+_ESTIMATES = ("energy", "roughness", "mad", "mad_gap", "effective_rank")
+_LAYER = {
+    **{"name": str, "width": int, **{key: [_SCORE] for key in _ESTIMATES}},
+    **dict.fromkeys(("norm", "rank", "distance", "dead", "gradient", "probe"), _SCORE),
+}
+_CHECKUP = {
+    **{"model": str, "layers": int, "settings": dict, "val": _SCORE, "test": _SCORE},
+    **{"before": [_LAYER], "after": [_LAYER], "by_degree": [GROUP], "diagnosis": {"text": str}},
+}
+_FORETOLD = {
+    **{"recommended": int, "best": int, "depths": [int], "error": NUMBER, "regret": NUMBER},
+    **{key: [NUMBER] for key in ("val", "test", "stopped", "foretold", "true")},
+}
+VISIT = {
+    **{"graph": str, "epochs": int, "command": str, "comparison": [str], "checkups": [_CHECKUP]},
+    "filter": Maybe({str: {key: [NUMBER] for key in ("frequency", "gain", "error", "share", "purity")}}),
+    "influence": Maybe({str: {"share": [NUMBER], "error": [NUMBER], "nodes": int, "silent": int}}),
+    "depth": Maybe({str: _FORETOLD}),
+}
 OWN = ("layers", "epochs", "memory")  # settings that the doctor chooses
 CAPTIONS = {
     "filter": "The deepest network of each model, linearised. Bars: two standard errors. Grey: known in closed form.",
@@ -65,11 +85,7 @@ def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[Vis
 
 
 def _read(path: Path, measured: Sequence[MeasuredCell]) -> Visit:
-    try:
-        return Visit.of(json.loads(path.read_text("utf-8")), measured)
-    except (ValueError, KeyError, TypeError) as error:
-        what = f"is no document of `gcnii doctor GRAPH --json` ({type(error).__name__}: {error})"
-        raise ValueError(f"{path} {what}; make it again, or move it away") from error
+    return Visit.of(read_document(path, VISIT, "document of `gcnii doctor GRAPH --json`"), measured)
 
 
 def _to_the_end(checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]) -> dict[str, dict[int, float]]:
@@ -78,7 +94,7 @@ def _to_the_end(checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]) -
     found: dict[str, dict[int, float]] = {}
     for cell in measured:
         alike = recipes.get((cell.graph, cell.model)) == _recipe(cell.settings)
-        if alike and cell.splits == "published" and not isnan(cell.mean):
+        if alike and "layers" in cell.settings and cell.splits == "published" and not isnan(cell.mean):
             found.setdefault(cell.model, {})[cell.settings["layers"]] = cell.mean / 100
     return found
 

@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 from gcnii import __version__
 from gcnii.atomic import whole
 from gcnii.batches import cutter
+from gcnii.documents import write_document
 from gcnii.graph import Graph, GraphError
 from gcnii.nn import Model
 from gcnii.train.checkpoint import write_tensors
@@ -150,8 +151,7 @@ class Result:
         if self.plan.recipe.batches == "clusters":
             versions["cutter"] = cutter()
         record = {"format": FORMAT, **self.summary(), "graph": asdict(self.graph), "weights_sha256": digest}
-        with whole(folder / "run.json") as temporary:
-            temporary.write_text(json.dumps(record | {"versions": versions}, indent=1, ensure_ascii=False), "utf-8")
+        write_document(folder / "run.json", record | {"versions": versions})
         return folder
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from gcnii.atomic import whole
+from gcnii.documents import write_document
 from gcnii.experiments.bench.contestants import plan_of
 from gcnii.experiments.bench.measure import Measured, Timed
 from gcnii.experiments.provenance import COMMIT, versions
@@ -46,10 +45,7 @@ def document(found: Measured) -> dict[str, Any]:
 
 def write(folder: Path, record: dict[str, Any]) -> Path:
     """Put the document into `CASE-DEVICE.json`, whole."""
-    path = folder / f"{record['case']}-{record['device'].split(':')[0]}.json"
-    with whole(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return path
+    return write_document(folder / f"{record['case']}-{record['device'].split(':')[0]}.json", record)
 
 
 def _line(found: Measured, timed: Timed) -> dict[str, Any]:
