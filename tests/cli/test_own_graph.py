@@ -3,12 +3,13 @@
 import csv
 import importlib.util
 import json
+import os
 from dataclasses import replace
 
 import pytest
-from command_line import Answer, call, files, run, write_pets
+from command_line import SMALL, Answer, call, files, run, write_pets
 
-from gcnii import fit, load
+from gcnii import fit, load, open_bundle
 
 
 def rows(text):
@@ -37,7 +38,7 @@ def test_a_graph_without_labels_is_in_order_but_not_for_training(tmp_path):
     assert json.loads(answer.out)["classes"] == []
     assert answer.err == "gcnii: no node has a label, so a model can predict on this graph but not train on it\n"
     answer = call("train", folder, cwd=tmp_path)
-    assert answer == Answer(2, "", "gcnii: pets has no split; give it train, val and test masks\n")
+    assert answer == Answer(2, "", "gcnii: no node of pets has a label; label some, in the column label of nodes.csv\n")
 
 
 def test_predict_writes_the_users_names_and_probabilities(home, bundle, tmp_path):
@@ -126,3 +127,20 @@ def test_a_directed_graph_is_trained_and_predicted_as_directed(tmp_path):
     assert (answer.code, answer.err) == (0, "")  # nothing says that the graph has changed
     call("train", folder, "--out", "undirected", *small, cwd=tmp_path)
     assert call("predict", "undirected", cwd=tmp_path).out != answer.out
+
+
+def test_a_folder_whose_name_is_no_text_is_trained_on_but_names_no_bundle(tmp_path):
+    folder = write_pets(tmp_path / os.fsdecode(b"pets \xff"))
+    answer = call("train", folder, *SMALL, cwd=tmp_path)
+    assert answer.code == 2
+    assert ascii(answer.err).endswith("-gcnii: its name is not UTF-8; choose another --out\\n'")
+    assert not (tmp_path / "runs").exists()
+    assert call("train", folder, *SMALL, "--out", "bundle", cwd=tmp_path).code == 0
+    assert open_bundle(tmp_path / "bundle").graph.name == folder.name
+    assert call("predict", "bundle", "--json", cwd=tmp_path).code == 0
+
+
+def test_the_doctor_says_that_there_is_nothing_to_learn_from(tmp_path):
+    write_pets(tmp_path / "pets", labels=False)
+    answer = call("doctor", "pets", cwd=tmp_path)
+    assert answer == Answer(2, "", "gcnii: no node of pets has a label, and the doctor trains; label some\n")

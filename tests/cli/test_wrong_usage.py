@@ -1,5 +1,6 @@
 """What cannot work is refused in one sentence on stderr, with a code, and leaves no file behind."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,28 @@ def test_a_process_ends_with_the_sentence_and_the_code(tmp_path):
     assert files(tmp_path) == []
 
 
+def test_a_full_disk_behind_the_output_is_told():
+    full = subprocess.run(
+        f"{sys.executable} -m gcnii models > /dev/full", shell=True, stderr=subprocess.PIPE, text=True
+    )
+    sentence = "gcnii: cannot write to the standard output: No space left on device\n"
+    assert (full.returncode, full.stderr) == (1, sentence)
+
+
+def test_an_output_that_cannot_show_a_letter_shows_a_question_mark_and_json_is_ascii(tmp_path):
+    table, document = (run("models", *more, cwd=tmp_path, PYTHONIOENCODING="ascii") for more in ((), ("--json",)))
+    assert (table.code, table.err, document.code, document.err) == (0, "", 0, "")
+    assert "H ? ?(" in table.out
+    assert json.loads(document.out)[0]["equation"].startswith("H ← σ(")
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "12"])
+def test_help_comes_to_an_end_in_the_narrowest_terminal(columns, tmp_path):
+    answer = run("train", "--help", cwd=tmp_path, COLUMNS=columns)
+    assert (answer.code, answer.err) == (0, "")
+    assert {len(line) for line in answer.out.splitlines() if line.startswith("╭")} == {40}
+
+
 def test_a_closed_output_is_no_error():
     closed = subprocess.run(f"exec {sys.executable} -m gcnii models >&-", shell=True, stderr=subprocess.PIPE)
     assert (closed.returncode, closed.stderr) == (0, b"")
@@ -37,7 +60,18 @@ def test_a_closed_output_is_no_error():
         ("train --epoch 3", "Unknown option: --epoch. Did you mean --epochs? See gcnii train --help."),
         ("train pets cora", "Unused Tokens: ['cora']. See gcnii train --help."),
         ("train pets --layers", 'Command "train" parameter --layers requires an argument. See gcnii train --help.'),
-        ("train pets --layers two", 'Invalid value for --layers: unable to convert "two" into int.'),
+        (
+            "train pets --layers two",
+            "Invalid value for --layers: 'two' is no whole number of at most 2,147,483,647. See",
+        ),
+        ("train pets --layers 2.7", "Invalid value for --layers: '2.7' is no whole number of at most"),
+        ("reproduce table2 --runs 1.5", "Invalid value for --runs: '1.5' is no whole number of at most"),
+        ("train pets --epochs 99999999999999999999", "Invalid value for --epochs: '99999999999999999999' is no whole"),
+        ("train pets --fanout 2.5", "Invalid value for --fanout: '2.5' is no whole number of at most"),
+        (
+            "doctor pets --directed --filter --model gcn",
+            "--filter needs a symmetric P̃, which gcn has not on pets; leave it out, or --directed",
+        ),
         (
             "train pets --monitor test",
             'Invalid value "test" for --monitor. Choose from: "val_loss", "val_score", "val_score_ties"',

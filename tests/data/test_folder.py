@@ -152,6 +152,7 @@ def test_a_large_file_is_read_whole(write):
             r"every class in nodes\.csv has fewer than 3 labelled nodes, so none is left for val",
         ),
         (b"id,x\na,1\nb\xe9,2\n", r"row 3 of nodes\.csv is not UTF-8 text; save the file as UTF-8"),
+        ('id,x\n\n\na,1\n"b,2\n', r"row 5 of nodes\.csv is not CSV \(unexpected end of data\); check its quotes"),
         ('id,x\na,1\n"b,2\n', r"row 3 of nodes\.csv is not CSV \(unexpected end of data\); check its quotes"),
     ],
 )

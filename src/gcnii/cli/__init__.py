@@ -5,20 +5,37 @@ The commands are named here and imported when called, so that `gcnii --help` nee
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter, Token, convert
 
 from gcnii import __version__
+
+MOST = 2**31 - 1  # that a flag may count: what any tensor's size or clock can hold
+NARROWEST = 40  # columns: with fewer, a table of flags has no room for a letter, and is laid out without end
+
+
+def _strictly(kind: Any, tokens: Sequence[Token]) -> Any:
+    """What the words say, where cyclopts would round 2.7 to a whole number."""
+    if kind in (int, tuple[int, ...]):
+        for token in tokens:
+            if not re.fullmatch(r"[+-]?\d+", token.value) or abs(int(token.value)) > MOST:
+                raise ValueError(f"{token.value!r} is no whole number of at most {MOST:,}.")
+    return convert(kind, tokens)
+
 
 app = App(
     name="gcnii",
     version=__version__,
     help="Deep graph convolutional networks for node classification (GCNII).",
     suppress_keyboard_interrupt=False,  # `main` says that it stopped
+    default_parameter=Parameter(converter=_strictly),
 )
 app.command("gcnii.cli.train:train", name="train", help="Train a model on a graph and save it as a bundle.")
 app.command("gcnii.cli.predict:predict", name="predict", help="Label the nodes of a graph with a trained model.")
@@ -58,6 +75,7 @@ app.command(report)
 def main() -> None:
     """Run the command line; one clear sentence instead of a traceback for whatever the user can mend."""
     warnings.showwarning = _warn  # type: ignore[assignment]
+    _fit_the_terminal()
     try:
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
         if sys.stdout:  # there is none where the caller closed it
@@ -82,6 +100,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
             return "stopped", 1
         case OSError(strerror=str(reason)) if error.filename:
             return f"cannot read or write {error.filename2 or error.filename}: {reason}", 1
+        case OSError(strerror=str(reason)):  # what is written to a file has its name
+            return f"cannot write to the standard output: {reason}", 1
         case OSError() | FloatingPointError():
             return str(error), 1
         case ValueError():
@@ -89,6 +109,14 @@ def _explain(error: BaseException) -> tuple[str, int]:
         case MemoryError() | RuntimeError() if _lacks_memory(error):
             return "out of memory; try a smaller model, fewer runs or jobs at once, or another --device", 1
     return "", 1
+
+
+def _fit_the_terminal() -> None:
+    """Print a question mark for what a terminal cannot show, and lines of some width, whatever it says of itself."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    if (width := os.environ.get("COLUMNS", "")).isdecimal() and int(width) < NARROWEST:
+        os.environ["COLUMNS"] = str(NARROWEST)
 
 
 def _lacks_memory(error: BaseException) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from gcnii.cli.options import Device, Json, refuse_unwritable
+from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 from gcnii.experiments.bench.cases import CASES, find_case
 
 Name = Annotated[str, Parameter(help=f"What to measure, by default cora-1: {', '.join(CASES)}.")]
@@ -47,4 +46,4 @@ def bench(
         if not json:
             table_console().print(bench_table(records[-1]))
     if json:
-        print(json_format.dumps(records, indent=1, ensure_ascii=False))
+        print_json(records)

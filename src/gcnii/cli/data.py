@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii import data
-from gcnii.cli.options import Directed, Json, Offline, load_graph
+from gcnii.cli.options import Directed, Json, Offline, load_graph, print_json
 from gcnii.graph import Graph
 from gcnii.report.console import table_console
 
@@ -22,7 +22,7 @@ Name = Annotated[str, Parameter(help="A name of `gcnii data list`.")]
 def list_names(*, json: Json = False) -> None:
     """List the data sets of the catalog."""
     if json:
-        print(json_format.dumps([_summary(entry) for entry in data.CATALOG.values()], indent=1, ensure_ascii=False))
+        print_json([_summary(entry) for entry in data.CATALOG.values()])
         return
     table = Table("name", "nodes", "edges", "features", "classes", "what", box=None, header_style="bold")
     for column in table.columns[1:5]:
@@ -41,7 +41,7 @@ def show(name: Name, /, *, json: Json = False) -> None:
         extra = {geometry: asdict(file) for geometry, file in entry.neighbourhoods.items()}
         whole = _summary(entry) | {"presets": dict(entry.presets), "notes": entry.notes, "files": files}
         whole["neighbourhoods"] = extra
-        print(json_format.dumps(whole, indent=1, ensure_ascii=False))
+        print_json(whole)
         return
     print(f"{entry.name}: {entry.title}")
     counts = ", ".join(f"{'?' if count is None else count} {noun}" for noun, count in asdict(entry.counts).items())
@@ -68,7 +68,7 @@ def fetch(
         data.lookup(name)  # a typo in the last name is told before the first download
     paths = {name: [str(path) for path in data.fetch(name, offline=offline)] for name in wanted}
     if json:
-        print(json_format.dumps(paths, indent=1))
+        print_json(paths)
         return
     for name, files in paths.items():
         print(
@@ -89,7 +89,7 @@ def check(
     if not graph.splits:
         print("gcnii: no node has a label, so a model can predict on this graph but not train on it", file=sys.stderr)
     if json:
-        print(json_format.dumps(facts, indent=1, ensure_ascii=False))
+        print_json(facts)
         return
     print(f"{graph!r} is in order")
     for name, value in facts.items():

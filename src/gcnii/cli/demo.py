@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from gcnii.cli.options import Device, Json, refuse_unwritable
+from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 from gcnii.experiments.demo import EPOCHS, MAIN, STEPS, Step, run, sweeps
 from gcnii.report.console import table_console
 from gcnii.report.curves import draw_curves
@@ -39,7 +38,7 @@ def demo(
     draw_curves(out / "curves.png", {step.title: results[step] for step in MAIN}, dict(sweeps(results)))
     if json:
         tests = {step.title: result.summary()["test_mean"] for step, result in results.items()}
-        print(json_format.dumps({"graph": "digits", "test": tests, "bundle": str(out)}, indent=1))
+        print_json({"graph": "digits", "test": tests, "bundle": str(out)})
     else:
         _print(results, out)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import shlex
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from cyclopts import Parameter
 from gcnii.analysis.checkup import EPOCHS, Checkup, Doctor
 from gcnii.analysis.diagnosis import Baseline, Diagnosis, compare, diagnose
 from gcnii.cli.learned import learn, refuse_filters
-from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, refuse_unwritable
+from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, print_json, refuse_unwritable
 from gcnii.cli.train import Source
 from gcnii.data import fetch_neighbourhood
 from gcnii.experiments.provenance import COMMIT, versions
@@ -73,13 +72,15 @@ def doctor(
     paths = write_figures(out, draw_figures(checkups) | learned.draw_figures()) if out else []
     if json:
         document = _document(data, found, paths) | learned.document()
-        print(json_format.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
     else:
         _print(found, learned, paths)
 
 
 def _check(data: Graph, models: Sequence[str], depths: Sequence[int], split: int, offline: bool) -> None:
     """Refuse before the first training whatever the last one would stumble over."""
+    if not data.labelled.any():
+        raise ValueError(f"no node of {data.name} has a label, and the doctor trains; label some")
     if not 0 <= split < len(data.splits):
         raise ValueError(f"{data.name} has {len(data.splits)} splits, counted from 0, got --split {split}")
     for name in models:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from gcnii.cli.options import Device, Json, refuse_unwritable
+from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 
 
 def forecast(
@@ -41,7 +40,7 @@ def forecast(
         write(results / "forecast", records[-1])
     console = table_console()
     if json:
-        print(json_format.dumps(records, indent=1, ensure_ascii=False))
+        print_json(records)
     elif console.is_terminal:
         console.print(Markdown(advice_tables(records)))
     else:

@@ -54,10 +54,15 @@ def learn(
 def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:
     """Say before the first training that these models have no frequencies, or none in common."""
     matrices = [make_links(graph, plan.recipe).whole for plan in plans]
-    for P in matrices:
+    for plan, P in zip(plans, matrices, strict=True):
         if not isinstance(P, Sparse):
             raise ValueError("frequencies need one propagation matrix; leave out --filter, or models with a geometry")
-        refuse_asymmetric(P)
+        try:
+            refuse_asymmetric(P)
+        except ValueError:
+            raise ValueError(
+                f"--filter needs a symmetric P̃, which {plan.model} has not on {graph.name}; leave it out, or --directed"
+            ) from None
         if len(P.values) != len(matrices[0].values) or not torch.equal(P.values, matrices[0].values):
             names = ", ".join(plan.model for plan in plans)
             raise ValueError(f"--filter compares models on one P̃, and {names} have several; ask for one at a time")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from gcnii.cli.options import Json
+from gcnii.cli.options import Json, print_json
 from gcnii.nn import MODELS
 from gcnii.report.console import table_console
 from gcnii.train.plan import known_model, model_defaults
@@ -21,7 +20,7 @@ def models(name: Name = None, /, *, json: Json = False) -> None:
     """List the models: name, equation, paper, and the tables of the GCNII paper they stand in."""
     cards = [_card(known_model(name))] if name else [_card(one) for one in MODELS]
     if json:
-        print(json_format.dumps(cards, indent=1, ensure_ascii=False))
+        print_json(cards)
         return
     table_console().print(_one(cards[0]) if name else _all(cards))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from gcnii.atomic import whole
-from gcnii.cli.options import Device, Json, Offline, load_graph, refuse_unwritable
+from gcnii.cli.options import Device, Json, Offline, load_graph, print_json, refuse_unwritable
 from gcnii.data import fetch_neighbourhood
 from gcnii.graph import Graph
 from gcnii.train import Result, open_bundle
@@ -45,7 +44,7 @@ def predict(
     if json:
         document = {"graph": data.name, "bundle": str(bundle), "nodes": data.n, "out": out and str(out)}
         rows = {} if out else {"labels": table.to_dict("records")}
-        print(json_format.dumps(document | rows, indent=1, ensure_ascii=False))
+        print_json(document | rows)
     elif out:
         print(f"{data.n} nodes labelled: {out}")
     else:

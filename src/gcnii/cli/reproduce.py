@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from gcnii.cli.options import Device, Json, refuse_unwritable
+from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 from gcnii.experiments.tables import TITLES, cells_of, choose
 
 # torch takes seconds to import, which nobody waits for who asks for help or misspells a table: hence imports below.
@@ -77,7 +77,7 @@ def reproduce(
             sys.exit(1)
         found = [measured(cell, book) for cell in cells]
     if json:
-        print(json_format.dumps(as_json(found), indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(as_json(found))
         return
     console = table_console(narrow=60)  # these tables make themselves narrow
     for part in reproduced_tables(found):

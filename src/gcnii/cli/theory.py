@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,7 @@ from gcnii.analysis.karate import karate_club
 from gcnii.analysis.lasso import Iterate, iterates, sparse_coding
 from gcnii.analysis.slips import slips
 from gcnii.analysis.spectrum import EXACT, Convergence, Distance, LazyWalk, convergence_by_degree, distances
-from gcnii.cli.options import Json, Offline, load_graph, refuse_unwritable
+from gcnii.cli.options import Json, Offline, load_graph, print_json, refuse_unwritable
 from gcnii.graph import Graph
 from gcnii.propagation import Sparse, propagation_matrix
 from gcnii.report import theory as report
@@ -62,7 +61,7 @@ def theory(
     if plot:
         save(study.drawing(), plot)
     if json:
-        print(json_format.dumps(study.document(plot), indent=1, ensure_ascii=False))
+        print_json(study.document(plot))
     else:
         _print(study, plot)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from pathlib import Path
 from shlex import quote
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from gcnii.cli.flags import with_settings
-from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, refuse_unwritable
+from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, print_json, refuse_unwritable
 from gcnii.data import fetch_neighbourhood
 from gcnii.report.console import table_console
 from gcnii.report.progress import training_bar
@@ -70,6 +69,8 @@ def train(
     if not result.interrupted:
         checkpoint.unlink(missing_ok=True)
     _print(result, folder, json)
+    if result.interrupted:
+        sys.exit(1)
 
 
 def _print(result: Result, folder: Path, as_json: bool) -> None:
@@ -77,7 +78,7 @@ def _print(result: Result, folder: Path, as_json: bool) -> None:
         again = "the bundle holds the best weights so far; the same command goes on from here"
         print(f"gcnii: stopped by Ctrl-C; {again}", file=sys.stderr)
     if as_json:
-        print(json_format.dumps(result.summary() | {"bundle": str(folder)}, indent=1))
+        print_json(result.summary() | {"bundle": str(folder)})
         return
     table_console().print(runs_table(result))
     print(f"\n{headline(result)}\nbundle: {folder}   (label nodes with: gcnii predict {quote(str(folder))})")

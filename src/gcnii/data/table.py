@@ -39,7 +39,7 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """The table in a comma-separated UTF-8 file with a header; blank lines are passed over."""
-    rows, numbers = [], []
+    rows, numbers, number = [], [], 0
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     try:
         for number, row in enumerate(reader, start=1):
@@ -48,7 +48,7 @@ def read_table(path: Path) -> Table:
                 rows.append(cells)
                 numbers.append(number)
     except csv.Error as error:
-        raise DataError(f"row {len(numbers) + 1} of {path.name} is not CSV ({error}); check its quotes") from error
+        raise DataError(f"row {number + 1} of {path.name} is not CSV ({error}); check its quotes") from error
     if not rows:
         raise DataError(f"{path.name} is empty; begin it with a header")
     header = rows.pop(0)
