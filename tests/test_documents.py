@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from gcnii.documents import NOTHING, NUMBER, Maybe, check, read_document, write_document
+from gcnii.documents import NOTHING, Maybe, Only, check, read_document, write_document
 
 SHAPE = {
     **{
         "name": str,
         "kind": {"good", "bad"},
-        "scores": [(*NUMBER, NOTHING)],
+        "scores": [(float, NOTHING)],
         "ok": bool,
-        "best": ({"at": int}, NOTHING),
+        "best": ({"at": int, "span": Maybe([int, int])}, NOTHING),
     },
     **{"versions": {str: str}, "note": Maybe(str)},
 }
@@ -21,7 +21,7 @@ SOUND = {"name": "é ± \udcff", "kind": "good", "scores": [1, 0.5, None], "ok":
 
 def test_what_was_written_comes_back_names_that_are_no_text_too(tmp_path):
     path = write_document(tmp_path / "new" / "a.json", SOUND)
-    assert read_document(path, SHAPE, "thing") == SOUND
+    assert read_document(path, SHAPE, "thing", dict) == SOUND
     assert "é ±" in path.read_text("utf-8")  # to be read by people
 
 
@@ -37,7 +37,9 @@ def test_what_was_written_comes_back_names_that_are_no_text_too(tmp_path):
         ({"scores": [float("inf")]}, r"scores\[0\] must be a number or null, got inf"),
         ({"ok": 1}, "ok must be true or false, got 1"),
         ({"best": {}}, "best.at is missing"),
-        ({"best": 7}, "best must be an object, got 7"),
+        ({"best": 7}, "best must be an object or null, got 7"),
+        ({"best": {"at": 1, "span": [1]}}, r"best.span must be a list of 2, got \[1\]"),
+        ({"best": {"at": 1, "span": [1, "x"]}}, r"best.span\[1\] must be a whole number, got 'x'"),
         ({"versions": {"torch": None}}, "versions.torch must be text, got None"),
         ({"note": 1}, "note must be text, got 1"),
         ({"name": list(range(99))}, r"name must be text, got \[0, 1, .*…"),
@@ -53,9 +55,31 @@ def test_the_first_place_that_is_wrong_is_named(change, sentence):
 def test_what_is_no_such_document_is_named(text, tmp_path):
     (tmp_path / "a.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(ValueError, match=r"a\.json is no thing: .*; restore it, or move it away"):
-        read_document(tmp_path / "a.json", SHAPE, "thing")
+        read_document(tmp_path / "a.json", SHAPE, "thing", dict)
 
 
 def test_nan_is_read_as_nothing(tmp_path):
     (tmp_path / "a.json").write_text('{"scores": [NaN]}')
-    assert read_document(tmp_path / "a.json", {"scores": [(*NUMBER, NOTHING)]}, "thing") == {"scores": [None]}
+    assert read_document(tmp_path / "a.json", {"scores": [(float, NOTHING)]}, "thing", dict) == {"scores": [None]}
+
+
+def test_what_cannot_be_made_of_it_is_told_with_the_file_too(tmp_path):
+    def make(document):
+        raise ValueError("it is too small")
+
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"a\.json is no thing: it is too small; restore it, or move it away"):
+        read_document(tmp_path / "a.json", {}, "thing", make)
+
+
+def test_an_object_may_be_closed_to_other_names():
+    check({"a": 1, "b": 2}, {"a": int})
+    with pytest.raises(ValueError, match=r"^runs\[1\].b is unknown$"):
+        check([{"a": 1}, {"a": 1, "b": 2}], [Only({"a": int})], "runs")
+
+
+def test_true_is_no_number_and_a_number_is_not_true():
+    for value, shape in ((True, int), (True, float), (1, bool), (1.0, int)):
+        with pytest.raises(ValueError, match="it must be "):
+            check(value, shape)
+    check(1, float)

@@ -1,22 +1,28 @@
-"""JSON documents: written whole, and read back only where they have the shape that they were written with.
+"""JSON documents: written whole, and read back only where they have the shape that their reader needs.
 
-A shape is a type or several in a tuple, a set of allowed words, `[shape]` for a list of these, `{str: shape}` for an
-object with any names, or `{"name": shape, …}` for one with at least these; `Maybe(shape)` there may be absent, and
-`(shape, NOTHING)` may be null.
+A shape is
+    a type                   float takes whole numbers too, and neither takes true or false, nor what is not finite
+    {"good", "bad"}          one of these words
+    [shape]                  a list of these; [a, b]: a list of two, of these shapes
+    {"name": shape, …}       an object with these names and perhaps others; those of Maybe(shape) may be absent
+    Only({"name": shape, …}) an object with no other names
+    {str: shape}             an object with any names
+    (shape, NOTHING)         one of several; NOTHING is null
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from gcnii.atomic import whole
 
 Document = dict[str, Any]
-NUMBER = (int, float)
+Made = TypeVar("Made")
 NOTHING = type(None)
 CALLED = {
     **{bool: "true or false", int: "a whole number", float: "a number", str: "text", dict: "an object", list: "a list"},
@@ -24,10 +30,18 @@ CALLED = {
 }
 
 
-class Maybe(NamedTuple):
+@dataclass(frozen=True)
+class Maybe:
     """The shape of what an object may also lack."""
 
     shape: Any
+
+
+@dataclass(frozen=True)
+class Only:
+    """The names of an object that may have no others."""
+
+    names: dict[str, Any]
 
 
 def write_document(path: Path, document: Document) -> Path:
@@ -39,63 +53,80 @@ def write_document(path: Path, document: Document) -> Path:
     return path
 
 
-def read_document(path: Path, shape: Any, what: str) -> Document:
-    """What stands there; `what` it should have been is told where it is not."""
+def read_document(path: Path, shape: Any, what: str, make: Callable[[Document], Made]) -> Made:
+    """What `make` makes of what stands there; where that is not `what` it should be, the sentence names the file."""
     try:
         document = json.loads(path.read_text("utf-8"), parse_constant=lambda word: None)  # NaN is no JSON
         check(document, shape)
+        return make(document)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no {what}: {error}; restore it, or move it away") from None
-    return dict(document)
 
 
-def check(value: Any, shape: Any, name: str = "it") -> None:
+def check(value: Any, shape: Any, name: str = "") -> None:
     """Refuse a value of another shape, by the first place where it differs."""
     if wrong := next(_misfits(value, shape, name), None):
         raise ValueError(wrong)
 
 
 def _misfits(value: Any, shape: Any, name: str) -> Iterator[str]:
-    match shape:
-        case list() | dict() as some, none if none is NOTHING:
-            if value is not None:
-                yield from _misfits(value, some, name)
-        case set() | frozenset():
-            if not isinstance(value, str) or value not in shape:
-                yield f"{name} must be one of {', '.join(sorted(shape))}, got {_short(value)}"
-        case [each]:
-            yield from _misfits(value, list, name)
-            for i, one in enumerate(value if isinstance(value, list) else ()):
-                yield from _misfits(one, each, f"{name}[{i}]")
-        case dict():
-            yield from _misfits(value, dict, name)
-            if isinstance(value, dict):
-                yield from _within(value, shape, name)
-        case _:
-            kinds = shape if isinstance(shape, tuple) else (shape,)
-            number = isinstance(value, float) and not isfinite(value)
-            if number or not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                yield f"{name} must be {_called(kinds)}, got {_short(value)}"
-
-
-def _within(value: Document, shape: dict[Any, Any], name: str) -> Iterator[str]:
-    place = "" if name == "it" else f"{name}."
-    if str in shape:
-        for key, one in value.items():
-            yield from _misfits(one, shape[str], f"{place}{key}")
+    choices = shape if type(shape) is tuple else (shape,)
+    fits = [choice for choice in choices if _is_one(value, choice)]
+    if not fits:
+        yield f"{name or 'it'} must be {' or '.join(map(_called, choices))}, got {_short(value)}"
         return
-    for key, expected in shape.items():
-        optional = isinstance(expected, Maybe)
+    match fits[0]:
+        case [each]:
+            for i, one in enumerate(value):
+                yield from _misfits(one, each, f"{name}[{i}]")
+        case list() as each:
+            for i, (one, own) in enumerate(zip(value, each, strict=True)):
+                yield from _misfits(one, own, f"{name}[{i}]")
+        case Only(names=names):
+            yield from (f"{_at(name, key)} is unknown" for key in value if key not in names)
+            yield from _within(value, names, name)
+        case dict() as names:
+            yield from _within(value, names, name)
+
+
+def _is_one(value: Any, shape: Any) -> bool:
+    """Whether it is of this kind, whatever it holds."""
+    match shape:
+        case set() | frozenset():
+            return isinstance(value, str) and value in shape
+        case list():
+            return isinstance(value, list) and len(shape) in (1, len(value))
+        case dict() | Only():
+            return isinstance(value, dict)
+    if isinstance(value, bool) or (isinstance(value, float) and not isfinite(value)):
+        return shape is type(value) is bool
+    return isinstance(value, (int, float) if shape is float else shape)
+
+
+def _within(value: Document, names: dict[Any, Any], name: str) -> Iterator[str]:
+    if str in names:
+        names = dict.fromkeys(value, names[str])
+    for key, shape in names.items():
+        optional = isinstance(shape, Maybe)
         if key in value:
-            yield from _misfits(value[key], expected.shape if optional else expected, f"{place}{key}")
+            yield from _misfits(value[key], shape.shape if optional else shape, _at(name, key))
         elif not optional:
-            yield f"{place}{key} is missing"
+            yield f"{_at(name, key)} is missing"
 
 
-def _called(kinds: tuple[type, ...]) -> str:
-    if set(kinds) >= set(NUMBER):
-        kinds = tuple(kind for kind in kinds if kind is not int)
-    return " or ".join(CALLED[kind] for kind in kinds)
+def _at(name: str, key: str) -> str:
+    return f"{name}.{key}" if name else key
+
+
+def _called(shape: Any) -> str:
+    match shape:
+        case set() | frozenset():
+            return f"one of {', '.join(sorted(shape))}"
+        case list():
+            return CALLED[list] if len(shape) == 1 else f"a list of {len(shape)}"
+        case dict() | Only():
+            return CALLED[dict]
+    return CALLED[shape]
 
 
 def _short(value: Any) -> str:

@@ -38,7 +38,7 @@ def test_a_graph_without_labels_is_in_order_but_not_for_training(tmp_path):
     assert json.loads(answer.out)["classes"] == []
     assert answer.err == "gcnii: no node has a label, so a model can predict on this graph but not train on it\n"
     answer = call("train", folder, cwd=tmp_path)
-    assert answer == Answer(2, "", "gcnii: no node of pets has a label; label some, in the column label of nodes.csv\n")
+    assert answer == Answer(2, "", "gcnii: no node of pets has a label; label some\n")
 
 
 def test_predict_writes_the_users_names_and_probabilities(home, bundle, tmp_path):

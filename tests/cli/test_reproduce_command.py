@@ -266,6 +266,7 @@ WRONG = (
     '{"search": "a"}',
     '{"search": "a", "budget": "x", "winner": {}, "tries": []}',
     '{"search": "a", "budget": 1, "winner": {}, "tries": [7]}',
+    '{"search": "a", "budget": 10, "winner": {}, "tries": [{"settings": {}, "val": [0.5], "val_loss": []}]}',
 )
 
 

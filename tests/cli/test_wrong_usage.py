@@ -1,5 +1,6 @@
 """What cannot work is refused in one sentence on stderr, with a code, and leaves no file behind."""
 
+import errno
 import json
 import shutil
 import subprocess
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import call, files, run, start, write_pets
+from command_line import SMALL, call, files, run, start, write_pets
+
+import gcnii.cli
 
 
 def refusal(answer):
@@ -40,6 +43,21 @@ def test_an_output_that_cannot_show_a_letter_shows_a_question_mark_and_json_is_a
     assert json.loads(document.out)[0]["equation"].startswith("H ← σ(")
 
 
+def test_names_that_the_output_cannot_take_are_not_replaced(tmp_path):
+    folder = write_pets(tmp_path / "pets")
+    (folder / "nodes.csv").write_text((folder / "nodes.csv").read_text().replace("pet0", "p\u00e9t0"), "utf-8")
+    (folder / "edges.csv").write_text((folder / "edges.csv").read_text().replace("pet0", "p\u00e9t0"), "utf-8")
+    assert call("train", "pets", *SMALL, "--out", "b", cwd=tmp_path).code == 0
+    answer = run("predict", "b", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert refusal(answer) == r"the standard output is ascii and cannot take '\xe9'; give --out a file, or --json"
+    assert "p\u00e9t0" in run("predict", "b", cwd=tmp_path).out
+
+
+def test_only_what_a_full_disk_gives_is_said_of_the_output():
+    too_many = OSError(errno.EMFILE, "Too many open files")
+    assert gcnii.cli._explain(too_many) == ("[Errno 24] Too many open files", 1)
+
+
 @pytest.mark.parametrize("columns", ["0", "1", "12"])
 def test_help_comes_to_an_end_in_the_narrowest_terminal(columns, tmp_path):
     answer = run("train", "--help", cwd=tmp_path, COLUMNS=columns)
@@ -67,10 +85,12 @@ def test_a_closed_output_is_no_error():
         ("train pets --layers 2.7", "Invalid value for --layers: '2.7' is no whole number of at most"),
         ("reproduce table2 --runs 1.5", "Invalid value for --runs: '1.5' is no whole number of at most"),
         ("train pets --epochs 99999999999999999999", "Invalid value for --epochs: '99999999999999999999' is no whole"),
+        ("train pets --layers " + 5000 * "9", "Invalid value for --layers: '999"),
+        ("doctor pets --depths 99999999999999999999", "--depths must be whole numbers of at least 1, separated by"),
         ("train pets --fanout 2.5", "Invalid value for --fanout: '2.5' is no whole number of at most"),
         (
             "doctor pets --directed --filter --model gcn",
-            "--filter needs a symmetric P̃, which gcn has not on pets; leave it out, or --directed",
+            "--filter needs a symmetric P̃, which gcn has not on pets; leave out --filter",
         ),
         (
             "train pets --monitor test",

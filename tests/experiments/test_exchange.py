@@ -141,11 +141,11 @@ def test_a_file_that_holds_no_runs_is_named(fresh, tmp_path):
         ({"runs": 3}, "runs must be a list, got 3"),
         ({"runs": [3]}, r"runs\[0\] must be an object, got 3"),
         ({"cell": "table2/gcnii/drawn"}, "a cell needs its settings_hash"),
-        ({"colour": 1}, "a run has seed, split, .*, and no colour"),
-        ({"split": None}, "a run.split must be a whole number, got None"),
-        ({"test": "abc"}, "a run.test must be a number or null, got 'abc'"),
-        ({"test": 85.3}, r"test of a run must lie in \[0, 1\], got 85.3"),
-        ({"seed": -1}, r"seed of a run must lie in \[0, inf\], got -1"),
+        ({"colour": 1}, r"runs\[0\].colour is unknown"),
+        ({"split": None}, r"runs\[0\].split must be a whole number, got None"),
+        ({"test": "abc"}, r"runs\[0\].test must be a number or null, got 'abc'"),
+        ({"test": 85.3}, r"runs\[0\].test must lie in \[0, 1\], got 85.3"),
+        ({"seed": -1}, r"runs\[0\].seed must lie in \[0, inf\], got -1"),
     ],
 )
 def test_a_document_that_cannot_be_taken_in_is_named_and_none_is(fresh, trained, change, sentence):
@@ -158,6 +158,15 @@ def test_a_document_that_cannot_be_taken_in_is_named_and_none_is(fresh, trained,
     ):
         take(fresh, [cell()], path.parent)
     assert fresh.cells() == set()
+
+
+def test_a_bundle_beside_the_documents_is_left_out(fresh, trained):
+    path, document = trained
+    bundle = path.parent / "bundle" / "run.json"
+    bundle.parent.mkdir()
+    bundle.write_text(json.dumps(document | {"graph": {"name": document["graph"]}}))
+    found = find_runs([cell()], path.parent)
+    assert (len(found.runs), found.strangers) == (1, 1)
 
 
 def test_a_training_that_was_stopped_is_left_out_by_name_and_the_others_are_taken(fresh, trained):
@@ -201,7 +210,7 @@ def test_a_cell_whose_runs_are_none_is_named_too(kept, tmp_path):
     (path,) = export_cells(kept, [cell()], tmp_path)
     path.write_text(path.read_text().replace('"test": 0.6,', '"test": "x",'))
     with pytest.raises(
-        ValueError, match=r"drawn.json is no measured cell: a run.test must be a number or null, got 'x'"
+        ValueError, match=r"drawn.json is no measured cell: runs\[0\].test must be a number or null, got 'x'"
     ):
         read_cells(tmp_path)
 

@@ -116,7 +116,19 @@ def test_an_unknown_case_is_refused():
 def test_cells_with_fewer_runs_than_seeds_are_named(tmp_path):
     for layers in (2, 4):
         measured_cell(f"figure2/cora-gcnii/{layers}", [80.0], row="Cora GCNII").save(tmp_path / "cells")
-    with pytest.raises(ValueError, match=r"figure2/cora-gcnii/2, figure2/cora-gcnii/4 in .* must have 2 runs or more"):
+    with pytest.raises(
+        ValueError,
+        match=r"figure2/cora-gcnii/2, figure2/cora-gcnii/4 in .* must have 2 runs or more, none of which was lost",
+    ):
+        measure(CASES["cora"], tmp_path, tmp_path, CPU, lambda words: None)
+
+
+def test_cells_with_a_lost_run_are_named(tmp_path):
+    for layers, scores in ((2, [80.0, None]), (4, [80.0, 81.0])):
+        measured_cell(f"figure2/cora-gcnii/{layers}", scores, row="Cora GCNII").save(tmp_path / "cells")
+    with pytest.raises(
+        ValueError, match=r"^figure2/cora-gcnii/2 in .* must have 2 runs or more, none of which was lost"
+    ):
         measure(CASES["cora"], tmp_path, tmp_path, CPU, lambda words: None)
 
 
@@ -124,7 +136,10 @@ def test_cells_with_fewer_runs_than_seeds_are_named(tmp_path):
     ("wrong", "sentence"),
     [
         ("[]", "it must be an object"),
-        ('{"case": "texas", "chose": false, "depths": [2], "seeds": []}', "it needs seeds with a score for each depth"),
+        (
+            '{"case": "texas", "chose": false, "depths": [2], "seeds": []}',
+            "it needs seeds, each with a score for each depth",
+        ),
         ('{"case": "texas", "chose": false, "depths": [2], "seeds": [{"test": []}]}', r"seeds\[0\].val is missing"),
     ],
 )

@@ -204,9 +204,10 @@ def test_commits_reach_the_disk(ledger):
     assert ledger.connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
-def test_a_row_that_is_no_run_is_damage_and_names_the_ledger(ledger):
+@pytest.mark.parametrize("versions", ["{", "3", 3])
+def test_a_row_that_is_no_run_is_damage_and_names_the_ledger(versions, ledger):
     ledger.record("key", "cell", [run(0, versions={"torch": "2.13"})])
-    ledger.connection.execute("UPDATE runs SET versions = '{'")
+    ledger.connection.execute("UPDATE runs SET versions = ?", (versions,))
     with pytest.raises(LedgerError, match=r"the ledger .* is damaged: .*; restore a copy of it, or move it away"):
         ledger.runs("key")
 

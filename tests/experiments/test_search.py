@@ -10,8 +10,10 @@ import torch
 
 from gcnii.experiments import search as module
 from gcnii.experiments.found import FOUND
+from gcnii.experiments.printed import TABLE_3
 from gcnii.experiments.search import SEEDS, Search, run_search, score, winners
 from gcnii.experiments.spaces import SEARCHES, choose_searches
+from gcnii.experiments.table3 import _searched
 from gcnii.experiments.tables import cells_of
 from gcnii.train import fit
 from gcnii.train.plan import make_plan
@@ -161,6 +163,9 @@ def test_gcnii_with_settings_of_each_depth_stands_below_table_3_where_they_were_
     names = {search.name for search in choose_searches("-searched/")}
     assert len(names) == 30  # five depths beside Table 2's, three graphs, two models
     assert below == names & set(FOUND)
+    one = _searched("cora", "GCNII*", 4)
+    assert (one.id, one.model, one.extra) == ("table3/cora-gcnii-star-searched/4", "gcnii-star", True)
+    assert one.printed == TABLE_3["cora"]["gcnii-star"][4]
 
 
 def test_a_winner_counts_after_enough_tries(tmp_path, monkeypatch):

@@ -158,7 +158,7 @@ def test_its_length_is_400_to_900_words():
     ("change", "sentence"),
     [
         ({"lines": 3}, "cora-1-cpu.json is no document of `gcnii bench`: lines must be a list, got 3; restore it"),
-        ({"lines": []}, "cora-1 on cpu has no time of here; `gcnii bench cora-1"),
+        ({"lines": []}, "cora-1 on cpu has no time of gcnii; measure it: gcnii bench cora-1 "),
         (
             {"per": ["colour"]},
             r"cora-1-cpu.json is no .*: per\[0\] must be one of entries, layers, replicas, got 'colour'",

@@ -69,6 +69,30 @@ def test_what_is_no_document_of_the_doctor_is_refused_by_name(text, tmp_path):
         read_visits(tmp_path)
 
 
+def _cut(document, *place):
+    """A copy without the last element of the list at this place."""
+    copy = json.loads(json.dumps(document))
+    found = copy
+    for step in place:
+        found = found[step]
+    found.pop()
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        (("checkups",), "it has no checkups"),
+        (("checkups", 0, "after", 0, "energy"), r"checkups\[0\].after\[0\].energy must be a list of 2"),
+        (("filter", "gcn", "gain"), ".*same size"),
+    ],
+)
+def test_a_document_with_a_hole_is_named(place, sentence, document, answers, tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(_cut(document | answers, *place)))
+    with pytest.raises(ValueError, match=rf"x\.json is no document of `gcnii doctor GRAPH --json`: {sentence}"):
+        read_visits(tmp_path)
+
+
 def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_them(document):
     html = page([], [], [Visit.of(document)])
     assert "<h3>" not in html

@@ -5,9 +5,11 @@ The commands are named here and imported when called, so that `gcnii --help` nee
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
+import shutil
 import sys
 import warnings
 from collections.abc import Sequence
@@ -25,7 +27,7 @@ def _strictly(kind: Any, tokens: Sequence[Token]) -> Any:
     """What the words say, where cyclopts would round 2.7 to a whole number."""
     if kind in (int, tuple[int, ...]):
         for token in tokens:
-            if not re.fullmatch(r"[+-]?\d+", token.value) or abs(int(token.value)) > MOST:
+            if not re.fullmatch(r"[+-]?\d{1,10}", token.value) or abs(int(token.value)) > MOST:
                 raise ValueError(f"{token.value!r} is no whole number of at most {MOST:,}.")
     return convert(kind, tokens)
 
@@ -100,7 +102,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
             return "stopped", 1
         case OSError(strerror=str(reason)) if error.filename:
             return f"cannot read or write {error.filename2 or error.filename}: {reason}", 1
-        case OSError(strerror=str(reason)):  # what is written to a file has its name
+        case OSError(strerror=str(reason), errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):  # files have their names
             return f"cannot write to the standard output: {reason}", 1
         case OSError() | FloatingPointError():
             return str(error), 1
@@ -113,9 +115,10 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 def _fit_the_terminal() -> None:
     """Print a question mark for what a terminal cannot show, and lines of some width, whatever it says of itself."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
-    if (width := os.environ.get("COLUMNS", "")).isdecimal() and int(width) < NARROWEST:
+    told = os.environ.get("COLUMNS", "")
+    if shutil.get_terminal_size().columns < NARROWEST or (told.isdecimal() and int(told) < NARROWEST):
         os.environ["COLUMNS"] = str(NARROWEST)
 
 

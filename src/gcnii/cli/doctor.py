@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from gcnii.analysis.checkup import EPOCHS, Checkup, Doctor
 from gcnii.analysis.diagnosis import Baseline, Diagnosis, compare, diagnose
+from gcnii.cli import MOST
 from gcnii.cli.learned import learn, refuse_filters
 from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, print_json, refuse_unwritable
 from gcnii.cli.train import Source
@@ -133,6 +134,6 @@ def _words(text: str, flag: str) -> list[str]:
 
 def _numbers(text: str) -> list[int]:
     words = _words(text, "--depths")
-    if not all(word.isdecimal() and int(word) > 0 for word in words):
+    if not all(word.isdecimal() and len(word) <= 10 and 0 < int(word) <= MOST for word in words):
         raise ValueError(f"--depths must be whole numbers of at least 1, separated by commas, got {text!r}")
     return sorted({int(word) for word in words})

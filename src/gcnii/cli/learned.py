@@ -61,7 +61,7 @@ def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:
             refuse_asymmetric(P)
         except ValueError:
             raise ValueError(
-                f"--filter needs a symmetric P̃, which {plan.model} has not on {graph.name}; leave it out, or --directed"
+                f"--filter needs a symmetric P̃, which {plan.model} has not on {graph.name}; leave out --filter"
             ) from None
         if len(P.values) != len(matrices[0].values) or not torch.equal(P.values, matrices[0].values):
             names = ", ".join(plan.model for plan in plans)

@@ -48,7 +48,19 @@ def predict(
     elif out:
         print(f"{data.n} nodes labelled: {out}")
     else:
-        table.to_csv(sys.stdout, index=False)
+        _print(table.to_csv(index=False, lineterminator="\n"))
+
+
+def _print(text: str) -> None:
+    """Print names as they are, or not at all: a question mark for a letter would make two of them the same."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        letter = text[error.start]
+        raise ValueError(
+            f"the standard output is {error.encoding} and cannot take {letter!a}; give --out a file, or --json"
+        ) from None
+    print(text, end="")
 
 
 def _table(result: Result, graph: Graph, device: str) -> Any:

@@ -6,33 +6,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from math import inf, isfinite, nan
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal, get_args
 
-from gcnii.documents import NOTHING, NUMBER, Maybe, check, read_document, write_document
+from gcnii.documents import NOTHING, Maybe, Only, check, read_document, write_document
 from gcnii.experiments.printed import TEN_SPLITS, Printed
 from gcnii.experiments.verdict import Verdict, judge
 
 Splits = Literal["published", "60/20/20"]
 
-GROUP = {"who": {"all", "test"}, "from": int, "below": (int, NOTHING), "nodes": int, "accuracy": NUMBER}
-RUN: dict[str, Any] = {
-    **dict.fromkeys(("seed", "split", "best_epoch", "epochs"), int),
-    **dict.fromkeys(("test", "val", "val_loss"), (*NUMBER, NOTHING)),
-    **{"seconds": NUMBER, "device": str},
-    **{"versions": Maybe((dict, NOTHING)), "commit": Maybe((str, NOTHING)), "by_degree": Maybe(([GROUP], NOTHING))},
-}
-PRINTED = {"mean": NUMBER, "sd": (*NUMBER, NOTHING), "source": str}
-CELL: dict[str, Any] = {
-    **dict.fromkeys(("cell", "table", "row", "column", "graph", "model", "settings_hash", "command", "note"), str),
-    **{"settings": dict, "printed": (PRINTED, NOTHING), "runs": [dict], "extra": bool, "stand_in": bool},
-    "splits": Maybe(set(get_args(Splits))),
-}
-WHAT = "measured cell"
+GROUP = {"who": {"all", "test"}, "from": int, "below": (int, NOTHING), "nodes": int, "accuracy": float}
+RUN = Only(
+    {
+        **dict.fromkeys(("seed", "split", "best_epoch", "epochs"), int),
+        **dict.fromkeys(("test", "val", "val_loss"), (float, NOTHING)),
+        **{"seconds": float, "device": str},
+        **{"versions": Maybe((dict, NOTHING)), "commit": Maybe((str, NOTHING)), "by_degree": Maybe(([GROUP], NOTHING))},
+    }
+)
+CELL = Only(
+    {
+        **dict.fromkeys(("cell", "table", "row", "column", "graph", "model", "settings_hash", "command", "note"), str),
+        **{"settings": dict, "runs": [dict], "extra": bool, "stand_in": bool, "splits": Maybe(set(get_args(Splits)))},
+        "printed": (Only({"mean": float, "sd": (float, NOTHING), "source": str}), NOTHING),
+    }
+)
 LIMITS = {"seed": inf, "split": inf, "test": 1, "val": 1}  # from 0 on
 
 
@@ -92,16 +94,13 @@ class MeasuredRun:
     by_degree: list[dict[str, Any]] | None = None
 
     @classmethod
-    def of(cls, record: Any, **known: Any) -> MeasuredRun:
-        """Of what stands in a document, and what it says of all runs; refused where it is no run."""
-        check(record, dict, "a run")
-        record = known | record
-        check(record, RUN, "a run")
-        if unknown := set(record) - set(RUN):
-            raise ValueError(f"a run has {', '.join(RUN)}, and no {', '.join(sorted(unknown))}")
+    def of(cls, record: Mapping[str, Any], at: str = "run", **known: Any) -> MeasuredRun:
+        """Of what stands `at` some place of a document, and what that says of all runs; refused where it is no run."""
+        record = {**known, **record}
+        check(record, RUN, at)
         for name, most in LIMITS.items():
             if record[name] is not None and not 0 <= record[name] <= most:
-                raise ValueError(f"{name} of a run must lie in [0, {most:g}], got {record[name]!r}")
+                raise ValueError(f"{at}.{name} must lie in [0, {most:g}], got {record[name]!r}")
         return cls(**record)
 
     def record(self) -> dict[str, Any]:
@@ -190,15 +189,20 @@ def read_cells(folder: Path) -> list[MeasuredCell]:
 
 
 def _read(path: Path) -> MeasuredCell:
-    record = read_document(path, CELL, WHAT)
-    try:
-        printed = record["printed"] and Printed(**record["printed"])
-        runs = tuple(map(MeasuredRun.of, record["runs"]))
-        if not runs:
-            raise ValueError("it has no runs")
-        return MeasuredCell(**record | {"printed": printed, "runs": runs})
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no {WHAT}: {error}; restore it, or move it away") from None
+    return read_document(path, CELL, "measured cell", _measured)
+
+
+def _measured(record: dict[str, Any]) -> MeasuredCell:
+    if not record["runs"]:
+        raise ValueError("it has no runs")
+    printed = record["printed"] and Printed(**record["printed"])
+    return MeasuredCell(**record | {"printed": printed, "runs": tuple(runs_of(record))})
+
+
+def runs_of(document: Mapping[str, Any], **known: Any) -> Iterator[MeasuredRun]:
+    """The runs in a document, with what it says of all of them."""
+    for i, run in enumerate(document["runs"]):
+        yield MeasuredRun.of(run, f"runs[{i}]", **known)
 
 
 def slug(words: str) -> str:

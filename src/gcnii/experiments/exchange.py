@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gcnii.documents import Maybe, read_document
-from gcnii.experiments.cells import Cell, MeasuredCell, MeasuredRun
+from gcnii.experiments.cells import Cell, MeasuredCell, MeasuredRun, runs_of
 from gcnii.experiments.identity import in_force, open_graph, plan_of, settings_hash
 from gcnii.experiments.ledger import Ledger
 
-WHAT = "document with runs"
-RUNS = {
-    **{"graph": str, "model": str, "settings": dict, "runs": [dict]},
+RUNS = {  # a bundle's run.json has them too, where `graph` is an object
+    **{"graph": (str, dict), "model": str, "settings": dict, "runs": [dict]},
     **{"device": Maybe(str), "cell": Maybe(str), "settings_hash": Maybe(str), "interrupted": Maybe(bool)},
 }
 
@@ -95,14 +94,14 @@ def find_runs(cells: Iterable[Cell], folder: Path) -> Found:
 
 def _document(path: Path) -> dict[str, Any]:
     """As it stands in the file, but for its runs, which are made of what stands there."""
-    document = read_document(path, RUNS, WHAT)
+    return read_document(path, RUNS, "document with runs", _with_runs)
+
+
+def _with_runs(document: dict[str, Any]) -> dict[str, Any]:
+    if "cell" in document and "settings_hash" not in document:
+        raise ValueError("a cell needs its settings_hash")
     device = {"device": document["device"]} if "device" in document else {}
-    try:
-        if "cell" in document and "settings_hash" not in document:
-            raise ValueError("a cell needs its settings_hash")
-        return document | {"runs": [MeasuredRun.of(run, **device) for run in document["runs"]]}
-    except ValueError as error:
-        raise ValueError(f"{path} is no {WHAT}: {error}; restore it, or move it away") from None
+    return document | {"runs": list(runs_of(document, **device))}
 
 
 def _matches(document: dict[str, Any], cells: Iterable[Cell]) -> Iterator[Cell]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from gcnii.analysis.checkup import EPOCHS
 from gcnii.analysis.depth import forecast, score_at
 from gcnii.data import load
-from gcnii.documents import NUMBER, read_document, write_document
+from gcnii.documents import read_document, write_document
 from gcnii.experiments.cells import read_cells
 from gcnii.experiments.printed import DEPTHS
 from gcnii.experiments.provenance import COMMIT, versions
@@ -146,10 +147,9 @@ def _known(case: Case, results: Path) -> list[Record]:
     if missing := set(DEPTHS) - set(found):
         raise ValueError(f"{results}/cells has no figure2 of {row} with {sorted(missing)} layers; reproduce it first")
     cells = [found[depth] for depth in DEPTHS]
-    if few := [cell.cell for cell in cells if cell.n < case.seeds]:
-        raise ValueError(
-            f"{', '.join(few)} in {results}/cells must have {case.seeds} runs or more; reproduce them first"
-        )
+    if few := [cell.cell for cell in cells if cell.n < case.seeds or isnan(cell.mean)]:
+        words = f"must have {case.seeds} runs or more, none of which was lost; reproduce them first"
+        raise ValueError(f"{', '.join(few)} in {results}/cells {words}")
     test = [cell.mean / 100 for cell in cells]
     return [{"test": test, "val": [cell.runs[s].val for cell in cells]} for s in range(case.seeds)]
 
@@ -221,12 +221,15 @@ def read_records(folder: Path) -> Iterator[Record]:
 
 
 def _read(path: Path, case: Case) -> Record:
-    curve, what = [NUMBER], f"test of advice on {case.name}"
-    asked = {key: {"recommended": int, "foretold": curve} for key in case.asked}
-    seed = {"test": curve, "val": curve, "asked": asked}
-    record = read_document(path, {"case": str, "chose": bool, "depths": [int], "seeds": [seed]}, what)
+    curve, adviser = [float], {"recommended": int, "foretold": [float]}
+    seed = {"test": curve, "val": curve, "asked": dict.fromkeys(case.asked, adviser)}
+    shape = {"case": str, "chose": bool, "depths": [int], "seeds": [seed]}
+    return read_document(path, shape, f"test of advice on {case.name}", _checked)
+
+
+def _checked(record: Record) -> Record:
     curves = [one[name] for one in record["seeds"] for name in ("test", "val")]
-    curves += [one["asked"][name]["foretold"] for one in record["seeds"] for name in case.asked]
+    curves += [answer["foretold"] for one in record["seeds"] for answer in one["asked"].values()]
     if not curves or any(len(curve) != len(record["depths"]) for curve in curves):
-        raise ValueError(f"{path} is no {what}: it needs seeds with a score for each depth; `gcnii forecast` makes it")
+        raise ValueError("it needs seeds, each with a score for each depth")
     return record

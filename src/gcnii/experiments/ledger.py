@@ -115,7 +115,7 @@ class Ledger:
             ).fetchall()
         try:
             return [_run(row) for row in found]
-        except ValueError as error:
+        except (TypeError, ValueError) as error:  # of JSON, or of what stands in it
             raise self._damaged(error) from error
 
     def cells(self) -> set[str]:
@@ -237,7 +237,9 @@ def _started(pid: int) -> float:
 
 def _row(run: MeasuredRun) -> tuple[Any, ...]:
     values = {name: getattr(run, name) for name in NAMES}
-    return tuple(json.dumps(value) if name in AS_JSON and value else value for name, value in values.items())
+    return tuple(
+        json.dumps(value) if name in AS_JSON and value is not None else value for name, value in values.items()
+    )
 
 
 def _run(row: tuple[Any, ...]) -> MeasuredRun:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from gcnii.data import load
-from gcnii.documents import NOTHING, NUMBER, read_document, write_document
+from gcnii.documents import NOTHING, read_document, write_document
 from gcnii.experiments.found import ENOUGH
 from gcnii.experiments.provenance import COMMIT, versions
 from gcnii.train import Diverged, Result, fit
@@ -25,7 +25,7 @@ from gcnii.train.memory import lacks_memory
 
 Settings = dict[str, Any]
 SEEDS = 3  # runs a try
-_SCORES = [(*NUMBER, NOTHING)]
+_SCORES = [(float, NOTHING)]
 RECORD = {"search": str, "budget": int, "tries": [{"settings": dict, "val": _SCORES, "val_loss": _SCORES}]}
 RULE = f"highest mean validation score of seeds 0 to {SEEDS - 1}; of equals, the one with the lowest validation loss"
 
@@ -83,9 +83,7 @@ def winners(folder: Path) -> dict[str, Settings]:
 
 def score(done: dict[str, Any]) -> tuple[float, float]:
     """By which a try wins: higher is better.  A try that had no finite loss loses."""
-    if not done["val"] or not all(
-        isinstance(value, float) and isfinite(value) for value in (*done["val"], *done["val_loss"])
-    ):
+    if any(value is None or not isfinite(value) for value in (*done["val"], *done["val_loss"])):
         return -inf, -inf
     return fmean(done["val"]), -fmean(done["val_loss"])
 
@@ -149,7 +147,13 @@ def _keep(search: Search, path: Path, done: dict[str, Any]) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return read_document(path, RECORD, "record of a search")
+    return read_document(path, RECORD, "record of a search", _checked)
+
+
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    if any(not done["val"] or not done["val_loss"] for done in record["tries"]):
+        raise ValueError("a try has no scores")
+    return record
 
 
 def _tried(search: Search, path: Path) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from gcnii.documents import NOTHING, NUMBER, Maybe, read_document
+from gcnii.documents import NOTHING, Maybe, read_document
 
 Record = dict[str, Any]
 
@@ -20,17 +20,17 @@ NAMES = {
     "end-to-end": "here, from load to test",
 }
 UNITS = {"replicas": "run", "layers": "layer", "entries": "entry"}
-_TIME = (*NUMBER, NOTHING)
+_TIME = (float, NOTHING)
 _LINE = {
-    **{"who": set(NAMES), "precision": str, "failed": str, "floor": ({"seconds": NUMBER, "bound": str}, NOTHING)},
+    **{"who": set(NAMES), "precision": str, "failed": str, "floor": ({"seconds": float, "bound": str}, NOTHING)},
     **dict.fromkeys(("layers", "width", "entries", "replicas"), int),
     **dict.fromkeys(("best", "median", "ratio", "peak_bytes"), _TIME),
-    **dict.fromkeys(("runs", "epochs_mean", "test_mean", "test_std"), Maybe(NUMBER)),
+    **dict.fromkeys(("runs", "epochs_mean", "test_mean", "test_std"), Maybe(float)),
 }
 RECORD = {
     **dict.fromkeys(("case", "title", "command", "device"), str),
     **{"threads": int, "commit": (str, NOTHING), "versions": {str: (str, NOTHING)}, "graph": {"name": str}},
-    **{"per": [set(UNITS)], "rates": {"bandwidth": NUMBER, "operations": {str: NUMBER}}, "notes": [str]},
+    **{"per": [set(UNITS)], "rates": {"bandwidth": float, "operations": {str: float}}, "notes": [str]},
     "lines": [_LINE],
 }
 COLUMNS = (
@@ -69,7 +69,7 @@ def _remarks(record: Record) -> list[str]:
         f"{line['runs']} runs, {line['epochs_mean']:.0f} epochs each on average: "
         f"test {100 * line['test_mean']:.1f} ± {100 * line['test_std']:.1f}"
         for line in record["lines"]
-        if "test_mean" in line
+        if {"runs", "epochs_mean", "test_mean", "test_std"} <= set(line)
     ]
     return [*remarks, *scores, *record["notes"]]
 
@@ -110,7 +110,7 @@ def read_records(folder: Path) -> list[Record]:
 
 def read_record(path: Path) -> Record:
     """One document."""
-    return read_document(path, RECORD, "document of `gcnii bench`")
+    return read_document(path, RECORD, "document of `gcnii bench`", dict)
 
 
 def speed_tables(records: Iterable[Record]) -> str:
@@ -134,7 +134,7 @@ def speed_sentence(record: Record) -> str:
     peers = ", ".join(
         f"{NAMES[line['who']]} {1000 * line['best']:.0f} ms ({line['ratio']:.1f} ×)"
         for line in record["lines"]
-        if line["who"] != "gcnii" and line["best"]
+        if line["who"] != "gcnii" and line["best"] and line["ratio"]
     )
     return (
         f"\nOne epoch of {here['layers']} layers on {record['graph']['name']}, {record['threads']} CPU threads: "
@@ -157,5 +157,7 @@ def _timed(record: Record, who: str) -> list[Record]:
     """The lines of one contestant that have a time."""
     lines = [line for line in record["lines"] if line["who"] == who and line["best"] and line["ratio"]]
     if not lines:
-        raise ValueError(f"{record['case']} on {record['device']} has no time of {NAMES[who]}; `{record['command']}`")
+        raise ValueError(
+            f"{record['case']} on {record['device']} has no time of {who}; measure it: {record['command']}"
+        )
     return lines

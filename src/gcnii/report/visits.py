@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 from gcnii.analysis.checkup import Checkup
-from gcnii.documents import NOTHING, NUMBER, Maybe, read_document
+from gcnii.documents import NOTHING, Maybe, read_document
 from gcnii.experiments.cells import GROUP, MeasuredCell
 from gcnii.report.checkups import draw_figures
 from gcnii.report.figure import inline_svg
 from gcnii.report.learned import Learned
 
-_SCORE = (*NUMBER, NOTHING)
+_SCORE = (float, NOTHING)
 _ESTIMATES = ("energy", "roughness", "mad", "mad_gap", "effective_rank")
 _LAYER = {
-    **{"name": str, "width": int, **{key: [_SCORE] for key in _ESTIMATES}},
+    **{"name": str, "width": int, **{key: [_SCORE, _SCORE] for key in _ESTIMATES}},
     **dict.fromkeys(("norm", "rank", "distance", "dead", "gradient", "probe"), _SCORE),
 }
 _CHECKUP = {
@@ -26,13 +27,13 @@ _CHECKUP = {
     **{"before": [_LAYER], "after": [_LAYER], "by_degree": [GROUP], "diagnosis": {"text": str}},
 }
 _FORETOLD = {
-    **{"recommended": int, "best": int, "depths": [int], "error": NUMBER, "regret": NUMBER},
-    **{key: [NUMBER] for key in ("val", "test", "stopped", "foretold", "true")},
+    **{"recommended": int, "best": int, "depths": [int], "error": float, "regret": float},
+    **{key: [float] for key in ("val", "test", "stopped", "foretold", "true")},
 }
 VISIT = {
     **{"graph": str, "epochs": int, "command": str, "comparison": [str], "checkups": [_CHECKUP]},
-    "filter": Maybe({str: {key: [NUMBER] for key in ("frequency", "gain", "error", "share", "purity")}}),
-    "influence": Maybe({str: {"share": [NUMBER], "error": [NUMBER], "nodes": int, "silent": int}}),
+    "filter": Maybe({str: {key: [float] for key in ("frequency", "gain", "error", "share", "purity")}}),
+    "influence": Maybe({str: {"share": [float], "error": [float], "nodes": int, "silent": int}}),
     "depth": Maybe({str: _FORETOLD}),
 }
 OWN = ("layers", "epochs", "memory")  # settings that the doctor chooses
@@ -66,6 +67,8 @@ class Visit:
     def of(cls, document: Mapping[str, Any], measured: Iterable[MeasuredCell] = ()) -> Visit:
         """The document of one call; its forecasts stand beside those of the measured cells that they speak of."""
         graph, rows = document["graph"], document["checkups"]
+        if not rows:
+            raise ValueError("it has no checkups")
         deepest = [one for one in rows if one["layers"] == max(other["layers"] for other in rows)]
         verdicts = {f"{one['model']}, {one['layers']} layers": one["diagnosis"]["text"] for one in deepest}
         checkups = [Checkup.of(graph, one) for one in rows]
@@ -85,7 +88,7 @@ def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[Vis
 
 
 def _read(path: Path, measured: Sequence[MeasuredCell]) -> Visit:
-    return Visit.of(read_document(path, VISIT, "document of `gcnii doctor GRAPH --json`"), measured)
+    return read_document(path, VISIT, "document of `gcnii doctor GRAPH --json`", partial(Visit.of, measured=measured))
 
 
 def _to_the_end(checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]) -> dict[str, dict[int, float]]:

@@ -183,7 +183,7 @@ class Training:
 
 def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
     if not graph.labelled.any():
-        raise GraphError(f"no node of {graph.name} has a label; label some, in the column label of nodes.csv")
+        raise GraphError(f"no node of {graph.name} has a label; label some")
     if not graph.splits:
         raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
     splits = len(graph.splits)
