@@ -252,12 +252,13 @@ def test_without_a_winner_nothing_is_adopted(tries, val, tmp_path):
     assert not (tmp_path / "found.json").exists()
 
 
-def test_a_file_of_something_else_is_not_adopted_into(tmp_path):
+@pytest.mark.parametrize("text", ["milk", "[]", '{"milk": 2}'])
+def test_a_file_of_something_else_is_not_adopted_into(text, tmp_path):
     keep_search(tmp_path / "search", "a", 10)
-    (tmp_path / "notes.txt").write_text("milk")
+    (tmp_path / "notes.txt").write_text(text)
     answer = call("reproduce", "adopt", "search", "--out", "notes.txt", cwd=tmp_path)
-    assert answer.err == "gcnii: notes.txt holds no adopted settings; move it away, or choose another --out\n"
-    assert (tmp_path / "notes.txt").read_text() == "milk"
+    assert answer.err.startswith("gcnii: notes.txt is no file of adopted settings: ")
+    assert (tmp_path / "notes.txt").read_text() == text
 
 
 WRONG = (

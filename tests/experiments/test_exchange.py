@@ -145,7 +145,10 @@ def test_a_file_that_holds_no_runs_is_named(fresh, tmp_path):
         ({"split": None}, r"runs\[0\].split must be a whole number, got None"),
         ({"test": "abc"}, r"runs\[0\].test must be a number or null, got 'abc'"),
         ({"test": 85.3}, r"runs\[0\].test must lie in \[0, 1\], got 85.3"),
-        ({"seed": -1}, r"runs\[0\].seed must lie in \[0, inf\], got -1"),
+        ({"seed": -1}, r"runs\[0\].seed must lie in \[0, 2147483647\], got -1"),
+        ({"seed": 10**30}, r"runs\[0\].seed must lie in .*"),
+        ({"seconds": -5.0}, r"runs\[0\].seconds must lie in \[0, inf\], got -5.0"),
+        ({"seed": 0, "split": 0}, r"runs\[1\] has seed 0 again"),
     ],
 )
 def test_a_document_that_cannot_be_taken_in_is_named_and_none_is(fresh, trained, change, sentence):
@@ -221,6 +224,24 @@ def test_runs_behind_a_gap_in_the_seeds_are_told_when_they_are_left_out(fresh, t
     with pytest.warns(UserWarning, match=f"runs of {one.id} left out, as seed 1 is missing before them: 2"):
         (path,) = export_cells(fresh, [one], tmp_path)
     assert len(json.loads(path.read_text())["runs"]) == 1
+
+
+def test_a_second_file_of_a_cell_is_refused(kept, tmp_path):
+    (path,) = export_cells(kept, [cell()], tmp_path)
+    path.with_name("old.json").write_bytes(path.read_bytes())
+    with pytest.raises(ValueError, match=r"old\.json holds .*, whose file is .*drawn\.json; move it there, or away"):
+        read_cells(tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"graph": "texas"}, {"settings": {"layers": 99}}])
+def test_a_cell_whose_hash_is_not_of_its_settings_is_left_out(kept, change, fresh, tmp_path):
+    (path,) = export_cells(kept, [cell()], tmp_path / "cells")
+    document = json.loads(path.read_text())
+    for name, value in change.items():
+        document[name] = document[name] | value if isinstance(value, dict) else value
+    path.write_text(json.dumps(document))
+    found = find_runs([cell()], tmp_path / "cells")
+    assert (found.runs, found.strangers) == ([], 1)
 
 
 def test_a_stand_in_has_no_verdict(kept):

@@ -117,6 +117,31 @@ def test_a_process_that_lives_here_keeps_its_claims_however_silent_it_is(ledger,
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="nobody tells when a process began")
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="other systems do not tell")
+def test_a_killed_process_that_its_parent_has_not_asked_after_keeps_no_claim(ledger, path):
+    process = multiprocessing.get_context("spawn").Process(target=claim_and_hang, args=(path,))
+    process.start()
+    while not ledger.claimed("key"):
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and stays in the system's list
+    assert ledger.claim("key", range(1), 1) == [0]
+    process.join()
+
+
+def claim_and_hang(path):
+    ledger = Ledger(path)
+    ledger.claim("key", range(1), 1)
+    time.sleep(60)
+
+
+def test_a_name_that_sqlite_has_a_meaning_for_is_a_file_s(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Ledger(":memory:") as ledger:
+        ledger.record("key", "cell", [run(0)])
+    assert (tmp_path / ":memory:").is_file()
+
+
 def test_a_process_that_was_given_the_number_of_a_dead_one_does_not_keep_its_claims(ledger, path):
     with Ledger(path) as other:
         other.claim("key", [0], 1)

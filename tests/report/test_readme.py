@@ -154,6 +154,13 @@ def test_its_length_is_400_to_900_words():
     assert 400 <= len(README.split()) <= 900
 
 
+def test_a_measurement_that_is_missing_is_named_with_its_command(project):
+    (project / "README.md").write_text(README, "utf-8")
+    (project / "results" / "bench" / "cora-1-cuda.json").unlink()
+    with pytest.raises(ValueError, match=r"no .*cora-1-cuda\.json; `gcnii bench cora-1 --device cuda` measures it"):
+        update_readme(project)
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

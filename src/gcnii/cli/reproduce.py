@@ -148,17 +148,21 @@ def search(
         print(f"{record['search']}: {winner or 'no winner, every try failed'}")
 
     searches = choose_searches(name)
-    if jobs == 1:
-        for chosen in searches:
-            with counting_bar(chosen.name, budget) as show:
-                record = run_search(chosen, out, budget, device, show)
-            tell(record)
-        return
-    one = partial(run_search, folder=out, budget=budget, device=device)
-    with counting_bar("searches", len(searches)) as show:
-        for chosen, record in at_once(one, searches, jobs):
-            show(chosen.name)
-            tell(record)
+    try:
+        if jobs == 1:
+            for chosen in searches:
+                with counting_bar(chosen.name, budget) as show:
+                    record = run_search(chosen, out, budget, device, show)
+                tell(record)
+            return
+        one = partial(run_search, folder=out, budget=budget, device=device)
+        with counting_bar("searches", len(searches)) as show:
+            for chosen, record in at_once(one, searches, jobs):
+                show(chosen.name)
+                tell(record)
+    except KeyboardInterrupt:
+        print(f"gcnii: stopped; {out} keeps every finished try", file=sys.stderr)
+        sys.exit(1)
 
 
 @app.command(name="adopt")
@@ -185,10 +189,9 @@ def adopt(
 
 
 def _adopted(file: Path) -> dict[str, Any]:
-    try:
-        return dict(json_format.loads(file.read_text("utf-8"))) if file.exists() else {}
-    except (TypeError, ValueError):
-        raise ValueError(f"{file} holds no adopted settings; move it away, or choose another --out") from None
+    from gcnii.documents import read_document
+
+    return read_document(file, {str: dict}, "file of adopted settings", dict) if file.exists() else {}
 
 
 def _refuse_no_jobs(jobs: int) -> None:

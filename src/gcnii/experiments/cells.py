@@ -35,7 +35,10 @@ CELL = Only(
         "printed": (Only({"mean": float, "sd": (float, NOTHING), "source": str}), NOTHING),
     }
 )
-LIMITS = {"seed": inf, "split": inf, "test": 1, "val": 1}  # from 0 on
+LIMITS = {  # of a run's numbers, from 0 on
+    **dict.fromkeys(("seed", "split", "epochs"), 2**31 - 1),
+    **{"test": 1, "val": 1, "seconds": inf},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +103,7 @@ class MeasuredRun:
         check(record, RUN, at)
         for name, most in LIMITS.items():
             if record[name] is not None and not 0 <= record[name] <= most:
-                raise ValueError(f"{at}.{name} must lie in [0, {most:g}], got {record[name]!r}")
+                raise ValueError(f"{at}.{name} must lie in [0, {most}], got {record[name]!r}")
         return cls(**record)
 
     def record(self) -> dict[str, Any]:
@@ -185,24 +188,31 @@ def read_cells(folder: Path) -> list[MeasuredCell]:
     """Every measured cell below the folder, in the order of their names."""
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}; `gcnii reproduce export --out {folder}` writes it")
-    return [_read(path) for path in sorted(folder.glob("*/*.json"))]
-
-
-def _read(path: Path) -> MeasuredCell:
-    return read_document(path, CELL, "measured cell", _measured)
+    cells = {path: read_document(path, CELL, "measured cell", _measured) for path in sorted(folder.glob("*/*.json"))}
+    for path, cell in cells.items():
+        if cell.path(folder) != path:  # two files of one cell, and one of them would count
+            raise ValueError(f"{path} holds {cell.cell}, whose file is {cell.path(folder)}; move it there, or away")
+    return list(cells.values())
 
 
 def _measured(record: dict[str, Any]) -> MeasuredCell:
     if not record["runs"]:
         raise ValueError("it has no runs")
+    if record["cell"].count("/") != 2:
+        raise ValueError(f"cell must be TABLE/ROW/COLUMN, got {record['cell']!r}")
     printed = record["printed"] and Printed(**record["printed"])
     return MeasuredCell(**record | {"printed": printed, "runs": tuple(runs_of(record))})
 
 
 def runs_of(document: Mapping[str, Any], **known: Any) -> Iterator[MeasuredRun]:
     """The runs in a document, with what it says of all of them."""
-    for i, run in enumerate(document["runs"]):
-        yield MeasuredRun.of(run, f"runs[{i}]", **known)
+    seeds = set()
+    for i, record in enumerate(document["runs"]):
+        run = MeasuredRun.of(record, f"runs[{i}]", **known)
+        if run.seed in seeds:
+            raise ValueError(f"runs[{i}] has seed {run.seed} again")
+        seeds.add(run.seed)
+        yield run
 
 
 def slug(words: str) -> str:

@@ -106,7 +106,9 @@ def _with_runs(document: dict[str, Any]) -> dict[str, Any]:
 
 def _matches(document: dict[str, Any], cells: Iterable[Cell]) -> Iterator[Cell]:
     if "cell" in document:
-        yield from (c for c in cells if c.id == document["cell"] and settings_hash(c) == document["settings_hash"])
+        named = (cell for cell in cells if (cell.id, cell.graph) == (document["cell"], document["graph"]))
+        named = (cell for cell in named if in_force(plan_of(cell).settings) == in_force(document["settings"]))
+        yield from (cell for cell in named if settings_hash(cell) == document["settings_hash"])
         return
     settings, known = in_force(document["settings"]), (document["graph"], document["model"], "published", False)
     alike = (cell for cell in cells if (cell.graph, cell.model, cell.splits, cell.by_degree) == known)

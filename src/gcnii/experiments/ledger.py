@@ -67,7 +67,7 @@ class Ledger:
         self.beaten = time.monotonic()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._explained():
-            self.connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+            self.connection = sqlite3.connect(self.path.absolute(), timeout=PATIENCE, isolation_level=None)
             self._refuse_strangers()
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = FULL")
@@ -223,16 +223,22 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         pass  # another user's
-    return True
+    return _stat(pid)[:1] != ["Z"]  # killed, but not asked after by its parent, as nobody does in many containers
 
 
 def _started(pid: int) -> float:
     """When a process began, in seconds since 1970; long ago where the system does not tell."""
-    try:
-        ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, AttributeError):
+    if not (about := _stat(pid)):
         return 0.0
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + int(about[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid: int) -> list[str]:
+    """What Linux says of a process, from its state on; nothing on other systems."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _row(run: MeasuredRun) -> tuple[Any, ...]:

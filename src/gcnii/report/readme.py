@@ -40,7 +40,10 @@ def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
     """What the README says of results: Table 2, and the time of an epoch."""
 
     def record(name: str) -> Record:
-        return read_record(bench / f"{name}.json")
+        case, _, device = name.rpartition("-")
+        if not (path := bench / f"{name}.json").exists():
+            raise ValueError(f"there is no {path}; `gcnii bench {case} --device {device}` measures it")
+        return read_record(path)
 
     on_cpu = speed_sentence(record("cora-1-cpu"))
     return scores_table(cells) + on_cpu + many_sentence(record("cora-1-cuda"), record("cora-100-cuda"))
