@@ -102,16 +102,18 @@ def _kipf(name: str, layers: int) -> Cell:
 
 def _searched(name: str, row: str, layers: int) -> Cell:
     below = f"{name.capitalize()} {row}, searched"
+    found = FOUND.get(f"table3/{slug(below)}/{layers}", {})
+    winner = OURS if found.keys() - {"layers"} else f"{OURS}, and no others than Table 2's"
     return Cell(
         table="table3",
         row=below,
         column=str(layers),
         graph=name,
         model=ROWS[row][0],
-        settings={"layers": layers} | FOUND.get(f"table3/{slug(below)}/{layers}", {}),
+        settings={"layers": layers} | found,
         runs=RUNS,
         printed=TABLE_3[name][ROWS[row][1]][layers],
-        note=f"{OURS}; the paper's text speaks of a search at each depth, its authors of Table 2's settings",
+        note=f"{winner}; the paper's text speaks of a search at each depth, its authors of Table 2's settings",
         extra=True,
     )
 
