@@ -30,7 +30,9 @@ def step(name, device, seeds):
             return functional_call(model, weights, (links.whole, X))
 
     scores = vmap(one)(weights, epoch_key(torch.tensor(seeds), 3).to(device))
-    gradients = torch.autograd.grad(scores.square().sum(), list(weights.values()))
+    # Not their squares, whose sum batch norm makes the same for all weights.
+    wanted = torch.randn(scores.shape, generator=torch.Generator().manual_seed(1)).to(device)
+    gradients = torch.autograd.grad((scores * wanted).sum(), list(weights.values()))
     return scores.detach().cpu(), [gradient.cpu() for gradient in gradients]
 
 
@@ -41,4 +43,6 @@ def test_a_training_step_is_the_plain_one(device, name, monkeypatch):
     found = step(name, device, [0, 1])
     monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
     expected = step(name, "cpu", [0, 1])
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    # Beside the largest: a bias before batch norm has no gradient but what the processor's rounding leaves of it.
+    most = max(float(gradient.norm()) for gradient in expected[1])
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * most)
