@@ -252,6 +252,18 @@ def test_without_a_winner_nothing_is_adopted(tries, val, tmp_path):
     assert not (tmp_path / "found.json").exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--jobs", "2")], ids=["alone", "jobs"])
+def test_ctrl_c_in_a_search_says_that_its_tries_are_kept(more, monkeypatch, tmp_path):
+    def stop(*words, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gcnii.experiments.search.run_search", stop)
+    monkeypatch.setattr("gcnii.experiments.jobs.at_once", stop)
+    answer = call("reproduce", "search", "table3/cora-gcnii-searched/4", *more, "--out", "kept", cwd=tmp_path)
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.endswith("gcnii: stopped; kept keeps every finished try\n")
+
+
 @pytest.mark.parametrize("text", ["milk", "[]", '{"milk": 2}'])
 def test_a_file_of_something_else_is_not_adopted_into(text, tmp_path):
     keep_search(tmp_path / "search", "a", 10)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,13 @@ def test_help_comes_to_an_end_in_the_narrowest_terminal(columns, tmp_path):
     answer = run("train", "--help", cwd=tmp_path, COLUMNS=columns)
     assert (answer.code, answer.err) == (0, "")
     assert {len(line) for line in answer.out.splitlines() if line.startswith("╭")} == {40}
+
+
+def test_a_terminal_too_narrow_is_noticed_where_it_does_not_say_so(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "")
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((1, 24)))
+    gcnii.cli._fit_the_terminal()
+    assert os.environ["COLUMNS"] == "40"
 
 
 def test_a_closed_output_is_no_error():

@@ -175,7 +175,7 @@ def adopt(
     """Take the winners of the searches that have enough tries as settings of their cells; others stay as they are."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is no folder; give the one that `gcnii reproduce search` wrote")
-    from gcnii.atomic import whole
+    from gcnii.documents import write_document
     from gcnii.experiments.found import ENOUGH, FILE
     from gcnii.experiments.search import winners
 
@@ -183,8 +183,7 @@ def adopt(
     if not found:
         raise ValueError(f"{folder} has no winner of at least {ENOUGH} tries; go on with `gcnii reproduce search`")
     adopted = _adopted(file) | found
-    with whole(file) as temporary:
-        temporary.write_text(json_format.dumps(adopted, indent=1, sort_keys=True) + "\n", "utf-8")
+    write_document(file, {name: dict(sorted(adopted[name].items())) for name in sorted(adopted)})
     print(f"{len(found)} winners of searches with at least {ENOUGH} tries; {file} holds {len(adopted)}")
 
 
