@@ -187,6 +187,7 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
         (("reproduce", "table2", "--jobs", "0"), "--jobs must be at least 1, got 0"),
         (("reproduce", "adopt", "nowhere"), "nowhere is no folder"),
         (("reproduce", "search", "table2"), "no search has 'table2' in its name"),
+        (("reproduce", "search", "table3", "--device", "foo"), "device must be auto, cpu or cuda, got 'foo'"),
         (("reproduce", "search", "table3", "--budget", "0"), "--budget must be at least 1, got 0"),
     ],
 )

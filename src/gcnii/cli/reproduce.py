@@ -142,12 +142,14 @@ def search(
     from gcnii.experiments.search import run_search
     from gcnii.experiments.spaces import choose_searches
     from gcnii.report.progress import counting_bar
+    from gcnii.train.device import choose_device
 
     def tell(record: dict[str, Any]) -> None:
         winner = record["winner"] and f"{json_format.dumps(record['winner'])}, best of {record['budget']} by validation"
         print(f"{record['search']}: {winner or 'no winner, every try failed'}")
 
     searches = choose_searches(name)
+    choose_device(device)  # refuses what is none, before a graph is fetched
     try:
         if jobs == 1:
             for chosen in searches:
