@@ -10,7 +10,7 @@ demo: .venv/ready
 	$(RUN)gcnii demo
 
 test: .venv/ready-dev
-	$(RUN)python tests/report/chromium.py
+	$(RUN)python tests/support/chromium.py
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
 	$(RUN)mypy

@@ -6,7 +6,8 @@ import signal
 import pytest
 import torch
 
-from gcnii.data import DataError, load
+from gcnii.data import load
+from gcnii.errors import DataError
 
 
 @pytest.fixture(scope="session")

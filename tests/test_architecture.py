@@ -6,21 +6,18 @@ from pathlib import Path
 import gcnii
 
 ROOMS = [
-    "atomic",
-    "documents",
+    "errors",
+    "files",
     "graph",
     "data",
     "kernels",
     "propagation",
     "dropout",
-    "dropedge",
-    "batches",
     "nn",
+    "metrics",
     "train",
     "analysis",
-    "estimator",
-    "experiments",
-    "report",
+    "paper",
     "cli",
 ]
 ROOT = Path(gcnii.__file__).parent

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gcnii.documents import NOTHING, Maybe, Only, check, read_document, write_document
+from gcnii.files import NOTHING, Maybe, Only, check, read_document, write_document
 
 SHAPE = {
     **{

@@ -9,7 +9,7 @@ import scipy.stats
 import torch
 from torch.func import vmap
 
-from gcnii.dropout import LEVELS, Dropout, Eraser, Sites, epoch_key, keep_mask, keyed
+from gcnii.dropout import LEVELS, Dropout, InplaceDropout, KeySequence, epoch_key, keep_mask, keyed
 from gcnii.propagation import Sparse
 
 N, WIDTH = 2708, 64
@@ -18,7 +18,7 @@ Z = 4.5  # standard deviations; a fair coin passes one such check 999,993 times 
 
 
 def mask(seed=0, epoch=0, site=0, count=N * WIDTH, kept=HALF, device="cpu"):
-    sites = Sites(epoch_key(torch.tensor([seed], device=device), epoch)[0])
+    sites = KeySequence(epoch_key(torch.tensor([seed], device=device), epoch)[0])
     keys = [sites.next() for _ in range(site + 1)]
     return keep_mask(keys[-1], count, kept)
 
@@ -139,7 +139,7 @@ def test_keys_taken_together_are_those_taken_one_by_one():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_erasing_in_place_leaves_what_the_mask_keeps(kept, dtype):
     H = torch.randn(3, 31, 7, dtype=dtype)
-    erase = Eraser(H, kept)
+    erase = InplaceDropout(H, kept)
     for epoch in (5, 6):
         keys = epoch_key(torch.arange(3), epoch)
         masks = torch.stack([keep_mask(key, 31 * 7, kept).view(31, 7) for key in keys])

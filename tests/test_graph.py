@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gcnii.graph import Graph, GraphError, Split, join
+from gcnii.errors import GraphError
+from gcnii.graph import Graph, Split, join
 
 TRIANGLE = {"X": np.eye(3), "edges": [[0, 1, 2], [1, 2, 0]], "y": [0, 1, 1]}
 

@@ -4,34 +4,50 @@ The names below are loaded when first used, so that `gcnii --help` need not wait
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from gcnii import analysis as analysis
     from gcnii import data as data
     from gcnii import nn as nn
-    from gcnii.data import load as load
+    from gcnii.analysis.watch import watch as watch
+    from gcnii.data.load import load as load
+    from gcnii.errors import BundleError as BundleError
+    from gcnii.errors import DataError as DataError
+    from gcnii.errors import GcniiError as GcniiError
+    from gcnii.errors import GraphError as GraphError
+    from gcnii.errors import InputError as InputError
     from gcnii.graph import Graph as Graph
     from gcnii.graph import Split as Split
     from gcnii.graph import join as join
-    from gcnii.report.watching import watch as watch
-    from gcnii.train import Recipe as Recipe
-    from gcnii.train import Result as Result
-    from gcnii.train import fit as fit
-    from gcnii.train import open_bundle as open_bundle
+    from gcnii.propagation import feature_matrix as feature_matrix
+    from gcnii.propagation import propagation_matrix as propagation_matrix
+    from gcnii.train.fit import fit as fit
+    from gcnii.train.recipe import Recipe as Recipe
+    from gcnii.train.replicas.group import Diverged as Diverged
+    from gcnii.train.result import Result as Result
+    from gcnii.train.result import open_bundle as open_bundle
 
-_ROOMS = {"load": "data", "Graph": "graph", "Split": "graph", "join": "graph"}
-_ROOMS |= dict.fromkeys(("Recipe", "Result", "fit", "open_bundle"), "train") | {"watch": "report.watching"}
+_ROOMS = ("analysis", "data", "nn")
+_HOME = {
+    **dict.fromkeys(("BundleError", "DataError", "GcniiError", "GraphError", "InputError"), "errors"),
+    **dict.fromkeys(("Graph", "Split", "join"), "graph"),
+    **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
+    **dict.fromkeys(("Result", "open_bundle"), "train.result"),
+    **{"load": "data.load", "fit": "train.fit", "Recipe": "train.recipe"},
+    **{"Diverged": "train.replicas.group", "watch": "analysis.watch"},
+}
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("data", "nn"):
-        return import_module(f"gcnii.{name}")
+def __getattr__(name: str) -> object:
     if name in _ROOMS:
-        return getattr(import_module(f"gcnii.{_ROOMS[name]}"), name)
-    raise AttributeError(f"gcnii has no {name!r}; it has data, nn, {', '.join(_ROOMS)}")
+        return import_module(f"gcnii.{name}")
+    if name in _HOME:
+        return getattr(import_module(f"gcnii.{_HOME[name]}"), name)
+    raise AttributeError(f"gcnii has no {name!r}; it has {', '.join(__dir__())}")
 
 
 def __dir__() -> list[str]:
-    return ["data", "nn", *_ROOMS]
+    return [*_ROOMS, *sorted(_HOME), "__version__"]

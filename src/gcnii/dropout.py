@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from gcnii import kernels
-from gcnii.propagation import Sparse
+from gcnii.errors import InputError
+from gcnii.propagation import GraphAdjacency, Sparse
 
 Matrix = TypeVar("Matrix", Tensor, Sparse)
 Rate = Annotated[float, "share of entries set to zero while training, before every layer"]
@@ -29,7 +30,7 @@ LEVELS = 1 << 16  # a 16-bit lane decides an element, so keep rates are multiple
 # Numbers of the hash; as tensors, because torch would make one of each at every call.
 FACTORS = torch.tensor([0x21F0AAAD, 0x735A2D97], dtype=torch.int32).unbind()
 SHIFT, LOW = torch.tensor([15, 0x1FFFF], dtype=torch.int32).unbind()
-SITES = 64  # keys are made for so many sites at once, because each costs a dozen tiny operations
+KEY_BLOCK = 64  # keys are made for so many sites at once, because each costs a dozen tiny operations
 
 
 class Dropout(nn.Module):
@@ -38,10 +39,10 @@ class Dropout(nn.Module):
     def __init__(self, rate: float):
         super().__init__()
         if not 0 <= rate < 1:
-            raise ValueError(f"dropout is the share of entries set to zero and must lie in [0, 1), got {rate}")
+            raise InputError(f"dropout is the share of entries set to zero and must lie in [0, 1), got {rate}")
         self.kept = round((1 - rate) * LEVELS)
         if self.kept == 0:
-            raise ValueError(f"dropout keeps entries in steps of 1/{LEVELS}, and {rate} would keep none")
+            raise InputError(f"dropout keeps entries in steps of 1/{LEVELS}, and {rate} would keep none")
 
     @property
     def active(self) -> bool:
@@ -54,7 +55,7 @@ class Dropout(nn.Module):
             return H
         if isinstance(H, Sparse):
             return H.with_values(self.forward(H.values))
-        key = site_key(H.device)
+        key = next_key(H.device)
         if kernels.usable(H):
             return Drop.apply(H, key, self.kept)  # type: ignore[no-any-return, no-untyped-call]
         mask = keep_mask(key, H.numel(), self.kept).view(H.shape)
@@ -141,7 +142,7 @@ def keep_mask(key: Tensor, count: int, kept: int) -> Tensor:
     return Mask.apply(key, count, kept)  # type: ignore[no-any-return, no-untyped-call]
 
 
-class Eraser:
+class InplaceDropout:
     """Sets to zero, in place, what the masks of its keys drop, for one H (r, …) after the other; torch records nothing.
 
     It keeps its buffers: new ones for each H would be far from the CPU's caches, and cost more than the hash.
@@ -178,12 +179,12 @@ def _first_key(device: torch.device) -> Tensor:
 
 
 @contextmanager
-def keyed(key: Tensor, first: int = 0) -> Iterator[Sites]:
+def keyed(key: Tensor, first: int = 0) -> Iterator[KeySequence]:
     """Within, the dropouts of a forward pass draw their masks from this key (2,), each from a site of its own.
 
     first  the number of the first site, where a part of a pass is run again
     """
-    sites = Sites(key, first)
+    sites = KeySequence(key, first)
     token = _sites.set(sites)
     try:
         yield sites
@@ -191,12 +192,12 @@ def keyed(key: Tensor, first: int = 0) -> Iterator[Sites]:
         _sites.reset(token)
 
 
-def sites_now() -> Sites | None:
+def current_keys() -> KeySequence | None:
     """Those of the forward pass that is under way, if its masks come from a key."""
     return _sites.get()
 
 
-class Sites:
+class KeySequence:
     """Hands the dropouts of one forward pass their keys, in the order in which they come."""
 
     def __init__(self, key: Tensor, first: int = 0):
@@ -206,9 +207,11 @@ class Sites:
 
     def next(self) -> Tensor:
         """The key (2,) of the next site."""
-        block, at = divmod(self.passed, SITES)
+        block, at = divmod(self.passed, KEY_BLOCK)
         if block != self.made:
-            numbers = torch.arange(block * SITES, (block + 1) * SITES, dtype=torch.int32, device=self.key.device)
+            numbers = torch.arange(
+                block * KEY_BLOCK, (block + 1) * KEY_BLOCK, dtype=torch.int32, device=self.key.device
+            )
             self.made, self.keys = block, numbered_keys(self.key, numbers)
         self.passed += 1
         return self.keys[at]
@@ -220,7 +223,7 @@ class Sites:
         return numbered_keys(self.key, numbers)
 
 
-_sites: ContextVar[Sites | None] = ContextVar("sites", default=None)
+_sites: ContextVar[KeySequence | None] = ContextVar("sites", default=None)
 
 
 def numbered_keys(key: Tensor, numbers: Tensor) -> Tensor:
@@ -228,7 +231,7 @@ def numbered_keys(key: Tensor, numbers: Tensor) -> Tensor:
     return _mix(key ^ numbers[:, None])
 
 
-def site_key(device: torch.device) -> Tensor:
+def next_key(device: torch.device) -> Tensor:
     """The key (2,) of the next site of this forward pass."""
     sites = _sites.get()
     if sites is not None:
@@ -237,10 +240,10 @@ def site_key(device: torch.device) -> Tensor:
     return torch.randint(-(1 << 31), 1 << 31, (2,), dtype=torch.int64).to(torch.int32).to(device)
 
 
-def site_keys(count: int, device: torch.device) -> Tensor:
+def next_keys(count: int, device: torch.device) -> Tensor:
     """The keys (count, 2) of the next sites."""
     sites = _sites.get()
-    return torch.stack([site_key(device) for _ in range(count)]) if sites is None else sites.take(count)
+    return torch.stack([next_key(device) for _ in range(count)]) if sites is None else sites.take(count)
 
 
 def _lanes(key: Tensor, count: int, words: Tensor | None = None, high: Tensor | None = None) -> Tensor:
@@ -269,3 +272,20 @@ def _mix(x: Tensor) -> Tensor:
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
         x = (x ^ (x >> shift & (1 << 32 - shift) - 1)) * factor
     return x ^ (x >> 15 & 0x1FFFF)
+
+
+DropForm = Literal["entries", "pairs"]
+
+
+def drop_edges(links: GraphAdjacency, rate: float, form: DropForm) -> Any:
+    """The propagation matrix of the links that are left, drawn from the key of the forward pass; loops always stay.
+
+    entries  the authors' form: u may lose v while v keeps u, and degrees are counted over what u has left
+    pairs    a link is lost at both ends
+    """
+    # authors: exactly ⌊keep · entries⌋ are drawn; here: each is kept with that probability, which needs no sorting.
+    kept = round((1 - rate) * LEVELS)
+    if kept == LEVELS:
+        return links.whole
+    mask = keep_mask(next_key(links.weights.device), len(links.weights), kept)
+    return links.matrix(mask if form == "entries" else mask[links.pairs])

@@ -12,12 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from gcnii.errors import GraphError
+
 Role = Literal["train", "val", "test"]
 Features: TypeAlias = NDArray[np.floating[Any]] | sp.csr_array
-
-
-class GraphError(ValueError):
-    """The data does not describe a graph; the message says what was expected, what came and where."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

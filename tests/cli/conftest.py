@@ -1,7 +1,7 @@
 """Trainings that several tests look at, each done once."""
 
 import pytest
-from command_line import BUNDLE, SMALL, run, write_pets
+from support.command_line import BUNDLE, SMALL, run, write_pets
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from command_line import call, run
+from support.command_line import call, run
 
 from gcnii import data
+from gcnii.train.presets import preset
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_show_says_that_there_are_no_presets(tmp_path):
 
 def test_show_in_json_has_the_settings(tmp_path):
     shown = json.loads(call("data", "show", "texas", "--json", cwd=tmp_path).out)
-    assert shown["presets"]["gcnii"] == data.preset("texas", "gcnii")
+    assert shown["presets"]["gcnii"] == preset("texas", "gcnii")
     assert len(shown["files"]) == len(data.CATALOG["texas"].files)
     assert list(shown["neighbourhoods"]) == ["isomap", "poincare", "struc2vec"]
 

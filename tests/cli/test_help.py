@@ -8,12 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from command_line import call, run
+from support.command_line import call, run
 
 import gcnii
 from gcnii.cli.train import train
 from gcnii.nn import MODELS
-from gcnii.train import Recipe
+from gcnii.train.recipe import Recipe
 
 OWN = {"model", "runs", "seed", "split", "device", "out", "json", "directed", "offline"}
 

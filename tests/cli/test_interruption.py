@@ -7,10 +7,10 @@ import signal
 import time
 
 import pytest
-from command_line import SAVING, call, files, finish, start
+from support.command_line import SAVING, call, files, finish, start
 
 import gcnii.cli.train
-from gcnii.train import open_bundle
+from gcnii.train.result import open_bundle
 
 EPOCHS = 120
 WORDS = (

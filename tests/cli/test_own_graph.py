@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 
 import pytest
-from command_line import SMALL, Answer, call, files, run, write_pets
+from support.command_line import SMALL, Answer, call, files, run, write_pets
 
 from gcnii import fit, load, open_bundle
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from command_line import BUNDLE, SMALL, Answer, call, files, write_pets
+from support.command_line import BUNDLE, SMALL, Answer, call, files, write_pets
 
-from gcnii.train import open_bundle
+from gcnii.train.result import open_bundle
 
 KEYS = ["graph", "fingerprint", "model", "settings", "runs", "test_mean", "test_std", "device", "bundle"]
 RUN_KEYS = ["seed", "test", "val", "val_loss", "best_epoch", "epochs", "seconds"]

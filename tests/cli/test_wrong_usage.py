@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import SMALL, call, files, run, start, write_pets
+from support.command_line import SMALL, call, files, run, start, write_pets
 
 import gcnii.cli
 

@@ -5,7 +5,7 @@ import threading
 from http.server import ThreadingHTTPServer
 
 import pytest
-from local_server import CONTENT, Handler, add
+from support.local_server import CONTENT, Handler, add
 
 from gcnii.data import download
 from gcnii.data.entry import File

@@ -6,8 +6,10 @@ import sys
 
 import pytest
 
-from gcnii.data import CATALOG, DataError, fetch, load, preset
+from gcnii.data import CATALOG, fetch, load
 from gcnii.data.digest import agrees
+from gcnii.errors import DataError
+from gcnii.train.presets import preset
 
 STOP = {"lr": 0.01, "epochs": 1500, "patience": 100, "monitor": "val_loss"}
 

@@ -5,9 +5,10 @@ import sys
 import threading
 
 import pytest
-from local_server import CONTENT
+from support.local_server import CONTENT
 
-from gcnii.data import DataError, download, fetch, load
+from gcnii.data import download, fetch, load
+from gcnii.errors import DataError
 
 
 def leftovers(folder):

@@ -32,7 +32,7 @@ def test_every_row_gathers_its_neighbours(device, width, own_values):
     H, H0 = (torch.randn(2, rows, width, dtype=torch.float64, device=device) for rows in (90, 70))
     dense = torch.tensor(A.toarray(), device=device)
     scales = torch.tensor([1.0, 2.0 if own_values else 1.0], dtype=torch.float64, device=device)[:, None, None]
-    weighted = M.pattern.schedule(16, 16).weigh(values)
+    weighted = M.pattern.schedule(16, 16).with_values(values)
     torch.testing.assert_close(gather(weighted, H), scales * (dense @ H))
     expected = scales * (dense @ H) + 0.1 * H0
     torch.testing.assert_close(gather(weighted, H, H0, 0.1), expected)
@@ -66,7 +66,7 @@ def test_slots_hold_every_entry_once_and_those_of_a_row_are_of_one_block(device)
     slots = M.pattern.slots(32, 4)
     assert sorted(slots.order[slots.order >= 0].tolist()) == list(range(70))
     assert sorted(slots.place[slots.place < A.nnz].tolist()) == list(range(A.nnz))
-    order, weights = slots.order.view(-1, 32).cpu(), slots.weigh(M.values[None]).weights[0].cpu()
+    order, weights = slots.order.view(-1, 32).cpu(), slots.with_values(M.values[None]).weights[0].cpu()
     owner = torch.cat([slots.owner.cpu(), torch.arange(32).repeat(slots.blocks - slots.hubs)]).view(-1, 32)
     found = torch.zeros(70, 90, dtype=torch.float64)
     for b, (start, end) in enumerate(zip(slots.offsets[:-1].tolist(), slots.offsets[1:].tolist(), strict=True)):
@@ -140,11 +140,11 @@ def test_layers_and_their_gradients_agree_with_float64(device, width, block, sta
     expected = torch.autograd.grad(D, [X, X0, W1, *([W2] if star else [])], G.double())
 
     args = (H, H0, M1, second, keys)
-    weighted = stack.order(P.pattern, H).weigh(P.values[None])
-    assert isinstance(weighted, slots.Weighted) == (fused and width <= stack.NARROW)
+    weighted = stack.order(P.pattern, H).with_values(P.values[None])
+    assert isinstance(weighted, slots.SlottedMatrix) == (fused and width <= stack.NARROW)
     (alone,) = stack.forward(weighted, *args, saves=False, **common)
     out, *saved = stack.forward(weighted, *args, saves=True, **common)
-    weighted = stack.order(P.pattern.transposed[0], H).weigh(P.transposed[None])
+    weighted = stack.order(P.pattern.transposed[0], H).with_values(P.transposed[None])
     found = stack.backward(weighted, G, out, *saved, H0, M1, second, keys, **common)
     assert torch.equal(alone, out)
     assert relative(out, D) < 1e-6
@@ -177,10 +177,10 @@ def test_layers_in_16_bits_are_those_of_32_but_for_rounding(device, width):
 
     def results(dtype):
         h, h0, g = (one.to(dtype) for one in (H, H0, G))
-        weighted = stack.order(P.pattern, h).weigh(P.values[None])
+        weighted = stack.order(P.pattern, h).with_values(P.values[None])
         out, *saved = stack.forward(weighted, h, h0, M1, M2, keys, saves=True, **common)
         kept = out.clone()
-        weighted = stack.order(P.pattern.transposed[0], h).weigh(P.transposed[None])
+        weighted = stack.order(P.pattern.transposed[0], h).with_values(P.transposed[None])
         return kept, *stack.backward(weighted, g, out, *saved, h0, M1, M2, keys, **common)
 
     (out, *gradients), (expected, *references) = results(torch.bfloat16), results(torch.float32)

@@ -7,7 +7,7 @@ from torch.func import functional_call, vmap
 from gcnii.data import load
 from gcnii.dropout import epoch_key, keyed
 from gcnii.nn import MODELS
-from gcnii.propagation import Links, adjacency, feature_matrix
+from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
 
 DROPEDGE = ("dropedge-gcn", "jknet", "incep")
 
@@ -16,7 +16,7 @@ def step(name, device, seeds):
     """Scores and gradients of a training step with dropout."""
     torch.manual_seed(0)
     graph = load("csbm", n=40, degree=5, labels_per_class=5)
-    links = Links.of(adjacency(graph)).to(device, torch.float32)
+    links = GraphAdjacency.of(adjacency(graph)).to(device, torch.float32)
     X = feature_matrix(graph).to(device, torch.float32)
     settings = {"layers": 3, "width": 16} if name != "gat" else {}
     settings |= {"self_weight": True, "batch_norm": True} if name in DROPEDGE else {}

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from test_baselines import both_ways
-from test_every_model import build, inputs, web
+from support.small_models import both_ways, build, inputs, web
 from torch.nn.functional import elu
 
 from gcnii import data
@@ -13,8 +12,8 @@ from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph
 from gcnii.nn.gat import GATConv
 from gcnii.nn.geniepath import Depth
-from gcnii.propagation import Links, Sparse, adjacency, feature_matrix
-from gcnii.train import fit
+from gcnii.propagation import GraphAdjacency, Sparse, adjacency, feature_matrix
+from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
 
 ATTENTIVE = ("gat", "gat-ppi", "gaan", "geniepath", "geniepath-lazy")
@@ -76,12 +75,12 @@ def test_a_dropped_link_gets_no_attention(name):
     """A link with the value zero is as one that was never there."""
     graph = web()
     A = adjacency(graph, loops="remove")
-    links = Links.of(A)
+    links = GraphAdjacency.of(A)
     kept = torch.rand(len(links.weights), generator=torch.Generator().manual_seed(0)).round().double()
     places = torch.stack([links.pattern.row_of, links.pattern.columns.long()])[:, (links.weights * kept) > 0].numpy()
     without = sp.csr_array((np.ones(places.shape[1]), tuple(places)), A.shape)
     model, X = build(name, graph), feature_matrix(graph)
-    torch.testing.assert_close(model(links.matrix(kept), X), model(Links.of(without).whole, X))
+    torch.testing.assert_close(model(links.matrix(kept), X), model(GraphAdjacency.of(without).whole, X))
 
 
 @every_attention
@@ -89,14 +88,14 @@ def test_attention_does_not_ask_how_links_are_normalised(name):
     graph = web()
     A = adjacency(graph, loops="remove")
     model, X = build(name, graph), feature_matrix(graph)
-    torch.testing.assert_close(model(Links.of(A, "walk").whole, X), model(Links.of(A).whole, X))
+    torch.testing.assert_close(model(GraphAdjacency.of(A, "walk").whole, X), model(GraphAdjacency.of(A).whole, X))
 
 
 @every_attention
 @pytest.mark.parametrize("dropped", [0.0, 0.99])
 def test_a_node_without_neighbours_has_finite_scores_and_gradients(name, dropped):
     alone = Graph(X=web().X, edges=[[0, 1], [1, 2]], y=web().y)
-    links = Links.of(adjacency(alone))
+    links = GraphAdjacency.of(adjacency(alone))
     model = build(name, alone)
     scores = model(links.matrix(torch.full_like(links.weights, float(dropped == 0))), feature_matrix(alone))
     scores.square().mean().backward()
@@ -135,7 +134,7 @@ def test_gaans_gate_is_its_own_module_with_a_tenth_of_the_step():
     model = build("gaan", web())
     gates = [key for key, _ in model.named_parameters() if "gate" in key.split(".")]
     assert gates == [f"convs.{l}.gate.{part}" for l in range(5) for part in ("weight", "bias")]
-    assert model.about.step_sizes == {"gate": 0.1}
+    assert model.card.step_sizes == {"gate": 0.1}
 
 
 def test_gaan_with_closed_gates_is_deaf_to_its_neighbours():

@@ -1,27 +1,8 @@
 """The models that GCNII is compared with: their likeness to PyG's, and how they hang together."""
 
-import pytest
 import torch
-from test_every_model import build, inputs, web
+from support.small_models import both_ways, build, inputs
 from torch.nn.functional import relu
-
-from gcnii.graph import Graph
-
-
-@pytest.fixture
-def undirected():
-    graph = web()
-    return Graph(X=graph.X, edges=graph.edges[:, graph.edges[0] != graph.edges[1]], y=graph.y)
-
-
-@pytest.fixture
-def pyg():
-    return pytest.importorskip("torch_geometric.nn")
-
-
-def both_ways(graph):
-    edges = torch.tensor(graph.edges)
-    return torch.cat([edges, edges.flip(0)], 1).unique(dim=1)
 
 
 def test_gcn_is_pygs_gcnconv_stacked(undirected, pyg):

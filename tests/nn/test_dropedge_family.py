@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from literal import LITERAL
-from test_baselines import both_ways, pyg, undirected  # noqa: F401 - fixtures
-from test_every_model import build, inputs, plan, web
+from support.literal import LITERAL
+from support.small_models import both_ways, build, inputs, plan, web
 
 from gcnii import data
 from gcnii.dropout import Dropout, epoch_key, keyed, numbered_keys
 from gcnii.nn import incep
 from gcnii.nn.incep import grouped
-from gcnii.train import fit
+from gcnii.train.fit import fit
 
 FAMILY = ("dropedge-gcn", "jknet", "incep")
 SMALL = {"layers": 6, "width": 8, "dropout": 0.3, "epochs": 6, "device": "cpu", "precision": "float64"}

@@ -2,55 +2,22 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
-from fitting import fitting
-from literal import LITERAL
+from support.literal import LITERAL
+from support.small_models import build, dense, inputs, plan, web
 
 from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
-from gcnii.nn.deep import Deep
-from gcnii.propagation import Divided, feature_matrix, propagation_matrix
+from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.train.plan import make_plan
-from gcnii.train.task import make_links
 
 every_model = pytest.mark.parametrize("name", MODELS)
 # Where signals grow, a softmax chooses one neighbour and a gate closes, and their gradients are exactly zero.
 GENTLE = {"gat", "gat-ppi", "graphsage-lstm"}
-every_skeleton = pytest.mark.parametrize("name", [name for name, model in MODELS.items() if issubclass(model, Deep)])
-
-
-def web(n=30, d=6, k=3, sparse=False, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
-    edges = rng.integers(0, n, (2, 3 * n))
-    return Graph(X=sp.csr_array(X) if sparse else X, edges=edges, y=np.arange(n) % k, directed=True)
-
-
-def inputs(graph, name=None):
-    """P and X; with the name of a model that needs a geometry, P has one."""
-    if name and "geometry" in MODELS[name].about.recipe:
-        return make_links(graph, plan(name).recipe).whole, feature_matrix(graph)
-    return propagation_matrix(graph), feature_matrix(graph)
-
-
-def dense(P):
-    """As the literal versions take it: (n, n), and beside it the division of each entry where P has them."""
-    matrix = P.to_dense().numpy()
-    if not isinstance(P, Divided):
-        return matrix
-    division = np.full(matrix.shape, -1)
-    division[P.pattern.row_of, P.pattern.columns] = P.divisions.relation
-    return matrix, division
-
-
-def build(name, graph, **settings):
-    return plan(name, **settings).build(graph.d, graph.k).eval()
-
-
-def plan(name, **settings):
-    return make_plan(name, fitting(name, {"precision": "float64", "layers": 5, "width": 8} | settings))
+every_skeleton = pytest.mark.parametrize(
+    "name", [name for name, model in MODELS.items() if issubclass(model, GCNIISkeleton)]
+)
 
 
 @every_model
@@ -126,9 +93,9 @@ def test_scores_are_read_from_the_embedding(name):
 
 @every_model
 def test_every_model_has_a_card_of_its_own(name):
-    about = vars(MODELS[name])["about"]
-    assert about.paper
-    assert about.equation
-    recipe = make_plan(name, about.recipe).recipe
-    assert all(getattr(recipe, key) == value for key, value in about.recipe.items())
-    assert all(table in ("Table 2", "Table 3", "Table 4", "Table 5", "Figure 1", "Figure 2") for table in about.tables)
+    card = vars(MODELS[name])["card"]
+    assert card.paper
+    assert card.equation
+    recipe = make_plan(name, card.recipe).recipe
+    assert all(getattr(recipe, key) == value for key, value in card.recipe.items())
+    assert all(table in ("Table 2", "Table 3", "Table 4", "Table 5", "Figure 1", "Figure 2") for table in card.tables)

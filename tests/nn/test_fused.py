@@ -2,15 +2,14 @@
 
 import pytest
 import torch
-from test_every_model import build, inputs, web
+from support.small_models import build, inputs, web
 from torch.func import functional_call, vmap
 
-from gcnii.dropedge import drop_edges
-from gcnii.dropout import epoch_key, keyed
-from gcnii.nn import MODELS, deep
-from gcnii.nn.deep import Convs
+from gcnii.dropout import drop_edges, epoch_key, keyed
+from gcnii.nn import MODELS, skeleton
 from gcnii.nn.gcnii import GCNIIConv
-from gcnii.propagation import Links, Sparse, adjacency, feature_matrix
+from gcnii.nn.skeleton import Convs
+from gcnii.propagation import GraphAdjacency, Sparse, adjacency, feature_matrix
 
 FUSED = ["gcnii", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-ppi"]
 
@@ -18,24 +17,24 @@ FUSED = ["gcnii", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-p
 @pytest.fixture
 def calls(monkeypatch):
     """How many layers each call fused."""
-    counts, fused = [], deep.fused_layers
+    counts, fused = [], skeleton.fused_layers
 
     def count(P, H, H0, mappings, drop):
         counts.append(len(mappings.M1))
         return fused(P, H, H0, mappings, drop)
 
-    monkeypatch.setattr(deep, "fused_layers", count)
+    monkeypatch.setattr(skeleton, "fused_layers", count)
     return counts
 
 
 def one_by_one(monkeypatch):
-    monkeypatch.setattr(deep, "_alike", lambda convs: False)
+    monkeypatch.setattr(skeleton, "_alike", lambda convs: False)
 
 
 def train(model, seeds, drop_edge):
     """Scores and gradients of a training step on a graph whose P̃ is not symmetric; many seeds in one vmap."""
     graph = web()
-    links, X = Links.of(adjacency(graph)), feature_matrix(graph)
+    links, X = GraphAdjacency.of(adjacency(graph)), feature_matrix(graph)
     own = {name: weight.detach() for name, weight in model.named_parameters()}
     weights = {name: torch.stack([W * 1.1**s for s in seeds]).requires_grad_() for name, W in own.items()}
 
@@ -56,14 +55,14 @@ def train(model, seeds, drop_edge):
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 @pytest.mark.parametrize("drop_edge", [0.0, 0.3])
 @pytest.mark.parametrize("seeds", [[0], [0, 1, 2]])
-@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize("recomputes", [False, True])
 def test_scores_and_gradients_are_those_of_one_layer_after_the_other(
-    name, dropout, drop_edge, seeds, forgets, monkeypatch, calls
+    name, dropout, drop_edge, seeds, recomputes, monkeypatch, calls
 ):
     model = build(name, web(), layers=7, width=8, alpha=0.2, dropout=dropout).train()
-    model.forgets = forgets
+    model.recomputes = recomputes
     scores, gradients = train(model, seeds, drop_edge)
-    assert calls == ([2, 2, 2, 1, 1, 2, 2, 2] if forgets else [7])  # each segment once more, the last one first
+    assert calls == ([2, 2, 2, 1, 1, 2, 2, 2] if recomputes else [7])  # each segment once more, the last one first
     one_by_one(monkeypatch)
     expected, wanted = train(model, seeds, drop_edge)
     torch.testing.assert_close(scores, expected, rtol=1e-12, atol=1e-12)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_every_model import build, inputs, web
+from support.small_models import build, inputs, web
 from torch.nn.functional import relu
 
 from gcnii.nn import GCNII, GCNIIStar, GCNIIStarPrinted

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from literal import LITERAL
-from test_every_model import build, dense, inputs, plan, web
+from support.literal import LITERAL
+from support.small_models import build, dense, inputs, plan, web
 
 from gcnii import fit, load
 from gcnii.dropout import epoch_key, keyed

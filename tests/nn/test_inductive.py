@@ -5,20 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from fitting import fitting
-from test_every_model import build, inputs, web
+from support.fitting import fitting
+from support.small_models import build, inputs, web
 
 from gcnii import data
-from gcnii.batches import Neighbours
 from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.cluster_gcn import neighbour_sum
 from gcnii.nn.graphsage import LONGEST, LSTMConv, MeanConv, PoolConv, Turns
-from gcnii.propagation import Links, adjacency, feature_matrix, propagation_matrix
-from gcnii.train import fit
+from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix, propagation_matrix
+from gcnii.train.batches import Neighbours
+from gcnii.train.fit import fit
 
-HOP_BY_HOP = [name for name, model in MODELS.items() if model.hop_by_hop]
+HOP_BY_HOP = [name for name, model in MODELS.items() if model.supports_sampling]
 GRAPHSAGE = [name for name in HOP_BY_HOP if name.startswith("graphsage")]
 INDUCTIVE = [*HOP_BY_HOP, "cluster-gcn"]
 
@@ -77,7 +77,7 @@ def test_cluster_gcn_first_sums_over_the_neighbours_and_not_over_the_node_itself
 @pytest.mark.parametrize("sparse", [False, True])
 def test_on_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sparse):
     graph = web(sparse=sparse)
-    links, X = Links.of(adjacency(graph), "mean"), feature_matrix(graph)
+    links, X = GraphAdjacency.of(adjacency(graph), "mean"), feature_matrix(graph)
     model = build(name, graph, layers=3)
     scores = model(links.whole, X)
     batches = Neighbours(links, X, torch.arange(0, 30, 3), size=4, fanout=(0,), layers=3, history="cv")
@@ -88,7 +88,7 @@ def test_on_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sp
 @pytest.mark.parametrize("name", GRAPHSAGE)
 def test_a_link_of_value_zero_tells_nothing(name):
     graph = web()
-    links = Links.of(adjacency(graph, loops="remove"), "mean")
+    links = GraphAdjacency.of(adjacency(graph, loops="remove"), "mean")
     kept = torch.rand(len(links.weights), dtype=torch.float64) < 0.5
     left = links.to("cpu", torch.float64).weights * kept
     bare = Graph(
@@ -98,7 +98,7 @@ def test_a_link_of_value_zero_tells_nothing(name):
         directed=True,
     )
     model = build(name, graph, layers=2)
-    dropped, without = links.matrix(kept), Links.of(adjacency(bare), "mean").whole
+    dropped, without = links.matrix(kept), GraphAdjacency.of(adjacency(bare), "mean").whole
     X = feature_matrix(graph)
     torch.testing.assert_close(model(dropped, X), model(without, X), rtol=1e-9, atol=1e-9)
 

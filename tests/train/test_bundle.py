@@ -4,12 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from fitting import fitting
+from support.fitting import fitting
 
 from gcnii import data
-from gcnii.graph import Graph, GraphError
+from gcnii.errors import BundleError, GraphError
+from gcnii.graph import Graph
 from gcnii.nn import MODELS
-from gcnii.train import BundleError, fit, open_bundle
+from gcnii.train.fit import fit
+from gcnii.train.result import open_bundle
 
 SMALL = {"layers": 2, "width": 8, "epochs": 3, "device": "cpu"}
 

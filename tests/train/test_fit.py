@@ -8,16 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from fitting import fitting
+from support.fitting import fitting
 
 from gcnii import data
-from gcnii.batches import Batch
-from gcnii.graph import Graph, GraphError
+from gcnii.errors import GraphError
+from gcnii.graph import Graph
 from gcnii.nn import MODELS
-from gcnii.train import Diverged, fit, loop
+from gcnii.train import fit as loop
+from gcnii.train.batches import Batch
 from gcnii.train.checkpoint import Checkpoint
-from gcnii.train.group import Group
+from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
+from gcnii.train.presets import presets_of
+from gcnii.train.replicas.group import Diverged, ReplicaGroup
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 
@@ -56,8 +59,8 @@ def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
 
 def test_the_forward_pass_of_a_seed_is_the_same_in_company_to_the_last_bit(graph):
     work = task(graph, layers=8, width=32)
-    together = Group(work, [Run(seed) for seed in range(5)]).replicas.scores(Batch(work.links, work.X), epoch=3)
-    alone = [Group(work, [Run(seed)]).replicas.scores(Batch(work.links, work.X), epoch=3) for seed in range(5)]
+    together = ReplicaGroup(work, [Run(seed) for seed in range(5)]).replicas.scores(Batch(work.links, work.X), epoch=3)
+    alone = [ReplicaGroup(work, [Run(seed)]).replicas.scores(Batch(work.links, work.X), epoch=3) for seed in range(5)]
     assert torch.equal(together, torch.cat(alone))
 
 
@@ -99,7 +102,7 @@ def test_a_step_is_adam_with_l2_in_the_gradient_and_two_decays(graph):
         ],
         lr=0.01,
     )
-    group = Group(work, [Run(0)])
+    group = ReplicaGroup(work, [Run(0)])
     train = torch.tensor(graph.splits[0].train)
     for _ in range(3):
         adam.zero_grad()
@@ -279,7 +282,7 @@ def test_a_graph_from_the_catalog_brings_its_preset_and_settings_given_win():
 
 @pytest.mark.parametrize("name", data.CATALOG)
 def test_every_preset_names_settings_that_its_model_has(name):
-    for model, settings in data.CATALOG[name].presets.items():
+    for model, settings in presets_of(name).items():
         plan = make_plan(model, settings)
         assert all(plan.model_settings.get(key, getattr(plan.recipe, key, None)) == settings[key] for key in settings)
 

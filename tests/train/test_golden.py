@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gcnii.train import fit
+from gcnii.train.fit import fit
 
 GOLDEN = {  # data set, model, seed → train and validation loss of epochs 1 to 3, at 8 layers
     ("cora", "gcnii", 0): [

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 import torch
-from fitting import fitting
+from support.fitting import fitting
 
 from gcnii import data
 from gcnii.dropout import epoch_key, keyed
 from gcnii.nn import MODELS
-from gcnii.train import fit
-from gcnii.train import memory as memory_file
-from gcnii.train.memory import forgets
+from gcnii.train import hardware as memory_file
+from gcnii.train.fit import fit
+from gcnii.train.hardware import recomputes
 from gcnii.train.plan import make_plan
 from gcnii.train.task import Task
 
-FORGETFUL = [name for name, model in MODELS.items() if model.can_forget]
+FORGETFUL = [name for name, model in MODELS.items() if model.can_recompute]
 SMALL = {"layers": 10, "width": 8, "dropout": 0.4, "epochs": 5, "device": "cpu", "precision": "float64"}
 
 
@@ -55,7 +55,7 @@ def kept_bytes(graph, name, layers, forget):
         return tensor
 
     model = plan.build(graph.d, graph.k).train()
-    model.forgets = forget
+    model.recomputes = forget
     with (
         torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor),
         keyed(epoch_key(torch.tensor([0]), 0)[0]),
@@ -79,8 +79,8 @@ def test_memory_decides_by_itself(graph, monkeypatch):
     task = Task.of(graph, make_plan("gcnii", {"layers": 64, "width": 64}), torch.device("cpu"))
     needed = 64 * 100 * 64 * memory_file.KEPT * 4
     monkeypatch.setattr(memory_file, "_free", lambda device: 1.5 * needed)
-    assert not forgets(task, 1)
-    assert forgets(task, 2)
+    assert not recomputes(task, 1)
+    assert recomputes(task, 2)
 
 
 @pytest.mark.cuda
@@ -101,7 +101,7 @@ def test_a_model_that_cannot_recompute_says_so(graph):
 def test_outside_of_fit_a_forgetful_model_trains_by_torchs_own_seed(graph):
     task = Task.of(graph, make_plan("gcnii", {"layers": 9, "width": 8}), torch.device("cpu"))
     model = task.plan.build(graph.d, graph.k).train()
-    model.forgets = True
+    model.recomputes = True
     torch.manual_seed(0)
     model(task.links.whole, task.X).square().mean().backward()
     assert all(weight.grad.abs().max() > 0 for weight in model.parameters())

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from standings import follow
+from support.stopping_oracle import follow
 
 from gcnii import data
-from gcnii.train import Recipe, fit
-from gcnii.train.group import Group
+from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
+from gcnii.train.recipe import Recipe
+from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 
@@ -96,7 +97,7 @@ def test_a_shorter_step_is_a_step_of_adam_with_that_step_size(graph):
 
     def train(lr, scale):
         task = Task.of(graph, make_plan("gcnii", settings | {"lr": lr, "plateau": 100}), torch.device("cpu"))
-        group = Group(task, [Run(seed, lr_scale=scale) for seed in range(2)])
+        group = ReplicaGroup(task, [Run(seed, lr_scale=scale) for seed in range(2)])
         for _ in range(3):
             group.advance()
         return group.replicas.weights

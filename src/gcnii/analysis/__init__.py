@@ -1,12 +1,12 @@
 """What trained models do to nodes: accuracy by degree, hidden states layer by layer, and what becomes of them."""
 
-from gcnii.analysis.checkup import Checkup, Doctor, Examined, examine
-from gcnii.analysis.degree import Curve, Group, by_degree, curves, degrees
-from gcnii.analysis.diagnosis import Baseline, Diagnosis, diagnose
-from gcnii.analysis.estimate import Estimate
-from gcnii.analysis.layers import Layer, Watch, watch
-from gcnii.analysis.probe import Probe
-from gcnii.analysis.smoothing import Smoothness, Yardstick
+from gcnii.analysis.layers.checkup import Checkup, Doctor, LayerReport, examine
+from gcnii.analysis.layers.diagnosis import Baseline, Diagnosis, diagnose
+from gcnii.analysis.layers.estimate import Estimate
+from gcnii.analysis.layers.probe import Probe
+from gcnii.analysis.layers.smoothing import Smoothness, SmoothnessMeter
+from gcnii.analysis.layers.states import Layer, Watch, watch
+from gcnii.metrics.degree import Curve, DegreeGroup, by_degree, curves, degrees
 
 __all__ = [
     "Baseline",
@@ -15,13 +15,13 @@ __all__ = [
     "Diagnosis",
     "Doctor",
     "Estimate",
-    "Examined",
-    "Group",
+    "LayerReport",
+    "DegreeGroup",
     "Layer",
     "Probe",
     "Smoothness",
     "Watch",
-    "Yardstick",
+    "SmoothnessMeter",
     "by_degree",
     "curves",
     "degrees",

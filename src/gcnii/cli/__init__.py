@@ -18,6 +18,7 @@ from typing import Any
 from cyclopts import App, CycloptsError, Parameter, Token, convert
 
 from gcnii import __version__
+from gcnii.errors import InputError
 
 MOST = 2**31 - 1  # that a flag may count: what any tensor's size or clock can hold
 NARROWEST = 40  # columns: with fewer, a table of flags has no room for a letter, and is laid out without end
@@ -28,30 +29,34 @@ def _strictly(kind: Any, tokens: Sequence[Token]) -> Any:
     if kind in (int, tuple[int, ...]):
         for token in tokens:
             if not re.fullmatch(r"[+-]?\d{1,10}", token.value) or abs(int(token.value)) > MOST:
-                raise ValueError(f"{token.value!r} is no whole number of at most {MOST:,}.")
+                raise InputError(f"{token.value!r} is no whole number of at most {MOST:,}.")
     return convert(kind, tokens)
 
 
 app = App(
     name="gcnii",
     version=__version__,
-    help="Deep graph convolutional networks for node classification (GCNII).",
+    help="GCNIISkeleton graph convolutional networks for node classification (GCNII).",
     suppress_keyboard_interrupt=False,  # `main` says that it stopped
     default_parameter=Parameter(converter=_strictly),
 )
 app.command("gcnii.cli.train:train", name="train", help="Train a model on a graph and save it as a bundle.")
 app.command("gcnii.cli.predict:predict", name="predict", help="Label the nodes of a graph with a trained model.")
 app.command("gcnii.cli.models:models", name="models", help="List the models.")
-app.command("gcnii.cli.demo:demo", name="demo", help="Show over-smoothing, and GCNII without it, in a minute.")
+app.command("gcnii.cli.paper.demo:demo", name="demo", help="Show over-smoothing, and GCNII without it, in a minute.")
 app.command(
-    "gcnii.cli.bench:bench", name="bench", help="Measure speed and memory, against PyG and the authors' manner."
+    "gcnii.cli.paper.bench:bench", name="bench", help="Measure speed and memory, against PyG and the authors' manner."
 )
 app.command("gcnii.cli.theory:theory", name="theory", help="Check the paper's theorems on a graph, with numbers.")
 app.command("gcnii.cli.doctor:doctor", name="doctor", help="Find where models over-smooth on a graph, and what to try.")
 app.command(
-    "gcnii.cli.forecast:forecast", name="forecast", help="Test the doctor's advice on depth against trained networks."
+    "gcnii.cli.paper.forecast:forecast",
+    name="forecast",
+    help="Test the doctor's advice on depth against trained networks.",
 )
-app.command("gcnii.cli.reproduce:app", name="reproduce", help="Run the paper's tables and figures, and judge them.")
+app.command(
+    "gcnii.cli.paper.reproduce:app", name="reproduce", help="Run the paper's tables and figures, and judge them."
+)
 
 data = App(name="data", help="List, show, fetch and check data sets.")
 data.command("gcnii.cli.data:list_names", name="list", help="List the data sets of the catalog.")
@@ -65,9 +70,11 @@ data.command(
 app.command(data)
 
 report = App(name="report", help="What was measured, as pages and pictures.")
-report.command("gcnii.cli.report:html", name="html", help="Write one HTML page with every table, seed and figure.")
 report.command(
-    "gcnii.cli.report:readme",
+    "gcnii.cli.paper.report:html", name="html", help="Write one HTML page with every table, seed and figure."
+)
+report.command(
+    "gcnii.cli.paper.report:readme",
     name="readme",
     help="Rewrite the tables and pictures of README.md and docs/ from results/.",
 )
@@ -123,7 +130,7 @@ def _fit_the_terminal() -> None:
 
 
 def _lacks_memory(error: BaseException) -> bool:
-    from gcnii.train.memory import lacks_memory
+    from gcnii.train.hardware import lacks_memory
 
     return lacks_memory(error)
 

@@ -12,9 +12,11 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii import data
+from gcnii.cli.console import table_console
 from gcnii.cli.options import Directed, Json, Offline, load_graph, print_json
+from gcnii.errors import InputError
 from gcnii.graph import Graph
-from gcnii.report.console import table_console
+from gcnii.train.presets import presets_of
 
 Name = Annotated[str, Parameter(help="A name of `gcnii data list`.")]
 
@@ -39,7 +41,7 @@ def show(name: Name, /, *, json: Json = False) -> None:
     if json:
         files = [asdict(file) for file in entry.files]
         extra = {geometry: asdict(file) for geometry, file in entry.neighbourhoods.items()}
-        whole = _summary(entry) | {"presets": dict(entry.presets), "notes": entry.notes, "files": files}
+        whole = _summary(entry) | {"presets": dict(presets_of(entry.name)), "notes": entry.notes, "files": files}
         whole["neighbourhoods"] = extra
         print_json(whole)
         return
@@ -49,8 +51,8 @@ def show(name: Name, /, *, json: Json = False) -> None:
         print(f"  {line}")
     if entry.neighbourhoods:
         print(f"  neighbourhoods: {', '.join(entry.neighbourhoods)}; for Geom-GCN, fetched when one is first used")
-    if entry.presets:
-        table_console().print(_presets(entry.presets))
+    if presets := presets_of(entry.name):
+        table_console().print(_presets(presets))
     else:
         print("  no presets: the models' and the recipe's defaults hold")
 
@@ -62,7 +64,7 @@ def fetch(
 ) -> None:
     """Download data sets into the cache and verify them; `all` fetches every one."""
     if not names:
-        raise ValueError("name at least one data set, or all; `gcnii data list` shows them")
+        raise InputError("name at least one data set, or all; `gcnii data list` shows them")
     wanted = list(data.CATALOG) if names == ("all",) else list(names)
     for name in wanted:
         data.lookup(name)  # a typo in the last name is told before the first download

@@ -10,20 +10,21 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from gcnii.analysis.checkup import EPOCHS, Checkup, Doctor
-from gcnii.analysis.diagnosis import Baseline, Diagnosis, compare, diagnose
+from gcnii.analysis.filters.learn import learn, refuse_filters
+from gcnii.analysis.layers.checkup import EPOCHS, Checkup, Doctor
+from gcnii.analysis.layers.diagnosis import Baseline, Diagnosis, compare, diagnose
+from gcnii.analysis.report.checkups import degree_table, depth_table, draw_figures, layer_table, write_figures
+from gcnii.analysis.report.learned import Learned
 from gcnii.cli import MOST
-from gcnii.cli.learned import learn, refuse_filters
+from gcnii.cli.console import table_console
 from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, print_json, refuse_unwritable
+from gcnii.cli.progress import counting_bar, training_bar
 from gcnii.cli.train import Source
 from gcnii.data import fetch_neighbourhood
-from gcnii.experiments.provenance import COMMIT, versions
+from gcnii.errors import InputError
 from gcnii.graph import Graph
-from gcnii.report.checkups import degree_table, depth_table, draw_figures, layer_table, write_figures
-from gcnii.report.console import table_console
-from gcnii.report.learned import Learned
-from gcnii.report.progress import training_bar
-from gcnii.train import make_plan
+from gcnii.paper.provenance import COMMIT, versions
+from gcnii.train.plan import make_plan
 
 MODELS = "gcn,gcn-residual,appnp,gcnii"
 DEPTHS = "2,4,8,16,32,64"
@@ -66,10 +67,12 @@ def doctor(
         for layers in numbers:
             with training_bar(f"{name}, {layers} layers, on {data.name}", EPOCHS) as show:
                 checkup = examiner.check(name, layers, show)
-            edges, settings = examiner.yardstick.m, checkup.settings
+            edges, settings = examiner.meter.m, checkup.settings
             found.append((checkup, diagnose(checkup.after, edges=edges, baseline=baseline, settings=settings)))
     checkups = [checkup for checkup, _ in found]
-    learned = learn(data, found, filters=filter, depth=recommend_depth, seed=seed)
+    questions = len(models) * (2 * filter + recommend_depth)
+    with counting_bar("asking the deepest networks", questions) as show:
+        learned = learn(data, found, filters=filter, depth=recommend_depth, seed=seed, show=show)
     paths = write_figures(out, draw_figures(checkups) | learned.draw_figures()) if out else []
     if json:
         document = _document(data, found, paths) | learned.document()
@@ -81,9 +84,9 @@ def doctor(
 def _check(data: Graph, models: Sequence[str], depths: Sequence[int], split: int, offline: bool) -> None:
     """Refuse before the first training whatever the last one would stumble over."""
     if not data.labelled.any():
-        raise ValueError(f"no node of {data.name} has a label, and the doctor trains; label some")
+        raise InputError(f"no node of {data.name} has a label, and the doctor trains; label some")
     if not 0 <= split < len(data.splits):
-        raise ValueError(f"{data.name} has {len(data.splits)} splits, counted from 0, got --split {split}")
+        raise InputError(f"{data.name} has {len(data.splits)} splits, counted from 0, got --split {split}")
     for name in models:
         for layers in depths:
             plan = make_plan(name, {"layers": layers}, data)
@@ -128,12 +131,12 @@ def _print(found: Found, learned: Learned, paths: Sequence[Path]) -> None:
 def _words(text: str, flag: str) -> list[str]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
-        raise ValueError(f"{flag} names nothing; separate what you want by commas")
+        raise InputError(f"{flag} names nothing; separate what you want by commas")
     return list(dict.fromkeys(words))
 
 
 def _numbers(text: str) -> list[int]:
     words = _words(text, "--depths")
     if not all(word.isdecimal() and len(word) <= 10 and 0 < int(word) <= MOST for word in words):
-        raise ValueError(f"--depths must be whole numbers of at least 1, separated by commas, got {text!r}")
+        raise InputError(f"--depths must be whole numbers of at least 1, separated by commas, got {text!r}")
     return sorted({int(word) for word in words})

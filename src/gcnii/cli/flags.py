@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 from cyclopts import Group, Parameter
 
 from gcnii.nn import MODELS
-from gcnii.train import Recipe
+from gcnii.train.recipe import Recipe
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

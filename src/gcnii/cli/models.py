@@ -8,9 +8,9 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from gcnii.cli.console import table_console
 from gcnii.cli.options import Json, print_json
 from gcnii.nn import MODELS
-from gcnii.report.console import table_console
 from gcnii.train.plan import known_model, model_defaults
 
 Name = Annotated[str | None, Parameter(help="A model to show with its settings; by default all are listed.")]
@@ -26,7 +26,7 @@ def models(name: Name = None, /, *, json: Json = False) -> None:
 
 
 def _card(name: str) -> dict[str, Any]:
-    about = MODELS[name].about
+    about = MODELS[name].card
     return {
         "name": name,
         "paper": about.paper,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from gcnii.data import CATALOG, load
+from gcnii.errors import InputError
 from gcnii.graph import Graph
 
 Json = Annotated[bool, Parameter(negative="", help="Print one JSON document instead of tables.")]
@@ -34,12 +35,12 @@ def refuse_unwritable(folder: Path, flag: str = "--out") -> None:
     try:
         str(folder).encode()
     except UnicodeEncodeError:  # which safetensors would not read again
-        raise ValueError(f"cannot write to {folder}: its name is not UTF-8; choose another {flag}") from None
+        raise InputError(f"cannot write to {folder}: its name is not UTF-8; choose another {flag}") from None
     whole = folder.absolute()
     place = next(path for path in (whole, *whole.parents) if path.exists())
     if not place.is_dir():
-        raise ValueError(f"cannot write to {folder}: {place} is a file, not a folder; choose another {flag}")
+        raise InputError(f"cannot write to {folder}: {place} is a file, not a folder; choose another {flag}")
     try:  # os.access would be no proof: root may write in /proc, and cannot
         tempfile.TemporaryDirectory(dir=place).cleanup()
     except OSError:
-        raise ValueError(f"cannot write to {folder}: nothing can be made in {place}; choose another {flag}") from None
+        raise InputError(f"cannot write to {folder}: nothing can be made in {place}; choose another {flag}") from None

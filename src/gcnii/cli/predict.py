@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from gcnii.atomic import whole
 from gcnii.cli.options import Device, Json, Offline, load_graph, print_json, refuse_unwritable
 from gcnii.data import fetch_neighbourhood
+from gcnii.errors import InputError
+from gcnii.files import atomic_write
 from gcnii.graph import Graph
-from gcnii.train import Result, open_bundle
+from gcnii.train.result import Result, open_bundle
 
 
 def predict(
@@ -27,19 +28,19 @@ def predict(
 ) -> None:
     """Label the nodes of a graph with a trained model: node, label and the probability of each class."""
     if out and out.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"--out must end in .csv or .parquet, got {out.name}")
+        raise InputError(f"--out must end in .csv or .parquet, got {out.name}")
     if out:
         refuse_unwritable(out.parent)
     result = open_bundle(bundle)
     if not graph and not result.graph.source:
-        raise ValueError(f"{bundle} was trained on a graph made in Python; say which graph to label with --graph")
+        raise InputError(f"{bundle} was trained on a graph made in Python; say which graph to label with --graph")
     data = load_graph(graph or result.graph.source, directed=result.graph.directed, offline=offline)
     if not graph and data.fingerprint != result.graph.fingerprint:
         print(f"gcnii: {data.name} has changed since the model was trained", file=sys.stderr)
     fetch_neighbourhood(data.source, result.plan.recipe.geometry, offline)
     table = _table(result, data, device)
     if out:
-        with whole(out) as temporary:
+        with atomic_write(out) as temporary:
             table.to_csv(temporary, index=False) if out.suffix == ".csv" else _to_parquet(table, temporary)
     if json:
         document = {"graph": data.name, "bundle": str(bundle), "nodes": data.n, "out": out and str(out)}
@@ -57,7 +58,7 @@ def _print(text: str) -> None:
         text.encode(sys.stdout.encoding or "utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
         letter = text[error.start]
-        raise ValueError(
+        raise InputError(
             f"the standard output is {error.encoding} and cannot take {letter!a}; give --out a file, or --json"
         ) from None
     print(text, end="")
@@ -82,4 +83,4 @@ def _to_parquet(table: Any, path: Path) -> None:
     try:
         table.to_parquet(path, index=False)
     except ImportError:
-        raise ValueError("writing .parquet needs pyarrow: pip install 'gcnii[parquet]', or use a .csv file") from None
+        raise InputError("writing .parquet needs pyarrow: pip install 'gcnii[parquet]', or use a .csv file") from None

@@ -9,13 +9,16 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from gcnii.analysis.report.tables import headline, runs_table
+from gcnii.cli.console import table_console
 from gcnii.cli.flags import with_settings
 from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, print_json, refuse_unwritable
+from gcnii.cli.progress import training_bar
 from gcnii.data import fetch_neighbourhood
-from gcnii.report.console import table_console
-from gcnii.report.progress import training_bar
-from gcnii.report.tables import headline, runs_table
-from gcnii.train import Result, fit, make_plan
+from gcnii.errors import InputError
+from gcnii.train.fit import fit
+from gcnii.train.plan import make_plan
+from gcnii.train.result import Result
 
 Source = Annotated[str, Parameter(help="A name of `gcnii data list`, or a folder with nodes.csv and edges.csv.")]
 
@@ -50,7 +53,7 @@ def train(
     fetch_neighbourhood(data.source, plan.recipe.geometry, offline)
     count = max(len(data.splits), 1) if runs is None else runs
     if count < 1 or seed < 0:
-        raise ValueError(f"--runs must be at least 1 and --seed at least 0, got {count} and {seed}")
+        raise InputError(f"--runs must be at least 1 and --seed at least 0, got {count} and {seed}")
     folder = out or Path("runs") / f"{data.name}-{model}"
     refuse_unwritable(folder)
     checkpoint = folder / "checkpoint.safetensors"

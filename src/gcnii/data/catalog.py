@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import partial
-from typing import Any
 
-from gcnii.data import csbm, digits, geomgcn, planetoid, ppi, ppi_like, presets
 from gcnii.data.digest import published
 from gcnii.data.entry import Counts, Entry, File
-from gcnii.data.errors import DataError
+from gcnii.data.generators import csbm, digits, ppi_like
+from gcnii.data.readers import geom_gcn, planetoid, ppi
+from gcnii.errors import DataError, did_you_mean
 
 PLANETOID = "https://raw.githubusercontent.com/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data"
 GEOM_GCN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
@@ -52,17 +51,17 @@ def _planetoid_files(stem: str) -> tuple[File, ...]:
 
 
 def _split_files(stem: str) -> tuple[File, ...]:
-    names = (geomgcn.split_name(stem, i) for i in range(geomgcn.SPLITS))
+    names = (geom_gcn.split_name(stem, i) for i in range(geom_gcn.SPLITS))
     return tuple(_file(f"geom-gcn/splits/{name}", GEOM_GCN, "geom-gcn") for name in names)
 
 
 def _web_files(stem: str, folder: str = "geom-gcn", base: str = GEOM_GCN) -> tuple[File, ...]:
-    names = (geomgcn.NODES, geomgcn.EDGES)
+    names = (geom_gcn.NODES, geom_gcn.EDGES)
     return (*(_file(f"{folder}/new_data/{stem}/{name}", base, folder) for name in names), *_split_files(stem))
 
 
 def _neighbourhoods(stem: str) -> dict[str, File]:
-    names = {geometry: geomgcn.neighbourhood_name(stem, geometry) for geometry in geomgcn.KINDS}
+    names = {geometry: geom_gcn.neighbourhood_name(stem, geometry) for geometry in geom_gcn.KINDS}
     folder = "geom-gcn/structural_neighborhood"
     return {geometry: _file(f"{folder}/{name}", GEOM_GCN, "geom-gcn") for geometry, name in names.items()}
 
@@ -76,7 +75,6 @@ def _public(stem: str, title: str, counts: Counts, *notes: str) -> Entry:
         licence=CITATION,
         source="Sen et al. 2008; split by Yang et al., Planetoid, ICML 2016",
         files=_planetoid_files(stem),
-        presets=presets.of(stem),
         notes=notes,
     )
 
@@ -91,7 +89,6 @@ def _full(stem: str, title: str, counts: Counts, *notes: str) -> Entry:
         licence=CITATION,
         source="Sen et al. 2008, as in Planetoid; split by Pei et al., Geom-GCN, ICLR 2020",
         files=_planetoid_files(stem) + _split_files(stem),
-        presets=presets.of(name),
         notes=(*notes, SHARES),
         neighbourhoods=_neighbourhoods(stem),
     )
@@ -103,12 +100,11 @@ def _web(name: str, title: str, counts: Counts, *notes: str, source: str = WEB) 
     return Entry(
         name=name,
         title=f"{title}; ten splits, 48 % of the labels",
-        read=partial(geomgcn.read_web, stem=stem, name=name),
+        read=partial(geom_gcn.read_web, stem=stem, name=name),
         counts=counts,
         licence=UNSTATED,
         source=source,
         files=_web_files(stem, *corrected),
-        presets=presets.of(name),
         notes=(*notes, SHARES),
         neighbourhoods={} if corrected else _neighbourhoods(stem),  # of the nodes in their order of 2020
     )
@@ -187,7 +183,6 @@ _ENTRIES = (
         licence=UNSTATED,
         source="Zitnik & Leskovec 2017; split by Hamilton et al., GraphSAGE, NeurIPS 2017",
         files=tuple(File(f"ppi/{name}", PPI, f"git:{blob}", archived=True) for name, blob in PPI_BLOBS.items()),
-        presets=presets.of("ppi"),
         notes=(
             "The features are used as shipped; upstream is believed to have standardised them already.",
             "Table 1 of the paper says 818716 edges, the number of links in the files of GraphSAGE.",
@@ -200,7 +195,6 @@ _ENTRIES = (
         counts=Counts(56952, 797328, 50, 121),
         licence="none needed; generated",
         source="generated: communities, noisy features, 121 labels a node",
-        presets=presets.of("ppi"),
         notes=("Scores on it say nothing of scores on ppi.",),
     ),
     Entry(
@@ -210,7 +204,6 @@ _ENTRIES = (
         counts=Counts(1797, 9929, 64, 10),
         licence="CC BY 4.0",
         source="Alpaydin & Kaynak 1998 (UCI), test part, as shipped with scikit-learn",
-        presets=presets.of("digits"),
     ),
     Entry(
         name="csbm",
@@ -219,7 +212,6 @@ _ENTRIES = (
         counts=Counts(1000, 5000, 16, 2),
         licence="none needed; generated",
         source="Deshpande et al., NeurIPS 2018",
-        presets=presets.of("csbm"),
     ),
 )
 
@@ -230,11 +222,7 @@ def lookup(name: str) -> Entry:
     """The entry of that name, or an error that guesses which one was meant."""
     if name in CATALOG:
         return CATALOG[name]
-    close = get_close_matches(name.lower(), CATALOG, n=1)
-    guess = f"did you mean {close[0]!r}? " if close else ""
-    raise DataError(f"no dataset {name!r}; {guess}known: {', '.join(CATALOG)}, or the path of a folder with nodes.csv")
-
-
-def preset(name: str, model: str) -> dict[str, Any]:
-    """The settings for a model on a data set, as a new dict; empty when there are none."""
-    return dict(CATALOG[name].presets.get(model, {})) if name in CATALOG else {}
+    raise DataError(
+        f"no dataset {name!r}; {did_you_mean(name, CATALOG)}known: {', '.join(CATALOG)}, "
+        "or the path of a folder with nodes.csv"
+    )

@@ -4,7 +4,7 @@ import hashlib
 from importlib import resources
 from pathlib import Path
 
-from gcnii.data.errors import DataError
+from gcnii.errors import DataError
 
 CHUNK = 1 << 20
 

@@ -12,8 +12,8 @@ from typing import BinaryIO
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from gcnii.atomic import whole
-from gcnii.data.errors import DataError
+from gcnii.errors import DataError
+from gcnii.files import atomic_write
 
 CHUNK = 1 << 16
 ATTEMPTS = 4
@@ -39,7 +39,7 @@ def placed(target: Path) -> Iterator[Path]:
     Its name is this process's own, so that two processes can fetch the same file at once.
     """
     try:
-        with whole(target) as part:
+        with atomic_write(target) as part:
             yield part
     except OSError as error:
         reason = error.strerror or error

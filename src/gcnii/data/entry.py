@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from gcnii.graph import Graph
 
@@ -45,11 +44,10 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A data set: where it comes from, how it is read, what is in it, and how to train on it.
+    """A data set: where it comes from, how it is read, and what is in it.
 
     read      Files → Graph; or, for a generated set (no `files`), its parameters → Graph
     counts    true of the files, not of the paper's Table 1; of a generated set, at its defaults
-    presets   model name → settings
     notes     known faults, one sentence each
     neighbourhoods  geometry → the file of neighbours that Geom-GCN published; `load` does without them
     """
@@ -61,7 +59,6 @@ class Entry:
     licence: str
     source: str
     files: tuple[File, ...] = ()
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     neighbourhoods: Mapping[str, File] = field(default_factory=dict)
 

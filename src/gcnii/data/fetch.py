@@ -13,7 +13,7 @@ from gcnii.data.catalog import CATALOG, lookup
 from gcnii.data.digest import agrees, check
 from gcnii.data.download import NotThereError, placed, receive
 from gcnii.data.entry import File
-from gcnii.data.errors import DataError
+from gcnii.errors import DataError
 
 RETRY = "try again, or set GCNII_MIRROR to a folder or address that has the right one"
 

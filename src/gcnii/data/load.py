@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gcnii.data import folder
 from gcnii.data.catalog import CATALOG, lookup
-from gcnii.data.errors import DataError
 from gcnii.data.fetch import fetch_files
+from gcnii.data.readers import folder
+from gcnii.errors import DataError
 from gcnii.graph import Graph
 
 
 def load(source: str | Path, *, offline: bool = False, **parameters: Any) -> Graph:
-    """The graph of that name in the catalog, or in that folder (see `gcnii.data.folder`).
+    """The graph of that name in the catalog, or in that folder (see `gcnii.data.readers.folder`).
 
     A name wins over a folder of the same name; `load("./cora")` means the folder.  Parameters are those of a generated
     set, `load("csbm", n=500, seed=3)`, or of a folder, `load("my/graph", directed=True)`.

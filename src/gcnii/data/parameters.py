@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gcnii.data.errors import DataError
+from gcnii.errors import DataError
 
 
 def check(owner: str, name: str, value: float, low: float, high: float = np.inf, *, whole: bool = False) -> None:

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from gcnii.kernels.blocks import gathered
-from gcnii.kernels.schedule import PIECE, UNROLL, Weighted
+from gcnii.kernels.schedule import PIECE, UNROLL, ScheduledMatrix
 
 ELEMENTS = 2048  # of a program's tile
 WIDEST = 128  # columns of it
@@ -24,7 +24,7 @@ def cut(H: Tensor) -> tuple[int, int]:
 
 
 def gather(
-    M: Weighted,
+    M: ScheduledMatrix,
     H: Tensor,
     H0: Tensor | None = None,
     alpha: float = 0.0,
@@ -62,7 +62,7 @@ def dots(rows: Tensor, columns: Tensor, G: Tensor, H: Tensor) -> Tensor:
     return out
 
 
-def sum_pieces(M: Weighted, H: Tensor) -> Tensor:
+def sum_pieces(M: ScheduledMatrix, H: Tensor) -> Tensor:
     """The sums of the hubs' pieces (r, pieces, h); H itself where there is no hub."""
     (schedule, values, _), (replicas, _, width) = M, H.shape
     pieces = len(schedule.ends)

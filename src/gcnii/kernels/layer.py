@@ -17,14 +17,14 @@ from torch import Tensor
 
 from gcnii.kernels.blocks import kept_entries, summed_slots
 from gcnii.kernels.gather import stride
-from gcnii.kernels.slots import Slots, Weighted
+from gcnii.kernels.slots import Slots, SlottedMatrix
 
 INNER = 64  # columns of a product's inner dimension at once
 PART = 32  # the same of GCNII*'s second product, which has fewer registers left
 
 
 def forward_layer(
-    P: Weighted, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None, out: Tensor,
+    P: SlottedMatrix, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None, out: Tensor,
     S: Tensor | None, *, alpha: float, skip: float, kept: int, back: bool,
 ) -> None:  # fmt: skip
     """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not scaled.
@@ -43,7 +43,7 @@ def forward_layer(
 
 
 def backward_layer(
-    P: Weighted, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor, *, skip: float, back: bool
+    P: SlottedMatrix, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor, *, skip: float, back: bool
 ) -> None:
     """out = (P dZ) M1ᵀ [+ skip dZ], where D > 0 if it is given; out may be D.  P is the forward pass's, transposed."""
     (slots, weights), (replicas, _, width) = P, dZ.shape

@@ -12,7 +12,7 @@ PIECE = 32  # entries a piece
 UNROLL = 2  # entries of a row that are fetched together
 
 
-class Weighted(NamedTuple):
+class ScheduledMatrix(NamedTuple):
     """A sparse matrix for the kernels: its schedule, its values as the CSR has them, and in the order of `index`."""
 
     schedule: Schedule
@@ -46,11 +46,11 @@ class Schedule:
     ends: Tensor
     n: int
 
-    def weigh(self, values: Tensor) -> Weighted:
+    def with_values(self, values: Tensor) -> ScheduledMatrix:
         """With the CSR's values (1, entries), or (r, entries) where they differ from replica to replica."""
         rows = len(values)
         constants = values.new_ones(rows, 1), values.new_zeros(rows, 1)
-        return Weighted(self, values, torch.cat([values, *constants], 1)[:, self.place])
+        return ScheduledMatrix(self, values, torch.cat([values, *constants], 1)[:, self.place])
 
     @classmethod
     def of(cls, rows: Tensor, columns: Tensor, block: int, longest: int) -> Schedule:

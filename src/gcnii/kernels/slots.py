@@ -16,7 +16,7 @@ AHEAD = 2  # entries of a slot that are fetched together
 TOO_LONG = 4  # times the length at which a row becomes a hub: a slot may have so many entries where all are taken
 
 
-class Weighted(NamedTuple):
+class SlottedMatrix(NamedTuple):
     """Slots with the values of their entries (r or 1, entries), in the order of `index`."""
 
     slots: Slots
@@ -48,9 +48,9 @@ class Slots:
         """How many there are."""
         return len(self.offsets) - 1
 
-    def weigh(self, values: Tensor) -> Weighted:
+    def with_values(self, values: Tensor) -> SlottedMatrix:
         """With the CSR's values (1, entries), or (r, entries) where they differ from replica to replica."""
-        return Weighted(self, torch.cat([values, values.new_zeros(len(values), 1)], 1)[:, self.place])
+        return SlottedMatrix(self, torch.cat([values, values.new_zeros(len(values), 1)], 1)[:, self.place])
 
     @classmethod
     def of(cls, rows: Tensor, columns: Tensor, block: int, longest: int) -> Slots | None:

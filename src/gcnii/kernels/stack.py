@@ -13,7 +13,7 @@ from gcnii.kernels.mask import drop, finish_layer, open_where
 from gcnii.kernels.products import gradients
 
 Order = slots.Slots | schedule.Schedule
-Matrix = slots.Weighted | schedule.Weighted
+Matrix = slots.SlottedMatrix | schedule.ScheduledMatrix
 
 NARROW = 128  # widths up to this run a layer in one kernel; wider matrices are multiplied faster on their own
 
@@ -49,7 +49,7 @@ def forward(
         key = keys[l + 1] if keys is not None and l + 1 < layers else None
         S, out = None if sums is None else sums[:, l], outputs[:, l % rooms] if l + 1 < layers else last
         m2 = None if M2 is None else M2[l]
-        if isinstance(P, slots.Weighted):
+        if isinstance(P, slots.SlottedMatrix):
             # Back and forth: a layer begins with the replicas that the one before it has left in the cache.
             forward_layer(P, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept, back=l % 2 == 1)
         else:
@@ -68,12 +68,12 @@ def backward(
 
     D is overwritten: the gradient of a layer's product takes the place of the output whose sign it needed.
     """
-    layers, fused, W1, W2 = len(M1), isinstance(PT, slots.Weighted), _like(H, M1), _like(H, M2)
+    layers, fused, W1, W2 = len(M1), isinstance(PT, slots.SlottedMatrix), _like(H, M1), _like(H, M2)
     dH, dH0 = torch.empty_like(H), torch.zeros_like(H[:, :0] if fused else H)  # fused: summed up at the end
     open_where(G.contiguous(), H, D[:, -1])
     for l in range(layers - 1, -1, -1):
         dZ, below, out = D[:, l], D[:, l - 1] if l else None, D[:, l - 1] if l else dH
-        if isinstance(PT, slots.Weighted):
+        if isinstance(PT, slots.SlottedMatrix):
             backward_layer(PT, dZ, W1[l], below, out, skip=skip, back=l % 2 == 1)
         else:
             dS = dZ @ W1[l].mT

@@ -34,8 +34,8 @@ from gcnii.nn.jknet import JKNetConcat as JKNetConcat
 from gcnii.nn.jknet import JKNetLSTM as JKNetLSTM
 from gcnii.nn.jknet import JKNetMax as JKNetMax
 from gcnii.nn.mlp import MLP as MLP
-from gcnii.nn.model import About as About
 from gcnii.nn.model import Model as Model
+from gcnii.nn.model import ModelCard as ModelCard
 from gcnii.nn.sgc import SGC as SGC
 from gcnii.nn.vrgcn import VRGCN as VRGCN
 from gcnii.nn.vrgcn import VRGCNDropout as VRGCNDropout

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.dropout import Rate
-from gcnii.nn.deep import Deep, Layers, Width
 from gcnii.nn.gcnii import Alpha, Lam, betas, identity_mapping
-from gcnii.nn.model import About
+from gcnii.nn.model import ModelCard
+from gcnii.nn.skeleton import GCNIISkeleton, Layers, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -37,10 +37,10 @@ class GCNIdentityConv(nn.Module):
         return (P @ H) @ identity_mapping(self.W, self.beta)
 
 
-class GCNInitial(Deep):
+class GCNInitial(GCNIISkeleton):
     """GCN with initial residual, without identity mapping."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen et al. 2020, section 6.4",
         equation="H ← σ(((1-α) P̃ H + α H0) W)",
         tables=("Figure 2",),
@@ -52,10 +52,10 @@ class GCNInitial(Deep):
         super().__init__(d, k, (GCNInitialConv(width, alpha) for _ in range(layers)), width, dropout)
 
 
-class GCNIdentity(Deep):
+class GCNIdentity(GCNIISkeleton):
     """GCN with identity mapping, without initial residual."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen et al. 2020, section 6.4",
         equation="H ← σ(P̃ H ((1-β) I + β W)), β_l = log(λ/l + 1)",
         tables=("Figure 2",),

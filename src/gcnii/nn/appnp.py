@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
 from gcnii.nn.gcnii import Alpha
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.propagation import Sparse, resolvent
 
 
@@ -35,7 +35,7 @@ class Predict(Model):
 class APPNP(Predict):
     """APPNP: Z ← (1-α) P̃ Z + α f(X), `layers` times, from Z = f(X), a two-layer MLP."""
 
-    about = About(
+    card = ModelCard(
         paper="Klicpera et al. 2019; equation 3",
         equation="Z ← (1-α) P̃ Z + α f(X)",
         tables=("Table 2", "Table 5"),
@@ -60,7 +60,7 @@ class PPNP(Predict):
     """PPNP: Z = α (I - (1-α) P̃)^-1 f(X), where APPNP comes to after many steps; for up to 20,000 nodes."""
 
     # paper: equation 2 prints Ã; here: P̃, of which equation 3 is the iteration.
-    about = About(
+    card = ModelCard(
         paper="Klicpera et al. 2019; equation 2",
         equation="Z = α (I - (1-α) P̃)^-1 f(X)",
         recipe={"epochs": 200},

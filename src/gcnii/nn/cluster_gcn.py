@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.normed import NormedDense
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import glorot_dense
 from gcnii.propagation import Sparse
 
@@ -14,7 +14,7 @@ from gcnii.propagation import Sparse
 class ClusterGCN(Model):
     """Cluster-GCN: ReLU(LayerNorm(concat(P H, H) W)), `layers` times, the last one without norm and ReLU."""
 
-    about = About(
+    card = ModelCard(
         paper="Chiang et al. 2019, with diagonal enhancement",
         equation="H ← σ(LN(concat(A' H, H) W)), A' = D̃^-1 Ã + diag(D̃^-1 Ã)",
         tables=("Table 4",),

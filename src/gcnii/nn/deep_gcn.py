@@ -3,8 +3,8 @@
 from torch import Tensor, nn
 
 from gcnii.dropout import Rate
-from gcnii.nn.deep import Deep, Layers, Width
-from gcnii.nn.model import About
+from gcnii.nn.model import ModelCard
+from gcnii.nn.skeleton import GCNIISkeleton, Layers, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -21,10 +21,10 @@ class DeepGCNConv(nn.Module):
         return (P @ H) @ self.W
 
 
-class DeepGCN(Deep):
+class DeepGCN(GCNIISkeleton):
     """GCN in GCNII's skeleton: plain graph convolutions between the two dense layers."""
 
-    about = About(
+    card = ModelCard(
         paper="Kipf & Welling 2017, in the skeleton of Chen et al. 2020",
         equation="H ← σ(P̃ H W) between two dense layers",
         tables=("Figure 2",),

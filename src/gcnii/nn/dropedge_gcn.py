@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm, relu
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
-from gcnii.nn.model import About, Model
-from gcnii.nn.weigh import weigh
+from gcnii.errors import InputError
+from gcnii.nn.matmul import matmul
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -37,9 +38,9 @@ class DropEdgeConv(nn.Module):
 
     def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n, width)."""
-        Z = P @ weigh(H, self.W) + self.b
+        Z = P @ matmul(H, self.W) + self.b
         if self.W_self is not None:
-            Z = Z + weigh(H, self.W_self)
+            Z = Z + matmul(H, self.W_self)
         return Z if self.norm is None else self.norm(Z)
 
 
@@ -94,7 +95,7 @@ class DropEdgeNetwork(Model):
 class DropEdgeGCN(DropEdgeNetwork):
     """GCN as DropEdge has it: `layers` convolutions in a chain, without dropout on the features."""
 
-    about = About(
+    card = ModelCard(
         paper="Rong et al. 2020",
         equation="H ← σ(P̃ H W + H W_self + b)",
         tables=("Table 3",),
@@ -126,7 +127,7 @@ class DropEdgeGCN(DropEdgeNetwork):
 def between(layers: int) -> int:
     """How many of the layers lie between the first and the last."""
     if layers < 2:
-        raise ValueError(f"layers counts the first and the last convolution and must be at least 2, got {layers}")
+        raise InputError(f"layers counts the first and the last convolution and must be at least 2, got {layers}")
     return layers - 2
 
 

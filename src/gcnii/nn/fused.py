@@ -22,7 +22,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gcnii import kernels
-from gcnii.dropout import LEVELS, Dropout, Eraser, site_keys
+from gcnii.dropout import LEVELS, Dropout, InplaceDropout, next_keys
+from gcnii.errors import UsageError
 from gcnii.propagation import Pattern, Sparse
 from gcnii.propagation.sparse import multiply_each
 
@@ -74,7 +75,7 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
         H, H0 = (one.to(torch.get_autocast_dtype(H.device.type)) for one in (H, H0))
     M1, M2, scale, keys = mappings.M1, mappings.M2, 1.0, None
     if drop.active:
-        scale, keys = LEVELS / drop.kept, site_keys(len(M1), H.device)[:, None]
+        scale, keys = LEVELS / drop.kept, next_keys(len(M1), H.device)[:, None]
     values, transposed = (one[None] * (scale * (1 - mappings.alpha)) for one in (P.values, P.transposed))
     form = Form(P.pattern, mappings.alpha, mappings.skip * scale, drop.kept, torch.is_grad_enabled())
     M = M1[:, None], None if M2 is None else M2[:, None]
@@ -82,7 +83,14 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
 
 
 def forward_layer(
-    P: Sparse, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, key: Tensor | None, erase: Eraser, form: Form
+    P: Sparse,
+    D: Tensor,
+    H0: Tensor,
+    M1: Tensor,
+    M2: Tensor | None,
+    key: Tensor | None,
+    erase: InplaceDropout,
+    form: Form,
 ) -> tuple[Tensor, Tensor]:
     """D (r, n, h), M1 and M2 (r, h, h) → the next D, and S; without a key (r, 2), nothing is dropped of the next."""
     S = multiply_each(P.pattern, P.values, D)
@@ -141,9 +149,9 @@ class Fused(torch.autograd.Function):
 
             if form.saves:  # made now, because it takes room, of which there is less when backward begins
                 stack.order(form.pattern.transposed[0], H)
-            weighted = stack.order(form.pattern, H).weigh(values)
+            weighted = stack.order(form.pattern, H).with_values(values)
             return stack.forward(weighted, H, H0, M1, M2, keys, saves=form.saves, **form.common)
-        P, erase, layers = Sparse(form.pattern, values, transposed), Eraser(H, form.kept), len(M1)
+        P, erase, layers = Sparse(form.pattern, values, transposed), InplaceDropout(H, form.kept), len(M1)
         D = H if keys is None else erase(H.clone(), keys[0])
         outputs, sums = [], []
         for l in range(layers):
@@ -173,11 +181,11 @@ class Fused(torch.autograd.Function):
             from gcnii.kernels import stack
 
             if ctx.spent:
-                raise RuntimeError(
+                raise UsageError(
                     "on a GPU, backward through GCNII's layers overwrites what it was given; run forward again"
                 )
             ctx.spent = True
-            weighted = stack.order(form.pattern.transposed[0], H).weigh(transposed)
+            weighted = stack.order(form.pattern.transposed[0], H).with_values(transposed)
             D, S = saved
             gradients = stack.backward(weighted, G, H, D, S, H0, M1, M2, keys, **form.common)
             return None, None, *gradients, None, None
@@ -192,7 +200,7 @@ class Fused(torch.autograd.Function):
                 weight_gradients(H0, dZ, dM2[l])
                 dH0.baddbmm_(dZ, M2[l].mT)
             dZ = backward_layer(PT, dZ, M1[l], D[l - 1] if l else None, dS, dH0, form)
-        dH = dZ if keys is None else Eraser(dZ, form.kept)(dZ, keys[0])
+        dH = dZ if keys is None else InplaceDropout(dZ, form.kept)(dZ, keys[0])
         return None, None, dH, dH0, dM1, dM2, None, None
 
     @staticmethod

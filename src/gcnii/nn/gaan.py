@@ -6,9 +6,9 @@ from torch.func import vmap
 from torch.nn.functional import leaky_relu
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
 from gcnii.nn.gat import Heads
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import glorot, glorot_dense
 from gcnii.propagation import Sparse, attend, row_max, row_softmax
 
@@ -63,8 +63,8 @@ class GatedAttention(nn.Module):
 class GaAN(Model):
     """GaAN: a dense layer, `layers` layers of gated attention with dropout after each, and a dense layer."""
 
-    hop_by_hop = True
-    about = About(
+    supports_sampling = True
+    card = ModelCard(
         paper="Zhang et al. 2018",
         equation="x_i ← σ(W [x_i, g_ih Σ_j α_ijh v_jh] + b), α = softmax_j(q_i·k_j), g_i = sigmoid(pooled neighbours)",
         tables=("Table 4",),

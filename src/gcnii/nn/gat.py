@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import elu, leaky_relu
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse, attend, row_softmax
 
@@ -67,8 +67,8 @@ class GATMean(Attention):
 class GAT(Model):
     """GAT: `layers` layers of attention, ELU and dropout between them."""
 
-    hop_by_hop = True
-    about = About(
+    supports_sampling = True
+    card = ModelCard(
         paper="Veličković et al. 2018",
         equation="h_i ← σ(Σ_j α_ij W h_j + b), α_ij = softmax_j(LeakyReLU(a1·W h_i + a2·W h_j))",
         tables=("Table 2", "Table 5"),
@@ -116,7 +116,7 @@ class GATPPI(GAT):
     """GAT with a linear skip connection around every layer, for PPI."""
 
     # paper: a skip around the middle layer alone; here: around each, as in PyG's example.
-    about = About(
+    card = ModelCard(
         paper="Veličković et al. 2018, section 3.3",
         equation="h_i ← σ(Σ_j α_ij W h_j + b + W' h_i + b'), α_ij as in gat",
         tables=("Table 4",),

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse
 
@@ -32,7 +32,7 @@ class GCNConv(nn.Module):
 class GCN(Model):
     """GCN as Kipf & Welling have it: `layers` convolutions, ReLU and dropout between them."""
 
-    about = About(
+    card = ModelCard(
         paper="Kipf & Welling 2017; equation 1",
         equation="H ← σ(P̃ H W + b)",
         tables=("Table 2", "Table 3", "Table 5"),

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from gcnii.nn.deep_gcn import DeepGCN, DeepGCNConv
-from gcnii.nn.model import About
+from gcnii.nn.model import ModelCard
 from gcnii.propagation import Sparse
 
 
@@ -18,7 +18,7 @@ class GCNResidualConv(DeepGCNConv):
 class GCNResidual(DeepGCN):
     """GCN with a residual connection around every propagation."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen et al. 2020, equation 6",
         equation="H ← σ((P̃ H + H) W)",
         tables=("Figure 1",),

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.dropout import Rate
-from gcnii.nn.deep import Deep, Layers, Width
 from gcnii.nn.fused import Mappings
-from gcnii.nn.model import About
+from gcnii.nn.model import ModelCard
+from gcnii.nn.skeleton import GCNIISkeleton, Layers, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -41,10 +41,10 @@ class GCNIIConv(nn.Module):
         return Mappings(identity_mapping(W, each_beta(convs, W)), alpha=convs[0].alpha)
 
 
-class GCNII(Deep):
+class GCNII(GCNIISkeleton):
     """GCNII: initial residual and identity mapping, with β_l = log(λ/l + 1); its other forms name another `conv`."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen et al. 2020, equation 5",
         equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W)), β_l = log(λ/l + 1)",
         tables=("Table 2", "Table 3", "Table 5", "Figure 2"),

@@ -8,7 +8,7 @@ from torch import Tensor
 from gcnii.nn.fused import Mappings
 from gcnii.nn.gcnii import GCNII, GCNIIConv
 from gcnii.nn.gcnii_star import GCNIIStarConv
-from gcnii.nn.model import About
+from gcnii.nn.model import ModelCard
 from gcnii.propagation import Sparse
 
 
@@ -42,7 +42,7 @@ class GCNIIStarSkipConv(GCNIIStarConv):
 class GCNIIPPI(GCNII):
     """GCNII with a skip connection around every layer."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen et al. 2020, section 6.2",
         equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W) + H)",
         tables=("Table 4",),
@@ -53,7 +53,7 @@ class GCNIIPPI(GCNII):
 class GCNIIStarPPI(GCNII):
     """GCNII*, as coded, with a skip connection around every layer."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen et al. 2020, section 6.2, as coded",
         equation="H ← σ((1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2) + H)",
         tables=("Table 4",),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from gcnii.nn.fused import Mappings
 from gcnii.nn.gcnii import GCNII, each_beta, identity_mapping
-from gcnii.nn.model import About
+from gcnii.nn.model import ModelCard
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -65,7 +65,7 @@ def stacked(convs: Sequence[GCNIIStarConv]) -> tuple[Tensor, Tensor]:
 class GCNIIStar(GCNII):
     """GCNII* as the authors coded it."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen et al. 2020, section 4, as coded",
         equation="H ← σ((1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2))",
         tables=("Table 2", "Table 3", "Table 5"),
@@ -76,7 +76,7 @@ class GCNIIStar(GCNII):
 class GCNIIStarPrinted(GCNII):
     """GCNII* as the paper prints it."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen et al. 2020, section 4, as printed",
         equation="H ← σ((1-α) P̃ H ((1-β) I + β W1) + α H0 ((1-β) I + β W2))",
     )

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from gcnii.nn.deep import Layers, Width
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse, row_softmax
 
@@ -67,8 +67,8 @@ RECIPE = {"lr": 0.005, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 100, "pa
 class GeniePath(Model):
     """GeniePath: in each layer, breadth gathers one hop further and depth decides what to keep of it."""
 
-    hop_by_hop = True
-    about = About(
+    supports_sampling = True
+    card = ModelCard(
         paper="Liu et al. 2019",
         equation="z_i = tanh(W Σ_j α_ij h_j), c ← f(z) ⊙ c + i(z) ⊙ tanh(W_c z), h ← o(z) ⊙ tanh(c)",
         tables=("Table 4",),
@@ -100,7 +100,7 @@ class GeniePathLazy(GeniePath):
 
     # PyG's example: all breadth functions read the first state, which leaves a node one hop of the graph however many
     # layers there are; here: each reads what the one before gathered, as in the paper.
-    about = About(
+    card = ModelCard(
         paper="Liu et al. 2019, the lazy variant",
         equation="h_t = tanh(W Σ_j α_ij h_t-1), then μ and c by LSTM gates of [h_t, μ]",
         tables=("Table 4",),

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
-from gcnii.nn.model import About, Model
-from gcnii.propagation import DIVISIONS, Divided, Sparse
+from gcnii.errors import InputError
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers, Width
+from gcnii.propagation import DIVISIONS, RelationalMatrix, Sparse
 
 
 class GeomGCNConv(nn.Module):
@@ -22,7 +23,7 @@ class GeomGCNConv(nn.Module):
         self.width = width
         self.W = nn.Parameter(torch.empty(d, DIVISIONS * width).uniform_(-bound, bound))
 
-    def forward(self, P: Divided, H: Tensor | Sparse) -> Tensor:
+    def forward(self, P: RelationalMatrix, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n, DIVISIONS · width)."""
         return (P.apart @ self.messages(H)).reshape(P.shape[0], -1)
 
@@ -35,7 +36,7 @@ class GeomGCNConv(nn.Module):
 class GeomGCNMeanConv(GeomGCNConv):
     """The mean over the divisions instead:  1/9 Σ_r P_r H W_r."""
 
-    def forward(self, P: Divided, H: Tensor | Sparse) -> Tensor:
+    def forward(self, P: RelationalMatrix, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n, width)."""
         # authors: the divisions that occur, 7 in the Poincaré plane of Chameleon; here: always 9, so that the shape of
         # the weights does not depend on the graph.
@@ -50,8 +51,8 @@ def _recipe(geometry: str) -> Mapping[str, Any]:
     return {"lr": 0.05, "decay_conv": 5e-6, "decay_dense": 5e-6, **stop, **links}
 
 
-def _about(geometry: str) -> About:
-    return About(
+def _about(geometry: str) -> ModelCard:
+    return ModelCard(
         paper="Pei et al. 2020",
         equation="H ← σ(‖_r P_r H W_r) over 2 neighbourhoods × 4 quadrants and the node itself; the mean at the end",
         tables=("Table 5",),
@@ -62,7 +63,7 @@ def _about(geometry: str) -> About:
 class GeomGCNI(Model):
     """Geom-GCN-I: neighbours by direction in an Isomap plane; `layers` convolutions, the last one averaging."""
 
-    about = _about("isomap")
+    card = _about("isomap")
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 16, dropout: Rate = 0.5):
         super().__init__()
@@ -87,16 +88,16 @@ class GeomGCNI(Model):
 class GeomGCNP(GeomGCNI):
     """Geom-GCN-P: the same in a Poincaré disk."""
 
-    about = _about("poincare")
+    card = _about("poincare")
 
 
 class GeomGCNS(GeomGCNI):
     """Geom-GCN-S: the same in a struc2vec plane."""
 
-    about = _about("struc2vec")
+    card = _about("struc2vec")
 
 
-def _divided(P: Sparse) -> Divided:
-    if not isinstance(P, Divided):
-        raise ValueError("Geom-GCN sorts neighbours by their direction: set geometry to isomap, poincare or struc2vec")
+def _divided(P: Sparse) -> RelationalMatrix:
+    if not isinstance(P, RelationalMatrix):
+        raise InputError("Geom-GCN sorts neighbours by their direction: set geometry to isomap, poincare or struc2vec")
     return P

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Pattern, Sparse, row_max
 
@@ -141,7 +141,7 @@ RECIPE: Mapping[str, Any] = {
 class GraphSAGE(Model):
     """X → ReLU(convolution), `layers` times → rows of length 1 → dense → scores."""
 
-    hop_by_hop = True
+    supports_sampling = True
     conv: ClassVar[type[MeanConv] | type[PoolConv] | type[LSTMConv]]
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 128, dropout: Rate = 0.0):
@@ -168,20 +168,20 @@ class GraphSAGE(Model):
 class GraphSAGEMean(GraphSAGE):
     """GraphSAGE by the mean of the neighbours."""
 
-    about = About(
+    card = ModelCard(
         paper="Hamilton et al. 2017",
         equation="H ← σ(concat(H W, D^-1 A H W'))",
         tables=("Table 4",),
         recipe=RECIPE,
     )
-    gathers_products = True
+    supports_history = True
     conv = MeanConv
 
 
 class GraphSAGEPool(GraphSAGE):
     """GraphSAGE by the largest of what each neighbour says."""
 
-    about = About(
+    card = ModelCard(
         paper="Hamilton et al. 2017",
         equation="H_i ← σ(concat(H_i W, max_j σ(H_j W_p + b) W'))",
         tables=("Table 4",),
@@ -193,7 +193,7 @@ class GraphSAGEPool(GraphSAGE):
 class GraphSAGELSTM(GraphSAGE):
     """GraphSAGE by an LSTM that reads the neighbours one by one."""
 
-    about = About(
+    card = ModelCard(
         paper="Hamilton et al. 2017",
         equation="H_i ← σ(concat(H_i W, LSTM(H_j : j ∈ N(i)) W'))",
         tables=("Table 4",),

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from gcnii.dropout import Dropout, Rate, numbered_keys, site_key
-from gcnii.nn.deep import Layers, Width
+from gcnii.dropout import Dropout, Rate, next_key, numbered_keys
 from gcnii.nn.dropedge_gcn import BatchNorm, DropEdgeNetwork, NodeNorm, SelfWeight, between, normalise
-from gcnii.nn.model import About
+from gcnii.nn.model import ModelCard
 from gcnii.nn.recompute import recompute
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Pattern, Sparse
 
@@ -46,7 +46,7 @@ class Stack(nn.Module):
 class Incep(DropEdgeNetwork):
     """IncepGCN: a last convolution reads x0 and the ends of branches of 1, 2, …, `layers` - 2 convolutions on it."""
 
-    about = About(
+    card = ModelCard(
         paper="Rong et al. 2020",
         equation="conv([x_0, b_1, b_2, …]) with b_j = j times σ(conv(·)) of x_0, no weight shared",
         tables=("Table 2", "Table 3", "Table 5"),
@@ -74,7 +74,7 @@ class Incep(DropEdgeNetwork):
         PH0 = P @ H0  # the one product that all branches share
         groups = grouped(len(self.convs) - 2, most_kept(H0.device) // H0.numel())
         # Evaluation drops nothing, and must not draw from torch's own stream where no key is set.
-        key = site_key(H0.device) if self.training else torch.zeros(2, dtype=torch.int32, device=H0.device)
+        key = next_key(H0.device) if self.training else torch.zeros(2, dtype=torch.int32, device=H0.device)
         ends = [H0]
         for group, weights in zip(groups, self._weights(groups), strict=True):
             run = branch_runner(P.pattern, group, list(weights), self.drop)

@@ -12,17 +12,17 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
 from gcnii.nn.dropedge_gcn import BatchNorm, DropEdgeConv, DropEdgeNetwork, SelfWeight, between
 from gcnii.nn.gcn import GCNConv
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.propagation import Sparse
 
 
 class JKNet(DropEdgeNetwork):
     """JKNet as DropEdge has it: a last convolution reads all layers of the chain, the first one too."""
 
-    about = About(
+    card = ModelCard(
         paper="Xu et al. 2018, in the form of Rong et al. 2020",
         equation="conv([x_n, x_0, x_1, …]) of a chain x_i = σ(conv(x_i-1))",
         tables=("Table 2", "Table 3", "Table 5"),
@@ -79,15 +79,15 @@ class Jumping(Model):
         return scores
 
 
-def _card(equation: str, *tables: str) -> About:
+def _card(equation: str, *tables: str) -> ModelCard:
     recipe = {"lr": 0.005, "decay_conv": 5e-4, "epochs": 400}
-    return About(paper="Xu et al. 2018", equation=equation, tables=tables, recipe=recipe)
+    return ModelCard(paper="Xu et al. 2018", equation=equation, tables=tables, recipe=recipe)
 
 
 class JKNetConcat(Jumping):
     """JKNet with its layers side by side, read by a linear map."""
 
-    about = _card("[h_1, …, h_K] W + b of GCN layers h")
+    card = _card("[h_1, …, h_K] W + b of GCN layers h")
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
         super().__init__(d, k, layers, width, layers * width, dropout)
@@ -100,7 +100,7 @@ class JKNetConcat(Jumping):
 class JKNetMax(Jumping):
     """JKNet with the largest of its layers, unit by unit, read by a linear map."""
 
-    about = _card("max(h_1, …, h_K) W + b of GCN layers h")
+    card = _card("max(h_1, …, h_K) W + b of GCN layers h")
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
         super().__init__(d, k, layers, width, width, dropout)
@@ -114,7 +114,7 @@ class JKNetLSTM(Jumping):
     """JKNet with a mean of its layers, whose weights each node has from an LSTM over them; read by a linear map."""
 
     # Table 4 quotes its own paper, where the layers on PPI are GAT's; here: GCN's, as on the citations.
-    about = _card("(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v", "Table 4")
+    card = _card("(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v", "Table 4")
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
         super().__init__(d, k, layers, width, width, dropout)

@@ -1,14 +1,14 @@
 """MLP: what the features alone give, without the graph."""
 
 from gcnii.dropout import Rate
-from gcnii.nn.deep import Deep, Width
-from gcnii.nn.model import About
+from gcnii.nn.model import ModelCard
+from gcnii.nn.skeleton import GCNIISkeleton, Width
 
 
-class MLP(Deep):
+class MLP(GCNIISkeleton):
     """MLP: the two dense layers of GCNII's skeleton with no convolution between them."""
 
-    about = About(paper="what the features alone give", equation="σ(X W + b) W' + b'")
+    card = ModelCard(paper="what the features alone give", equation="σ(X W + b) W' + b'")
 
     def __init__(self, d: int, k: int, *, width: Width = 64, dropout: Rate = 0.6):
         super().__init__(d, k, (), width, dropout)

@@ -12,7 +12,7 @@ from gcnii.propagation import Sparse
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class ModelCard:
     """A model's card.
 
     paper     who published it
@@ -32,16 +32,16 @@ class About:
 class Model(nn.Module):
     """Settings are the keyword-only arguments; weights lie below `convs` or `dense`, the two groups of weight decay."""
 
-    about: ClassVar[About]
+    card: ClassVar[ModelCard]
     # Whether layer l gathers over P.at(l) and takes a node's own state from H[: P.at(l).shape[0]], so that a step of
     # training may see some neighbours alone; `layers` then says how often it gathers.
-    hop_by_hop: ClassVar[bool] = False
+    supports_sampling: ClassVar[bool] = False
     # Whether it gathers by products, P.at(l).gather(H), which old activations can make more exact.
-    gathers_products: ClassVar[bool] = False
+    supports_history: ClassVar[bool] = False
 
     # Whether it can forget activations and compute them again in backward, and whether it does.
-    can_forget: ClassVar[bool] = False
-    forgets: bool = False
+    can_recompute: ClassVar[bool] = False
+    recomputes: bool = False
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor | Sparse:
         """The last hidden layer (n, width)."""

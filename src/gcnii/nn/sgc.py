@@ -2,15 +2,15 @@
 
 from torch import Tensor, nn
 
-from gcnii.nn.deep import Layers
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.skeleton import Layers
 from gcnii.propagation import Sparse
 
 
 class SGC(Model):
     """SGC: P̃^K X W + b, with K = `layers`."""
 
-    about = About(
+    card = ModelCard(
         paper="Wu et al. 2019",
         equation="P̃^K X W + b",
         recipe={"lr": 0.2, "decay_dense": 1e-5, "epochs": 100, "monitor": "last"},

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.dropout import Dropout, Rate
-from gcnii.nn.deep import Layers, Width
-from gcnii.nn.model import About, Model
+from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.normed import NormedDense
+from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import glorot_dense
 from gcnii.propagation import Sparse
 
@@ -29,14 +29,14 @@ RECIPE: Mapping[str, Any] = {
 class VRGCN(Model):
     """VR-GCN with CV: H ← two dense layers on concat(H, P H), `layers` times; the very last dense layer is plain."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen, Zhu & Song 2018; CV",
         equation="P H ≈ P̂ (H - h̄) + P h̄ with old activations h̄",
         tables=("Table 4",),
         recipe=RECIPE,
     )
-    hop_by_hop = True
-    gathers_products = True
+    supports_sampling = True
+    supports_history = True
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 512, dropout: Rate = 0.2):
         super().__init__()
@@ -65,7 +65,7 @@ class VRGCN(Model):
 class VRGCNDropout(VRGCN):
     """VR-GCN with CVD: the same network, which also carries M, what H is without dropout."""
 
-    about = About(
+    card = ModelCard(
         paper="Chen, Zhu & Song 2018; CVD",
         equation="P H ≈ P̂ (M - h̄) + P h̄ + √R P_drawn (H - M), M being H without dropout",
         tables=("Table 4",),

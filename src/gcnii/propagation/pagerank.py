@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gcnii.errors import InputError
 from gcnii.propagation.sparse import Sparse
 
 LARGEST = 20_000  # nodes: an inverse of 1.6 GB in float32
@@ -14,7 +15,7 @@ def resolvent(P: Sparse, alpha: float) -> Tensor:
     """α (I - (1-α) P)^-1 (n, n), made once for a P."""
     n = P.shape[0]
     if n > LARGEST:
-        raise ValueError(
+        raise InputError(
             f"ppnp inverts an n × n matrix and takes graphs of up to {LARGEST} nodes, got {n}; "
             "use appnp, which comes to the same by iteration"
         )

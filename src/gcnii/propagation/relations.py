@@ -1,4 +1,4 @@
-"""Relations: links of several kinds, normalised together and gathered over apart (Geom-GCN)."""
+"""RelationalAdjacency: links of several kinds, normalised together and gathered over apart (Geom-GCN)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from gcnii.data.neighbourhoods import RELATIONS, Neighbourhood
-from gcnii.propagation.links import Links, Norm
+from gcnii.data.geometry.neighbourhoods import RELATIONS, Neighbourhood
+from gcnii.propagation.adjacency import GraphAdjacency, Norm
 from gcnii.propagation.sparse import Pattern, Sparse
 
 DIVISIONS = RELATIONS + 1  # the last one is a node's link to itself
 
 
 @dataclass(frozen=True, eq=False)
-class Divisions:
+class RelationLayout:
     """Where the entries of P stand when its divisions are kept apart.
 
     There, node u has DIVISIONS places, u · DIVISIONS + r for division r, so that one product does for all of them.
@@ -35,7 +35,7 @@ class Divisions:
     merged: Pattern
 
     @classmethod
-    def of(cls, pattern: Pattern, relation: Tensor) -> Divisions:
+    def of(cls, pattern: Pattern, relation: Tensor) -> RelationLayout:
         """Those of a matrix with these places."""
         places = pattern.shape[0] * DIVISIONS
         row, column = (end.long() * DIVISIONS + relation for end in (pattern.row_of, pattern.columns))
@@ -47,10 +47,10 @@ class Divisions:
 
 
 @dataclass(frozen=True, eq=False)
-class Divided(Sparse):
+class RelationalMatrix(Sparse):
     """A propagation matrix whose entries are in divisions; as a matrix, it is the sum of them."""
 
-    divisions: Divisions
+    divisions: RelationLayout
 
     @cached_property
     def apart(self) -> Sparse:
@@ -64,34 +64,34 @@ class Divided(Sparse):
 
 
 @dataclass(frozen=True, eq=False)
-class Relations:
-    """Links, and the division of each of their entries: the neighbour's relation, or the last one for the diagonal."""
+class RelationalAdjacency:
+    """GraphAdjacency, and the division of each of their entries: the neighbour's relation, or the last one for the diagonal."""
 
-    links: Links
+    links: GraphAdjacency
     relation: Tensor
 
     @classmethod
-    def of(cls, neighbourhood: Neighbourhood, n: int, norm: Norm = "symmetric") -> Relations:
+    def of(cls, neighbourhood: Neighbourhood, n: int, norm: Norm = "symmetric") -> RelationalAdjacency:
         """In float64; degrees are counted over all divisions, a node's link to itself included."""
         neighbour, node = neighbourhood.edges
         A = sp.csr_array((np.ones(len(node)), (node, neighbour)), (n, n))
-        links = Links.of(A, norm)
+        links = GraphAdjacency.of(A, norm)
         relation = torch.full((len(links.weights),), DIVISIONS - 1)
         # Off the diagonal, the entries of Ã are those of A, row by row and sorted.
         relation[links.diagonal == 0] = torch.tensor(neighbourhood.relation[np.lexsort((neighbour, node))])
         return cls(links, relation)
 
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> Relations:
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> RelationalAdjacency:
         """The same on another device, in another precision."""
-        return Relations(self.links.to(device, dtype), self.relation.to(device))
+        return RelationalAdjacency(self.links.to(device, dtype), self.relation.to(device))
 
     @cached_property
-    def divisions(self) -> Divisions:
+    def divisions(self) -> RelationLayout:
         """Made once, because no step changes it."""
-        return Divisions.of(self.links.pattern, self.relation)
+        return RelationLayout.of(self.links.pattern, self.relation)
 
     @cached_property
-    def whole(self) -> Divided:
+    def whole(self) -> RelationalMatrix:
         """The propagation matrix of all links."""
         return self.matrix()
 
@@ -110,13 +110,13 @@ class Relations:
         """(entries,) a number for each entry that (u, v) and (v, u) share."""
         return self.links.pairs
 
-    def matrix(self, kept: Tensor | None = None) -> Divided:
+    def matrix(self, kept: Tensor | None = None) -> RelationalMatrix:
         """The propagation matrix; with `kept` (entries,) zeros and ones, of the links that are kept."""
         P = self.links.matrix(kept)
-        return Divided(P.pattern, P.values, P.transposed, self.divisions)
+        return RelationalMatrix(P.pattern, P.values, P.transposed, self.divisions)
 
-    def induced(self, nodes: Tensor) -> Relations:
+    def induced(self, nodes: Tensor) -> RelationalAdjacency:
         """The links among these nodes, which are numbered anew in the order given."""
         links = self.links
-        numbered = Links(links.pattern, self.relation.to(links.weights.dtype), links.diagonal, links.norm)
-        return Relations(links.induced(nodes), numbered.induced(nodes).weights.long())
+        numbered = GraphAdjacency(links.pattern, self.relation.to(links.weights.dtype), links.diagonal, links.norm)
+        return RelationalAdjacency(links.induced(nodes), numbered.induced(nodes).weights.long())

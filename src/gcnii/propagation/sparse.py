@@ -325,7 +325,7 @@ def multiply_each(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
     if kernels.usable(H):
         from gcnii.kernels.gather import cut, gather
 
-        return gather(pattern.schedule(*cut(H)).weigh(values), H.contiguous())
+        return gather(pattern.schedule(*cut(H)).with_values(values), H.contiguous())
     replicas = len(H)
     if replicas == 1:
         return _multiply(pattern, values[0], H[0])[None]

@@ -17,8 +17,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from gcnii.atomic import whole
-from gcnii.train.flat import Stack
+from gcnii.files import atomic_write
+from gcnii.train.replicas.packing import Stack
 from gcnii.train.run import Run
 
 
@@ -36,7 +36,7 @@ class Checkpoint:
         note = {"identity": self.identity, "runs": [asdict(run) for run in self.runs], "active": self.active}
         tensors = {f"{role}/{name}": tensor for role, stack in self.stacks.items() for name, tensor in stack.items()}
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        with whole(path) as temporary:
+        with atomic_write(path) as temporary:
             write_tensors(plain, temporary, {"checkpoint": json.dumps(note)})
 
     @classmethod

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import torch
 
-from gcnii import data
+from gcnii.errors import InputError, did_you_mean
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
+from gcnii.train.presets import preset
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe
 
 
@@ -43,22 +43,22 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     known = (*defaults, *RECIPE_FIELDS)
     for name in settings:
         if name not in known:
-            raise ValueError(f"{model} has no setting {name!r}; {_suggest(name, known)}known: {', '.join(known)}")
-    preset = data.preset(graph.source, model) if graph else {}
-    merged = {**MODELS[model].about.recipe, **preset, **settings}
+            raise InputError(f"{model} has no setting {name!r}; {did_you_mean(name, known)}known: {', '.join(known)}")
+    published = preset(graph.source, model) if graph else {}
+    merged = {**MODELS[model].card.recipe, **published, **settings}
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     _check(model_settings)
     _check_batches(model, recipe)
-    if recipe.memory == "recompute" and not MODELS[model].can_forget:
-        raise ValueError(f"{model} cannot recompute its activations; use memory auto or keep")
+    if recipe.memory == "recompute" and not MODELS[model].can_recompute:
+        raise InputError(f"{model} cannot recompute its activations; use memory auto or keep")
     return Plan(model, model_settings, recipe)
 
 
 def known_model(name: str) -> str:
     """The name itself, or an error that guesses which model was meant."""
     if name not in MODELS:
-        raise ValueError(f"no model {name!r}; {_suggest(name, MODELS)}known: {', '.join(MODELS)}")
+        raise InputError(f"no model {name!r}; {did_you_mean(name, MODELS)}known: {', '.join(MODELS)}")
     return name
 
 
@@ -71,28 +71,23 @@ def model_defaults(model: str) -> dict[str, Any]:
 def _check(settings: Mapping[str, Any]) -> None:
     for name in ("layers", "width", "heads", "out_heads"):
         if name in settings and (settings[name] != int(settings[name]) or settings[name] < 1):
-            raise ValueError(f"{name} must be a whole number of at least 1, got {settings[name]}")
+            raise InputError(f"{name} must be a whole number of at least 1, got {settings[name]}")
     if "alpha" in settings and not 0 <= settings["alpha"] <= 1:
-        raise ValueError(f"alpha is a share and must lie in [0, 1], got {settings['alpha']}")
+        raise InputError(f"alpha is a share and must lie in [0, 1], got {settings['alpha']}")
     if "lam" in settings and not 0 <= settings["lam"] < float("inf"):
-        raise ValueError(f"lam must be 0 or more, got {settings['lam']}")
+        raise InputError(f"lam must be 0 or more, got {settings['lam']}")
 
 
 def _check_batches(name: str, recipe: Recipe) -> None:
     model = MODELS[name]
     if recipe.batches != "neighbours":
         return
-    if not model.hop_by_hop:
-        raise ValueError(
+    if not model.supports_sampling:
+        raise InputError(
             f"{name} does not gather hop by hop and cannot be trained on drawn neighbours; "
             "use batches full, parts or clusters"
         )
     if recipe.drop_edge:
-        raise ValueError(f"drawn neighbours are not thinned out further; use drop_edge 0, got {recipe.drop_edge}")
-    if recipe.history != "none" and not model.gathers_products:
-        raise ValueError(f"old activations make up for products alone, which {name} has none of; use history none")
-
-
-def _suggest(word: str, known: Any) -> str:
-    close = get_close_matches(word, list(known), 1)
-    return f"did you mean {close[0]!r}? " if close else ""
+        raise InputError(f"drawn neighbours are not thinned out further; use drop_edge 0, got {recipe.drop_edge}")
+    if recipe.history != "none" and not model.supports_history:
+        raise InputError(f"old activations make up for products alone, which {name} has none of; use history none")

@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
 
-from gcnii.batches import Batching, History
-from gcnii.dropedge import DropForm
+from gcnii.dropout import DropForm
+from gcnii.errors import InputError
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
+from gcnii.train.batches import Batching, History
 from gcnii.train.stopping import Monitor
 
 Memory = Literal["auto", "keep", "recompute"]
@@ -58,31 +59,31 @@ class Recipe:
         object.__setattr__(self, "fanout", tuple(self.fanout))
         for name in ("decay_conv", "decay_dense"):
             if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} is an L2 penalty and must be 0 or more, got {getattr(self, name)}")
+                raise InputError(f"{name} is an L2 penalty and must be 0 or more, got {getattr(self, name)}")
         if not 0 < self.lr < float("inf"):
-            raise ValueError(f"lr is a step size and must be above 0, got {self.lr}")
+            raise InputError(f"lr is a step size and must be above 0, got {self.lr}")
         for name in ("epochs", "patience"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} counts epochs and must be at least 1, got {getattr(self, name)}")
+                raise InputError(f"{name} counts epochs and must be at least 1, got {getattr(self, name)}")
         if not 0 <= self.drop_edge < 1:
-            raise ValueError(f"drop_edge is a share of links and must lie in [0, 1), got {self.drop_edge}")
+            raise InputError(f"drop_edge is a share of links and must lie in [0, 1), got {self.drop_edge}")
         if self.clusters < 1:
-            raise ValueError(f"clusters must be at least 1, got {self.clusters}")
+            raise InputError(f"clusters must be at least 1, got {self.clusters}")
         for name in NOT_NEGATIVE:
             if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
+                raise InputError(f"{name} must be 0 or more, got {getattr(self, name)}")
         if self.heat_time > LONGEST_HEAT:
-            raise ValueError(f"heat_time can be at most {LONGEST_HEAT}, got {self.heat_time}")
+            raise InputError(f"heat_time can be at most {LONGEST_HEAT}, got {self.heat_time}")
         for name in ("plateau_factor", "teleport"):
             if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
+                raise InputError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
         if not self.fanout or min(self.fanout) < 0:
-            raise ValueError(f"fanout must be numbers of 0 or more, one a layer, got {self.fanout}")
+            raise InputError(f"fanout must be numbers of 0 or more, one a layer, got {self.fanout}")
         for name, choices in _choices().items():
             if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
+                raise InputError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
         if self.monitor == "noisy_loss" and self.batches != "full":
-            raise ValueError(f"noisy_loss needs the full graph in one batch, got {self.batches}; monitor val_loss")
+            raise InputError(f"noisy_loss needs the full graph in one batch, got {self.batches}; monitor val_loss")
 
     @property
     def dtype(self) -> torch.dtype:

@@ -18,24 +18,20 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from gcnii import __version__
-from gcnii.atomic import whole
-from gcnii.batches import cutter
-from gcnii.documents import write_document
-from gcnii.graph import Graph, GraphError
+from gcnii.errors import BundleError, GraphError
+from gcnii.files import atomic_write, write_document
+from gcnii.graph import Graph
 from gcnii.nn import Model
+from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
-from gcnii.train.device import choose_device
-from gcnii.train.flat import Stack
+from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan
+from gcnii.train.replicas.packing import Stack
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 
 FORMAT = 1  # of run.json; a reader refuses a number above its own
 CURVE = ("train_loss", "val_loss", "val")
-
-
-class BundleError(ValueError):
-    """A folder that does not hold a bundle, or not a whole one."""
 
 
 @dataclass(frozen=True)
@@ -140,10 +136,10 @@ class Result:
     def save(self, folder: Path | str) -> Path:
         """Write the bundle: model.safetensors, curves.csv, and last run.json, without which a folder is no bundle."""
         folder = Path(folder)
-        with whole(folder / "model.safetensors") as temporary:
+        with atomic_write(folder / "model.safetensors") as temporary:
             write_tensors({name: weight.contiguous() for name, weight in self.weights.items()}, temporary)
             digest = _sha256(temporary)
-        with whole(folder / "curves.csv") as temporary, temporary.open("w", newline="") as file:
+        with atomic_write(folder / "curves.csv") as temporary, temporary.open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(("seed", "epoch", *CURVE))
             rows.writerows((run.seed, epoch, *point) for run in self.runs for epoch, point in enumerate(run.curve))

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii import data
-from gcnii.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
-from gcnii.graph import Graph, GraphError
-from gcnii.propagation import Links, Relations, Sparse, adjacency, diffuse, feature_matrix
+from gcnii.errors import GraphError, InputError
+from gcnii.graph import Graph
+from gcnii.propagation import GraphAdjacency, RelationalAdjacency, Sparse, adjacency, diffuse, feature_matrix
+from gcnii.train.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe
 
@@ -29,7 +30,7 @@ class Task:
     graph: Graph
     plan: Plan
     device: torch.device
-    links: Any  # Links, or what the plan's geometry makes of them
+    links: Any  # GraphAdjacency, or what the plan's geometry makes of them
     X: Tensor | Sparse
 
     @classmethod
@@ -94,10 +95,10 @@ def make_links(graph: Graph, recipe: Recipe) -> Any:
     """Who gathers from whom, as the recipe says, in float64."""
     if recipe.geometry != "none":
         if recipe.diffusion != "none":
-            raise ValueError("a geometry has neighbours of its own, which no diffusion replaces; choose one of the two")
-        return Relations.of(data.neighbourhood(graph, recipe.geometry), graph.n, recipe.norm)
+            raise InputError("a geometry has neighbours of its own, which no diffusion replaces; choose one of the two")
+        return RelationalAdjacency.of(data.neighbourhood(graph, recipe.geometry), graph.n, recipe.norm)
     A = adjacency(graph, recipe.direction, recipe.loops)
     if recipe.diffusion != "none":
         names = ("teleport", "heat_time", "top_k", "threshold")
         A = diffuse(A, recipe.diffusion, **{name: getattr(recipe, name) for name in names})
-    return Links.of(A, recipe.norm)
+    return GraphAdjacency.of(A, recipe.norm)

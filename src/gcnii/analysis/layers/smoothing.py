@@ -1,0 +1,154 @@
+"""How smooth a hidden state H (n, width) is on its graph: energy, cosine distances, ranks, Theorem 1's limit.
+
+`SmoothnessMeter` is made once for a graph and measures state after state.  Edges count in both directions and self-loops not
+at all; Ã = A + I, D̃ its row sums.  What would take long is sampled, the same sample for every state, and comes with
+its standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import isnan, nan, sqrt
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from gcnii.analysis.layers.estimate import Estimate
+from gcnii.analysis.layers.pair_sampling import sample_pairs
+from gcnii.analysis.layers.rank import Spectrum
+from gcnii.errors import InputError
+from gcnii.graph import Graph
+
+PAIRS = 1 << 17  # edges whose ends are compared, at most
+CHUNK = 1 << 16  # rows at a time, for the sake of memory
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """What is measured of one state.
+
+    width           number of units
+    norm            ‖H‖ / √n, the length of a typical row
+    energy          Dirichlet energy of a node, tr(Hᵀ (I - P̃) H) / n
+    roughness       the same as a share of the state, tr(Hᵀ (I - P̃) H) / ‖H‖²: between 0 and 2
+    mad, mad_gap    mean cosine distance of two nodes; that of far nodes less that of near ones (NaN: there are no such)
+    effective_rank  exp(entropy of the singular values as shares)
+    rank            number of singular values that are not rounding
+    distance        ‖H - ΠH‖ / ‖H‖, where ΠH is Theorem 1's limit
+    dead            share of the units that are zero on all nodes
+    """
+
+    width: int
+    norm: float
+    energy: Estimate
+    roughness: Estimate
+    mad: Estimate
+    mad_gap: Estimate
+    effective_rank: Estimate
+    rank: int
+    distance: float
+    dead: float
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON has it: estimates as [value, error], and null for NaN."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Any]) -> Smoothness:
+        """What `summary` gave."""
+        return cls(**{name: _full(summary[name]) for name in cls.__dataclass_fields__})
+
+
+class SmoothnessMeter:
+    """A graph of n nodes with edges (2, m), made ready to measure states on it."""
+
+    def __init__(self, edges: Tensor | NDArray[np.int64], n: int, seed: int = 0):
+        random = np.random.default_rng(seed)
+        u, v = np.asarray(edges, np.int64)
+        A = sp.csr_array((np.ones(2 * len(u), bool), (np.append(u, v), np.append(v, u))), (n, n))
+        A = sp.csr_array(A + sp.eye_array(n, dtype=bool))
+        degree = np.diff(A.indptr)
+        pairs = np.stack(sp.triu(A, 1).nonzero())
+        self.n, self.m = n, pairs.shape[1]
+        self.sampled = self.m > PAIRS
+        self.pairs = torch.tensor(pairs[:, random.integers(self.m, size=PAIRS)] if self.sampled else pairs).long()
+        self.root = torch.tensor(np.sqrt(degree))  # D̃^½ 1, the direction of Theorem 1's limit
+        _, component = connected_components(A, directed=False)
+        self.component = torch.tensor(component).long()
+        self.weights = torch.tensor(np.bincount(component, degree))
+        self.partners = sample_pairs(A, random)
+
+    @classmethod
+    def of(cls, graph: Graph) -> SmoothnessMeter:
+        """That of a Graph."""
+        return cls(graph.edges, graph.n)
+
+    @torch.no_grad()
+    def measure(self, H: Tensor) -> Smoothness:
+        """Everything about one state (n, width)."""
+        if len(H) != self.n:
+            raise InputError(f"a state has a row for each of the graph's {self.n} nodes, got {len(H)}")
+        H = H.detach().cpu()
+        square = torch.cat([part.double().square().sum(1) for part in H.split(CHUNK)])
+        size = float(square.sum())
+        energy, mad, spectrum = self._energy(H), self._cosine_distances(H, square.sqrt()), Spectrum.of(H)
+        return Smoothness(
+            width=H.shape[1],
+            norm=sqrt(size / self.n),
+            energy=Estimate(energy.value / self.n, energy.error / self.n),
+            roughness=Estimate(energy.value / size, energy.error / size) if size else Estimate(0.0),
+            mad=mad["any"],
+            mad_gap=_difference(mad["far"], mad["near"]),
+            effective_rank=spectrum.effective_rank,
+            rank=spectrum.rank,
+            distance=self._distance(H, size),
+            dead=float((H == 0).all(0).double().mean()),
+        )
+
+    def _energy(self, H: Tensor) -> Estimate:
+        """Σ ‖h_u/√d̃_u - h_v/√d̃_v‖² over the edges, which is tr(Hᵀ (I - P̃) H)."""
+        each = torch.cat([self._differences(H, part) for part in self.pairs.split(CHUNK, 1)])
+        if not self.sampled:
+            return Estimate(float(each.sum()))
+        return Estimate(self.m * float(each.mean()), self.m * float(each.std()) / sqrt(len(each)))
+
+    def _differences(self, H: Tensor, pairs: Tensor) -> Tensor:
+        a, b = (H[end].double() / self.root[end, None] for end in pairs)
+        return (a - b).square().sum(1)
+
+    def _cosine_distances(self, H: Tensor, length: Tensor) -> dict[str, Estimate]:
+        U = H / torch.where(length > 0, length, 1).to(H.dtype)[:, None]
+        return {kind: partners.cosine_distance(U, length == 0) for kind, partners in self.partners.items()}
+
+    def _distance(self, H: Tensor, size: float) -> float:
+        """‖H - ΠH‖ / ‖H‖: in each component, (ΠH)_i = √d̃_i Σ_j √d̃_j h_j / Σ_j d̃_j."""
+        if not size:
+            return 0.0
+        sums = torch.zeros(len(self.weights), H.shape[1], dtype=torch.float64)
+        for part, root, component in zip(*(x.split(CHUNK) for x in (H, self.root, self.component)), strict=True):
+            sums.index_add_(0, component, part.double() * root[:, None])
+        limit = float((sums.square().sum(1) / self.weights).sum())
+        return sqrt(max(size - limit, 0.0) / size)
+
+
+def _difference(one: Estimate, other: Estimate) -> Estimate:
+    value = one.value - other.value
+    return Estimate(value) if isnan(value) else Estimate(value, sqrt(one.error**2 + other.error**2))
+
+
+def _full(value: Any) -> Any:
+    if isinstance(value, list):
+        return Estimate(*map(_full, value))
+    return nan if value is None else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and isnan(value) else value  # JSON has no NaN

@@ -1,0 +1,231 @@
+"""The hidden states of any model, layer by layer: `with watch(model) as w: model(P, X)`, then `w.layers`.
+
+A layer's state is what comes out of its module, once activations, norms and additions outside of the module have been
+applied to it.  Layer 0 is what the first layer reads.  Some models of the registry (APPNP, SGC) propagate without a
+module of their own; there, every product by P̃ is a layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from gcnii.errors import InputError, UsageError
+from gcnii.nn import Model
+from gcnii.propagation import Pattern, Sparse
+
+# What may follow a layer's module and still belong to the layer: it acts on each unit or row, and mixes no nodes.
+FOLLOWS = {
+    *("relu", "relu_", "elu", "elu_", "leaky_relu", "leaky_relu_", "gelu", "silu", "selu", "tanh", "sigmoid", "prelu"),
+    *("add", "add_", "__add__", "__radd__", "__iadd__", "sub", "__sub__", "lerp", "mul", "__mul__", "__rmul__"),
+    *("div", "__truediv__", "dropout", "batch_norm", "layer_norm", "instance_norm", "group_norm", "normalize"),
+}
+
+
+class Layer(NamedTuple):
+    """The state H (n, width) after a layer, and the layer's name."""
+
+    name: str
+    H: Tensor
+
+
+def watch(model: nn.Module, layers: Iterable[nn.Module] | None = None) -> Watch:
+    """A context in which the last forward pass of `model` leaves its hidden states.
+
+    layers  the modules that are layers, of a model that is not of the registry; by default PyG's convolutions, or else
+            the members of the longest ModuleList
+    """
+    return Watch(model, layers)
+
+
+class Watch:
+    """What one forward pass left: `layers`, their `gradients` if a backward pass came, and the `edges` it went over."""
+
+    def __init__(self, model: nn.Module, layers: Iterable[nn.Module] | None = None):
+        self.model = model
+        self.blocks = _named(model, layers)
+        self.edges: Tensor | None = None  # (2, m), among the inputs of the model
+        self._found: dict[str, Tensor | Sparse] = {}
+        self._latest = ""
+        self._pattern: Pattern | None = None  # of P, which a layer reads beside its state
+        self._hooks: list[Any] = []
+        self._during = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._hooks = [
+            self.model.register_forward_pre_hook(self._begin, with_kwargs=True),
+            self.model.register_forward_hook(self._end, always_call=True),
+        ]
+        for name, block in self.blocks.items():
+            for part in block.modules():  # a block that is only a list is never called; its parts are
+                self._hooks.append(part.register_forward_pre_hook(self._reads, with_kwargs=True))
+                self._hooks.append(part.register_forward_hook(self._gives(name)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Layer 0 and all that follow, as they came out of the last forward pass."""
+        if not self._found:
+            raise UsageError("no forward pass was seen; call the model within the block: with watch(model) as w: …")
+        return [Layer(name, H.to_dense() if isinstance(H, Sparse) else H) for name, H in self._found.items()]
+
+    @property
+    def gradients(self) -> list[Tensor | None]:
+        """The gradient of each layer's state; None where no backward pass reached it."""
+        return [H.grad if isinstance(H, Tensor) and H.requires_grad else None for H in self._found.values()]
+
+    def _begin(self, _: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        self._found, self._latest = {}, ""
+        self.edges = next(_edges((*args, *kwargs.values())), None)
+        self._during.enter_context(_Follow(self._follows))
+        if isinstance(self.model, Model):
+            P, *rest = args
+            self._pattern = P.pattern
+            args = (_Seen.of(P, self._multiplies), *rest) if type(P) is Sparse else args
+        return args, kwargs
+
+    def _end(self, _: nn.Module, args: Any, output: Any) -> None:
+        self._during.close()
+        modules = set(self._found) & set(self.blocks)
+        if modules:  # the products were parts of what the modules did
+            names = ["input", *(name for name in self._found if name in modules)]
+            self._found = {name: self._found[name] for name in names if name in self._found}
+        elif not self._found and (scores := _output(output)) is not None:
+            self._found["scores"] = scores
+        for H in self._found.values():
+            if isinstance(H, Tensor) and H.requires_grad:
+                H.retain_grad()
+
+    def _reads(self, _: nn.Module, args: Any, kwargs: Any) -> None:
+        H = _state(value for value in (*args, *kwargs.values()) if not self._propagates(value))
+        if not set(self._found) & set(self.blocks) and H is not None:
+            # Whatever a product read before any module was called is no layer's input but this one's.
+            self._found = {"input": self._found.get("input", H)}
+        self._latest = ""  # what happens to the state of the layer before within a module is the module's own
+
+    def _propagates(self, value: Any) -> bool:
+        return isinstance(value, Sparse) and value.pattern is self._pattern
+
+    def _gives(self, name: str) -> Callable[..., None]:
+        def give(_: nn.Module, args: Any, output: Any) -> None:
+            H = _output(output)
+            if H is not None:
+                self._found[name], self._latest = H, name
+
+        return give
+
+    def _multiplies(self, H: Tensor, PH: Tensor) -> None:
+        if set(self._found) & set(self.blocks):
+            return
+        self._found.setdefault("input", H)
+        self._latest = f"P {len(self._found)}"
+        self._found[self._latest] = PH
+
+    def _follows(self, args: tuple[Any, ...], result: Any) -> None:
+        H = self._found.get(self._latest)
+        same = isinstance(H, Tensor) and isinstance(result, Tensor) and H.shape == result.shape
+        if same and any(one is H for one in args):
+            self._found[self._latest] = result
+
+
+class _Follow(TorchFunctionMode):
+    """Tells of every call of a function in FOLLOWS."""
+
+    def __init__(self, tell: Callable[[tuple[Any, ...], Any], None]):
+        super().__init__()
+        self.tell = tell
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if getattr(function, "__name__", "") in FOLLOWS:
+            self.tell((*args, *(kwargs or {}).values()), result)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen(Sparse):
+    """P̃ that tells of every product by it."""
+
+    plain: Sparse
+    tell: Callable[[Tensor, Tensor], None]
+
+    @classmethod
+    def of(cls, P: Sparse, tell: Callable[[Tensor, Tensor], None]) -> _Seen:
+        """The same matrix."""
+        return cls(P.pattern, P.values, P.transposed, P, tell)
+
+    def __matmul__(self, H: Tensor) -> Tensor:
+        PH = super().__matmul__(H)
+        self.tell(H, PH)
+        return PH
+
+    def to_dense(self) -> Tensor:
+        """Without telling: that product is no layer."""
+        return self.plain.to_dense()
+
+
+def _named(model: nn.Module, layers: Iterable[nn.Module] | None) -> dict[str, nn.Module]:
+    names = {module: name for name, module in model.named_modules()}
+    layers = _blocks(model) if layers is None else list(layers)
+    foreign = [type(layer).__name__ for layer in layers if layer not in names]
+    if foreign:
+        raise InputError(f"layers must be modules of the model; these are not: {', '.join(foreign)}")
+    return {names[layer]: layer for layer in layers}
+
+
+def _blocks(model: nn.Module) -> list[nn.Module]:
+    """A model's layers, as far as its modules tell."""
+    if isinstance(model, Model):
+        convs = getattr(model, "convs", ())
+        return list(convs)
+    gathers = [module for module in model.modules() if _gathers(module)]
+    if gathers:
+        return gathers
+    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList | nn.Sequential)]
+    if not lists:
+        name = type(model).__name__
+        raise InputError(f"{name} has neither PyG's convolutions nor a list of modules; name its layers: layers=[…]")
+    return list(max(lists, key=len))
+
+
+def _gathers(module: nn.Module) -> bool:
+    """Whether it is one of PyG's convolutions; PyG need not be installed to say so."""
+    return any(kind.__name__ == "MessagePassing" for kind in type(module).__mro__)
+
+
+def _state(values: Iterable[Any]) -> Any:
+    """The first of these that can be a state (n, width): a tensor of floats, or sparse features."""
+    for value in values:
+        if isinstance(value, Sparse) or (isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 2):
+            return value
+    return None
+
+
+def _output(given: Any) -> Any:
+    """The state among what a module returned."""
+    return _state(given if isinstance(given, tuple) else (given,))
+
+
+def _edges(inputs: Iterable[Any]) -> Iterator[Tensor]:
+    """Among the inputs of a model, whatever says who is joined to whom: (2, m)."""
+    for value in inputs:
+        if isinstance(value, Sparse) and value.shape[0] == value.shape[1]:
+            yield torch.stack([value.pattern.row_of, value.pattern.columns.long()])
+        elif isinstance(value, Tensor) and value.layout in (torch.sparse_coo, torch.sparse_csr):
+            yield value.to_sparse_coo().coalesce().indices()
+        elif isinstance(value, Tensor) and not value.is_floating_point() and value.ndim == 2 and len(value) == 2:
+            yield value
+        elif isinstance(found := getattr(value, "edge_index", None), Tensor):
+            yield found

@@ -1,0 +1,156 @@
+"""Theorem 2 (section 5): GCNII can be any polynomial filter Σ θ_k L̃^k; here as a network whose scores are the filter's.
+
+In powers of P̃ = I - L̃ the filter is Σ c_l P̃^l.  With α = ½ and (1-β) I + β W = 2γ I a layer of GCNII is
+
+    h ← γ (P̃ h + x),   and from h = 0 layers γ_0, …, γ_{K-1} give   c_l = γ_{K-1} γ_{K-2} ⋯ γ_{K-1-l}
+
+so that γ_{K-1} = c_0 and γ_{K-1-l} = c_l / c_{l-1}.  Four things stand between that and a network:
+
+- It starts at h = H0 = x, not at 0.  One more layer goes first, with γ = 0: its W = -(1-β)/β I maps all it is given to
+  0, and H0 is x still.  So K coefficients, a polynomial of degree K - 1, take K + 1 layers.
+- The ReLU is idle only where x ≥ 0 and every c_l ≥ 0.  Two channels carry the signs: H0 = (x⁺, x⁻), the matrix 2γ is
+  multiplied by [[1, -1], [-1, 1]], and the scores are the difference h⁺ - h⁻.
+- Where c_{l-1} = 0 and c_l ≠ 0 there is no γ.  With ε in place of 0 the error is the sum of those ε P̃^l x; but h
+  grows as 1/ε and (1-β) I + β W is rounded at 1e-16, so about 1e-8 is the best in float64.  Better is to write the
+  filter as a difference of two without zeros, side by side in one network of four channels: then every θ is exact.
+- GCNII* has a weight for P̃ h and one for x, so Horner's rule h ← a P̃ h + b x needs no division: every θ is exact, and K
+  coefficients take K - 1 layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import comb, copysign, fsum, isfinite
+
+import torch
+from torch import Tensor, nn
+
+from gcnii.errors import InputError
+from gcnii.nn import GCNII, GCNIIStar
+from gcnii.nn.gcnii import GCNIIConv
+from gcnii.nn.gcnii_star import GCNIIStarConv
+from gcnii.propagation import Sparse
+
+ALPHA = 0.5  # theorem 2's
+EPSILON = 1e-8  # in place of a zero partial sum: less would be lost in float64's rounding
+SIGNS = torch.tensor([[1, -1], [-1, 1]], dtype=torch.float64)
+
+
+def change_basis(theta: Sequence[float]) -> list[float]:
+    """θ of Σ θ_k L̃^k → c of Σ c_l P̃^l, and back: c_l = (-1)^l Σ_{k≥l} θ_k C(k, l), because L̃ = I - P̃ and P̃ = I - L̃."""
+    if not theta or not all(map(isfinite, theta)):
+        raise InputError(f"a filter needs at least one coefficient, and all of them finite, got {list(theta)}")
+    degrees = range(len(theta))
+    return [(-1) ** l * fsum(theta[k] * comb(k, l) for k in degrees[l:]) + 0.0 for l in degrees]
+
+
+def apply_filter(P: Sparse, theta: Sequence[float], X: Tensor) -> Tensor:
+    """Σ θ_k L̃^k X by Horner's rule: what a network is compared with."""
+    Z = torch.zeros_like(X)
+    for coefficient in reversed(theta):
+        Z = Z - P @ Z + coefficient * X
+    return Z
+
+
+def without_zeros(c: Sequence[float], epsilon: float = EPSILON) -> list[float]:
+    """c, with what is smaller than ε raised to ε wherever something comes after it: then every γ exists."""
+    last = max((l for l, one in enumerate(c) if one), default=0)
+    return [copysign(max(abs(one), epsilon), one) if l < last else one for l, one in enumerate(c)]
+
+
+def gammas(c: Sequence[float], epsilon: float = EPSILON) -> list[float]:
+    """γ_0, …, γ_{K-1}, first layer first, of the filter Σ c_l P̃^l."""
+    c = without_zeros(c, epsilon)
+    ratios = [after / before if before else 0.0 for before, after in pairwise(c)]
+    return [*reversed(ratios), c[0]]
+
+
+def coefficients(gamma: Iterable[float], start: float) -> list[float]:
+    """c of what the layers h ← γ (P̃ h + x) make of h = start · x."""
+    c = [start]
+    for one in gamma:
+        c = [one, *(one * before for before in c)]
+    return c
+
+
+def two_channels(theta: Sequence[float], d: int = 1, *, lam: float = 0.5, epsilon: float = EPSILON) -> GCNII:
+    """A GCNII in float64 whose scores are Σ θ_k L̃^k X, for any X (n, d); K + 1 layers of width 2d."""
+    return _gcnii([gammas(change_basis(theta), epsilon)], SIGNS, d, lam)
+
+
+def one_channel(theta: Sequence[float], d: int = 1, *, lam: float = 0.5, epsilon: float = EPSILON) -> GCNII:
+    """The same of width d, as in the proof; right only if every c_l ≥ 0 and X ≥ 0, because of the ReLU."""
+    return _gcnii([gammas(change_basis(theta), epsilon)], SIGNS[:1, :1], d, lam)
+
+
+def four_channels(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNII:
+    """The same of width 4d without ε, for any θ: c = (c + t) - t, where t_l has c_l's sign and the largest c's size."""
+    c = change_basis(theta)
+    largest = max(map(abs, c)) or 1.0
+    t = [copysign(largest, one) for one in c]
+    parts = [one + shift for one, shift in zip(c, t, strict=True)], [-shift for shift in t]
+    return _gcnii([gammas(part, epsilon=0.0) for part in parts], SIGNS, d, lam)
+
+
+def horner(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNIIStar:
+    """A GCNII* in float64 whose scores are Σ θ_k L̃^k X, for any X (n, d) and any θ; K - 1 layers (one at least)."""
+    top, *rest = reversed(change_basis(theta))
+    a, b = ([top, *[1.0] * (len(rest) - 1)], rest) if rest else ([0.0], [top])
+    model = GCNIIStar(d, d, layers=len(b), width=2 * d, alpha=ALPHA, lam=lam, dropout=0.0).double().eval()
+    _open(model, SIGNS[:, :1], d)
+    mix = torch.kron(SIGNS, torch.eye(d))
+    for conv, of_state, of_input in zip(model.convs, a, b, strict=True):
+        solve_star(conv, of_state * mix, of_input * mix)
+    return model
+
+
+def _gcnii(filters: Sequence[Sequence[float]], mix: Tensor, d: int, lam: float) -> GCNII:
+    """The sum of filters, each with its γ and channels, which `mix` mixes; behind a layer that recomputes."""
+    steps = torch.tensor([[0.0, *gamma] for gamma in filters], dtype=torch.float64).T  # (layers, filters)
+    channels = steps.shape[1] * len(mix)
+    model = GCNII(d, d, layers=len(steps), width=channels * d, alpha=ALPHA, lam=lam, dropout=0.0).double().eval()
+    _open(model, SIGNS[: len(mix), :1].repeat(steps.shape[1], 1), d)
+    for conv, gamma in zip(model.convs, steps, strict=True):
+        solve(conv, torch.kron(torch.kron(2 * gamma.diag(), mix), torch.eye(d)))
+    return model
+
+
+def _open(model: GCNII, signs: Tensor, d: int) -> None:
+    """Dense layers that change nothing: by signs (channels, 1) H0 holds X⁺ or X⁻, and the scores add them up."""
+    both = torch.kron(signs, torch.eye(d))
+    solve_dense(model.dense["encode"], both, torch.zeros(1))
+    solve_dense(model.dense["decode"], both.T, torch.zeros(1))
+
+
+@torch.no_grad()
+def solve_dense(layer: nn.Module, weight: Tensor, bias: Tensor) -> None:
+    """Give a dense layer its weight (out, in) and its bias (out,), or one for all."""
+    assert isinstance(layer, nn.Linear)
+    layer.weight.copy_(weight)
+    layer.bias.copy_(bias)
+
+
+@torch.no_grad()
+def solve(conv: nn.Module, M: Tensor) -> None:
+    """Give a layer of GCNII the W with (1-β) I + β W = M."""
+    assert isinstance(conv, GCNIIConv)
+    I = torch.eye(len(M), dtype=M.dtype)
+    conv.W.copy_((M - (1 - conv.beta) * I) / conv.beta)
+
+
+@torch.no_grad()
+def solve_star(conv: nn.Module, M1: Tensor, M2: Tensor) -> None:
+    """Give a layer of GCNII*, as coded, the W1 and W2 by which it is P̃ H M1 + H0 M2."""
+    assert isinstance(conv, GCNIIStarConv)
+    I = torch.eye(len(M1), dtype=M1.dtype)
+    conv.W1.copy_((M1 - (1 - conv.beta) * (1 - conv.alpha) * I) / conv.beta)
+    conv.W2.copy_((M2 - (1 - conv.beta) * conv.alpha * I) / conv.beta)
+
+
+def recurrence_as_printed(P: Sparse, theta: Sequence[float], X: Tensor) -> Tensor:
+    """What the proof writes, h ← γ P̃ (h + x) from h = x: another polynomial, without a term in P̃^0."""
+    H = X
+    for one in gammas(change_basis(theta)):
+        H = one * (P @ (H + X))
+    return H

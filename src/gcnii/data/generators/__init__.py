@@ -1,0 +1,1 @@
+"""Graphs that are drawn from a model and need no download."""

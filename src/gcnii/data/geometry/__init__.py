@@ -1,0 +1,1 @@
+"""Planes in which Geom-GCN finds neighbours."""

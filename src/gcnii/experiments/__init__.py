@@ -1,1 +1,0 @@
-"""Experiments as values: what is trained, on what, with which settings."""

@@ -1,0 +1,1 @@
+"""What is minimised and what is graded: arrays in, numbers out."""

@@ -1,0 +1,109 @@
+"""Accuracy by degree (section 5): as a GCN with residual connections gets deeper, who is lost first?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from statistics import fmean
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii.graph import Graph
+
+HUB = 100  # the paper speaks of nodes with more neighbours than this
+Z = 1.959964  # 95 %
+Who = Literal["all", "test"]
+Row = dict[str, Any]  # who, from, below (None: no bound), nodes, accuracy
+
+
+@dataclass(frozen=True)
+class DegreeGroup:
+    """The nodes with a degree in [low, high), and the accuracy of each run on them."""
+
+    low: int
+    high: float
+    nodes: int
+    accuracies: tuple[float, ...]
+
+    @property
+    def accuracy(self) -> float:
+        """Mean over the runs."""
+        return fmean(self.accuracies)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval for the nodes.
+
+        More runs do not narrow it: they grade the same nodes again, and nodes are what a group has few of.
+        """
+        p, n = self.accuracy, self.nodes
+        middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
+        reach = Z / (1 + Z**2 / n) * sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+        return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of Figure 1: the groups [2^i, 2^(i+1)) by degree, and apart the hubs, where there are any."""
+
+    graph: str
+    layers: int
+    who: Who
+    groups: tuple[DegreeGroup, ...]
+    hubs: DegreeGroup | None = None
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether at most half as many results as runs differ: as where each gives all nodes one label, and few do."""
+        results = list(zip(*(group.accuracies for group in self.groups), strict=True))
+        return len(results) > 2 and 2 * len(set(results)) <= len(results)
+
+
+def degrees(graph: Graph) -> NDArray[np.int64]:
+    """(n,) how many other nodes each is joined to, whatever the direction."""
+    u, v = graph.edges[:, graph.edges[0] != graph.edges[1]]
+    pairs = np.unique(np.concatenate([u * graph.n + v, v * graph.n + u]))
+    return np.bincount(pairs // graph.n, minlength=graph.n)
+
+
+def spans(degree: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """[2^i, 2^(i+1)) up to the highest degree."""
+    return [(2**i, 2 ** (i + 1)) for i in range(int(degree.max(initial=0)).bit_length())]
+
+
+def by_degree(graph: Graph, labels: NDArray[np.int64]) -> list[Row]:
+    """Rows for JSON: accuracy of (n,) labels in each group that has nodes, and of the hubs.
+
+    `all` are the nodes whose label is known, `test` those of the first split; isolated nodes are in no group.
+    """
+    degree, right = degrees(graph), labels == graph.labels
+    rows = []
+    for who, among in (("all", graph.labelled), ("test", graph.splits[0].test)):
+        for low, high in (*spans(degree), (HUB + 1, None)):
+            inside = among & (degree >= low) & (degree < (high or inf))
+            if inside.any():
+                share = float(right[inside].mean())
+                rows.append({"who": who, "from": low, "below": high, "nodes": int(inside.sum()), "accuracy": share})
+    return rows
+
+
+def curves(graph: str, layers: int, runs: Sequence[Sequence[Row]]) -> list[Curve]:
+    """The lines of one graph and depth, for all nodes and for test nodes, from the rows of every run."""
+    found: dict[tuple[str, int, float], list[Row]] = {}
+    for row in (row for rows in runs for row in rows):
+        found.setdefault((row["who"], row["from"], row["below"] or inf), []).append(row)
+    lines = []
+    for who in get_args(Who):
+        groups = [
+            DegreeGroup(low, high, rows[0]["nodes"], tuple(row["accuracy"] for row in rows))
+            for (whose, low, high), rows in found.items()
+            if whose == who
+        ]
+        bounded = tuple(group for group in groups if group.high < inf)
+        hubs = next((group for group in groups if group.high == inf), None)
+        if bounded:
+            lines.append(Curve(graph, layers, who, bounded, hubs))
+    return lines

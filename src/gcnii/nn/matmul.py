@@ -1,0 +1,47 @@
+"""Activations times weights."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gcnii.kernels.products import gradients
+from gcnii.propagation import Sparse
+
+
+def matmul(H: Tensor | Sparse, W: Tensor) -> Tensor:
+    """H W, and on a GPU the gradient of W in a time that several replicas do not make long."""
+    if isinstance(H, Sparse) or not H.is_cuda or torch.is_autocast_enabled("cuda"):
+        return H @ W
+    return MatMul.apply(H, W)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class MatMul(torch.autograd.Function):
+    """H W for H (n, d) and W (d, h); with replicas in front, (r, n, d) and (r, d, h)."""
+
+    @staticmethod
+    def forward(H: Tensor, W: Tensor) -> Tensor:
+        """Multiply."""
+        return H @ W
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        """Keep both."""
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """G Wᵀ and Hᵀ G."""
+        H, W = ctx.saved_tensors
+        dH = G @ W.mT if ctx.needs_input_grad[0] else None
+        dW = (gradients(H, G) if G.ndim == 3 else H.mT @ G) if ctx.needs_input_grad[1] else None
+        return dH, dW
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], H: Tensor, W: Tensor) -> tuple[Tensor, int]:
+        """All replicas at once."""
+        H, W = (
+            one.expand(info.batch_size, *one.shape) if dim is None else one.movedim(dim, 0)
+            for one, dim in zip((H, W), in_dims, strict=True)
+        )
+        return MatMul.apply(H, W), 0  # type: ignore[no-untyped-call]

@@ -1,0 +1,106 @@
+"""The network around the convolutions, the same for every deep model of the paper (section 3 and the authors' code)."""
+
+from collections.abc import Callable, Iterable
+from math import isqrt
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.functional import relu
+
+from gcnii.dropout import Dropout, current_keys, keyed, next_key
+from gcnii.nn.fused import fused_layers
+from gcnii.nn.model import Model
+from gcnii.nn.recompute import recompute
+from gcnii.propagation import Pattern, Sparse
+
+Layers = Annotated[int, "number of convolutions; the two dense layers are not counted"]
+Width = Annotated[int, "number of hidden units"]
+
+
+class GCNIISkeleton(Model):
+    """X (n, d) → H0 → one ReLU(conv(P̃, H, H0)) after the other → scores (n, k).
+
+    A convolution takes the dropped-out H and the H0 that was not dropped.  `convs` and `dense` are the paper's two
+    groups of weight decay, L2_c and L2_d.
+    """
+
+    can_recompute = True
+
+    def __init__(self, d: int, k: int, convs: Iterable[nn.Module], width: int, dropout: float):
+        super().__init__()
+        self.dense = nn.ModuleDict({"encode": nn.Linear(d, width), "decode": nn.Linear(width, k)})
+        self.convs = Convs(convs)
+        self.drop = Dropout(dropout)
+
+    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """The last hidden layer (n, width), from which the scores are read."""
+        H0 = relu(self.dense["encode"](self.drop(X)))
+        if self.recomputes and torch.is_grad_enabled():
+            return self._forgetful(P, H0)
+        return self.convs(P, H0, H0, self.drop)  # type: ignore[no-any-return]
+
+    def _forgetful(self, P: Sparse, H0: Tensor) -> Tensor:
+        """The same, with the activations of a few layers at a time computed again in backward.
+
+        Of those at hand backward needs two numbers an entry, of the rest the first layers' inputs: the sum of
+        layers / length and 2 length is least at length = √(layers / 2).
+        """
+        H, layers = H0, len(self.convs)
+        length = isqrt(max(layers - 1, 0) // 2) + 1
+        for start in range(0, layers, length):
+            part = self.convs[start : start + length]
+            sites = current_keys()
+            key, first = (sites.key, sites.passed) if sites else (next_key(H.device), 0)
+            run = _runner(part, self.drop, P.pattern, first)
+            H = recompute(run, P.values, P.transposed, H, H0, key, *part.parameters())
+            if sites and self.drop.active:
+                sites.passed += len(part)
+        return H
+
+    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+        """Scores (n, k): logits, never probabilities."""
+        scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
+        return scores
+
+
+class Convs(nn.ModuleList):
+    """One convolution after the other, each behind a dropout and before a ReLU."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor, drop: Dropout) -> Tensor:
+        """H (n, width) → (n, width)."""
+        convs = list(self)
+        # The gradient of P's values is asked for by none but those who learn P, and is left to autograd; the kernels of
+        # a GPU multiply float32.
+        exact = H.is_cuda and H.dtype == torch.float64
+        if _alike(convs) and not P.values.requires_grad and not exact:
+            return fused_layers(P, H, H0, type(convs[0]).mappings(convs), drop)  # type: ignore[attr-defined]
+        for conv in convs:
+            H = conv(P, drop(H), H0).relu_()
+        return H
+
+
+def _alike(convs: list[nn.Module]) -> bool:
+    """Whether `fused` knows them all: they offer their matrices, and nobody watches one of them by a hook."""
+    kinds = {(type(conv), getattr(conv, "alpha", None)) for conv in convs}
+    hooks = any(conv._forward_hooks or conv._forward_pre_hooks for conv in convs)
+    return len(kinds) == 1 and not hooks and _offers_matrices(type(convs[0]))
+
+
+def _offers_matrices(kind: type[nn.Module]) -> bool:
+    """Whether its `mappings` belong to its own equation, and not to that of a class whose forward it replaced."""
+    return "mappings" in vars(next(owner for owner in kind.__mro__ if "forward" in vars(owner)))
+
+
+def _runner(convs: nn.Module, drop: Dropout, pattern: Pattern, first: int) -> Callable[..., Tensor]:
+    """These layers as a function of tensors alone, with the masks of the sites from `first` on."""
+    names = [name for name, _ in convs.named_parameters()]
+
+    def run(values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, key: Tensor, *weights: Tensor) -> Tensor:
+        P = Sparse(pattern, values, transposed)
+        with keyed(key, first):
+            named = dict(zip(names, weights, strict=True))
+            return functional_call(convs, named, (P, H, H0, drop))  # type: ignore[no-any-return]
+
+    return run

@@ -1,0 +1,102 @@
+"""Graphs to measure on: those of the catalog, or drawn ones of any size, made on the device in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from gcnii import data
+from gcnii.errors import DataError
+from gcnii.graph import Graph, Split
+from gcnii.paper.bench.cases import Named, Shape
+from gcnii.propagation import GraphAdjacency, Pattern, adjacency
+
+LEARNT, STOPPED_BY = 20, 500  # training nodes a class, and validation nodes: Planetoid's
+
+
+@dataclass(frozen=True, eq=False)
+class BenchGraph:
+    """Features, labels and splits, and the links beside them.
+
+    graph  holds no edges where the links were drawn: to check and sort millions of them on the CPU would take minutes
+    drawn  whether it is a stand-in for a graph that is not on this machine, or for none
+    """
+
+    graph: Graph
+    links: GraphAdjacency
+    drawn: bool
+
+    @property
+    def entries(self) -> int:
+        """Stored entries of P̃."""
+        return len(self.links.pattern.columns)
+
+
+def make_bench_graph(source: Named | Shape, device: torch.device) -> BenchGraph:
+    """The graph that is named, else one that is drawn on the device."""
+    if isinstance(source, Shape):
+        return _drawn(source, device, f"a drawn graph of {source.n:,} nodes")
+    try:
+        graph = data.load(source.name, offline=True, **dict(source.parameters))
+    except DataError:
+        entry = data.lookup(source.name)
+        if not entry.files:
+            raise  # nothing was missing: the parameters are wrong
+        counts = entry.counts
+        shape = Shape(
+            n=counts.nodes, entries=2 * (counts.edges or 0), d=counts.features, k=counts.classes, density=0.01
+        )
+        return _drawn(shape, device, f"a drawn graph of {source.name}'s size")
+    return BenchGraph(graph, GraphAdjacency.of(adjacency(graph)), drawn=False)
+
+
+def _drawn(shape: Shape, device: torch.device, name: str) -> BenchGraph:
+    random = np.random.default_rng(0)
+    roles = np.full(shape.n, "test", dtype=object)
+    learnt = min(LEARNT * shape.k, shape.n // 3)
+    roles[:learnt] = "train"
+    roles[learnt : learnt + min(STOPPED_BY, shape.n // 3)] = "val"
+    graph = Graph(
+        X=_features(shape, random),
+        edges=np.zeros((2, 0), np.int64),
+        y=np.arange(shape.n) % shape.k,
+        splits=(Split.of_roles(roles),),
+        name=name,
+    )
+    return BenchGraph(graph, draw_links(shape, device), drawn=True)
+
+
+def _features(shape: Shape, random: np.random.Generator) -> Any:
+    if shape.density == 1:
+        return random.standard_normal((shape.n, shape.d), dtype=np.float32)
+    X = sp.random_array((shape.n, shape.d), density=shape.density, format="csr", dtype=np.float32, rng=random)
+    return sp.csr_array(X)
+
+
+def draw_links(shape: Shape, device: torch.device) -> GraphAdjacency:
+    """Symmetric links of about `entries` entries; a pair that is drawn twice counts once, so there are somewhat fewer.
+
+    Ends are drawn by rank: the share of ends within the first x of n ranks is (x/n)^s, with s such that the first rank
+    has `hub` neighbours.
+    """
+    n, generator = shape.n, torch.Generator(device).manual_seed(0)
+    s = log(shape.entries / shape.hub) / log(n) if shape.hub else 1.0
+    number = torch.randperm(n, generator=generator, device=device)
+
+    def ends() -> Tensor:
+        share = torch.rand(shape.entries // 2, generator=generator, device=device, dtype=torch.float64)
+        return number[(share.pow_(1 / s) * n).long().clamp_(max=n - 1)]
+
+    u, v = ends(), ends()
+    each = torch.arange(n, device=device)
+    codes = torch.cat([u * n + v, v * n + u, each * (n + 1)]).unique()
+    row, column = codes // n, codes % n
+    loops = row == column
+    rows = torch.cat([row.new_zeros(1), torch.bincount(row, minlength=n).cumsum(0)]).int()
+    return GraphAdjacency(Pattern(rows, column.int(), (n, n)), (~loops).float(), loops.float())

@@ -1,0 +1,1 @@
+"""What was measured, as pages and pictures."""

@@ -1,0 +1,1 @@
+"""The paper's figures, and whether its claims about them hold."""

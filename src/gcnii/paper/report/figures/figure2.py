@@ -1,0 +1,119 @@
+"""Figure 2: GCN, initial residual and identity mapping alone, and both, by depth; with the claims of section 6.4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from gcnii.analysis.report.style import STYLES, figure, shared_legend
+from gcnii.paper.report.figures.claims import DEEP, SHALLOW, Claim, above, first
+
+ARMS = {
+    "gcnii": "GCNII: both",
+    "gcn-initial": "GCN + initial residual",
+    "gcn-identity": "GCN + identity mapping",
+    "deep-gcn": "GCN",
+}
+EDGE = 1.2  # room beside the shallowest and the deepest
+FALL = 10  # points below its best: then a model has collapsed
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Test scores in per cent, one a seed, of one model on one graph, by depth."""
+
+    graph: str
+    model: str
+    test: dict[int, tuple[float, ...]]
+
+    @property
+    def means(self) -> dict[int, float]:
+        """By depth, from shallow to deep."""
+        return {layers: fmean(self.test[layers]) for layers in sorted(self.test)}
+
+    @property
+    def best(self) -> int:
+        """The depth with the highest mean."""
+        return max(self.means, key=self.means.__getitem__)
+
+    @property
+    def collapse(self) -> int | None:
+        """The first depth, beyond its best, that has lost more than FALL points."""
+        means = self.means
+        return first((d for d in means if d > self.best), lambda depth: means[depth] < means[self.best] - FALL)
+
+
+def draw_figure2(arms: Iterable[Arm]) -> Any:
+    """A panel a graph; bands are one standard deviation over the seeds."""
+    arms = list(arms)
+    graphs = list(dict.fromkeys(arm.graph for arm in arms))
+    depths = sorted({layers for arm in arms for layers in arm.test})
+    drawing = figure(len(graphs))
+    for axes, graph in zip(drawing.axes, graphs, strict=True):
+        for arm in sorted((arm for arm in arms if arm.graph == graph), key=lambda arm: list(ARMS).index(arm.model)):
+            _draw(axes, arm, STYLES[list(ARMS).index(arm.model)])
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(depths, [str(layers) for layers in depths])
+        edges = (depths[0] / EDGE, depths[-1] * EDGE)  # where panels lack depths, the others still stand above theirs
+        axes.set(xlabel="layers", ylabel="test accuracy (%)", title=graph, xlim=edges, ylim=(0, 95))
+    shared_legend(drawing)
+    return drawing
+
+
+def _draw(axes: Any, arm: Arm, style: tuple[str, str, str]) -> None:
+    colour, marker, dash = style
+    depths, means = list(arm.means), list(arm.means.values())
+    spread = [stdev(arm.test[layers]) if len(arm.test[layers]) > 1 else 0 for layers in depths]
+    low, high = ([mean + sign * sd for mean, sd in zip(means, spread, strict=True)] for sign in (-1, 1))
+    axes.plot(depths, means, color=colour, marker=marker, linestyle=dash, label=ARMS[arm.model])
+    axes.fill_between(depths, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def ablation_claims(arms: Iterable[Arm]) -> list[Claim]:
+    """The sentences that the arms of one graph can answer, where they go from the shallowest to the deepest."""
+    by_model = {arm.model: arm for arm in arms if {SHALLOW, DEEP} <= arm.test.keys()}
+    asked = (
+        (_delays, ("deep-gcn", "gcn-identity")),
+        (_relieves, ("deep-gcn", "gcn-initial")),
+        (_shallow_is_best, ("gcn-initial",)),
+        (_rises, ("gcnii",)),
+    )
+    return [claim(*(by_model[name] for name in names)) for claim, names in asked if set(names) <= set(by_model)]
+
+
+def _delays(gcn: Arm, identity: Arm) -> Claim:
+    """Marginally: GCN collapses, and identity mapping puts that off by one doubling of the depth at most."""
+    plain, put_off = gcn.collapse, identity.collapse
+    held = plain is not None and put_off is not None and plain < put_off <= 2 * plain
+    collapses = f"more than {FALL} points below its best: GCN {_at(plain)}, with identity mapping {_at(put_off)}"
+    return Claim("Identity mapping alone delays the collapse, but marginally", held, collapses)
+
+
+def _at(depth: int | None) -> str:
+    return "nowhere" if depth is None else f"at {depth} layers"
+
+
+def _relieves(gcn: Arm, initial: Arm) -> Claim:
+    """Greatly: less than half of GCN's loss is left."""
+    plain, relieved = (arm.means[arm.best] - arm.means[DEEP] for arm in (gcn, initial))
+    figures = f"best to {DEEP} layers: GCN loses {plain:.1f} points, with initial residual {relieved:.1f}"
+    return Claim("Initial residual alone relieves over-smoothing greatly", relieved < plain / 2, figures)
+
+
+def _shallow_is_best(initial: Arm) -> Claim:
+    """Above the best of the other depths, if a t-test tells them apart."""
+    means = initial.means
+    other = max(means.keys() - {SHALLOW}, key=means.__getitem__)
+    figures = f"{means[SHALLOW]:.1f} at {SHALLOW} layers; the best of the others {means[other]:.1f} at {other}"
+    text = f"With initial residual alone {SHALLOW} layers are still the best"
+    return Claim(text, above(initial.test[SHALLOW], initial.test[other]), figures)
+
+
+def _rises(both: Arm) -> Claim:
+    """GCNIISkeleton above shallow, if a t-test tells them apart."""
+    means = both.means
+    best = f"best {means[both.best]:.1f} at {both.best}"
+    figures = f"{means[SHALLOW]:.1f} at {SHALLOW} layers, {means[DEEP]:.1f} at {DEEP}; {best}"
+    return Claim("Both together: accuracy rises with depth", above(both.test[DEEP], both.test[SHALLOW]), figures)

@@ -1,0 +1,164 @@
+"""Speed and memory as tables: from the documents of `gcnii bench`, for the terminal, the README and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from gcnii.errors import InputError
+from gcnii.files import NOTHING, Maybe, read_document
+
+Record = dict[str, Any]
+
+NAMES = {
+    "gcnii": "here",
+    "pyg": "PyG's GCN2Conv",
+    "authors": "the authors' manner",
+    "authors-csr": "the authors' manner, CSR",
+    "end-to-end": "here, from load to test",
+}
+UNITS = {"replicas": "run", "layers": "layer", "entries": "entry"}
+_TIME = (float, NOTHING)
+_LINE = {
+    **{"who": set(NAMES), "precision": str, "failed": str, "floor": ({"seconds": float, "bound": str}, NOTHING)},
+    **dict.fromkeys(("layers", "width", "entries", "replicas"), int),
+    **dict.fromkeys(("best", "median", "ratio", "peak_bytes"), _TIME),
+    **dict.fromkeys(("runs", "epochs_mean", "test_mean", "test_std"), Maybe(float)),
+}
+RECORD = {
+    **dict.fromkeys(("case", "title", "command", "device"), str),
+    **{"threads": int, "commit": (str, NOTHING), "versions": {str: (str, NOTHING)}, "graph": {"name": str}},
+    **{"per": [set(UNITS)], "rates": {"bandwidth": float, "operations": {str: float}}, "notes": [str]},
+    "lines": [_LINE],
+}
+COLUMNS = (
+    *("code", "layers", "entries", "precision", "runs at once"),
+    *("best", "median", "ratio", "peak", "floor", "× floor"),
+)
+
+
+def bench_table(record: Record) -> Table:
+    """A row a line, for the terminal."""
+    table = Table(*COLUMNS, title=headline(record), title_justify="left", caption_justify="left")
+    table.caption = "\n".join(_remarks(record))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for line in record["lines"]:
+        table.add_row(*_cells(line))
+    return table
+
+
+def headline(record: Record) -> str:
+    """What was measured, and on what."""
+    graph = record["graph"]
+    where = record["device"] if record["device"] != "cpu" else f"cpu, {record['threads']} threads"
+    return f"{record['case']}: {record['title']}; {graph['name']}; {where}"
+
+
+def _remarks(record: Record) -> list[str]:
+    """What the ratio and the floor are made of, what the runs scored, what was left out."""
+    rates, units = record["rates"], [UNITS[unit] for unit in record["per"]]
+    remarks = [f"ratio: time by {' and '.join(units)}, beside the first line's"]
+    speeds = [f"{speed / 1e12:.3g} TFLOP/s in {name}" for name, speed in rates["operations"].items()]
+    remarks.append(f"floor: {rates['bandwidth'] / 1e9:.3g} GB/s and {', '.join(speeds)}, as measured")
+    if "tf32" in rates["operations"]:
+        remarks.append("tf32: PyTorch's switch for products of float32, on for the peers too")
+    scores = [
+        f"{line['runs']} runs, {line['epochs_mean']:.0f} epochs each on average: "
+        f"test {100 * line['test_mean']:.1f} ± {100 * line['test_std']:.1f}"
+        for line in record["lines"]
+        if {"runs", "epochs_mean", "test_mean", "test_std"} <= set(line)
+    ]
+    return [*remarks, *scores, *record["notes"]]
+
+
+def _cells(line: Record) -> tuple[str, ...]:
+    floor, best = line["floor"], line["best"]
+    return (
+        NAMES[line["who"]],
+        f"{line['layers']} × {line['width']}",
+        f"{line['entries']:,}",
+        line["precision"],
+        str(line["replicas"]),
+        line["failed"] or _time(best),
+        _time(line["median"]),
+        "–" if line["ratio"] is None else f"{line['ratio']:.2f}",
+        _memory(line["peak_bytes"]),
+        "–" if floor is None else f"{_time(floor['seconds'])} ({floor['bound']})",
+        "–" if floor is None or best is None else f"{best / floor['seconds']:.1f}",
+    )
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _memory(size: int | None) -> str:
+    if size is None:
+        return "–"
+    return f"{size / 2**20:.0f} MiB" if size < 2**30 else f"{size / 2**30:.1f} GiB"
+
+
+def read_records(folder: Path) -> list[Record]:
+    """Every document in the folder, in the order of their names."""
+    return [read_record(path) for path in sorted(folder.glob("*.json"))]
+
+
+def read_record(path: Path) -> Record:
+    """One document."""
+    return read_document(path, RECORD, "document of `gcnii bench`", dict)
+
+
+def speed_tables(records: Iterable[Record]) -> str:
+    """Markdown: for each document its headline, its command and its lines."""
+    return "\n".join(_markdown(record) for record in records)
+
+
+def _markdown(record: Record) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
+    rows = [f"|{'|'.join(cells)}|" for cells in (COLUMNS, ["---"] * len(COLUMNS), *map(_cells, record["lines"]))]
+    return (
+        f"### {headline(record)}\n\n`{record['command']}` at {record['commit']}; {versions}.\n\n"
+        + "\n".join(rows)
+        + f"\n\n({'; '.join(_remarks(record))}.)\n"
+    )
+
+
+def speed_sentence(record: Record) -> str:
+    """How long an epoch takes here and elsewhere."""
+    here = _timed(record, "gcnii")[0]
+    peers = ", ".join(
+        f"{NAMES[line['who']]} {1000 * line['best']:.0f} ms ({line['ratio']:.1f} ×)"
+        for line in record["lines"]
+        if line["who"] != "gcnii" and line["best"] and line["ratio"]
+    )
+    return (
+        f"\nOne epoch of {here['layers']} layers on {record['graph']['name']}, {record['threads']} CPU threads: "
+        f"here {1000 * here['best']:.0f} ms, {peers} (`{record['command']}`).\n"
+    )
+
+
+def many_sentence(alone: Record, many: Record) -> str:
+    """How long an epoch takes on a GPU, of one run and of many at once."""
+    one, peer, ours = _timed(alone, "gcnii")[0], _timed(alone, "pyg")[0], _timed(many, "gcnii")
+    card = alone["device"].removeprefix("cuda: ")
+    times = ", ".join(f"{1000 * line['best']:.0f} ms in {line['precision']}" for line in ours)
+    return (
+        f"On {card}: here {1000 * one['best']:.1f} ms, PyG {1000 * peer['best']:.0f} ms "
+        f"({peer['ratio']:.0f} ×); {ours[0]['replicas']} runs at once {times}.\n"
+    )
+
+
+def _timed(record: Record, who: str) -> list[Record]:
+    """The lines of one contestant that have a time."""
+    lines = [line for line in record["lines"] if line["who"] == who and line["best"] and line["ratio"]]
+    if not lines:
+        raise InputError(
+            f"{record['case']} on {record['device']} has no time of {who}; measure it: {record['command']}"
+        )
+    return lines

@@ -1,0 +1,1 @@
+"""Search for settings that nobody published."""

@@ -1,1 +1,0 @@
-"""Results and runs → tables, plots and progress bars, for people to look at."""

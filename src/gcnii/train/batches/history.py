@@ -1,0 +1,68 @@
+"""VR-GCN's control variate (Chen, Zhu & Song 2018): old activations make up for the neighbours that were not drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gcnii.propagation import Sparse
+
+
+class ActivationHistory:
+    """h̄: for each layer, what was last gathered of every node (n, width); zero at first.
+
+    What a step brings is noted, and taken in when the step is over: within it, h̄ is the same for all who ask.
+    """
+
+    def __init__(self, n: int):
+        self.n = n
+        self.tables: dict[int, Tensor] = {}
+        self._noted: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def recall(self, layer: int, like: Tensor) -> Tensor:
+        """h̄ of this layer, as wide as what is gathered."""
+        if layer not in self.tables:
+            self.tables[layer] = torch.zeros(self.n, like.shape[1], dtype=like.dtype, device=like.device)
+        return self.tables[layer]
+
+    def note(self, layer: int, nodes: Tensor, H: Tensor) -> None:
+        """H is what the layer gathers of these nodes now."""
+        self._noted[layer] = (nodes, H.detach())
+
+    def settle(self) -> None:
+        """Take in what was noted."""
+        for layer, (nodes, H) in self._noted.items():
+            self.tables[layer][nodes] = H
+        self._noted.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryHop(Sparse):
+    """P̂, the drawn links of some rows of P, each scaled up by R = neighbours / drawn; `gather` estimates P H by it.
+
+    noise   the same links, scaled up by √R
+    exact   the rows of P, over all nodes of the graph
+    nodes   (columns,) which nodes the columns are
+    """
+
+    noise: Sparse
+    exact: Sparse
+    nodes: Tensor
+    memory: ActivationHistory
+    layer: int
+
+    def gather(self, H: Tensor, mean: Tensor | None = None) -> Tensor:
+        """P̂ (μ - h̄) + P h̄ + P̂_√ (H - μ), of which P H is the mean over all draws, whatever h̄ is.
+
+        mean  μ, what H is without dropout; by default H itself, and the last term is zero
+
+        The noise of dropout is independent between nodes, so √R gives a sum over few of them the variance of the sum
+        over all.
+        """
+        M = H if mean is None else mean
+        past = self.memory.recall(self.layer, M)
+        self.memory.note(self.layer, self.nodes, M)
+        smooth = self @ (M - past[self.nodes]) + self.exact @ past
+        return smooth if mean is None else smooth + self.noise @ (H - mean)

@@ -1,0 +1,195 @@
+"""fit: the one training loop (the authors' protocol: stop by validation, return to the best epoch)."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import torch
+
+from gcnii.errors import GraphError, InputError
+from gcnii.graph import Graph
+from gcnii.train.batches import cutter
+from gcnii.train.checkpoint import Checkpoint
+from gcnii.train.hardware import choose_device, device_name, tuned_cpu
+from gcnii.train.interrupt import interruptible
+from gcnii.train.plan import make_plan
+from gcnii.train.replicas.group import ReplicaGroup
+from gcnii.train.replicas.packing import Stack
+from gcnii.train.result import Result
+from gcnii.train.run import Measures, Run
+from gcnii.train.task import Task
+
+SAVE_EVERY = 20.0  # seconds between checkpoints, at least
+SAVE_SHARE = 0.05  # of the time may go into writing them: those of a hundred replicas are large
+
+
+class EpochReport(NamedTuple):
+    """What `on_epoch` is told: how far the fit is, and means over the replicas now in training."""
+
+    epoch: int
+    runs_done: int
+    runs_now: int
+    runs: int
+    train_loss: float
+    val_loss: float
+    val: float
+
+
+def fit(
+    graph: Graph,
+    model: str = "gcnii",
+    *,
+    seeds: Sequence[int] | None = None,
+    split: int | None = None,
+    device: str = "auto",
+    batch: int | None = None,
+    checkpoint: Path | str | None = None,
+    on_epoch: Callable[[EpochReport], None] | None = None,
+    **settings: Any,
+) -> Result:
+    """Train `model` once a seed; return the weights that were best on validation, with their scores.
+
+    seeds       one run each; by default one for each split of the graph.  Seed s takes split s modulo their number
+    split       train every seed on this split instead
+    device      auto, cpu or cuda
+    batch       replicas trained at once: by default one on a CPU, whose caches are small, and all on a GPU
+    checkpoint  a file to save the state to now and then; where it holds this very training, it goes on from there
+    settings    of the model and of the Recipe; what is not given comes from the graph's preset, then from the defaults
+    """
+    task = Task.of(graph, make_plan(model, settings, graph), choose_device(device))
+    training = Training(task, _make_runs(graph, seeds, split), Path(checkpoint) if checkpoint else None)
+    with tuned_cpu(), interruptible() as interrupt:
+        for group in training.groups(batch):
+            while group.running and not interrupt:
+                training.advance(group, on_epoch)
+            if interrupt:
+                training.interrupt(group)
+                break
+    return training.result()
+
+
+class Training:
+    """Who is done, who is not, and what a checkpoint must hold to go on."""
+
+    def __init__(self, task: Task, runs: list[Run], path: Path | None):
+        self.task, self.runs, self.path = task, runs, path
+        self.done: dict[int, Stack] = {}
+        self.interrupted = False
+        self.told: set[str] = set()  # warnings, each once
+        self.saved, self.pause = time.monotonic(), SAVE_EVERY
+        identity = {
+            "model": task.plan.model,
+            "settings": task.plan.settings,
+            "graph": task.graph.fingerprint,
+            "runs": [(run.seed, run.split) for run in runs],
+            "cutter": cutter() if task.plan.recipe.batches == "clusters" else None,
+        }
+        self.identity = json.loads(json.dumps(identity))  # as it comes back from a file
+
+    def groups(self, batch: int | None) -> Iterator[ReplicaGroup]:
+        """The group that a checkpoint left unfinished, then groups of the runs that have not begun."""
+        yield from self._resume()
+        waiting = [run for run in self.runs if run.epochs == 0]
+        size = batch or (1 if self.task.device.type == "cpu" else len(waiting))
+        if self.task.plan.recipe.batches != "full":
+            size = 1  # each seed draws batches of its own
+        for start in range(0, len(waiting), max(size, 1)):
+            yield ReplicaGroup(self.task, waiting[start : start + size])
+
+    def advance(self, group: ReplicaGroup, on_epoch: Callable[[EpochReport], None] | None) -> None:
+        """Some epochs of a group, and everything that follows from them."""
+        first, epochs = group.epoch, group.advance()
+        self._collect(group)
+        group.compact()
+        if self.path and time.monotonic() - self.saved > self.pause:
+            self.save(group)
+        if group.captured.refused:
+            self._warn(f"trains without a CUDA graph: {group.captured.why_not}")
+        if on_epoch:
+            went_on = [*map(len, epochs[1:]), group.running]  # after each of the epochs
+            for i, measures in enumerate(epochs):
+                on_epoch(self._report(first + i, len(self.done) + group.running - went_on[i], measures))
+
+    def _collect(self, group: ReplicaGroup) -> None:
+        """Take the best weights of those that have stopped."""
+        for i, run in enumerate(group.runs):
+            if run.stopped and run.seed not in self.done:
+                self.done[run.seed] = group.best_of(i)
+
+    def _report(self, epoch: int, done: int, measures: list[Measures]) -> EpochReport:
+        means = (fmean(getattr(now, name) for now in measures) for name in ("train_loss", "val_loss", "val"))
+        return EpochReport(epoch, done, len(measures), len(self.runs), *means)
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self.told:
+            self.told.add(sentence)
+            warnings.warn(sentence, stacklevel=4)
+
+    def interrupt(self, group: ReplicaGroup) -> None:
+        """Save, and take the best weights so far of those that have not stopped."""
+        self.save(group)
+        self.interrupted = len(self.done) < len(self.runs)
+        self.done |= {run.seed: group.best_of(i) for i, run in enumerate(group.runs) if run.epochs}
+
+    def save(self, group: ReplicaGroup) -> None:
+        """Write a checkpoint, if one is wanted."""
+        if not self.path or not any(run.epochs for run in self.runs):
+            return
+        seeds = [run.seed for run in group.runs if run.epochs]
+        stacks = group.stacks() if seeds else {}
+        order = sorted(set(self.done) - set(seeds))
+        if order:
+            stacks["done"] = {
+                name: torch.stack([self.done[seed][name] for seed in order]) for name in self.done[order[0]]
+            }
+        start = time.monotonic()
+        Checkpoint(self.identity, self.runs, seeds, stacks).save(self.path)
+        self.saved = time.monotonic()
+        self.pause = max(SAVE_EVERY, (self.saved - start) / SAVE_SHARE)
+
+    def _resume(self) -> Iterator[ReplicaGroup]:
+        saved = Checkpoint.load(self.path, self.task.device) if self.path and self.path.exists() else None
+        if saved is None:
+            return
+        if saved.identity != self.identity:
+            warnings.warn(f"{self.path} is of another training; starting over", stacklevel=4)
+            return
+        self.runs = saved.runs
+        finished = sorted(run.seed for run in self.runs if run.epochs and run.seed not in saved.active)
+        for row, seed in enumerate(finished):
+            self.done[seed] = {name: stack[row].cpu() for name, stack in saved.stacks["done"].items()}
+        if saved.active:
+            group = ReplicaGroup(self.task, [run for run in self.runs if run.seed in saved.active])
+            group.restore(saved.stacks)
+            self._collect(group)
+            yield group
+
+    def result(self) -> Result:
+        """The runs that have weights, in the order of their seeds."""
+        runs = [run for run in self.runs if run.seed in self.done]
+        if not runs:
+            raise KeyboardInterrupt("stopped before the first epoch was done")
+        weights = {name: torch.stack([self.done[run.seed][name] for run in runs]) for name in self.done[runs[0].seed]}
+        return Result.of(
+            self.task.graph, self.task.plan, runs, weights, device_name(self.task.device), self.interrupted
+        )
+
+
+def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
+    if not graph.labelled.any():
+        raise GraphError(f"no node of {graph.name} has a label; label some")
+    if not graph.splits:
+        raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
+    splits = len(graph.splits)
+    if split is not None and not 0 <= split < splits:
+        raise GraphError(f"{graph.name} has splits 0 to {splits - 1}, got split {split}")
+    seeds = list(range(splits) if seeds is None else seeds)
+    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
+        raise InputError(f"seeds must be different whole numbers from 0 on, and at least one, got {seeds}")
+    return [Run(seed, seed % splits if split is None else split) for seed in seeds]

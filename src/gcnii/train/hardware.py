@@ -1,0 +1,116 @@
+"""Where and how a training computes: the device, the precision of its products, the CPU's settings and the memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from gcnii.errors import InputError
+from gcnii.nn import MODELS
+from gcnii.train.recipe import Recipe
+from gcnii.train.task import Task
+
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for mallopt
+LARGEST = 32 << 20  # bytes; what glibc allows for MMAP_THRESHOLD, and more than a layer's activations take on Pubmed
+POOL = 1 << 30  # bytes
+KEPT = 3  # numbers that backward keeps of each activation: before the weights, after the ReLU, the mask; fused, two
+SHARE = 0.7  # of the free memory may be taken; weights, Adam's moments and the layer at hand need some too
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """The torch device for auto, cpu, cuda or cuda:N."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise InputError(f"device must be auto, cpu or cuda, got {name!r}")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError("device cuda was asked for, but torch finds no CUDA device; use --device cpu or auto")
+    return torch.device(name)
+
+
+def device_name(device: torch.device) -> str:
+    """For the record: `cpu`, or `cuda: ` and the card's name."""
+    return f"cuda: {torch.cuda.get_device_name(device)}" if device.type == "cuda" else "cpu"
+
+
+@contextmanager
+def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
+    """Within, numbers are multiplied and kept as the recipe says.
+
+    tf32      matrices of float32 are multiplied with 10 bits of mantissa and summed in float32
+    bfloat16  so, and activations are kept with 7 bits; weights, sums and the loss stay float32
+
+    On a CPU, which gains nothing by them, both are float32.
+    """
+    rounded = device.type == "cuda" and recipe.precision in ("tf32", "bfloat16")
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if rounded else "highest")
+    try:
+        # Without its cache of converted weights, which would outlive the CUDA graph that it was made in.
+        with torch.autocast("cuda", torch.bfloat16, rounded and recipe.precision == "bfloat16", cache_enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def tuned_cpu() -> Iterator[None]:
+    """Within, count denormal numbers as zero; and from now on keep freed memory for the next epoch."""
+    _keep_memory()
+    # Dead layers underflow, and a CPU computes with denormal numbers many times slower.  Other libraries need them:
+    # SciPy's KDTree may split a space forever where the next number after zero is zero.
+    smallest = torch.tensor(5e-324, dtype=torch.float64)
+    flushed_before = bool(smallest * 1 == 0)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(flushed_before)
+
+
+def _keep_memory() -> None:
+    # An epoch frees all its activations.  glibc would hand them back to the system and fault each page in again:
+    # thousands of faults an epoch on Cora, a tenth of its time and more on virtual machines.
+    if sys.platform == "linux":
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # not in every C library
+        if mallopt:
+            mallopt(MMAP_THRESHOLD, LARGEST)
+            mallopt(TRIM_THRESHOLD, POOL)
+
+
+def recomputes(task: Task, replicas: int) -> bool:
+    """Whether so many replicas of this task had better compute their activations again; no number depends on it."""
+    recipe, settings = task.plan.recipe, task.plan.model_settings
+    if not MODELS[task.plan.model].can_recompute or recipe.memory == "keep":
+        return False
+    if recipe.memory == "recompute":
+        return True
+    numbers = replicas * settings.get("layers", 0) * task.graph.n * settings["width"] * KEPT
+    return bool(numbers * recipe.dtype.itemsize > SHARE * _free(task.device))
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """torch has no MemoryError: it raises a RuntimeError, of a different wording on each device."""
+    return (
+        isinstance(error, MemoryError | torch.OutOfMemoryError)
+        or "out of memory" in str(error)
+        or "allocate memory" in str(error)
+    )
+
+
+def _free(device: torch.device) -> float:
+    """Bytes, as far as the system tells."""
+    if device.type == "cuda":
+        # What torch keeps of a training before counts as free: the next one is given it.
+        idle = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return float(torch.cuda.mem_get_info(device)[0] + idle)
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):  # not every system has these
+        return float("inf")

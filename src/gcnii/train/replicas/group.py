@@ -1,0 +1,196 @@
+"""A group of replicas in training together, epoch by epoch, each until its own patience ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from gcnii.errors import GcniiError
+from gcnii.metrics.objective import Objective
+from gcnii.train.batches import Batch
+from gcnii.train.hardware import arithmetic, recomputes
+from gcnii.train.replicas.cuda_graph import CapturedEpoch
+from gcnii.train.replicas.packing import Stack
+from gcnii.train.replicas.replicas import Replicas
+from gcnii.train.run import Measures, Run
+from gcnii.train.stopping import StoppingState
+from gcnii.train.task import Task
+
+# The host looks at what the device measured after so many epochs at most, because a look waits for the device; …
+SYNC_EVERY = {"cpu": 1, "cuda": 64}
+PAUSE = 0.15  # … and after so many seconds, because Ctrl-C waits for a look
+
+
+class Diverged(GcniiError, FloatingPointError):
+    """A loss became infinite or not a number, in the runs of `lost`."""
+
+    def __init__(self, words: str, lost: Sequence[Run] = ()):
+        super().__init__(words)
+        self.lost = lost
+
+
+class ReplicaGroup:
+    """`runs[i]` is the record of replica i; those that have stopped stay until half of the group has."""
+
+    def __init__(self, task: Task, runs: list[Run]):
+        self.task, self.runs = task, list(runs)
+        self.epoch = max(run.epochs for run in runs)  # epochs done; those that have stopped stay behind
+        graph, device = task.graph, task.device
+        self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], device)
+        self.replicas.model.recomputes = recomputes(task, len(runs))
+        self.objective = Objective.of(graph, [run.split for run in runs], device)
+        self.batches = task.batches(runs[0].split)
+        self.views: WeakKeyDictionary[Batch, tuple[Objective, Tensor, bool]] = WeakKeyDictionary()
+        self.most = SYNC_EVERY[device.type]
+        self.stopping = StoppingState(task.plan.recipe, runs, device, self.most)
+        self.full = task.plan.recipe.batches == "full"
+        self.evaluated = task.evaluation([run.split for run in runs])
+        self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)  # of training nodes; their number
+        self.step = torch.zeros((), dtype=torch.int32, device=device)
+        self.captured = CapturedEpoch(device)
+        self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
+        self.transient = CapturedEpoch(device, "each epoch draws batches of its own")
+        self.pace = float("inf")  # seconds an epoch
+
+    @property
+    def running(self) -> int:
+        """How many replicas have not stopped."""
+        return sum(not run.stopped for run in self.runs)
+
+    def advance(self) -> list[list[Measures]]:
+        """Some epochs, and a look at them: for each epoch, the measures of the replicas that had not stopped before."""
+        start, epochs = time.perf_counter(), self._until_the_next_look()
+        for _ in range(epochs):
+            self._one_epoch()
+            self.epoch += 1
+        measures, standings = self.stopping.fetch(epochs)
+        self.pace = (time.perf_counter() - start) / epochs
+        took_part = [new["epochs"] - run.epochs for run, new in zip(self.runs, standings, strict=True)]
+        self._refuse_divergence(measures, took_part)
+        seen = []
+        for i, each in enumerate(measures):
+            there = [(run, now) for run, now, last in zip(self.runs, each, took_part, strict=True) if i < last]
+            for run, now in there:
+                run.curve.append((now.train_loss, now.val_loss, now.val))
+                run.seconds += self.pace / len(there)
+            seen.append([now for _, now in there])
+        for run, new in zip(self.runs, standings, strict=True):
+            vars(run).update(new)
+        return [each for each in seen if each]
+
+    def _until_the_next_look(self) -> int:
+        # Every multiple of `most` has its look: there the group may shrink, at the same epochs however fast it is.
+        left = min(self.task.plan.recipe.epochs - self.epoch, self.most - self.epoch % self.most)
+        return max(1, min(left, int(PAUSE / self.pace)))
+
+    def _one_epoch(self) -> None:
+        """A step for each batch, an evaluation, and the best weights kept."""
+        if self.full:
+            self.captured(self._epoch)
+            return
+        for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
+            if self._view(batch)[2]:
+                self.step.fill_(step)
+                self._captured_step(batch)(partial(self._learn, batch, self.step))
+        self.captured(self._judge)
+
+    def _captured_step(self, batch: Batch) -> CapturedEpoch:
+        """A graph for each batch that comes again in every epoch; those that do not share one that is none."""
+        if not self.batches.static:
+            return self.transient
+        if batch not in self.steps:
+            self.steps[batch] = self.captured.another()
+        return self.steps[batch]
+
+    # What follows may be captured: nothing in it may wait for the device.
+
+    def _epoch(self) -> None:
+        (batch,) = self.batches.epoch(self.runs[0].seed, self.epoch)
+        self._judge(self._learn(batch))
+
+    def _learn(self, batch: Batch, step: Tensor | int = 0) -> Tensor:
+        """A step on this batch; its scores."""
+        with arithmetic(self.task.plan.recipe, self.task.device):
+            objective, count, _ = self._view(batch)
+            scores, loss = self.replicas.step(batch, objective, self.stopping.clock, step, self.stopping.scales)
+            self.losses.add_(torch.stack([loss.double() * count, count.double()]))
+        return scores
+
+    def _judge(self, noisy: Tensor | None = None) -> None:
+        """Measure what was learnt in this epoch, and keep the weights that are the best so far."""
+        with arithmetic(self.task.plan.recipe, self.task.device):
+            self.replicas.keep(self.stopping.update(self._measure(noisy)))
+            self.losses.zero_()
+
+    def _view(self, batch: Batch) -> tuple[Objective, Tensor, bool]:
+        """The objective of a batch, its training nodes (r,), and whether there are any; asked once, for it waits."""
+        if batch not in self.views:
+            objective = self.objective.at(batch.nodes)
+            count = objective.masks["train"].sum(-1)
+            self.views[batch] = objective, count, batch.nodes is None or bool(count.all())
+        return self.views[batch]
+
+    @torch.no_grad()
+    def _measure(self, noisy: Tensor | None) -> Tensor:
+        """(measures, r) float64, in the order of `Measures`; `noisy` are the scores of the training pass."""
+        objective, *_ = self._view(self.evaluated)
+        scores = self.replicas.scores(self.evaluated)
+        monitored = noisy if noisy is not None and self.task.plan.recipe.monitor == "noisy_loss" else scores
+        total, count = self.losses
+        val_loss = objective.loss(monitored, "val")
+        val, test = objective.score(scores, "val"), objective.score(scores, "test")
+        return torch.stack([row.double() for row in (total / count, val_loss, val, test)])
+
+    def _refuse_divergence(self, measures: list[list[Measures]], took_part: list[int]) -> None:
+        for i, each in enumerate(measures):
+            there = zip(self.runs, each, took_part, strict=True)
+            lost = [run for run, now, last in there if i < last and not now.finite]
+            if lost:
+                for run in lost:
+                    run.epochs = self.epoch - len(measures) + i + 1
+                    run.seconds += self.pace * (i + 1) / len(self.runs)
+                seeds = f"seed {lost[0].seed}" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
+                raise Diverged(
+                    f"the loss of {seeds} was infinite or not a number in epoch {lost[0].epochs}; "
+                    f"try a smaller lr (now {self.task.plan.recipe.lr:g}), or look for extreme values in the features",
+                    lost,
+                )
+
+    def compact(self) -> None:
+        """Go on without those that have stopped, once they are half of the group; the others' numbers stay.
+
+        Sums over a smaller group may be rounded otherwise, so it must not depend on the clock when it happens.
+        """
+        stay = [i for i, run in enumerate(self.runs) if not run.stopped]
+        if not stay or 2 * len(stay) > len(self.runs) or self.epoch % self.most:
+            return
+        rows = torch.tensor(stay, device=self.task.device)
+        self.captured = self.captured.another()  # the old one holds the old tensors
+        self.replicas.narrow(rows)
+        self.objective = self.objective.narrow(rows)
+        self.views.clear()
+        self.stopping.narrow(rows)
+        self.losses = self.losses[:, rows].contiguous()
+        self.runs = [self.runs[i] for i in stay]
+
+    def best_of(self, i: int) -> Stack:
+        """The best weights so far of replica i, on the CPU."""
+        return {name: weight[i].cpu().clone() for name, weight in self.replicas.best.items()}
+
+    def stacks(self) -> dict[str, Stack]:
+        """What a checkpoint must keep beside the runs' records."""
+        first, second = self.replicas.moments
+        stacks = {"now": self.replicas.weights, "first": first, "second": second, "best": self.replicas.best}
+        copies = {role: {name: weight.clone() for name, weight in stack.items()} for role, stack in stacks.items()}
+        return copies | {"adam": {"steps": torch.tensor([self.replicas.steps])}, "batches": self.batches.state()}
+
+    def restore(self, stacks: dict[str, Stack]) -> None:
+        """Go on from what `stacks` gave."""
+        moments, steps = (stacks["first"], stacks["second"]), int(stacks["adam"]["steps"])
+        self.replicas.load(stacks["now"], stacks["best"], moments, steps)
+        self.batches.restore(stacks.get("batches", {}))

@@ -1,0 +1,88 @@
+"""The pictures of what a network has learned show every line that they are given."""
+
+import numpy as np
+import pytest
+
+from gcnii.analysis.filters.depth_forecast import Forecast, compare
+from gcnii.analysis.filters.influence import Influence
+from gcnii.analysis.filters.response import Response, gcn_filter
+from gcnii.analysis.report.forecast import draw_forecast, forecast_text
+from gcnii.analysis.report.influence import draw_influence
+from gcnii.analysis.report.response import draw_response
+from gcnii.analysis.report.style import save
+
+
+def made_up(layers):
+    frequency = np.linspace(0.05, 1.5, 12)
+    ones = np.ones(12)
+    return Response(frequency, gcn_filter(frequency, layers), 0.01 * ones, ones / 12, ones)
+
+
+def legend(drawing):
+    return [text.get_text() for text in drawing.legends[0].get_texts()]
+
+
+def test_networks_stand_beside_the_known_filters():
+    drawing = draw_response({"GCNII": made_up(2), "GCN": made_up(3)}, layers=64, alpha=0.1)
+    assert legend(drawing) == [
+        "(1-λ)^64: GCN without ReLU",
+        "personalised PageRank, α = 0.1",
+        "GCNII",
+        "GCN",
+    ]
+
+
+def test_hops_without_influence_are_left_out():
+    share = np.array([0.6, 0.3, 0.1, 0.0, 0.0])
+    drawing = draw_influence({"GCNII": Influence(share, 0 * share, 5, 0)})
+    assert legend(drawing) == ["GCNII, mean 0.5"]
+    assert drawing.axes[0].get_xticks().tolist() == [0, 1, 2]
+
+
+@pytest.fixture
+def foretold():
+    one = Forecast((0.4, 0.5, 0.8, 0.8), (0.4, 0.5, 0.7, 0.7), 100)
+    return one.summary() | compare(one, {1: 0.6, 2: 0.65}).summary()
+
+
+def test_a_forecast_stands_beside_what_was_trained_for_it_and_what_was_trained_to_the_end(foretold):
+    drawing = draw_forecast({"gcnii": foretold, "gcn": foretold, "appnp": foretold}, {"gcn": {3: 0.9}})
+    assert [axes.get_title() for axes in drawing.axes] == [
+        f"{model}: 2 layers recommended" for model in ("gcnii", "gcn", "appnp")
+    ]
+    line, dots, _ = drawing.axes[0].get_lines()
+    assert line.get_ydata() == pytest.approx([50, 70, 70])
+    assert dots.get_ydata() == pytest.approx([60, 65])
+    assert drawing.axes[1].get_lines()[2].get_xydata() == pytest.approx(np.array([[3, 90]]))
+    assert legend(drawing) == [
+        *("foretold by probes", "trained at this depth"),
+        *("recommended", "trained to the end"),
+    ]
+
+
+@pytest.mark.parametrize(("shown", "columns"), [(4, 2), (5, 1)])
+def test_a_legend_has_as_many_columns_as_its_figure_is_wide(shown, columns):
+    models = ("gcn", "gcn-residual", "appnp", "gcnii", "gcnii-star-as-printed")[:shown]
+    drawing = draw_response({model: made_up(2) for model in models}, layers=64, alpha=0.1)
+    drawing.draw_without_rendering()
+    (one,) = drawing.legends
+    assert one.get_window_extent().width <= drawing.bbox.width
+    assert one._ncols == columns
+
+
+def test_a_forecast_is_told_with_both_curves_and_its_error(foretold):
+    assert forecast_text("gcnii", foretold).splitlines() == [
+        "gcnii: 2 of 3 layers are recommended (foretold val. 80.0, highest 80.0 at 2)",
+        "  test, foretold / trained: 1: 50.0 / 60.0, 2: 70.0 / 65.0",
+        "  off by 7.5 points in the mean; the advice costs 0.0 points",
+    ]
+    assert "\n" not in forecast_text("gcnii", foretold | {"depths": [3], "foretold": [0.7], "true": [0.7]})
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_picture_is_written_the_same_twice(kind, tmp_path):
+    first, second = (
+        save(draw_response({"GCNII": made_up(2)}, layers=2, alpha=0.1), tmp_path / name / f"filter.{kind}")
+        for name in ("a", "b")
+    )
+    assert first.read_bytes() == second.read_bytes()

@@ -1,0 +1,55 @@
+"""gcnii demo, with fewer epochs and depths."""
+
+import contextlib
+import json
+import signal
+
+import pytest
+from support.command_line import Answer, call, files
+
+import gcnii.cli.paper.demo
+from gcnii.paper import demo
+from gcnii.train.result import open_bundle
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch):
+    monkeypatch.setattr(demo, "EPOCHS", 2)
+    monkeypatch.setattr(demo, "DEPTHS", (2, 64))
+    short = tuple(step for step in demo.STEPS if step.layers in (2, 64))
+    monkeypatch.setattr(gcnii.cli.paper.demo, "STEPS", short)
+
+
+def test_the_demo_prints_a_table_and_leaves_a_bundle_and_a_plot(tmp_path):
+    answer = call("demo", "--out", "my runs/demo", cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
+    assert [line[2:19].strip() for line in answer.out.splitlines() if line.startswith("│")] == [
+        "GCNII, 64 layers",
+        "GCN, 2 layers",
+        "GCN, 64 layers",
+    ]
+    over, where, following = answer.out.splitlines()[-3:]
+    assert over.startswith("Over-smoothing: with 64 layers a GCN falls from ")
+    assert where == "bundle my runs/demo, plot my runs/demo/curves.png"
+    assert following.startswith("Try next: gcnii train cora --runs 3, gcnii predict 'my runs/demo', or gcnii train ")
+    folder = tmp_path / "my runs/demo"
+    assert files(folder) == ["curves.csv", "curves.png", "model.safetensors", "run.json"]
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert open_bundle(folder).plan.model_settings["layers"] == 64
+
+
+def test_the_demo_in_json_is_one_document(tmp_path):
+    document = json.loads(call("demo", "--json", cwd=tmp_path).out)
+    assert (document["graph"], document["bundle"]) == ("digits", "runs/demo")
+    assert set(document["test"]) == {"GCNII, 2 layers", "GCNII, 64 layers", "GCN, 2 layers", "GCN, 64 layers"}
+
+
+@pytest.mark.usefixtures("listening")
+def test_ctrl_c_ends_the_demo_and_not_one_step_of_it(monkeypatch, tmp_path):
+    @contextlib.contextmanager
+    def impatient(title, epochs):
+        yield lambda now: signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(gcnii.cli.paper.demo, "training_bar", impatient)
+    assert call("demo", cwd=tmp_path) == Answer(1, "", "gcnii: stopped\n")
+    assert files(tmp_path) == []

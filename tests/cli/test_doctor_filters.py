@@ -1,0 +1,56 @@
+"""gcnii doctor, asked for filters and a depth."""
+
+import json
+from unittest import mock
+
+import pytest
+from support.command_line import call, files
+
+from gcnii.analysis.layers import checkup
+
+QUICK = ("--depths", "4,2", "--device", "cpu")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short():
+    """Trainings of three epochs."""
+    with mock.patch.object(checkup, "EPOCHS", 3):
+        yield
+
+
+def test_filters_and_a_depth_are_told_of_the_deepest_network_of_each_model(home):
+    answer = call("doctor", "pets", "--model", "gcn,gcnii", *QUICK, "--filter", "--recommend-depth", cwd=home)
+    assert answer.code == 0, answer.err
+    assert "(1-λ)^4: GCN without ReLU" in answer.out
+    assert "Influence by hop" in answer.out
+    assert "gcnii: " in answer.out
+    assert "of 4 layers are recommended" in answer.out
+
+
+def test_a_network_that_has_lost_everything_recommends_no_depth(home):
+    flags = ("--depths", "2,40", "--device", "cpu", "--recommend-depth", "--json")
+    answer = call("doctor", "pets", "--model", "gcn,gcnii", *flags, cwd=home)
+    assert set(json.loads(answer.out)["depth"]) == {"gcnii"}
+    assert "gcn of 40 layers recommends no depth: information is gone in it" in answer.err
+
+
+def test_json_and_pictures_hold_them_too(home):
+    flags = ("--filter", "--recommend-depth", "--json", "--out", "pictures")
+    answer = call("doctor", "pets", "--model", "gcnii", *QUICK, *flags, cwd=home)
+    document = json.loads(answer.out)
+    assert {"frequency", "gain", "error", "share", "purity"} == set(document["filter"]["gcnii"])
+    assert sum(document["influence"]["gcnii"]["share"]) == pytest.approx(1)
+    assert document["depth"]["gcnii"]["depths"] == [2, 4]
+    assert len(document["depth"]["gcnii"]["stopped"]) == 5
+    assert {"filter.svg", "filter.png", "influence.svg", "forecast.png"} <= set(files(home / "pictures"))
+
+
+def test_without_the_options_nothing_is_asked(home):
+    document = json.loads(call("doctor", "pets", "--model", "gcnii", *QUICK, "--json", cwd=home).out)
+    assert not {"filter", "influence", "depth"} & set(document)
+
+
+def test_a_model_without_frequencies_is_refused_before_training(home):
+    answer = call("doctor", "pets", "--model", "gcnii", *QUICK, "--filter", "--directed", cwd=home)
+    assert answer.code == 2
+    assert "symmetric P̃" in answer.err

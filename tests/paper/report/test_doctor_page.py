@@ -1,0 +1,146 @@
+"""The doctor's documents come back as what they were, and stand in the page."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.made_up_cells import measured
+
+from gcnii.analysis.filters.depth_forecast import Forecast, compare
+from gcnii.analysis.filters.influence import Influence
+from gcnii.analysis.filters.response import Response
+from gcnii.analysis.layers.checkup import Checkup, Doctor
+from gcnii.analysis.layers.diagnosis import diagnose
+from gcnii.analysis.report.learned import Learned
+from gcnii.data import load
+from gcnii.paper.report.doctor_page import CAPTIONS, Visit, read_visits
+from gcnii.paper.report.page import page
+
+
+@pytest.fixture(scope="module")
+def checkup():
+    return Doctor(load("csbm", n=120), device="cpu").check("gcn", 2)
+
+
+def test_a_checkup_read_from_json_is_the_checkup(checkup):
+    again = Checkup.of(checkup.graph, json.loads(json.dumps(checkup.summary())))
+    assert json.dumps(again.summary()) == json.dumps(checkup.summary())
+    assert again.after[-1].state.energy == checkup.after[-1].state.energy
+    assert np.isclose(again.test, checkup.test)
+
+
+@pytest.fixture(scope="module")
+def document(checkup):
+    """Without the further answers."""
+    found = checkup.summary() | {"diagnosis": diagnose(checkup.after, edges=10).summary()}
+    head = {"graph": "csbm", "epochs": 60, "command": "gcnii doctor csbm --json", "comparison": ["gcn is <best>."]}
+    return json.loads(json.dumps(head | {"checkups": [found]}))
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """To both further questions, of one network."""
+    bands = np.linspace(0.1, 1.4, 4)
+    foretold = Forecast((0.4, 0.5, 0.8), (0.4, 0.5, 0.7), 100)
+    return {
+        "filter": {"gcn": Response(bands, 1 - bands, 0.1 * bands, bands / 3, bands / 2).summary()},
+        "influence": {"gcn": Influence(np.array([0.75, 0.25]), np.array([0.1, 0.1]), 64, 3).summary()},
+        "depth": {"gcn": foretold.summary() | compare(foretold, {2: 0.6}).summary()},
+    }
+
+
+def test_the_page_has_the_doctors_verdicts_and_figures(document, tmp_path):
+    (tmp_path / "csbm.json").write_text(json.dumps(document), "utf-8")
+    (visit,) = read_visits(tmp_path)
+    html = page([], [], [visit])
+    assert 'id="doctor-csbm"' in html
+    assert document["checkups"][0]["diagnosis"]["text"].replace("'", "&#39;") in html
+    assert "gcn is &lt;best&gt;." in html
+    assert html.count("<figure") == len(visit.figures) == 6
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}"])
+def test_what_is_no_document_of_the_doctor_is_refused_by_name(text, tmp_path):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(ValueError, match=r"x\.json is no document of `gcnii doctor GRAPH --json`: .*; restore it"):
+        read_visits(tmp_path)
+
+
+def _cut(document, *place):
+    """A copy without the last element of the list at this place."""
+    copy = json.loads(json.dumps(document))
+    found = copy
+    for step in place:
+        found = found[step]
+    found.pop()
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        (("checkups",), "it has no checkups"),
+        (("checkups", 0, "after", 0, "energy"), r"checkups\[0\].after\[0\].energy must be a list of 2"),
+        (("filter", "gcn", "gain"), ".*same size"),
+    ],
+)
+def test_a_document_with_a_hole_is_named(place, sentence, document, answers, tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(_cut(document | answers, *place)))
+    with pytest.raises(ValueError, match=rf"x\.json is no document of `gcnii doctor GRAPH --json`: {sentence}"):
+        read_visits(tmp_path)
+
+
+def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_them(document):
+    html = page([], [], [Visit.of(document)])
+    assert "<h3>" not in html
+    assert "<figcaption>" not in html
+
+
+def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(document, answers):
+    html = page([], [], [Visit.of(document | answers)])
+    assert html.count("<figure") == 9
+    assert "<h3>What the deepest networks have learned</h3>" in html
+    for name, caption in CAPTIONS.items():
+        (figure,) = re.findall(
+            rf'<figure class="narrow">\n<div [^>]+><svg [^>]+aria-label="csbm: {name}".*?</figure>', html, re.S
+        )
+        assert f"<figcaption>{caption}</figcaption>" in figure
+
+
+@pytest.mark.parametrize(
+    ("asked", "drawn"), [("filter influence", {"filter", "influence"}), ("depth", {"forecast"}), ("", set())]
+)
+def test_a_question_that_was_not_asked_has_no_picture(asked, drawn, document, answers):
+    visit = Visit.of(document | {name: answers[name] for name in asked.split()})
+    assert set(visit.learned) == drawn
+
+
+def test_answers_read_from_json_are_the_answers(checkup, answers):
+    again = json.loads(json.dumps(answers))
+    assert Learned.of(again, [checkup]).document() == answers
+
+
+def test_a_forecast_stands_beside_the_cells_of_the_same_graph_model_and_settings(document, answers):
+    def drawn(**changes):
+        cell = measured("table2/gcn/cora", [80.0, 90.0], graph="csbm", settings=settings | {"epochs": 200})
+        drawing = Visit.of(document | answers, [replace(cell, **changes)]).learned["forecast"]
+        lines = {line.get_label(): line.get_xydata().tolist() for line in drawing.axes[0].get_lines()}
+        return lines.get("trained to the end")
+
+    settings = document["checkups"][0]["settings"]
+    assert drawn() == [[2, 85]]
+    assert drawn(settings=settings | {"lr": 0.5}) is None
+    assert drawn(settings=settings | {"layers": 64}) is None  # deeper than the forecast
+    assert drawn(graph="cora") is None
+    assert drawn(model="gcnii") is None
+    assert drawn(splits="60/20/20") is None
+
+
+def test_what_is_committed_can_be_read_and_has_every_picture():
+    folder = Path(__file__).parents[3] / "results" / "doctor"
+    visits = {visit.graph: visit for visit in read_visits(folder)}
+    assert all(visit.verdicts for visit in visits.values())
+    assert set(visits["cora"].learned) == set(CAPTIONS)

@@ -1,0 +1,182 @@
+"""The README tells the truth: its numbers come from results/, its Python runs, its length is bearable."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.made_up_cells import around, measured
+
+from gcnii.paper.forecast import read_records as read_advice
+from gcnii.paper.report.figures.depth import LINES, draw_depth
+from gcnii.paper.report.forecast_tables import advice_tables
+from gcnii.paper.report.grid import notes
+from gcnii.paper.report.markdown import results_page, scores_table
+from gcnii.paper.report.readme import summary, update_readme
+from gcnii.paper.report.speed import read_records, speed_tables
+from gcnii.paper.tables.cells import read_cells
+from gcnii.paper.tables.printed import DEPTHS
+
+ROOT = Path(__file__).parents[3]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return read_cells(ROOT / "results" / "cells")
+
+
+def marked(text):
+    """What stands between the two comments."""
+    (part,) = re.findall(r"`gcnii report readme` -->\n(.*?)<!-- end of results -->", text, re.DOTALL)
+    return part
+
+
+def test_the_readme_and_the_page_of_results_say_what_the_cells_give(cells):
+    assert marked(README) == summary(cells, ROOT / "results" / "bench")
+    assert results_page(cells) == (ROOT / "docs" / "results.md").read_text("utf-8")
+
+
+def test_the_page_of_speed_has_the_tables_that_results_give():
+    tables = speed_tables(read_records(ROOT / "results" / "bench"))
+    assert marked((ROOT / "docs" / "performance.md").read_text("utf-8")) == tables
+
+
+def test_the_page_of_advice_has_the_tables_that_results_give():
+    tables = advice_tables(read_advice(ROOT / "results" / "forecast"))
+    assert marked((ROOT / "docs" / "filters-learned.md").read_text("utf-8")) == tables
+
+
+def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():
+    cells = [
+        measured("table2/gcnii/cora", around(85.5, 100)),
+        measured("table2/gcn/cora", [90.0, 91.0, 90.5]),
+        measured("table2/gat/cora", [80.0]),
+        measured("table2/appnp/cora", [80.0, None]),
+    ]
+    lines = scores_table(cells).splitlines()
+    starts = {line.split("|")[1]: line.split("|")[2] for line in lines if line.startswith("|")}
+    assert starts["GCNII"] == "85.5±2.9 (100) ● 85.5±0.5"
+    assert starts["GCN"] == "90.5±0.5 (3) ▲ 81.5"
+    assert starts["GAT"] == "80.0 (1) ◆ 83.1"
+    assert starts["APPNP"] == "failed (1/2) ✕ 83.3"
+    assert starts["GCNII*"] == "○ 85.3±0.2"
+    assert lines[-1] == "● replicates, ▲ higher, ◆ undecided, ✕ failed, ○ missing."
+
+
+def test_the_readme_has_the_papers_rows_alone_and_the_page_ours_too():
+    cells = [measured("table2/gcnii-no-own-loops/citeseer", around(73))]
+    assert "no own loops" not in scores_table(cells)
+    assert "|GCNII, no own loops|–|73.0±0.3 (10) ● 73.4±0.6|" in results_page(cells)
+    assert "- GCNII, no own loops: the authors' code counts" in results_page(cells)
+
+
+def test_a_note_that_is_not_of_a_whole_row_names_the_columns():
+    names = ("table3/cora-jknet/4", "table3/cora-jknet/8", "table3/cora-gcnii/2")
+    bare = [replace(measured(name, [80.0]), note=note) for name, note in zip(names, ("one", "", "all"), strict=True)]
+    assert notes(bare) == ["Cora JKNet (4): one", "Cora GCNII: all"]
+
+
+def test_the_page_counts_the_verdicts_and_shows_what_the_paper_does_not_print():
+    cells = [measured("table2/gcn/cora", around(81.5)), measured("figure2/cora-gcn/64", around(30))]
+    cells.append(measured("table4/gcnii/ppi", [61.2], graph="ppi-like", stand_in=True))
+    page = results_page(cells)
+    assert "|Table 2|1|||||||23|24|" in page
+    assert "|GCN|○|○|○|○|○|30.0±0.3 (10) ■|" in page
+    assert "|GCNII|61.20 (1) □ 99.53±0.01|" in page
+    assert "|JKNet|–|○ 80.2|" in page  # Table 3 begins at 4 layers
+
+
+def test_no_seed_is_left_out_of_a_cell(cells):
+    for cell in cells:
+        assert [run.seed for run in cell.runs] == list(range(cell.n)), cell.cell
+
+
+def test_every_depth_of_the_picture_was_measured(cells):
+    for row, *_ in LINES:
+        assert {int(cell.column) for cell in cells if cell.row == row} == set(DEPTHS)
+
+
+def test_a_picture_of_nothing_is_refused_with_the_command_that_measures_it(tmp_path):
+    with pytest.raises(
+        ValueError, match="no run of GCNII or GCN on Cora by depth; `gcnii reproduce table3 --only cora-gcnii`"
+    ):
+        draw_depth(tmp_path / "depth.png", [measured("table2/gcnii/cora", [85.0])])
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_picture_needs_no_second_run(tmp_path):
+    cells = [measured(f"table3/cora-{row}/2", [80.0]) for row in ("gcnii", "gcn-kipf-s")]
+    assert draw_depth(tmp_path / "depth.png", cells).stat().st_size > 10_000
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with results and pages, whose README may be changed."""
+    for part in ("results", "docs"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    return tmp_path
+
+
+def test_updating_changes_nothing_but_the_marked_part(project):
+    (project / "README.md").write_text(re.sub(r"\|GCNII\|.*\n", "", README), "utf-8")
+    page = (project / "docs" / "performance.md").read_text("utf-8")
+    (project / "docs" / "performance.md").write_text(re.sub(r"\|here\|.*\n", "", page), "utf-8")
+    (project / "docs" / "results.md").write_text("# Results of last year\n", "utf-8")
+    (project / "docs" / "depth.png").unlink()
+    update_readme(project)
+    assert (project / "README.md").read_text("utf-8") == README
+    assert (project / "docs" / "results.md").read_text("utf-8") == (ROOT / "docs" / "results.md").read_text("utf-8")
+    assert (project / "docs" / "performance.md").read_text("utf-8") == page
+    assert (project / "docs" / "depth.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/performance.md", "docs/filters-learned.md"])
+def test_a_page_without_a_place_for_results_is_refused(name, project):
+    (project / "README.md").write_text(README, "utf-8")
+    (project / name).write_text("# nothing\n")
+    with pytest.raises(ValueError, match=f"{name} must have one place for results, between two comments, got 0"):
+        update_readme(project)
+
+
+def test_the_ten_lines_of_python_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names = {}
+    exec(code, names)
+    assert names["labels"].shape == (1797,)
+    assert names["result"].test.mean() > 0.9
+
+
+def test_its_length_is_400_to_900_words():
+    assert 400 <= len(README.split()) <= 900
+
+
+def test_a_measurement_that_is_missing_is_named_with_its_command(project):
+    (project / "README.md").write_text(README, "utf-8")
+    (project / "results" / "bench" / "cora-1-cuda.json").unlink()
+    with pytest.raises(ValueError, match=r"no .*cora-1-cuda\.json; `gcnii bench cora-1 --device cuda` measures it"):
+        update_readme(project)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"lines": 3}, "cora-1-cpu.json is no document of `gcnii bench`: lines must be a list, got 3; restore it"),
+        ({"lines": []}, "cora-1 on cpu has no time of gcnii; measure it: gcnii bench cora-1 "),
+        (
+            {"per": ["colour"]},
+            r"cora-1-cpu.json is no .*: per\[0\] must be one of entries, layers, replicas, got 'colour'",
+        ),
+    ],
+)
+def test_a_damaged_document_of_speed_is_named_and_nothing_is_written(change, sentence, project):
+    path = project / "results" / "bench" / "cora-1-cpu.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change))
+    (project / "README.md").write_text(README, "utf-8")
+    (project / "docs" / "results.md").write_text("old", "utf-8")
+    with pytest.raises(ValueError, match=sentence):
+        update_readme(project)
+    assert (project / "docs" / "results.md").read_text("utf-8") == "old"

@@ -1,0 +1,1 @@
+"""What several tests share: small graphs and cells, stand-ins, and the command line."""

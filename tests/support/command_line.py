@@ -1,0 +1,97 @@
+"""Ways to give a command: to a process of its own, or, where that adds nothing, in this one."""
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import gcnii.cli
+
+SMALL = ("--layers", "2", "--width", "8", "--epochs", "3", "--device", "cpu")
+BUNDLE = "bundles/of a name that is much longer than the eighty columns of a terminal [and has brackets] in it/pets"
+
+# As `python -m gcnii`, but with a checkpoint after every epoch.
+SAVING = "from gcnii.train import fit; fit.SAVE_EVERY = 0.0; from gcnii.cli import main; main()"
+
+
+class Answer(NamedTuple):
+    """What a command gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+def start(*words, cwd, program=("-m", "gcnii"), **environment):
+    """A process that runs the command line with these words."""
+    return subprocess.Popen(
+        [sys.executable, *program, *map(str, words)],
+        cwd=cwd,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        preexec_fn=listen,
+    )
+
+
+def listen():
+    """Hear Ctrl-C even where the tests run in the background of a shell that has it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def finish(process):
+    """Wait for the process; its answer."""
+    out, err = process.communicate(timeout=120)
+    return Answer(process.returncode, out, err)
+
+
+def run(*words, cwd, **environment):
+    """A process from start to end."""
+    return finish(start(*words, cwd=cwd, **environment))
+
+
+def call(*words, cwd):
+    """The same within this process; warnings are printed, as they are for the user."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("always")
+        stack.enter_context(mock.patch.object(sys, "argv", ["gcnii", *map(str, words)]))
+        stack.enter_context(contextlib.chdir(cwd))
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        try:
+            gcnii.cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    return Answer(code, out.getvalue(), err.getvalue())
+
+
+def write_pets(folder, features=2, labels=True):
+    """A graph of one's own: two rings of six nodes, cats and dogs, with some of them labelled."""
+    folder.mkdir(parents=True, exist_ok=True)
+    roles = ("train", "train", "val", "test", "train", "")
+    lines = [",".join(["id", *(f"x{j}" for j in range(features)), *(("label", "split") if labels else ())])]
+    for i in range(12):
+        kind, role = ("dog", "cat")[i % 2], roles[i // 2]
+        words = (kind if role else "", role) if labels else ()
+        lines.append(",".join([f"pet{i}", *(str((i % 2) + i * j / 10) for j in range(features)), *words]))
+    edges = [f"pet{i},pet{(i + 2) % 12}" for i in range(12)]
+    (folder / "nodes.csv").write_text("\n".join(lines) + "\n")
+    (folder / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")
+    return folder
+
+
+def files(folder):
+    """Every file below a folder, as text."""
+    folder = Path(folder)
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,37 @@
+"""Tasks for several processes, which must be able to import them."""
+
+import os
+import signal
+import time
+import warnings
+
+import torch
+
+
+def whoami(item):
+    """Which process did it, with how many threads."""
+    time.sleep(0.5)  # so that one worker cannot do both
+    return os.getpid(), torch.get_num_threads()
+
+
+def refuse(item):
+    raise ValueError(f"no {item}")
+
+
+def complain(item):
+    warnings.warn(f"beware of {item}", stacklevel=2)
+    return item.upper()
+
+
+def die(item):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait(item):
+    """Until Ctrl-C, which is answered with a file."""
+    item.with_suffix(".begun").touch()
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        item.touch()
+        raise
