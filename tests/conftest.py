@@ -12,7 +12,9 @@ from gcnii.errors import DataError
 
 @pytest.fixture(scope="session")
 def real_data():
-    """`real_data(name)` → Graph, read once; without its files the test skips, or fails if $GCNII_REQUIRE_DATA is 1."""
+    """`real_data(name)` → Graph, read once; without its files the test skips, or fails if
+    $GCNII_REQUIRE_DATA is 1.
+    """
     graphs = {}
     # An address may be asked, but upstream never: tests need no network.
     offline = not os.environ.get("GCNII_MIRROR", "").startswith("http")
@@ -45,7 +47,9 @@ def listening():
 
 
 def pytest_configure():
-    """One thread: the graphs of the tests are small; and a mirror that is found from whatever folder a test is in."""
+    """One thread: the graphs of the tests are small; and a mirror that is found from whatever
+    folder a test is in.
+    """
     torch.set_num_threads(1)
     mirror = os.environ.get("GCNII_MIRROR", "")
     if os.path.isdir(mirror):

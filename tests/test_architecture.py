@@ -21,7 +21,9 @@ ROOMS = [
     "cli",
 ]
 ROOT = Path(gcnii.__file__).parent
-FILES = [path for path in ROOT.rglob("*.py") if path.parent != ROOT or not path.stem.startswith("__")]
+FILES = [
+    path for path in ROOT.rglob("*.py") if path.parent != ROOT or not path.stem.startswith("__")
+]
 LONGEST_FILE, LONGEST_FUNCTION = 300, 50  # lines of code
 
 
@@ -32,19 +34,25 @@ def imported_rooms(path):
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gcnii."):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("gcnii."))
+            yield from (
+                alias.name.split(".")[1] for alias in node.names if alias.name.startswith("gcnii.")
+            )
 
 
 def test_rooms_import_only_from_earlier_rooms():
     for path in FILES:
         here = path.relative_to(ROOT).with_suffix("").parts[0]
         for there in imported_rooms(path):
-            assert ROOMS.index(there) <= ROOMS.index(here), f"{path.name}: {here} must not import {there}"
+            assert ROOMS.index(there) <= ROOMS.index(here), (
+                f"{path.name}: {here} must not import {there}"
+            )
 
 
 def test_every_room_is_listed():
     found = {
-        path.stem for path in ROOT.iterdir() if path.stem[0] not in "_." and (path.is_dir() or path.suffix == ".py")
+        path.stem
+        for path in ROOT.iterdir()
+        if path.stem[0] not in "_." and (path.is_dir() or path.suffix == ".py")
     }
     assert found <= set(ROOMS), f"new room {found - set(ROOMS)}: decide its place in ROOMS"
 
@@ -54,7 +62,11 @@ def test_there_is_no_drawer():
 
 
 def code_lines(node, text):
-    lines = text.splitlines()[node.lineno - 1 : node.end_lineno] if hasattr(node, "lineno") else text.splitlines()
+    lines = (
+        text.splitlines()[node.lineno - 1 : node.end_lineno]
+        if hasattr(node, "lineno")
+        else text.splitlines()
+    )
     return sum(1 for line in lines if line.strip() and not line.strip().startswith("#"))
 
 
@@ -77,5 +89,16 @@ def test_nothing_is_unpickled_but_by_the_restricted_reader():
 
 
 def test_the_names_at_the_top_are_those_that_are_promised():
-    for name in ("load", "fit", "open_bundle", "Graph", "Split", "Recipe", "Result", "watch", "nn", "data"):
+    for name in (
+        "load",
+        "fit",
+        "open_bundle",
+        "Graph",
+        "Split",
+        "Recipe",
+        "Result",
+        "watch",
+        "nn",
+        "data",
+    ):
         assert getattr(gcnii, name) is not None

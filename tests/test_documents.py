@@ -1,4 +1,6 @@
-"""A document is written whole, and comes back as it was or with a sentence that says where it is wrong."""
+"""A document is written whole, and comes back as it was or with a sentence that says where it is
+wrong.
+"""
 
 import json
 
@@ -16,7 +18,14 @@ SHAPE = {
     },
     **{"versions": {str: str}, "note": Maybe(str)},
 }
-SOUND = {"name": "é ± \udcff", "kind": "good", "scores": [1, 0.5, None], "ok": True, "best": {"at": 3}, "versions": {}}
+SOUND = {
+    "name": "é ± \udcff",
+    "kind": "good",
+    "scores": [1, 0.5, None],
+    "ok": True,
+    "best": {"at": 3},
+    "versions": {},
+}
 
 
 def test_what_was_written_comes_back_names_that_are_no_text_too(tmp_path):
@@ -51,7 +60,9 @@ def test_the_first_place_that_is_wrong_is_named(change, sentence):
         check(SOUND | change, SHAPE)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "\xff", "[" * 99_999, json.dumps(SOUND | {"scores": None})])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "\xff", "[" * 99_999, json.dumps(SOUND | {"scores": None})]
+)
 def test_what_is_no_such_document_is_named(text, tmp_path):
     (tmp_path / "a.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(ValueError, match=r"a\.json is no thing: .*; restore it, or move it away"):
@@ -60,7 +71,9 @@ def test_what_is_no_such_document_is_named(text, tmp_path):
 
 def test_nan_is_read_as_nothing(tmp_path):
     (tmp_path / "a.json").write_text('{"scores": [NaN]}')
-    assert read_document(tmp_path / "a.json", {"scores": [(float, NOTHING)]}, "thing", dict) == {"scores": [None]}
+    assert read_document(tmp_path / "a.json", {"scores": [(float, NOTHING)]}, "thing", dict) == {
+        "scores": [None]
+    }
 
 
 def test_what_cannot_be_made_of_it_is_told_with_the_file_too(tmp_path):
@@ -68,7 +81,9 @@ def test_what_cannot_be_made_of_it_is_told_with_the_file_too(tmp_path):
         raise ValueError("it is too small")
 
     (tmp_path / "a.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"a\.json is no thing: it is too small; restore it, or move it away"):
+    with pytest.raises(
+        ValueError, match=r"a\.json is no thing: it is too small; restore it, or move it away"
+    ):
         read_document(tmp_path / "a.json", {}, "thing", make)
 
 

@@ -12,7 +12,14 @@ from gcnii.nn import MODELS
 from gcnii.propagation import GraphAdjacency, adjacency, propagation_matrix
 from gcnii.train.fit import fit
 
-SMALL = {"layers": 3, "width": 16, "dropout": 0.0, "epochs": 8, "device": "cpu", "precision": "float64"}
+SMALL = {
+    "layers": 3,
+    "width": 16,
+    "dropout": 0.0,
+    "epochs": 8,
+    "device": "cpu",
+    "precision": "float64",
+}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +69,9 @@ def test_in_the_authors_form_a_link_may_be_lost_in_one_direction_alone(graph):
 
 def test_each_epoch_and_each_seed_loses_other_links_and_the_same_ones_again(graph):
     links = GraphAdjacency.of(adjacency(graph))
-    first, again, later, other = (drop(links, 0.5, epoch=e, seed=s) for e, s in ((0, 0), (0, 0), (1, 0), (0, 1)))
+    first, again, later, other = (
+        drop(links, 0.5, epoch=e, seed=s) for e, s in ((0, 0), (0, 0), (1, 0), (0, 1))
+    )
     assert torch.equal(first.values, again.values)
     assert not torch.equal(first.values, later.values)
     assert not torch.equal(first.values, other.values)
@@ -78,7 +87,9 @@ def test_at_rate_0_nothing_changes(graph):
 @pytest.mark.parametrize("form", ["entries", "pairs"])
 def test_seeds_lose_their_own_links_alone_and_in_company(graph, form):
     settings = SMALL | {"drop_edge": 0.5, "drop_form": form}
-    together, alone = (fit(graph, "gcnii", seeds=range(3), batch=batch, **settings) for batch in (3, 1))
+    together, alone = (
+        fit(graph, "gcnii", seeds=range(3), batch=batch, **settings) for batch in (3, 1)
+    )
     curves = [np.array([run.curve for run in result.runs]) for result in (together, alone)]
     np.testing.assert_allclose(*curves, rtol=1e-10)
     assert curves[0][0, 0, 0] != curves[0][1, 0, 0]
@@ -86,30 +97,48 @@ def test_seeds_lose_their_own_links_alone_and_in_company(graph, form):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_trains_on_the_links_that_are_left(model, small):
-    wanted = {"layers": 2, "width": 8, "dropout": 0.0, "epochs": 3, "device": "cpu", "precision": "float64"}
+    wanted = {
+        "layers": 2,
+        "width": 8,
+        "dropout": 0.0,
+        "epochs": 3,
+        "device": "cpu",
+        "precision": "float64",
+    }
     settings = fitting(model, wanted | {"batches": "full"})
     whole, dropped, company = (
         fit(small, model, seeds=range(2), batch=batch, drop_edge=rate, **settings)
         for rate, batch in ((0.0, 1), (0.5, 1), (0.5, 2))
     )
-    np.testing.assert_allclose(*([run.curve for run in one.runs] for one in (dropped, company)), rtol=1e-8)
-    assert (whole.runs[0].curve != dropped.runs[0].curve) == (model != "mlp")  # which has no use for links
+    np.testing.assert_allclose(
+        *([run.curve for run in one.runs] for one in (dropped, company)), rtol=1e-8
+    )
+    # which has no use for links
+    assert (whole.runs[0].curve != dropped.runs[0].curve) == (model != "mlp")
 
 
 def test_evaluation_sees_every_link(graph):
     result = fit(graph, "gcnii", **SMALL | {"drop_edge": 0.9})
     test = graph.splits[0].test
-    assert (result.predict(graph, "cpu") == graph.y)[test].mean() == pytest.approx(result.runs[0].test)
+    assert (result.predict(graph, "cpu") == graph.y)[test].mean() == pytest.approx(
+        result.runs[0].test
+    )
 
 
 def test_a_lonely_node_stays_finite():
     links = GraphAdjacency.of(adjacency(Graph(X=np.eye(3), edges=[[0], [1]])))
     assert drop(links, 0.99).to_dense()[2].tolist() == [0, 0, 1]
     for norm in ("walk", "symmetric+I", "first-order", "mean", "enhanced"):
-        assert GraphAdjacency.of(adjacency(Graph(X=np.eye(3), edges=[[0], [1]])), norm).whole.values.isfinite().all()
+        assert (
+            GraphAdjacency.of(adjacency(Graph(X=np.eye(3), edges=[[0], [1]])), norm)
+            .whole.values.isfinite()
+            .all()
+        )
 
 
-@pytest.mark.parametrize(("rate", "sentence"), [(1.0, "in [0, 1), got 1.0"), (-0.1, "in [0, 1), got -0.1")])
+@pytest.mark.parametrize(
+    ("rate", "sentence"), [(1.0, "in [0, 1), got 1.0"), (-0.1, "in [0, 1), got -0.1")]
+)
 def test_a_rate_that_is_no_share_is_refused(graph, rate, sentence):
     with pytest.raises(ValueError) as error:
         fit(graph, drop_edge=rate)

@@ -1,4 +1,6 @@
-"""A mask is a function of (seed, epoch, layer, element), and no statistic tells it from coin tosses."""
+"""A mask is a function of (seed, epoch, layer, element), and no statistic tells it from coin
+tosses.
+"""
 
 from itertools import pairwise
 
@@ -49,7 +51,8 @@ def test_keep_rates_of_rows_and_of_columns_scatter_as_coin_tosses_do():
 
 
 @pytest.mark.parametrize(
-    "other", [{"seed": 1}, {"epoch": 1}, {"site": 1}, {"seed": 1 << 40}, {"epoch": 1499}, {"site": 64}]
+    "other",
+    [{"seed": 1}, {"epoch": 1}, {"site": 1}, {"seed": 1 << 40}, {"epoch": 1499}, {"site": 64}],
 )
 def test_masks_of_two_seeds_epochs_or_layers_are_independent(other):
     assert_fair(signs() * signs(**other), N * WIDTH)
@@ -57,21 +60,27 @@ def test_masks_of_two_seeds_epochs_or_layers_are_independent(other):
 
 def test_no_two_of_many_masks_are_related():
     seeds, epochs, sites = range(4), range(4), range(4)
-    rows = torch.stack([signs(seed=s, epoch=e, site=l, count=20000) for s in seeds for e in epochs for l in sites])
+    rows = torch.stack(
+        [signs(seed=s, epoch=e, site=l, count=20000) for s in seeds for e in epochs for l in sites]
+    )
     correlations = (rows @ rows.T / rows.shape[1]).fill_diagonal_(0)
     assert correlations.abs().max() < 5.5 / rows.shape[1] ** 0.5  # the largest of 2016
     triples = (rows[:-2] * rows[1:-1] * rows[2:]).mean(1)
     assert triples.abs().max() < Z / rows.shape[1] ** 0.5
 
 
-@pytest.mark.parametrize("lag", [1, 2, 3, WIDTH - 1, WIDTH, WIDTH + 1, 2 * WIDTH, N, 1 << 15, 1 << 16])
+@pytest.mark.parametrize(
+    "lag", [1, 2, 3, WIDTH - 1, WIDTH, WIDTH + 1, 2 * WIDTH, N, 1 << 15, 1 << 16]
+)
 def test_an_element_says_nothing_of_another(lag):
     s = signs()
     assert_fair(s[lag:] * s[:-lag], len(s) - lag)
 
 
 def test_there_is_no_visible_period():
-    """The periodogram of a fair sequence is exponential; its largest of m lines stays below ln m + 14 (once in 10⁶)."""
+    """The periodogram of a fair sequence is exponential; its largest of m lines stays below ln m +
+    14 (once in 10⁶).
+    """
     power = torch.fft.rfft(signs()).abs().square()[1:] / (N * WIDTH)
     assert power.max() < np.log(len(power)) + 14
     assert scipy.stats.kstest(power[:20000].numpy(), "expon").pvalue > 1e-4
@@ -97,7 +106,15 @@ def test_neighbouring_seeds_and_epochs_have_keys_without_a_pattern():
     keys = epoch_key(torch.arange(2000), 3).double() / 2**31
     assert_fair(keys[:, 0].sign(), 2000)
     assert abs(np.corrcoef(keys.T)[0, 1]) < Z / 2000**0.5
-    assert len({tuple(epoch_key(torch.tensor([s]), e)[0].tolist()) for s, e in ((0, 1), (1, 0), (1, 1), (0, 0))}) == 4
+    assert (
+        len(
+            {
+                tuple(epoch_key(torch.tensor([s]), e)[0].tolist())
+                for s, e in ((0, 1), (1, 0), (1, 1), (0, 0))
+            }
+        )
+        == 4
+    )
 
 
 def test_the_mask_is_frozen_for_all_time():
@@ -167,14 +184,18 @@ def test_on_sparse_features_the_stored_values_are_dropped():
     with keyed(epoch_key(torch.tensor([0]), 0)[0]):
         dropped = Dropout(0.5)(X)
     assert set(dropped.values.tolist()) == {0.0, 2.0}
-    assert torch.equal((X.to_dense() == 0) & (dropped.to_dense() != 0), torch.zeros(40, 40, dtype=bool))
+    assert torch.equal(
+        (X.to_dense() == 0) & (dropped.to_dense() != 0), torch.zeros(40, 40, dtype=bool)
+    )
     W = torch.eye(40, dtype=torch.float64)  # the gradient uses the same values as the product
     torch.testing.assert_close(dropped.to_dense().T, _gradient(dropped, W))
 
 
 def _gradient(M, W):
     W = W.clone().requires_grad_()
-    return torch.stack([torch.autograd.grad((M @ W)[i].sum(), W)[0][:, 0] for i in range(M.shape[0])], 1)
+    return torch.stack(
+        [torch.autograd.grad((M @ W)[i].sum(), W)[0][:, 0] for i in range(M.shape[0])], 1
+    )
 
 
 def test_without_training_or_at_rate_zero_nothing_changes():
@@ -202,5 +223,9 @@ def test_a_rate_outside_of_zero_to_one_is_refused(rate):
 
 @pytest.mark.cuda
 def test_masks_are_the_same_on_cuda():
-    for which in ({"seed": 5}, {"epoch": 1499, "site": 65}, {"seed": 99, "kept": 12345, "count": 2708 * 64 + 1}):
+    for which in (
+        {"seed": 5},
+        {"epoch": 1499, "site": 65},
+        {"seed": 99, "kept": 12345, "count": 2708 * 64 + 1},
+    ):
         assert torch.equal(mask(**which), mask(**which, device="cuda").cpu())

@@ -70,7 +70,12 @@ def test_several_graphs_are_one_block_diagonal_graph_split_by_whole_graphs():
 def test_the_fingerprint_is_of_the_content_and_not_of_the_name():
     graph = Graph(**TRIANGLE)
     assert graph.fingerprint == Graph(**TRIANGLE, name="other").fingerprint
-    for change in ({"y": [0, 0, 1]}, {"directed": True}, {"splits": (split(),)}, {"edges": [[0], [1]]}):
+    for change in (
+        {"y": [0, 0, 1]},
+        {"directed": True},
+        {"splits": (split(),)},
+        {"edges": [[0], [1]]},
+    ):
         assert graph.fingerprint != Graph(**TRIANGLE | change).fingerprint
 
 
@@ -83,17 +88,32 @@ NAN[1, 2], INF.data[2] = np.nan, np.inf
     [
         ({"edges": [[0, 1], [1, 7]]}, "edge 1 joins 1 and 7, but node ids go from 0 to 2"),
         ({"edges": [[0, -1], [1, 1]]}, "edge 1 joins -1 and 1, but node ids go from 0 to 2"),
-        ({"edges": [[0, 1.5], [1, 1]]}, "edges must hold whole numbers, got 1.5 at position (0, 1)"),
+        (
+            {"edges": [[0, 1.5], [1, 1]]},
+            "edges must hold whole numbers, got 1.5 at position (0, 1)",
+        ),
         ({"edges": [["a"], ["b"]]}, "edges must hold whole numbers, got <U1"),
         ({"edges": [[0, 1, 2]]}, "edges must have shape (2, m), sources over targets, got (1, 3)"),
         ({"X": NAN}, "X must be finite, got NaN or infinity in row 1"),
         ({"X": INF}, "X must be finite, got NaN or infinity in row 2"),
         ({"X": [["a"], ["b"], ["c"]]}, "X must hold numbers, got <U1"),
-        ({"X": np.ones((2, 3)), "edges": [[0], [1]]}, "X has 2 rows but y has 3; both need one a node"),
-        ({"X": np.ones((0, 3))}, "X must be a matrix of at least one node and one feature, got shape (0, 3)"),
-        ({"X": np.ones(3)}, "X must be a matrix of at least one node and one feature, got shape (3,)"),
+        (
+            {"X": np.ones((2, 3)), "edges": [[0], [1]]},
+            "X has 2 rows but y has 3; both need one a node",
+        ),
+        (
+            {"X": np.ones((0, 3))},
+            "X must be a matrix of at least one node and one feature, got shape (0, 3)",
+        ),
+        (
+            {"X": np.ones(3)},
+            "X must be a matrix of at least one node and one feature, got shape (3,)",
+        ),
         ({"y": [0, 1, -2]}, "labels must lie in -1…1 (-1 = unknown), got -2 at row 2 of y"),
-        ({"y": [0, 5, 1], "classes": "ab"}, "labels must lie in -1…1 (-1 = unknown), got 5 at row 1 of y"),
+        (
+            {"y": [0, 5, 1], "classes": "ab"},
+            "labels must lie in -1…1 (-1 = unknown), got 5 at row 1 of y",
+        ),
         ({"y": [[0], [2], [1]]}, "labels must lie in -1…1 (-1 = unknown), got [2] at row 1 of y"),
         ({"y": [0, 0.5, 1]}, "y must hold whole numbers, got 0.5 at position (1,)"),
         ({"y": [[0, 1]] * 3, "classes": "abc"}, "y has 2 columns but 3 classes are named"),
@@ -117,12 +137,24 @@ def test_what_is_no_graph_is_refused_in_one_sentence(change, sentence):
 @pytest.mark.parametrize(
     ("masks", "sentence"),
     [
-        ({"val": (1, 1, 0)}, "the masks train and val overlap, first at row 0; a node has one role"),
-        ({"test": (0, 1, 1)}, "the masks val and test overlap, first at row 1; a node has one role"),
+        (
+            {"val": (1, 1, 0)},
+            "the masks train and val overlap, first at row 0; a node has one role",
+        ),
+        (
+            {"test": (0, 1, 1)},
+            "the masks val and test overlap, first at row 1; a node has one role",
+        ),
         ({"train": (0, 0, 0)}, "the train mask is empty; put at least one node into it"),
         ({"val": (0, 0, 0)}, "the val mask is empty; put at least one node into it"),
-        ({"val": (0, 1)}, "the masks train, val and test must have one entry a node, got lengths 3, 2 and 3"),
-        ({"val": (0, 2, 1)}, "the val mask must be one true or false a node, got int64 of shape (3,)"),
+        (
+            {"val": (0, 1)},
+            "the masks train, val and test must have one entry a node, got lengths 3, 2 and 3",
+        ),
+        (
+            {"val": (0, 2, 1)},
+            "the val mask must be one true or false a node, got int64 of shape (3,)",
+        ),
     ],
 )
 def test_what_is_no_split_is_refused_in_one_sentence(masks, sentence):

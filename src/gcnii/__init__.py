@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 _ROOMS = ("analysis", "data", "nn")
 _HOME = {
-    **dict.fromkeys(("BundleError", "DataError", "GcniiError", "GraphError", "InputError"), "errors"),
+    **dict.fromkeys(
+        ("BundleError", "DataError", "GcniiError", "GraphError", "InputError"), "errors"
+    ),
     **dict.fromkeys(("Graph", "Split", "join"), "graph"),
     **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
     **dict.fromkeys(("Result", "open_bundle"), "train.result"),

@@ -1,10 +1,15 @@
-"""Counter-based dropout: a mask is a hash of (seed, epoch, layer, element), not a stream of random numbers.
+"""Counter-based dropout: a mask is a hash of (seed, epoch, layer, element), not a stream of random
+numbers.
 
-So a run is its seed: the masks are the same on a CPU and on a GPU, alone and among a hundred replicas, and again when
-activations are recomputed.  It is also faster, because integer hashing runs in vector registers and a stream does not.
+So a run is its seed: the masks are the same on a CPU and on a GPU, alone and among a hundred
+replicas, and again when
+activations are recomputed.  It is also faster, because integer hashing runs in vector registers and
+                             a stream does not.
 
-The key of a mask is two 32-bit words, made from seed, epoch and site; a site is the how-manieth dropout of a forward
-pass.  Each 32-bit word of the hash decides two neighbouring elements, by its lower and its upper 16 bits.
+The key of a mask is two 32-bit words, made from seed, epoch and site; a site is the how-manieth
+dropout of a forward
+pass.  Each 32-bit word of the hash decides two neighbouring elements, by its lower and its upper 16
+       bits.
 """
 
 from __future__ import annotations
@@ -30,7 +35,8 @@ LEVELS = 1 << 16  # a 16-bit lane decides an element, so keep rates are multiple
 # Numbers of the hash; as tensors, because torch would make one of each at every call.
 FACTORS = torch.tensor([0x21F0AAAD, 0x735A2D97], dtype=torch.int32).unbind()
 SHIFT, LOW = torch.tensor([15, 0x1FFFF], dtype=torch.int32).unbind()
-KEY_BLOCK = 64  # keys are made for so many sites at once, because each costs a dozen tiny operations
+# keys are made for so many sites at once, because each costs a dozen tiny operations
+KEY_BLOCK = 64
 
 
 class Dropout(nn.Module):
@@ -39,10 +45,14 @@ class Dropout(nn.Module):
     def __init__(self, rate: float):
         super().__init__()
         if not 0 <= rate < 1:
-            raise InputError(f"dropout is the share of entries set to zero and must lie in [0, 1), got {rate}")
+            raise InputError(
+                f"dropout is the share of entries set to zero and must lie in [0, 1), got {rate}"
+            )
         self.kept = round((1 - rate) * LEVELS)
         if self.kept == 0:
-            raise InputError(f"dropout keeps entries in steps of 1/{LEVELS}, and {rate} would keep none")
+            raise InputError(
+                f"dropout keeps entries in steps of 1/{LEVELS}, and {rate} would keep none"
+            )
 
     @property
     def active(self) -> bool:
@@ -50,7 +60,9 @@ class Dropout(nn.Module):
         return self.training and self.kept < LEVELS
 
     def forward(self, H: Matrix) -> Matrix:
-        """The same matrix with some of its entries set to zero, the rest scaled up to keep the mean."""
+        """The same matrix with some of its entries set to zero, the rest scaled up to keep the
+        mean.
+        """
         if not self.active:
             return H
         if isinstance(H, Sparse):
@@ -62,7 +74,9 @@ class Dropout(nn.Module):
         return H * mask.to(H.dtype).mul_(LEVELS / self.kept)
 
     def each(self, H: Tensor, keys: Tensor) -> Tensor:
-        """H (n, b, h) and keys (b, 2): each of the b matrices with the mask of its own key, whatever the others."""
+        """H (n, b, h) and keys (b, 2): each of the b matrices with the mask of its own key,
+        whatever the others.
+        """
         if not self.active:
             return H
         n, b, h = H.shape
@@ -85,7 +99,8 @@ class Mask(torch.autograd.Function):
 
             return mask(key.view(-1, 2), count, kept).view(*key.shape[:-1], count)
         lanes = _lanes(key, count)
-        # Written into its own type, a comparison runs in vector registers; into booleans it takes six times as long.
+        # Written into its own type, a comparison runs in vector registers; into booleans it takes
+        # six times as long.
         return torch.lt(lanes, kept - LEVELS // 2, out=lanes)
 
     @staticmethod
@@ -94,14 +109,18 @@ class Mask(torch.autograd.Function):
         ctx.mark_non_differentiable(output)
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], key: Tensor, count: int, kept: int) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], key: Tensor, count: int, kept: int
+    ) -> tuple[Tensor, int]:
         """All replicas in one pass."""
         assert in_dims[0] is not None
         return keep_mask(key.movedim(in_dims[0], 0), count, kept), 0
 
 
 class Drop(torch.autograd.Function):
-    """H and a key (2,) → H · mask / keep in one pass on a GPU, and its gradient in another; nothing is kept of H."""
+    """H and a key (2,) → H · mask / keep in one pass on a GPU, and its gradient in another; nothing
+    is kept of H.
+    """
 
     @staticmethod
     def forward(H: Tensor, key: Tensor, kept: int) -> Tensor:
@@ -124,7 +143,9 @@ class Drop(torch.autograd.Function):
         return Drop.apply(G, *ctx.saved_tensors, ctx.kept), None, None  # type: ignore[no-untyped-call]
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], H: Tensor, key: Tensor, kept: int) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], H: Tensor, key: Tensor, kept: int
+    ) -> tuple[Tensor, int]:
         """All replicas in one pass."""
         H, key = (
             one.expand(info.batch_size, *one.shape) if dim is None else one.movedim(dim, 0)
@@ -143,9 +164,11 @@ def keep_mask(key: Tensor, count: int, kept: int) -> Tensor:
 
 
 class InplaceDropout:
-    """Sets to zero, in place, what the masks of its keys drop, for one H (r, …) after the other; torch records nothing.
+    """Sets to zero, in place, what the masks of its keys drop, for one H (r, …) after the other;
+    torch records nothing.
 
-    It keeps its buffers: new ones for each H would be far from the CPU's caches, and cost more than the hash.
+    It keeps its buffers: new ones for each H would be far from the CPU's caches, and cost more than
+    the hash.
     """
 
     def __init__(self, like: Tensor, kept: int):
@@ -154,7 +177,9 @@ class InplaceDropout:
         self.lanes = torch.empty_like(like, memory_format=torch.contiguous_format)
 
     def __call__(self, H: Tensor, keys: Tensor) -> Tensor:
-        """H, with the entries at zero that the mask of its key drops; keys (r, 2).  The rest is not scaled."""
+        """H, with the entries at zero that the mask of its key drops; keys (r, 2).  The rest is not
+        scaled.
+        """
         self.lanes.view(len(H), -1).copy_(_lanes(keys, self.count, *self.words))
         # The name is another, but this is "zero where the lane is not below", in one pass.
         return torch.ops.aten.hardtanh_backward.grad_input(  # type: ignore[no-any-return]
@@ -163,7 +188,9 @@ class InplaceDropout:
 
 
 def epoch_key(seeds: Tensor, epoch: Tensor | int, step: Tensor | int = 0) -> Tensor:
-    """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32, the keys that `keyed` takes."""
+    """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32, the keys that
+    `keyed` takes.
+    """
     halves = seeds.view(torch.int32).unflatten(-1, (-1, 2))
     key = _first_key(seeds.device)
     for word in (halves[..., :1], halves[..., 1:], epoch):
@@ -180,7 +207,8 @@ def _first_key(device: torch.device) -> Tensor:
 
 @contextmanager
 def keyed(key: Tensor, first: int = 0) -> Iterator[KeySequence]:
-    """Within, the dropouts of a forward pass draw their masks from this key (2,), each from a site of its own.
+    """Within, the dropouts of a forward pass draw their masks from this key (2,), each from a site
+    of its own.
 
     first  the number of the first site, where a part of a pass is run again
     """
@@ -210,7 +238,10 @@ class KeySequence:
         block, at = divmod(self.passed, KEY_BLOCK)
         if block != self.made:
             numbers = torch.arange(
-                block * KEY_BLOCK, (block + 1) * KEY_BLOCK, dtype=torch.int32, device=self.key.device
+                block * KEY_BLOCK,
+                (block + 1) * KEY_BLOCK,
+                dtype=torch.int32,
+                device=self.key.device,
             )
             self.made, self.keys = block, numbered_keys(self.key, numbers)
         self.passed += 1
@@ -218,7 +249,9 @@ class KeySequence:
 
     def take(self, count: int) -> Tensor:
         """The keys (count, 2) of the next sites."""
-        numbers = torch.arange(self.passed, self.passed + count, dtype=torch.int32, device=self.key.device)
+        numbers = torch.arange(
+            self.passed, self.passed + count, dtype=torch.int32, device=self.key.device
+        )
         self.passed += count
         return numbered_keys(self.key, numbers)
 
@@ -243,11 +276,19 @@ def next_key(device: torch.device) -> Tensor:
 def next_keys(count: int, device: torch.device) -> Tensor:
     """The keys (count, 2) of the next sites."""
     sites = _sites.get()
-    return torch.stack([next_key(device) for _ in range(count)]) if sites is None else sites.take(count)
+    return (
+        torch.stack([next_key(device) for _ in range(count)])
+        if sites is None
+        else sites.take(count)
+    )
 
 
-def _lanes(key: Tensor, count: int, words: Tensor | None = None, high: Tensor | None = None) -> Tensor:
-    """(count,) int16, uniform; for keys (r, 2), (r, count).  They lie in `words`; both buffers may be given."""
+def _lanes(
+    key: Tensor, count: int, words: Tensor | None = None, high: Tensor | None = None
+) -> Tensor:
+    """(count,) int16, uniform; for keys (r, 2), (r, count).  They lie in `words`; both buffers may
+    be given.
+    """
     first, second = key.unsqueeze(-1).unbind(-2)
     # What a CUDA graph reads must last as long as it; what it makes itself does.
     fresh = key.is_cuda and torch.cuda.is_current_stream_capturing()
@@ -256,7 +297,8 @@ def _lanes(key: Tensor, count: int, words: Tensor | None = None, high: Tensor | 
     words.mul_(FACTORS[0])
     high = torch.bitwise_right_shift(words, SHIFT, out=high)
     words.bitwise_xor_(high.bitwise_and_(LOW))
-    torch.add(second * FACTORS[1], words, alpha=0x735A2D97, out=words)  # (words + second) · factor in one pass
+    # (words + second) · factor in one pass
+    torch.add(second * FACTORS[1], words, alpha=0x735A2D97, out=words)
     torch.bitwise_right_shift(words, SHIFT, out=high)
     return words.bitwise_xor_(high.bitwise_and_(LOW)).view(torch.int16)[..., :count]
 
@@ -268,7 +310,9 @@ def _words(count: int, device: torch.device) -> Tensor:
 
 
 def _mix(x: Tensor) -> Tensor:
-    """A bijection of 32-bit words in which every bit of x moves about half of the result's (multiply, xor-shift)."""
+    """A bijection of 32-bit words in which every bit of x moves about half of the result's
+    (multiply, xor-shift).
+    """
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
         x = (x ^ (x >> shift & (1 << 32 - shift) - 1)) * factor
     return x ^ (x >> 15 & 0x1FFFF)
@@ -278,12 +322,15 @@ DropForm = Literal["entries", "pairs"]
 
 
 def drop_edges(links: GraphAdjacency, rate: float, form: DropForm) -> Any:
-    """The propagation matrix of the links that are left, drawn from the key of the forward pass; loops always stay.
+    """The propagation matrix of the links that are left, drawn from the key of the forward pass;
+    loops always stay.
 
-    entries  the authors' form: u may lose v while v keeps u, and degrees are counted over what u has left
+    entries  the authors' form: u may lose v while v keeps u, and degrees are counted over what u
+             has left
     pairs    a link is lost at both ends
     """
-    # authors: exactly ⌊keep · entries⌋ are drawn; here: each is kept with that probability, which needs no sorting.
+    # authors: exactly ⌊keep · entries⌋ are drawn; here: each is kept with that probability, which
+    # needs no sorting.
     kept = round((1 - rate) * LEVELS)
     if kept == LEVELS:
         return links.whole

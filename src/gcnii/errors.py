@@ -1,4 +1,6 @@
-"""Every error that gcnii raises on purpose is a `GcniiError`; its message says what was expected, what came, what to do."""
+"""Every error that gcnii raises on purpose is a `GcniiError`; its message says what was expected,
+what came, what to do.
+"""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -29,6 +31,8 @@ class UsageError(GcniiError, RuntimeError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'cora'? ` where a known word is close to this one, else nothing: a part of an error's sentence."""
+    """`did you mean 'cora'? ` where a known word is close to this one, else nothing: a part of an
+    error's sentence.
+    """
     close = get_close_matches(word.lower(), list(known), 1)
     return f"did you mean {close[0]!r}? " if close else ""

@@ -1,10 +1,13 @@
-"""Files that are written whole or not at all, and JSON documents that are checked against a shape when they are read.
+"""Files that are written whole or not at all, and JSON documents that are checked against a shape
+when they are read.
 
 A shape is
-    a type                   float takes whole numbers too, and neither takes true or false, nor what is not finite
+    a type                   float takes whole numbers too, and neither takes true or false, nor
+                             what is not finite
     {"good", "bad"}          one of these words
     [shape]                  a list of these; [a, b]: a list of two, of these shapes
-    {"name": shape, …}       an object with these names and perhaps others; those of Maybe(shape) may be absent
+    {"name": shape, …}       an object with these names and perhaps others; those of Maybe(shape)
+                             may be absent
     Only({"name": shape, …}) an object with no other names
     {str: shape}             an object with any names
     (shape, NOTHING)         one of several; NOTHING is null
@@ -28,14 +31,23 @@ Document = dict[str, Any]
 Made = TypeVar("Made")
 NOTHING = type(None)
 CALLED = {
-    **{bool: "true or false", int: "a whole number", float: "a number", str: "text", dict: "an object", list: "a list"},
+    **{
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        dict: "an object",
+        list: "a list",
+    },
     NOTHING: "null",
 }
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary file to write to; on leaving without an error it takes the place of `path`, else it is removed."""
+    """A temporary file to write to; on leaving without an error it takes the place of `path`, else
+    it is removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
@@ -44,7 +56,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())  # mkstemp's files are private; what the user asked for need not be
+        # mkstemp's files are private; what the user asked for need not be
+        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         if error.errno and not error.filename:  # a full disk does not say which file had no room
@@ -78,15 +91,19 @@ def write_document(path: Path, document: Document) -> Path:
     """Put it there, whole."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     with atomic_write(path) as temporary:
-        # A folder's name need not be text: what UTF-8 cannot say of it stands there as JSON's own escape.
+        # A folder's name need not be text: what UTF-8 cannot say of it stands there as JSON's own
+        # escape.
         temporary.write_text(text, "utf-8", "backslashreplace")
     return path
 
 
 def read_document(path: Path, shape: Any, what: str, make: Callable[[Document], Made]) -> Made:
-    """What `make` makes of what stands there; where that is not `what` it should be, the sentence names the file."""
+    """What `make` makes of what stands there; where that is not `what` it should be, the sentence
+    names the file.
+    """
     try:
-        document = json.loads(path.read_text("utf-8"), parse_constant=lambda word: None)  # NaN is no JSON
+        # NaN is no JSON
+        document = json.loads(path.read_text("utf-8"), parse_constant=lambda word: None)
         check(document, shape)
         return make(document)
     except (ValueError, RecursionError) as error:

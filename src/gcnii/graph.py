@@ -1,4 +1,6 @@
-"""Graph and Split: what a graph is.  Frozen; each checks itself when made, so that every later room can trust it."""
+"""Graph and Split: what a graph is.  Frozen; each checks itself when made, so that every later room
+can trust it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ Features: TypeAlias = NDArray[np.floating[Any]] | sp.csr_array
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Split:
-    """Three disjoint boolean masks (n,): who is learnt from, who decides when to stop, who is graded.
+    """Three disjoint boolean masks (n,): who is learnt from, who decides when to stop, who is
+    graded.
 
     `test` may be empty (there is nothing to grade); `train` and `val` may not.
     """
@@ -35,7 +38,9 @@ class Split:
             object.__setattr__(self, role, _mask(getattr(self, role), role))
         if not len(self.train) == len(self.val) == len(self.test):
             lengths = f"{len(self.train)}, {len(self.val)} and {len(self.test)}"
-            raise GraphError(f"the masks train, val and test must have one entry a node, got lengths {lengths}")
+            raise GraphError(
+                f"the masks train, val and test must have one entry a node, got lengths {lengths}"
+            )
         for role in ("train", "val"):
             if not getattr(self, role).any():
                 raise GraphError(f"the {role} mask is empty; put at least one node into it")
@@ -48,7 +53,9 @@ class Split:
 
     @classmethod
     def of_roles(cls, roles: Sequence[str | None] | NDArray[Any]) -> Split:
-        """The split in which node i has the role roles[i]: 'train', 'val', 'test' or anything else for none."""
+        """The split in which node i has the role roles[i]: 'train', 'val', 'test' or anything else
+        for none.
+        """
         roles = np.asarray(roles, dtype=object)
         return cls(train=roles == "train", val=roles == "val", test=roles == "test")
 
@@ -58,8 +65,10 @@ class Graph:
     """n nodes with features X (n, d), joined by edges (2, m), labelled by y.
 
     X        dense, or scipy CSR where most entries are zero
-    edges    row 0 points to row 1; an undirected edge may stand once or in both directions; repetitions count once
-    y        (n,) class ids with -1 for unknown, or (n, k) zeros and ones, with a row of -1 for unknown
+    edges    row 0 points to row 1; an undirected edge may stand once or in both directions;
+             repetitions count once
+    y        (n,) class ids with -1 for unknown, or (n, k) zeros and ones, with a row of -1 for
+             unknown
     splits   the train/val/test masks to choose from
     directed whether the edge u → v says nothing of v → u
     nodes, classes   names, for reading results
@@ -84,7 +93,13 @@ class Graph:
         n = X.shape[0]
         y = np.full(n, -1) if self.y is None else _integers(self.y, "y")
         part = None if self.part is None else _integers(self.part, "part")
-        fields = {"X": X, "edges": _edges(self.edges, n), "y": y, "splits": tuple(self.splits), "part": part}
+        fields = {
+            "X": X,
+            "edges": _edges(self.edges, n),
+            "y": y,
+            "splits": tuple(self.splits),
+            "part": part,
+        }
         for field, value in fields.items():
             object.__setattr__(self, field, _freeze(value))
         for field in ("nodes", "classes"):
@@ -98,24 +113,34 @@ class Graph:
         heights = {"y": self.y, "nodes": self.nodes, "part": self.part}
         for field, value in heights.items():
             if value is not None and len(value) != self.n:
-                raise GraphError(f"X has {self.n} rows but {field} has {len(value)}; both need one a node")
+                raise GraphError(
+                    f"X has {self.n} rows but {field} has {len(value)}; both need one a node"
+                )
 
     def _check_labels(self) -> None:
         y = self.labels
         if y.ndim > 2:
-            raise GraphError(f"y must be (n,) class ids or (n, k) zeros and ones, got {y.ndim} dimensions")
+            raise GraphError(
+                f"y must be (n,) class ids or (n, k) zeros and ones, got {y.ndim} dimensions"
+            )
         low, high = -1, (1 if y.ndim == 2 else max(self.k - 1, -1))
         wrong = ((y < low) | (y > high)).reshape(self.n, -1).any(1)
         if wrong.any():
             row = _first(wrong)
-            raise GraphError(f"labels must lie in {low}…{high} (-1 = unknown), got {y[row]!s} at row {row} of y")
+            raise GraphError(
+                f"labels must lie in {low}…{high} (-1 = unknown), got {y[row]!s} at row {row} of y"
+            )
         if y.ndim == 2 and self.classes is not None and len(self.classes) != y.shape[1]:
-            raise GraphError(f"y has {y.shape[1]} columns but {len(self.classes)} classes are named")
+            raise GraphError(
+                f"y has {y.shape[1]} columns but {len(self.classes)} classes are named"
+            )
 
     def _check_splits(self) -> None:
         for i, split in enumerate(self.splits):
             if len(split.train) != self.n:
-                raise GraphError(f"split {i} has masks of {len(split.train)} nodes, but the graph has {self.n}")
+                raise GraphError(
+                    f"split {i} has masks of {len(split.train)} nodes, but the graph has {self.n}"
+                )
             unknown = (split.train | split.val | split.test) & ~self.labelled
             if unknown.any():
                 raise GraphError(
@@ -134,7 +159,9 @@ class Graph:
 
     @property
     def m(self) -> int:
-        """Number of undirected edges (directed ones, if `directed`), without repetitions and self-loops."""
+        """Number of undirected edges (directed ones, if `directed`), without repetitions and
+        self-loops.
+        """
         u, v = self.edges[:, self.edges[0] != self.edges[1]]
         u, v = (u, v) if self.directed else (np.minimum(u, v), np.maximum(u, v))
         codes = np.sort(u * self.n + v)  # np.unique takes ten times as long
@@ -145,7 +172,9 @@ class Graph:
         """Number of classes, or of labels a node can have."""
         if self.labels.ndim == 2:
             return int(self.labels.shape[1])
-        return len(self.classes) if self.classes is not None else int(self.labels.max(initial=-1)) + 1
+        return (
+            len(self.classes) if self.classes is not None else int(self.labels.max(initial=-1)) + 1
+        )
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -174,7 +203,9 @@ class Graph:
     def _arrays(self) -> Iterable[NDArray[Any]]:
         X = self.X
         yield from (
-            (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data) if isinstance(X, sp.csr_array) else (X,)
+            (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data)
+            if isinstance(X, sp.csr_array)
+            else (X,)
         )
         yield from (self.edges, self.labels)
         for split in self.splits:
@@ -187,16 +218,26 @@ class Graph:
 
 
 def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") -> Graph:
-    """Several graphs as one block-diagonal Graph with one split in which whole graphs are train, val or test."""
+    """Several graphs as one block-diagonal Graph with one split in which whole graphs are train,
+    val or test.
+    """
     if len(graphs) != len(roles) or not graphs:
-        raise GraphError(f"join needs one role a graph, got {len(graphs)} graphs and {len(roles)} roles")
+        raise GraphError(
+            f"join needs one role a graph, got {len(graphs)} graphs and {len(roles)} roles"
+        )
     sizes = [graph.n for graph in graphs]
     starts = np.cumsum([0, *sizes[:-1]])
     sparse = any(sp.issparse(graph.X) for graph in graphs)
-    X = sp.vstack([graph.X for graph in graphs], "csr") if sparse else np.concatenate([graph.X for graph in graphs])
+    X = (
+        sp.vstack([graph.X for graph in graphs], "csr")
+        if sparse
+        else np.concatenate([graph.X for graph in graphs])
+    )
     return Graph(
         X=X,
-        edges=np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=True)], 1),
+        edges=np.concatenate(
+            [graph.edges + start for graph, start in zip(graphs, starts, strict=True)], 1
+        ),
         y=np.concatenate([graph.labels for graph in graphs]),
         splits=(Split.of_roles(np.repeat(np.array(roles, dtype=object), sizes)),),
         directed=any(graph.directed for graph in graphs),
@@ -220,13 +261,17 @@ def _freeze(value: Any) -> Any:
 def _mask(values: ArrayLike, role: str) -> NDArray[np.bool_]:
     mask = np.array(values)
     if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():
-        raise GraphError(f"the {role} mask must be one true or false a node, got {mask.dtype} of shape {mask.shape}")
+        raise GraphError(
+            f"the {role} mask must be one true or false a node, got {mask.dtype} of shape {mask.shape}"
+        )
     return _freeze(mask.astype(bool))  # type: ignore[no-any-return]
 
 
 def _integers(values: ArrayLike, field: str) -> NDArray[np.int64]:
     array = np.array(values)
-    whole = array.dtype.kind in "iub" or (array.dtype.kind == "f" and bool((array == np.floor(array)).all()))
+    whole = array.dtype.kind in "iub" or (
+        array.dtype.kind == "f" and bool((array == np.floor(array)).all())
+    )
     if whole:
         return array.astype(np.int64)
     if array.dtype.kind != "f":
@@ -240,7 +285,9 @@ def _features(values: Any) -> Features:
     if isinstance(X, sp.csr_array):
         X.sum_duplicates()
     if X.ndim != 2 or 0 in X.shape:
-        raise GraphError(f"X must be a matrix of at least one node and one feature, got shape {X.shape}")
+        raise GraphError(
+            f"X must be a matrix of at least one node and one feature, got shape {X.shape}"
+        )
     if X.dtype.kind not in "iubf":
         raise GraphError(f"X must hold numbers, got {X.dtype}")
     X = X.astype(np.float64 if X.dtype == np.float64 else np.float32)

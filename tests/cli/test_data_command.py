@@ -26,7 +26,12 @@ def test_list_is_a_line_a_data_set_in_any_window(tmp_path):
 def test_list_in_json_has_the_counts(tmp_path):
     listed = json.loads(call("data", "list", "--json", cwd=tmp_path).out)
     assert [entry["name"] for entry in listed] == list(data.CATALOG)
-    assert [listed[0][key] for key in ("nodes", "edges", "features", "classes")] == [2708, 5278, 1433, 7]
+    assert [listed[0][key] for key in ("nodes", "edges", "features", "classes")] == [
+        2708,
+        5278,
+        1433,
+        7,
+    ]
 
 
 def test_show_tells_source_licence_notes_and_presets(tmp_path):
@@ -38,13 +43,16 @@ def test_show_tells_source_licence_notes_and_presets(tmp_path):
         f"  source: {entry.source}",
         f"  licence: {entry.licence}",
     ]
-    assert [line for line in lines if line.startswith("  note: ")] == [f"  note: {note}" for note in entry.notes]
+    assert [line for line in lines if line.startswith("  note: ")] == [
+        f"  note: {note}" for note in entry.notes
+    ]
     assert ["layers", "64"] in [line.split()[:2] for line in lines]
 
 
 def test_show_says_that_there_are_no_presets(tmp_path):
     assert (
-        "  no presets: the models' and the recipe's defaults hold\n" in call("data", "show", "csbm", cwd=tmp_path).out
+        "  no presets: the models' and the recipe's defaults hold\n"
+        in call("data", "show", "csbm", cwd=tmp_path).out
     )
 
 
@@ -74,7 +82,11 @@ def test_offline_training_does_not_fetch_a_neighbourhood(monkeypatch, real_data,
 def test_fetch_puts_files_where_train_finds_them(real_data, tmp_path):
     real_data("cora")
     answer = call("data", "fetch", "cora", "digits", cwd=tmp_path)
-    assert answer == (0, "cora: 8 files, all as the catalog says\ndigits: made on the spot, no files\n", "")
+    assert answer == (
+        0,
+        "cora: 8 files, all as the catalog says\ndigits: made on the spot, no files\n",
+        "",
+    )
     paths = json.loads(call("data", "fetch", "cora", "--json", cwd=tmp_path).out)["cora"]
     assert len(paths) == 8
 
@@ -89,12 +101,17 @@ def test_fetch_with_one_typo_fetches_nothing(monkeypatch, empty_cache, tmp_path)
 
 def test_fetch_all_is_every_data_set(monkeypatch, tmp_path):
     monkeypatch.setattr(data, "fetch", lambda name, offline: [])
-    assert list(json.loads(call("data", "fetch", "all", "--json", cwd=tmp_path).out)) == list(data.CATALOG)
+    assert list(json.loads(call("data", "fetch", "all", "--json", cwd=tmp_path).out)) == list(
+        data.CATALOG
+    )
 
 
 @pytest.mark.parametrize("words", ["data fetch cora", "train cora"])
 def test_offline_without_files_says_what_to_do(words, empty_cache, tmp_path):
     answer = call(*words.split(), "--offline", cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
-    assert "run `gcnii data fetch cora` with a network, set GCNII_MIRROR to a folder that has it" in answer.err
+    assert (
+        "run `gcnii data fetch cora` with a network, set GCNII_MIRROR to a folder that has it"
+        in answer.err
+    )
     assert list(tmp_path.iterdir()) == []

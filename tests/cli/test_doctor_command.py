@@ -46,7 +46,17 @@ def test_json_holds_every_layer_before_and_after_and_nothing_else_is_printed(hom
     deep = found["checkups"][-1]
     assert [len(deep[when]) for when in ("before", "after")] == [5, 5]
     assert deep["before"] != deep["after"]
-    for name in ("energy", "mad", "mad_gap", "effective_rank", "rank", "distance", "dead", "gradient", "probe"):
+    for name in (
+        "energy",
+        "mad",
+        "mad_gap",
+        "effective_rank",
+        "rank",
+        "distance",
+        "dead",
+        "gradient",
+        "probe",
+    ):
         assert name in deep["after"][0]
     assert deep["diagnosis"]["kind"] in ("gone", "alike", "faded", "kept")
     assert deep["settings"]["epochs"] == 3
@@ -65,7 +75,10 @@ def test_a_training_that_diverges_does_not_end_the_examination(home):
     with mock.patch.object(checkup, "fit", side_effect=Diverged("the loss is not finite")):
         answer = call("doctor", "pets", *QUICK, "--json", cwd=home)
     assert answer.code == 0
-    assert "gcnii: gcn, 2 layers: the loss is not finite; what follows is of the untrained model" in answer.err
+    assert (
+        "gcnii: gcn, 2 layers: the loss is not finite; what follows is of the untrained model"
+        in answer.err
+    )
     found = json.loads(answer.out)["checkups"]
     assert [one["test"] for one in found] == [None] * 4
     assert all(one["after"] == one["before"] for one in found)
@@ -77,7 +90,10 @@ def test_a_training_that_diverges_does_not_end_the_examination(home):
         (("--model", "gcni"), "no model 'gcni'; did you mean 'gcnii'?"),
         (("--model", "mlp"), "mlp has no setting 'layers'"),
         (("--model", ","), "--model names nothing"),
-        (("--depths", "2,x"), "--depths must be whole numbers of at least 1, separated by commas, got '2,x'"),
+        (
+            ("--depths", "2,x"),
+            "--depths must be whole numbers of at least 1, separated by commas, got '2,x'",
+        ),
         (("--model", "jknet", "--depths", "1"), "must be at least 2, got 1"),
         (("--split", "7"), "pets has 1 splits, counted from 0, got --split 7"),
     ],
@@ -99,7 +115,11 @@ def test_watch_gives_a_table_a_plot_and_a_diagnosis_by_itself(graph):
         model(propagation_matrix(graph), feature_matrix(graph).double()).square().sum().backward()
     table = w.table()
     assert list(table["name"]) == ["input", "convs.0", "convs.1", "convs.2"]
-    assert table[["energy", "mad", "effective_rank", "distance", "gradient", "probe"]].notna().all(axis=None)
+    assert (
+        table[["energy", "mad", "effective_rank", "distance", "gradient", "probe"]]
+        .notna()
+        .all(axis=None)
+    )
     assert len(w.plot().axes) == 5
     assert w.diagnose().text
 

@@ -19,7 +19,9 @@ def short():
 
 
 def test_filters_and_a_depth_are_told_of_the_deepest_network_of_each_model(home):
-    answer = call("doctor", "pets", "--model", "gcn,gcnii", *QUICK, "--filter", "--recommend-depth", cwd=home)
+    answer = call(
+        "doctor", "pets", "--model", "gcn,gcnii", *QUICK, "--filter", "--recommend-depth", cwd=home
+    )
     assert answer.code == 0, answer.err
     assert "(1-λ)^4: GCN without ReLU" in answer.out
     assert "Influence by hop" in answer.out
@@ -42,11 +44,15 @@ def test_json_and_pictures_hold_them_too(home):
     assert sum(document["influence"]["gcnii"]["share"]) == pytest.approx(1)
     assert document["depth"]["gcnii"]["depths"] == [2, 4]
     assert len(document["depth"]["gcnii"]["stopped"]) == 5
-    assert {"filter.svg", "filter.png", "influence.svg", "forecast.png"} <= set(files(home / "pictures"))
+    assert {"filter.svg", "filter.png", "influence.svg", "forecast.png"} <= set(
+        files(home / "pictures")
+    )
 
 
 def test_without_the_options_nothing_is_asked(home):
-    document = json.loads(call("doctor", "pets", "--model", "gcnii", *QUICK, "--json", cwd=home).out)
+    document = json.loads(
+        call("doctor", "pets", "--model", "gcnii", *QUICK, "--json", cwd=home).out
+    )
     assert not {"filter", "influence", "depth"} & set(document)
 
 

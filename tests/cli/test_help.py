@@ -45,12 +45,17 @@ def test_the_version_is_the_package_s(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], ["data", "list"], ["data", "show", "cora"], ["bench", "--help"]], ids=" ".join
+    "words",
+    [["--help"], ["--version"], ["data", "list"], ["data", "show", "cora"], ["bench", "--help"]],
+    ids=" ".join,
 )
 def test_who_does_not_train_does_not_wait_for_torch(words, tmp_path):
     script = "import sys, gcnii.cli; gcnii.cli.main(); sys.exit('torch' in sys.modules)"
     assert (
-        subprocess.run([sys.executable, "-c", script, *words], stdout=subprocess.DEVNULL, cwd=tmp_path).returncode == 0
+        subprocess.run(
+            [sys.executable, "-c", script, *words], stdout=subprocess.DEVNULL, cwd=tmp_path
+        ).returncode
+        == 0
     )
 
 
@@ -64,7 +69,9 @@ def model_settings():
 
 
 def test_every_setting_of_every_model_and_of_the_recipe_is_a_flag():
-    flags = [p.name for p in inspect.signature(train).parameters.values() if p.kind == p.KEYWORD_ONLY]
+    flags = [
+        p.name for p in inspect.signature(train).parameters.values() if p.kind == p.KEYWORD_ONLY
+    ]
     recipe = {field.name for field in dataclasses.fields(Recipe)}
     assert sorted(flags) == sorted(OWN | model_settings() | recipe)
 
@@ -80,7 +87,13 @@ def test_the_help_of_train_shows_every_flag_once_with_a_sentence(tmp_path):
 def test_models_lists_every_model_with_its_paper_and_its_equation(tmp_path):
     listed = json.loads(call("models", "--json", cwd=tmp_path).out)
     assert [model["name"] for model in listed] == list(MODELS)
-    assert listed[0]["settings"] == {"layers": 64, "width": 64, "alpha": 0.1, "lam": 0.5, "dropout": 0.6}
+    assert listed[0]["settings"] == {
+        "layers": 64,
+        "width": 64,
+        "alpha": 0.1,
+        "lam": 0.5,
+        "dropout": 0.6,
+    }
     assert listed[0]["tables"] == ["Table 2", "Table 3", "Table 5", "Figure 2"]
     assert all(model["paper"] and model["equation"] for model in listed)
     table = call("models", cwd=tmp_path).out.splitlines()

@@ -1,4 +1,6 @@
-"""Ctrl-C and a sudden death: the same command goes on, and ends with the numbers of an uninterrupted run."""
+"""Ctrl-C and a sudden death: the same command goes on, and ends with the numbers of an
+uninterrupted run.
+"""
 
 import contextlib
 import json
@@ -32,12 +34,17 @@ WORDS = (
 
 def numbers(document):
     """What a training came to; how long it took is another matter."""
-    return [{name: value for name, value in run.items() if name != "seconds"} for run in document["runs"]]
+    return [
+        {name: value for name, value in run.items() if name != "seconds"}
+        for run in document["runs"]
+    ]
 
 
 def stop(folder, home, number):
     """Train in a process that checkpoints all the time; signal it once there is a checkpoint."""
-    process = start("train", home / "pets", *WORDS, "--out", folder, cwd=home, program=("-c", SAVING))
+    process = start(
+        "train", home / "pets", *WORDS, "--out", folder, cwd=home, program=("-c", SAVING)
+    )
     deadline = time.monotonic() + 60
     while not (folder / "checkpoint.safetensors").exists():
         assert process.poll() is None, finish(process)
@@ -92,7 +99,12 @@ def test_ctrl_c_leaves_the_best_so_far(stopped):
     assert document["interrupted"]
     assert 0 < document["runs"][-1]["epochs"] < EPOCHS
     assert open_bundle(folder).interrupted
-    assert files(folder) == ["checkpoint.safetensors", "curves.csv", "model.safetensors", "run.json"]
+    assert files(folder) == [
+        "checkpoint.safetensors",
+        "curves.csv",
+        "model.safetensors",
+        "run.json",
+    ]
 
 
 def test_a_bundle_of_a_stopped_training_predicts(stopped, tmp_path):
@@ -103,11 +115,15 @@ def test_a_bundle_of_a_stopped_training_predicts(stopped, tmp_path):
 def test_a_killed_training_leaves_a_checkpoint_and_no_bundle(killed):
     answer, folder = killed
     assert (answer.code, answer.out) == (-signal.SIGKILL, "")
-    assert [name for name in files(folder) if not name.startswith(".")] == ["checkpoint.safetensors"]
+    assert [name for name in files(folder) if not name.startswith(".")] == [
+        "checkpoint.safetensors"
+    ]
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-def test_the_same_command_goes_on_to_the_same_numbers(how, request, uninterrupted, epochs_done, home, tmp_path):
+def test_the_same_command_goes_on_to_the_same_numbers(
+    how, request, uninterrupted, epochs_done, home, tmp_path
+):
     folder = tmp_path / "again"
     shutil.copytree(request.getfixturevalue(how)[1], folder)
     answer = call("train", home / "pets", *WORDS, "--out", folder, cwd=tmp_path)
@@ -122,7 +138,10 @@ def test_another_command_starts_over_and_says_so(stopped, home, tmp_path):
     shutil.copytree(stopped[1], folder)
     words = ("--layers", 2, "--width", 8, "--epochs", 2, "--json", "--out", folder)
     answer = call("train", home / "pets", *words, cwd=tmp_path)
-    assert answer.err == f"gcnii: {folder / 'checkpoint.safetensors'} is of another training; starting over\n"
+    assert (
+        answer.err
+        == f"gcnii: {folder / 'checkpoint.safetensors'} is of another training; starting over\n"
+    )
     assert json.loads(answer.out)["runs"][0]["epochs"] == 2
 
 

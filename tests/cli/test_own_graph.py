@@ -22,13 +22,22 @@ def test_check_says_what_was_read(home, tmp_path):
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines() == [
         "Graph(pets: 12 nodes, 12 undirected edges, 2 features, 2 classes) is in order",
-        *("  nodes: 12", "  edges: 12", "  features: 2", "  classes: cat, dog", "  self-loops: 0", "  labelled: 10"),
+        *(
+            "  nodes: 12",
+            "  edges: 12",
+            "  features: 2",
+            "  classes: cat, dog",
+            "  self-loops: 0",
+            "  labelled: 10",
+        ),
         *("  train: 6", "  val: 2", "  test: 2"),
     ]
 
 
 def test_check_says_it_in_json_too(home, tmp_path):
-    facts = json.loads(call("data", "check", home / "pets", "--directed", "--json", cwd=tmp_path).out)
+    facts = json.loads(
+        call("data", "check", home / "pets", "--directed", "--json", cwd=tmp_path).out
+    )
     assert (facts["nodes"], facts["classes"], facts["train"]) == (12, ["cat", "dog"], 6)
 
 
@@ -36,7 +45,10 @@ def test_a_graph_without_labels_is_in_order_but_not_for_training(tmp_path):
     folder = write_pets(tmp_path / "pets", labels=False)
     answer = call("data", "check", folder, "--json", cwd=tmp_path)
     assert json.loads(answer.out)["classes"] == []
-    assert answer.err == "gcnii: no node has a label, so a model can predict on this graph but not train on it\n"
+    assert (
+        answer.err
+        == "gcnii: no node has a label, so a model can predict on this graph but not train on it\n"
+    )
     answer = call("train", folder, cwd=tmp_path)
     assert answer == Answer(2, "", "gcnii: no node of pets has a label; label some\n")
 
@@ -62,7 +74,9 @@ def test_predict_in_json_holds_the_labels_or_says_where_they_are(bundle, tmp_pat
     here = json.loads(call("predict", bundle, "--json", cwd=tmp_path).out)
     there = json.loads(call("predict", bundle, "--json", "--out", "labels.csv", cwd=tmp_path).out)
     assert there == {"graph": "pets", "bundle": str(bundle), "nodes": 12, "out": "labels.csv"}
-    assert [list(map(str, row.values())) for row in here["labels"]] == rows((tmp_path / "labels.csv").read_text())
+    assert [list(map(str, row.values())) for row in here["labels"]] == rows(
+        (tmp_path / "labels.csv").read_text()
+    )
 
 
 def test_predict_labels_another_graph_with_the_same_features(bundle, tmp_path):
@@ -92,7 +106,9 @@ def test_a_bundle_of_a_graph_made_in_python_asks_for_a_graph(home, tmp_path):
 def test_a_graph_with_other_features_is_refused(bundle, tmp_path):
     other = write_pets(tmp_path / "strangers", features=5)
     answer = call("predict", bundle, "--graph", other, "--out", "labels.csv", cwd=tmp_path)
-    assert answer == Answer(2, "", "gcnii: the model was trained on 2 features a node, but strangers has 5\n")
+    assert answer == Answer(
+        2, "", "gcnii: the model was trained on 2 features a node, but strangers has 5\n"
+    )
     assert not (tmp_path / "labels.csv").exists()
 
 
@@ -115,7 +131,12 @@ def test_parquet_holds_the_same_table(bundle, tmp_path):
     import pandas as pd
 
     call("predict", bundle, "--out", "labels.parquet", cwd=tmp_path)
-    assert list(pd.read_parquet(tmp_path / "labels.parquet").columns) == ["node", "label", "p(cat)", "p(dog)"]
+    assert list(pd.read_parquet(tmp_path / "labels.parquet").columns) == [
+        "node",
+        "label",
+        "p(cat)",
+        "p(dog)",
+    ]
 
 
 def test_a_directed_graph_is_trained_and_predicted_as_directed(tmp_path):
@@ -143,4 +164,6 @@ def test_a_folder_whose_name_is_no_text_is_trained_on_but_names_no_bundle(tmp_pa
 def test_the_doctor_says_that_there_is_nothing_to_learn_from(tmp_path):
     write_pets(tmp_path / "pets", labels=False)
     answer = call("doctor", "pets", cwd=tmp_path)
-    assert answer == Answer(2, "", "gcnii: no node of pets has a label, and the doctor trains; label some\n")
+    assert answer == Answer(
+        2, "", "gcnii: no node of pets has a label, and the doctor trains; label some\n"
+    )

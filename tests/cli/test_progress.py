@@ -21,7 +21,9 @@ def terminal(monkeypatch):
         file = io.StringIO()
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setattr(
-            progress, "Console", partial(Console, file=file, width=width, force_terminal=True, no_color=True)
+            progress,
+            "Console",
+            partial(Console, file=file, width=width, force_terminal=True, no_color=True),
         )
         return file
 
@@ -36,7 +38,11 @@ def last_line(file):
 def test_a_training_keeps_bar_percentage_and_time_and_lets_measures_go_first(width, terminal):
     file = terminal(width)
     with training_bar(TITLE, 1500) as show:
-        show(EpochReport(epoch=749, runs_done=0, runs_now=10, runs=10, train_loss=0.1, val_loss=0.2, val=0.8))
+        show(
+            EpochReport(
+                epoch=749, runs_done=0, runs_now=10, runs=10, train_loss=0.1, val_loss=0.2, val=0.8
+            )
+        )
     line = last_line(file)
     assert "figure2/citeseer-gcn" in line
     assert " 50% -:--:--" in line

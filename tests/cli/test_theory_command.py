@@ -5,7 +5,14 @@ import json
 import pytest
 from support.command_line import call
 
-TITLES = ("Theorem 1: ", "Conjecture 1: ", "Theorem 2: ", "Band pass with ε", "Section 3: ", "Where the paper slips")
+TITLES = (
+    "Theorem 1: ",
+    "Conjecture 1: ",
+    "Theorem 2: ",
+    "Band pass with ε",
+    "Section 3: ",
+    "Where the paper slips",
+)
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +23,9 @@ def document(tmp_path_factory):
     return json.loads(answer.out)
 
 
-def test_without_a_graph_it_prints_every_theorem_on_the_karate_club_and_each_slip_on_one_line(tmp_path):
+def test_without_a_graph_it_prints_every_theorem_on_the_karate_club_and_each_slip_on_one_line(
+    tmp_path,
+):
     answer = call("theory", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
@@ -25,13 +34,20 @@ def test_without_a_graph_it_prints_every_theorem_on_the_karate_club_and_each_sli
     assert lines[2] == "to a thousandth: K = 130 by (1 - λ/2)^K, 1,278 by the printed (1 - λ²/2)^K"
     titles = [line for line in lines if line.startswith(TITLES)]
     assert all(line.startswith(title) for line, title in zip(titles, TITLES, strict=True))
-    slips = lines[lines.index("Where the paper slips, with examples on the star 0–1, 0–2, 0–3:") + 1 :]
+    slips = lines[
+        lines.index("Where the paper slips, with examples on the star 0–1, 0–2, 0–3:") + 1 :
+    ]
     assert len(slips) == 9
     assert all(line.startswith("- ") and line.endswith(".") for line in slips)
 
 
 def test_json_is_one_document_with_all_of_it(document):
-    assert (document["graph"], document["nodes"], document["edges"], document["components"]) == ("karate", 34, 78, 1)
+    assert (document["graph"], document["nodes"], document["edges"], document["components"]) == (
+        "karate",
+        34,
+        78,
+        1,
+    )
     assert document["depth_to_a_thousandth"] == {"spectral": 130, "printed": 1278}
     one, two = document["distances"]["e_i"], document["distances"]["e_i - e_j"]
     assert all(row["distance"] <= row["printed"] + 1e-12 for row in one)
@@ -52,7 +68,12 @@ def test_the_figure_asks_four_questions(tmp_path):
     answer = call("theory", "--plot", "a figure.svg", cwd=tmp_path)
     assert answer.out.splitlines()[-1] == "plot a figure.svg"
     text = (tmp_path / "a figure.svg").read_text()
-    for question in ("How fast is a signal gone?", "Do hubs arrive first?", "Can the network be this filter?", "ISTA"):
+    for question in (
+        "How fast is a signal gone?",
+        "Do hubs arrive first?",
+        "Can the network be this filter?",
+        "ISTA",
+    ):
         assert question in text
 
 
@@ -60,8 +81,12 @@ def test_a_folder_of_one_s_own_that_falls_apart_is_taken_by_components(home):
     document = json.loads(call("theory", "pets", "--json", cwd=home).out)
     assert (document["nodes"], document["components"]) == (12, 2)
     assert document["gap"] == pytest.approx(1 / 3)  # two cycles of six: ⅔ (1 - cos 60°)
-    assert document["distances"]["e_i - e_j"][0]["distance"] == 1  # though all degrees are equal, i is not j
-    assert "12 nodes, 12 edges, 2 components, the largest of 6 nodes" in call("theory", "pets", cwd=home).out
+    # though all degrees are equal, i is not j
+    assert document["distances"]["e_i - e_j"][0]["distance"] == 1
+    assert (
+        "12 nodes, 12 edges, 2 components, the largest of 6 nodes"
+        in call("theory", "pets", cwd=home).out
+    )
 
 
 def test_on_a_benchmark_lanczos_finds_the_gap(real_data, tmp_path):
@@ -76,8 +101,14 @@ def test_on_a_benchmark_lanczos_finds_the_gap(real_data, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--theta", "1,two"], "--theta takes numbers with commas between, as in 1,-0.5,0.25, got '1,two'"),
-        (["--theta", "1,nan"], "--theta takes numbers with commas between, as in 1,-0.5,0.25, got '1,nan'"),
+        (
+            ["--theta", "1,two"],
+            "--theta takes numbers with commas between, as in 1,-0.5,0.25, got '1,two'",
+        ),
+        (
+            ["--theta", "1,nan"],
+            "--theta takes numbers with commas between, as in 1,-0.5,0.25, got '1,nan'",
+        ),
         (["--plot", "figure.pdf"], "--plot writes .png or .svg, got figure.pdf"),
         (["coar"], "did you mean 'cora'?"),
     ],

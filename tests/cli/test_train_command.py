@@ -7,7 +7,17 @@ from support.command_line import BUNDLE, SMALL, Answer, call, files, write_pets
 
 from gcnii.train.result import open_bundle
 
-KEYS = ["graph", "fingerprint", "model", "settings", "runs", "test_mean", "test_std", "device", "bundle"]
+KEYS = [
+    "graph",
+    "fingerprint",
+    "model",
+    "settings",
+    "runs",
+    "test_mean",
+    "test_std",
+    "device",
+    "bundle",
+]
 RUN_KEYS = ["seed", "test", "val", "val_loss", "best_epoch", "epochs", "seconds"]
 
 
@@ -23,8 +33,16 @@ def test_json_is_one_document_and_nothing_else(trained_json, document):
 
 
 def test_the_document_says_what_was_trained_and_how_well(document):
-    assert [document[key] for key in ("graph", "model", "device", "interrupted")] == ["digits", "gcnii", "cpu", False]
-    assert [(run["seed"], run["split"], run["epochs"]) for run in document["runs"]] == [(0, 0, 3), (1, 0, 3)]
+    assert [document[key] for key in ("graph", "model", "device", "interrupted")] == [
+        "digits",
+        "gcnii",
+        "cpu",
+        False,
+    ]
+    assert [(run["seed"], run["split"], run["epochs"]) for run in document["runs"]] == [
+        (0, 0, 3),
+        (1, 0, 3),
+    ]
     first, second = (run["test"] for run in document["runs"])
     assert document["test_mean"] == pytest.approx((first + second) / 2)
     assert document["test_std"] == pytest.approx(abs(first - second) / 2**0.5)
@@ -38,7 +56,10 @@ def test_a_flag_wins_over_the_preset_and_the_preset_over_the_default(document):
 def test_the_bundle_is_three_files_and_no_checkpoint(home, document):
     assert document["bundle"] == "runs/digits-gcnii"
     assert files(home / "runs/digits-gcnii") == ["curves.csv", "model.safetensors", "run.json"]
-    assert open_bundle(home / "runs/digits-gcnii").summary() | {"bundle": "runs/digits-gcnii"} == document
+    assert (
+        open_bundle(home / "runs/digits-gcnii").summary() | {"bundle": "runs/digits-gcnii"}
+        == document
+    )
 
 
 def test_the_printed_result_is_whole_lines_in_any_window(trained, bundle):
@@ -76,6 +97,8 @@ def test_a_diverging_training_explains_itself_and_leaves_no_bundle(home, tmp_pat
 def test_too_large_a_model_is_a_sentence_too(home, tmp_path):
     answer = call("train", home / "pets", "--width", 10_000_000, cwd=tmp_path)
     assert answer == Answer(
-        1, "", "gcnii: out of memory; try a smaller model, fewer runs or jobs at once, or another --device\n"
+        1,
+        "",
+        "gcnii: out of memory; try a smaller model, fewer runs or jobs at once, or another --device\n",
     )
     assert files(tmp_path) == []

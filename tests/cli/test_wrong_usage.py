@@ -25,20 +25,27 @@ def refusal(answer):
 
 def test_a_process_ends_with_the_sentence_and_the_code(tmp_path):
     answer = run("train", "--layer", 2, cwd=tmp_path)
-    assert refusal(answer) == "Unknown option: --layer. Did you mean --layers? See gcnii train --help."
+    assert (
+        refusal(answer) == "Unknown option: --layer. Did you mean --layers? See gcnii train --help."
+    )
     assert files(tmp_path) == []
 
 
 def test_a_full_disk_behind_the_output_is_told():
     full = subprocess.run(
-        f"{sys.executable} -m gcnii models > /dev/full", shell=True, stderr=subprocess.PIPE, text=True
+        f"{sys.executable} -m gcnii models > /dev/full",
+        shell=True,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     sentence = "gcnii: cannot write to the standard output: No space left on device\n"
     assert (full.returncode, full.stderr) == (1, sentence)
 
 
 def test_an_output_that_cannot_show_a_letter_shows_a_question_mark_and_json_is_ascii(tmp_path):
-    table, document = (run("models", *more, cwd=tmp_path, PYTHONIOENCODING="ascii") for more in ((), ("--json",)))
+    table, document = (
+        run("models", *more, cwd=tmp_path, PYTHONIOENCODING="ascii") for more in ((), ("--json",))
+    )
     assert (table.code, table.err, document.code, document.err) == (0, "", 0, "")
     assert "H ? ?(" in table.out
     assert json.loads(document.out)[0]["equation"].startswith("H ← σ(")
@@ -46,11 +53,18 @@ def test_an_output_that_cannot_show_a_letter_shows_a_question_mark_and_json_is_a
 
 def test_names_that_the_output_cannot_take_are_not_replaced(tmp_path):
     folder = write_pets(tmp_path / "pets")
-    (folder / "nodes.csv").write_text((folder / "nodes.csv").read_text().replace("pet0", "p\u00e9t0"), "utf-8")
-    (folder / "edges.csv").write_text((folder / "edges.csv").read_text().replace("pet0", "p\u00e9t0"), "utf-8")
+    (folder / "nodes.csv").write_text(
+        (folder / "nodes.csv").read_text().replace("pet0", "p\u00e9t0"), "utf-8"
+    )
+    (folder / "edges.csv").write_text(
+        (folder / "edges.csv").read_text().replace("pet0", "p\u00e9t0"), "utf-8"
+    )
     assert call("train", "pets", *SMALL, "--out", "b", cwd=tmp_path).code == 0
     answer = run("predict", "b", cwd=tmp_path, PYTHONIOENCODING="ascii")
-    assert refusal(answer) == r"the standard output is ascii and cannot take '\xe9'; give --out a file, or --json"
+    assert (
+        refusal(answer)
+        == r"the standard output is ascii and cannot take '\xe9'; give --out a file, or --json"
+    )
     assert "p\u00e9t0" in run("predict", "b", cwd=tmp_path).out
 
 
@@ -74,7 +88,9 @@ def test_a_terminal_too_narrow_is_noticed_where_it_does_not_say_so(monkeypatch):
 
 
 def test_a_closed_output_is_no_error():
-    closed = subprocess.run(f"exec {sys.executable} -m gcnii models >&-", shell=True, stderr=subprocess.PIPE)
+    closed = subprocess.run(
+        f"exec {sys.executable} -m gcnii models >&-", shell=True, stderr=subprocess.PIPE
+    )
     assert (closed.returncode, closed.stderr) == (0, b"")
 
 
@@ -83,19 +99,40 @@ def test_a_closed_output_is_no_error():
     [
         ("trian", 'Unknown command "trian". Did you mean "train"?'),
         ("data lst", 'Unknown command "lst". Did you mean "list"?'),
-        ("train --epoch 3", "Unknown option: --epoch. Did you mean --epochs? See gcnii train --help."),
+        (
+            "train --epoch 3",
+            "Unknown option: --epoch. Did you mean --epochs? See gcnii train --help.",
+        ),
         ("train pets cora", "Unused Tokens: ['cora']. See gcnii train --help."),
-        ("train pets --layers", 'Command "train" parameter --layers requires an argument. See gcnii train --help.'),
+        (
+            "train pets --layers",
+            'Command "train" parameter --layers requires an argument. See gcnii train --help.',
+        ),
         (
             "train pets --layers two",
             "Invalid value for --layers: 'two' is no whole number of at most 2,147,483,647. See",
         ),
-        ("train pets --layers 2.7", "Invalid value for --layers: '2.7' is no whole number of at most"),
-        ("reproduce table2 --runs 1.5", "Invalid value for --runs: '1.5' is no whole number of at most"),
-        ("train pets --epochs 99999999999999999999", "Invalid value for --epochs: '99999999999999999999' is no whole"),
+        (
+            "train pets --layers 2.7",
+            "Invalid value for --layers: '2.7' is no whole number of at most",
+        ),
+        (
+            "reproduce table2 --runs 1.5",
+            "Invalid value for --runs: '1.5' is no whole number of at most",
+        ),
+        (
+            "train pets --epochs 99999999999999999999",
+            "Invalid value for --epochs: '99999999999999999999' is no whole",
+        ),
         ("train pets --layers " + 5000 * "9", "Invalid value for --layers: '999"),
-        ("doctor pets --depths 99999999999999999999", "--depths must be whole numbers of at least 1, separated by"),
-        ("train pets --fanout 2.5", "Invalid value for --fanout: '2.5' is no whole number of at most"),
+        (
+            "doctor pets --depths 99999999999999999999",
+            "--depths must be whole numbers of at least 1, separated by",
+        ),
+        (
+            "train pets --fanout 2.5",
+            "Invalid value for --fanout: '2.5' is no whole number of at most",
+        ),
         (
             "doctor pets --directed --filter --model gcn",
             "--filter needs a symmetric P̃, which gcn has not on pets; leave out --filter",
@@ -104,15 +141,27 @@ def test_a_closed_output_is_no_error():
             "train pets --monitor test",
             'Invalid value "test" for --monitor. Choose from: "val_loss", "val_score", "val_score_ties"',
         ),
-        ("train pets --model gcni", "no model 'gcni'; did you mean 'gcnii'? known: gcnii, gcnii-star, "),
-        ("train pets --model deep-gcn --alpha 0.1", "deep-gcn has no setting 'alpha'; known: layers, width, dropout, "),
+        (
+            "train pets --model gcni",
+            "no model 'gcni'; did you mean 'gcnii'? known: gcnii, gcnii-star, ",
+        ),
+        (
+            "train pets --model deep-gcn --alpha 0.1",
+            "deep-gcn has no setting 'alpha'; known: layers, width, dropout, ",
+        ),
         ("train coar", "no dataset 'coar'; did you mean 'cora'? known: cora, citeseer, "),
-        ("train no/where", "no/where does not exist; a graph is a folder with nodes.csv and edges.csv"),
+        (
+            "train no/where",
+            "no/where does not exist; a graph is a folder with nodes.csv and edges.csv",
+        ),
         ("train pets --layers 0", "layers must be a whole number of at least 1, got 0"),
         ("train pets --width 0", "width must be a whole number of at least 1, got 0"),
         ("train pets --lr -1", "lr is a step size and must be above 0, got -1.0"),
         ("train pets --lr nan", "lr is a step size and must be above 0, got nan"),
-        ("train pets --decay-conv -1", "decay_conv is an L2 penalty and must be 0 or more, got -1.0"),
+        (
+            "train pets --decay-conv -1",
+            "decay_conv is an L2 penalty and must be 0 or more, got -1.0",
+        ),
         ("train pets --epochs 0", "epochs counts epochs and must be at least 1, got 0"),
         ("train pets --patience 0", "patience counts epochs and must be at least 1, got 0"),
         (
@@ -129,10 +178,19 @@ def test_a_closed_output_is_no_error():
             "predict pets",
             "pets holds no run.json; give the folder that `gcnii train --out` wrote",
         ),
-        ("predict nothing", "nothing holds no run.json; give the folder that `gcnii train --out` wrote"),
-        ("predict", 'Command "predict" parameter BUNDLE requires an argument. See gcnii predict --help.'),
+        (
+            "predict nothing",
+            "nothing holds no run.json; give the folder that `gcnii train --out` wrote",
+        ),
+        (
+            "predict",
+            'Command "predict" parameter BUNDLE requires an argument. See gcnii predict --help.',
+        ),
         ("data show coar", "no dataset 'coar'; did you mean 'cora'? known: cora, "),
-        ("data check no/where", "no/where does not exist; a graph is a folder with nodes.csv and edges.csv"),
+        (
+            "data check no/where",
+            "no/where does not exist; a graph is a folder with nodes.csv and edges.csv",
+        ),
         ("data fetch", "name at least one data set, or all; `gcnii data list` shows them"),
     ],
 )
@@ -165,12 +223,27 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, home, bu
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder in which nobody can write")
 def test_a_place_where_not_even_root_can_write_is_refused_before_the_work(home, tmp_path):
-    answer = call("doctor", home / "pets", "--model", "no such model", "--out", "/proc/pictures/of", cwd=tmp_path)
-    assert refusal(answer) == "cannot write to /proc/pictures/of: nothing can be made in /proc; choose another --out"
+    answer = call(
+        "doctor",
+        home / "pets",
+        "--model",
+        "no such model",
+        "--out",
+        "/proc/pictures/of",
+        cwd=tmp_path,
+    )
+    assert (
+        refusal(answer)
+        == "cannot write to /proc/pictures/of: nothing can be made in /proc; choose another --out"
+    )
 
 
 def test_to_ask_whether_a_place_can_be_written_leaves_nothing_there(home, tmp_path):
-    refusal(call("doctor", home / "pets", "--model", "no such model", "--out", "new/folder", cwd=tmp_path))
+    refusal(
+        call(
+            "doctor", home / "pets", "--model", "no such model", "--out", "new/folder", cwd=tmp_path
+        )
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -188,7 +261,11 @@ def alter(path, change):
     ("file", "change", "sentence"),
     [
         ("run.json", lambda text: text[:50], "damaged/run.json cannot be read: "),
-        ("run.json", lambda text: b'{"format": "one"}', "damaged has bundle format one, this gcnii reads up to 1; "),
+        (
+            "run.json",
+            lambda text: b'{"format": "one"}',
+            "damaged has bundle format one, this gcnii reads up to 1; ",
+        ),
         (
             "run.json",
             lambda text: text.replace(b'"format": 1', b'"format": 2'),
@@ -199,7 +276,11 @@ def alter(path, change):
             lambda text: text.replace(b'"layers": 2', b'"layers": 3'),
             "the weights do not fit the settings in run.json; restore it, or train again",
         ),
-        ("run.json", lambda text: b'{"format": 1}', "damaged/model.safetensors is not the file that run.json was "),
+        (
+            "run.json",
+            lambda text: b'{"format": 1}',
+            "damaged/model.safetensors is not the file that run.json was ",
+        ),
         (
             "model.safetensors",
             lambda data: data[:-1] + bytes([data[-1] ^ 1]),
@@ -218,7 +299,9 @@ def test_a_damaged_bundle_is_refused(file, change, sentence, bundle, tmp_path):
 def test_a_bundle_without_weights_is_refused(bundle, tmp_path):
     shutil.copytree(bundle, tmp_path / "damaged")
     (tmp_path / "damaged" / "model.safetensors").unlink()
-    assert refusal(call("predict", "damaged", cwd=tmp_path)).startswith("damaged/model.safetensors cannot be read: ")
+    assert refusal(call("predict", "damaged", cwd=tmp_path)).startswith(
+        "damaged/model.safetensors cannot be read: "
+    )
 
 
 def test_a_fault_of_ours_keeps_its_traceback(monkeypatch, tmp_path):

@@ -13,7 +13,9 @@ from gcnii.data.entry import File
 
 @pytest.fixture
 def server(monkeypatch):
-    """A server with `files` {path: bytes}, `requests` seen and a replaceable `answer`; `address` is its root."""
+    """A server with `files` {path: bytes}, `requests` seen and a replaceable `answer`; `address` is
+    its root.
+    """
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(download, "PAUSE", 0.001)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
@@ -38,5 +40,9 @@ def cache(monkeypatch, tmp_path):
 @pytest.fixture
 def toy(monkeypatch, server, cache):
     """The data set `toy`: one file, whose upstream is the server."""
-    file = File("toy/file.bin", f"{server.address}/toy/file.bin", f"sha256:{hashlib.sha256(CONTENT).hexdigest()}")
+    file = File(
+        "toy/file.bin",
+        f"{server.address}/toy/file.bin",
+        f"sha256:{hashlib.sha256(CONTENT).hexdigest()}",
+    )
     return add(monkeypatch, "toy", file)

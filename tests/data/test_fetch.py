@@ -63,7 +63,8 @@ def test_a_damaged_cached_file_is_fetched_again(server, toy, cache):
 def test_wrong_bytes_are_refused_and_not_kept(server, toy, cache):
     server.files["/toy/file.bin"] = b"wrong"
     with pytest.raises(
-        DataError, match=r"file\.bin is not the file the catalog means: expected sha256:\w+, got sha256:\w+; try"
+        DataError,
+        match=r"file\.bin is not the file the catalog means: expected sha256:\w+, got sha256:\w+; try",
     ):
         fetch("toy")
     assert leftovers(cache) == []
@@ -82,14 +83,17 @@ def test_a_cut_download_starts_again_where_the_server_cannot_resume(server, toy)
 
 def test_a_download_starts_again_when_the_rest_cannot_be_had(server, toy):
     first = cut(1)
-    server.answer = lambda handler: refuse(416)(handler) if handler.headers.get("Range") else first(handler)
+    server.answer = lambda handler: (
+        refuse(416)(handler) if handler.headers.get("Range") else first(handler)
+    )
     assert fetch("toy")[0].read_bytes() == CONTENT
 
 
 def test_a_download_that_is_always_cut_ends_in_one_sentence(server, toy, cache):
     server.answer = cut(99, resumable=False)
     with pytest.raises(
-        DataError, match=r"in 4 attempts \(the connection was cut after 1000 of 262144 bytes\); check the"
+        DataError,
+        match=r"in 4 attempts \(the connection was cut after 1000 of 262144 bytes\); check the",
     ):
         fetch("toy")
     assert leftovers(cache) == []
@@ -103,13 +107,18 @@ def test_a_passing_server_error_is_overcome(server, toy):
 
 def test_a_lasting_server_error_is_named(server, toy):
     server.answer = refuse(503)
-    with pytest.raises(DataError, match=r"in 4 attempts \(HTTP 503 Service Unavailable\); check the network"):
+    with pytest.raises(
+        DataError, match=r"in 4 attempts \(HTTP 503 Service Unavailable\); check the network"
+    ):
         fetch("toy")
 
 
 def test_a_missing_file_is_asked_for_once(server, toy):
     server.files.clear()
-    with pytest.raises(DataError, match=r"could not download http.*file\.bin \(HTTP 404 Not Found\); set GCNII_MIRROR"):
+    with pytest.raises(
+        DataError,
+        match=r"could not download http.*file\.bin \(HTTP 404 Not Found\); set GCNII_MIRROR",
+    ):
         fetch("toy")
     assert len(server.requests) == 1
 
@@ -117,7 +126,8 @@ def test_a_missing_file_is_asked_for_once(server, toy):
 def test_a_silent_server_is_given_up(server, toy, monkeypatch):
     monkeypatch.setattr(download, "TIMEOUT", 0.05)
     monkeypatch.setattr(download, "ATTEMPTS", 2)
-    server.answer = lambda handler: handler.rfile.read(1) == b""  # waits until the other side hangs up
+    # waits until the other side hangs up
+    server.answer = lambda handler: handler.rfile.read(1) == b""
     with pytest.raises(DataError, match=r"in 2 attempts \(timed out\)"):
         fetch("toy")
 
@@ -132,7 +142,8 @@ def test_a_server_that_falls_silent_midway_is_asked_for_the_rest(server, toy, mo
 def test_no_server_at_all_ends_in_one_sentence(toy, server, monkeypatch):
     monkeypatch.setenv("GCNII_MIRROR", "http://127.0.0.1:9")
     with pytest.raises(
-        DataError, match=r"could not download http://127.0.0.1:9/toy/file.bin in 4 attempts \(.*refused"
+        DataError,
+        match=r"could not download http://127.0.0.1:9/toy/file.bin in 4 attempts \(.*refused",
     ):
         fetch("toy")
 
@@ -150,7 +161,9 @@ def test_a_wrong_file_in_a_mirror_folder_is_an_error(toy, monkeypatch, tmp_path)
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy/file.bin").write_bytes(b"wrong")
     monkeypatch.setenv("GCNII_MIRROR", str(tmp_path))
-    with pytest.raises(DataError, match=r"expected sha256:\w+, got sha256:\w+; replace it, or unset GCNII_MIRROR"):
+    with pytest.raises(
+        DataError, match=r"expected sha256:\w+, got sha256:\w+; replace it, or unset GCNII_MIRROR"
+    ):
         fetch("toy")
 
 
@@ -161,7 +174,9 @@ def test_what_a_mirror_folder_lacks_comes_from_upstream(toy, cache, monkeypatch,
 
 def test_a_mirror_that_is_no_folder_is_named(toy, monkeypatch, tmp_path):
     monkeypatch.setenv("GCNII_MIRROR", str(tmp_path / "nowhere"))
-    with pytest.raises(DataError, match=r"GCNII_MIRROR must be a folder or an http\(s\) address, got '.*nowhere'"):
+    with pytest.raises(
+        DataError, match=r"GCNII_MIRROR must be a folder or an http\(s\) address, got '.*nowhere'"
+    ):
         fetch("toy")
 
 
@@ -201,7 +216,9 @@ def test_the_environment_can_turn_the_network_off(toy, monkeypatch, value, works
 def test_a_cache_that_cannot_be_written_is_named(toy, monkeypatch, tmp_path):
     (tmp_path / "taken").write_text("a file where the cache should be")
     monkeypatch.setenv("GCNII_DATA", str(tmp_path / "taken"))
-    with pytest.raises(DataError, match=r"cannot write .*file\.bin \(Not a directory\); set GCNII_DATA to a folder"):
+    with pytest.raises(
+        DataError, match=r"cannot write .*file\.bin \(Not a directory\); set GCNII_DATA to a folder"
+    ):
         fetch("toy")
 
 

@@ -1,4 +1,6 @@
-"""Compile every kernel for a GPU of compute capability 9.0, which needs none, to find what the interpreter cannot."""
+"""Compile every kernel for a GPU of compute capability 9.0, which needs none, to find what the
+interpreter cannot.
+"""
 
 import triton.language as tl
 from triton import compile
@@ -16,11 +18,22 @@ LAYER = {"HUBS": 2, "BLOCK": 32, "EVEN": False, "WIDTH": 64, "INNER": 64, "SKIP"
 
 def check(kernel, constants, stored, matrices, warps=4):
     """`matrices` are the names of what is stored in this type."""
-    types = dict.fromkeys(INDICES, "*i32") | dict.fromkeys(EXACT, "*fp32") | dict.fromkeys(NUMBERS, "fp32")
+    types = (
+        dict.fromkeys(INDICES, "*i32")
+        | dict.fromkeys(EXACT, "*fp32")
+        | dict.fromkeys(NUMBERS, "fp32")
+    )
     types |= dict.fromkeys(matrices.split(), f"*{stored}")
-    signature = {name: "constexpr" if name in constants else types.get(name, "i32") for name in kernel.arg_names}
+    signature = {
+        name: "constexpr" if name in constants else types.get(name, "i32")
+        for name in kernel.arg_names
+    }
     places = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
-    compile(ASTSource(kernel, signature, places), target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+    compile(
+        ASTSource(kernel, signature, places),
+        target=GPUTarget("cuda", 90, 32),
+        options={"num_warps": warps},
+    )
 
 
 for stored, precision in (("fp32", "tf32x3"), ("bf16", "tf32")):

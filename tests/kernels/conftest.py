@@ -1,4 +1,6 @@
-"""The kernels run on a GPU where there is one, else in Triton's interpreter, which reads them as Python."""
+"""The kernels run on a GPU where there is one, else in Triton's interpreter, which reads them as
+Python.
+"""
 
 import os
 

@@ -10,7 +10,13 @@ import pytest
 
 def test_every_kernel_compiles_for_a_gpu(tmp_path):
     pytest.importorskip("triton", reason="no Triton")
-    quiet = {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path), "TRITON_DEFAULT_FP_FUSION": "1"}
+    quiet = {
+        "TRITON_INTERPRET": "0",
+        "TRITON_CACHE_DIR": str(tmp_path),
+        "TRITON_DEFAULT_FP_FUSION": "1",
+    }
     script = Path(__file__).with_name("compile_all.py")
-    done = subprocess.run([sys.executable, script], env=os.environ | quiet, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, script], env=os.environ | quiet, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -10,7 +10,9 @@ from gcnii.propagation import Sparse
 
 
 def hubs(n, d, seed=0):
-    """A sparse matrix with two long rows and a long column, a row without entries, and values of both signs."""
+    """A sparse matrix with two long rows and a long column, a row without entries, and values of
+    both signs.
+    """
     A = sp.random_array((n, d), density=0.05, rng=np.random.default_rng(seed)).tolil()
     A[3, :], A[5, : d // 2], A[:, 7] = 0.5, -1.5, 0.25
     A[9, :] = 0
@@ -31,7 +33,9 @@ def test_every_row_gathers_its_neighbours(device, width, own_values):
     values = torch.stack([M.values, 2 * M.values]) if own_values else M.values[None]
     H, H0 = (torch.randn(2, rows, width, dtype=torch.float64, device=device) for rows in (90, 70))
     dense = torch.tensor(A.toarray(), device=device)
-    scales = torch.tensor([1.0, 2.0 if own_values else 1.0], dtype=torch.float64, device=device)[:, None, None]
+    scales = torch.tensor([1.0, 2.0 if own_values else 1.0], dtype=torch.float64, device=device)[
+        :, None, None
+    ]
     weighted = M.pattern.schedule(16, 16).with_values(values)
     torch.testing.assert_close(gather(weighted, H), scales * (dense @ H))
     expected = scales * (dense @ H) + 0.1 * H0
@@ -55,7 +59,9 @@ def test_a_schedule_holds_every_entry_once(device):
     rows = schedule.order[schedule.order >= 0]
     assert sorted(rows.tolist()) == list(range(70))
     places = schedule.place[schedule.place < A.nnz].tolist()
-    pieces = [range(*ends) for ends in zip(schedule.starts.tolist(), schedule.ends.tolist(), strict=True)]
+    pieces = [
+        range(*ends) for ends in zip(schedule.starts.tolist(), schedule.ends.tolist(), strict=True)
+    ]
     assert sorted(places + [entry for piece in pieces for entry in piece]) == list(range(A.nnz))
     assert max(map(len, pieces)) <= 32 < A[[3]].nnz
 
@@ -66,10 +72,17 @@ def test_slots_hold_every_entry_once_and_those_of_a_row_are_of_one_block(device)
     slots = M.pattern.slots(32, 4)
     assert sorted(slots.order[slots.order >= 0].tolist()) == list(range(70))
     assert sorted(slots.place[slots.place < A.nnz].tolist()) == list(range(A.nnz))
-    order, weights = slots.order.view(-1, 32).cpu(), slots.with_values(M.values[None]).weights[0].cpu()
-    owner = torch.cat([slots.owner.cpu(), torch.arange(32).repeat(slots.blocks - slots.hubs)]).view(-1, 32)
+    order, weights = (
+        slots.order.view(-1, 32).cpu(),
+        slots.with_values(M.values[None]).weights[0].cpu(),
+    )
+    owner = torch.cat([slots.owner.cpu(), torch.arange(32).repeat(slots.blocks - slots.hubs)]).view(
+        -1, 32
+    )
     found = torch.zeros(70, 90, dtype=torch.float64)
-    for b, (start, end) in enumerate(zip(slots.offsets[:-1].tolist(), slots.offsets[1:].tolist(), strict=True)):
+    for b, (start, end) in enumerate(
+        zip(slots.offsets[:-1].tolist(), slots.offsets[1:].tolist(), strict=True)
+    ):
         for at in range(start * 32, end * 32):
             if slots.index[at] >= 0:
                 found[order[b, owner[b, at % 32]], slots.index[at]] += weights[at]
@@ -115,7 +128,9 @@ CASES = [  # width, block, GCNII*'s second matrix, skip, dropped
 
 @pytest.mark.parametrize(("width", "block", "star", "skip", "dropped"), CASES)
 @pytest.mark.parametrize("fused", [True, False])
-def test_layers_and_their_gradients_agree_with_float64(device, width, block, star, skip, dropped, fused, monkeypatch):
+def test_layers_and_their_gradients_agree_with_float64(
+    device, width, block, star, skip, dropped, fused, monkeypatch
+):
     from gcnii.kernels import slots, stack
 
     monkeypatch.setattr(stack, "cut", lambda H: (block, 8))
@@ -125,9 +140,13 @@ def test_layers_and_their_gradients_agree_with_float64(device, width, block, sta
     A = hubs(n, n) * 0.5
     P = Sparse.from_scipy(A).to(device, torch.float32)
     H, H0, G = (torch.rand(replicas, n, width, device=device) for _ in range(3))
-    M1, M2 = (torch.randn(layers, replicas, width, width, device=device) / width**0.5 for _ in range(2))
+    M1, M2 = (
+        torch.randn(layers, replicas, width, width, device=device) / width**0.5 for _ in range(2)
+    )
     keys = epoch_key(torch.arange(layers * replicas), 5).view(layers, replicas, 2)
-    masks = torch.stack([keep_mask_on_cpu(key, n * width, kept).view(replicas, n, width) for key in keys]).to(device)
+    masks = torch.stack(
+        [keep_mask_on_cpu(key, n * width, kept).view(replicas, n, width) for key in keys]
+    ).to(device)
     masks = masks.double() if dropped else torch.ones_like(masks).double()
     common = {"alpha": alpha, "skip": skip, "kept": kept}
     second, keys = M2 if star else None, keys.to(device) if dropped else None
@@ -160,7 +179,10 @@ def test_gradients_of_gcnii_stars_second_weights_are_h0_by_every_layers(
     from gcnii.kernels import products, stack
 
     monkeypatch.setattr(products, "LONG", rows_for_each)  # one by one, and at once
-    H0, dZ = torch.randn(replicas, 50, 8, device=device), torch.randn(replicas, layers, 50, 8, device=device)
+    H0, dZ = (
+        torch.randn(replicas, 50, 8, device=device),
+        torch.randn(replicas, layers, 50, 8, device=device),
+    )
     expected = torch.einsum("rni,rlnj->lrij", H0.double(), dZ.double())
     assert relative(stack._initial_gradients(H0, dZ), expected) < 1e-5
 
@@ -173,7 +195,10 @@ def test_layers_in_16_bits_are_those_of_32_but_for_rounding(device, width):
     P = Sparse.from_scipy(hubs(60, 60) * 0.5).to(device, torch.float32)
     H, H0, G = (torch.rand(2, 60, width, device=device) for _ in range(3))
     M1, M2 = (torch.randn(3, 2, width, width, device=device) / width**0.5 for _ in range(2))
-    keys, common = epoch_key(torch.arange(6), 5).view(3, 2, 2).to(device), {"alpha": 0.0, "skip": 1.25, "kept": 40000}
+    keys, common = (
+        epoch_key(torch.arange(6), 5).view(3, 2, 2).to(device),
+        {"alpha": 0.0, "skip": 1.25, "kept": 40000},
+    )
 
     def results(dtype):
         h, h0, g = (one.to(dtype) for one in (H, H0, G))
@@ -186,5 +211,6 @@ def test_layers_in_16_bits_are_those_of_32_but_for_rounding(device, width):
     (out, *gradients), (expected, *references) = results(torch.bfloat16), results(torch.float32)
     assert relative(out, expected.double()) < 0.02
     for gradient, reference in zip(gradients, references, strict=True):
-        # Rounding turns the sign of some units near zero; their gradients are off by all that they are.
+        # Rounding turns the sign of some units near zero; their gradients are off by all that they
+        # are.
         assert relative(gradient, reference.double()) < 0.04

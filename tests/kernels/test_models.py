@@ -22,7 +22,8 @@ def step(name, device, seeds):
     settings |= {"self_weight": True, "batch_norm": True} if name in DROPEDGE else {}
     model = MODELS[name](graph.d, graph.k, dropout=0.4, **settings).to(device)
     weights = {
-        key: torch.stack([W.detach() * 1.1**s for s in seeds]).requires_grad_() for key, W in model.named_parameters()
+        key: torch.stack([W.detach() * 1.1**s for s in seeds]).requires_grad_()
+        for key, W in model.named_parameters()
     }
 
     def one(weights, key):
@@ -36,13 +37,16 @@ def step(name, device, seeds):
     return scores.detach().cpu(), [gradient.cpu() for gradient in gradients]
 
 
-@pytest.mark.parametrize("name", ["gcnii", "gcnii-star", "gcnii-ppi", "gat", "gcn", "appnp", *DROPEDGE])
+@pytest.mark.parametrize(
+    "name", ["gcnii", "gcnii-star", "gcnii-ppi", "gat", "gcn", "appnp", *DROPEDGE]
+)
 def test_a_training_step_is_the_plain_one(device, name, monkeypatch):
     if name == "gat" and device == "cpu":
         pytest.skip("takes Triton's interpreter long")
     found = step(name, device, [0, 1])
     monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
     expected = step(name, "cpu", [0, 1])
-    # Beside the largest: a bias before batch norm has no gradient but what the processor's rounding leaves of it.
+    # Beside the largest: a bias before batch norm has no gradient but what the processor's rounding
+    # leaves of it.
     most = max(float(gradient.norm()) for gradient in expected[1])
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * most)

@@ -15,7 +15,9 @@ def star():
     """Node 0 joined to 1, 2, 3 (to 1 in both directions, to itself too); 4 is alone."""
     roles = ["train", "val", "test", "test", "test"]
     edges = [[0, 0, 0, 1, 0], [1, 2, 3, 0, 0]]
-    return Graph(X=np.eye(5), edges=edges, y=[0, 1, 0, 1, 1], splits=(Split.of_roles(roles),), name="star")
+    return Graph(
+        X=np.eye(5), edges=edges, y=[0, 1, 0, 1, 1], splits=(Split.of_roles(roles),), name="star"
+    )
 
 
 def test_a_neighbour_counts_once_and_a_node_is_not_its_own(star):
@@ -48,10 +50,13 @@ def test_a_curve_is_the_mean_over_runs(star):
 
 @pytest.mark.parametrize(
     ("right", "nodes", "low", "high"),
-    [(0, 1, 0.0, 0.7935), (5, 10, 0.2366, 0.7634), (81, 263, 0.2553, 0.3662)],  # the last: Newcombe 1998, table I
+    # the last: Newcombe 1998, table I
+    [(0, 1, 0.0, 0.7935), (5, 10, 0.2366, 0.7634), (81, 263, 0.2553, 0.3662)],
 )
 def test_the_interval_is_wilsons(right, nodes, low, high):
-    assert DegreeGroup(1, 2, nodes, (right / nodes,)).interval == pytest.approx((low, high), abs=5e-5)
+    assert DegreeGroup(1, 2, nodes, (right / nodes,)).interval == pytest.approx(
+        (low, high), abs=5e-5
+    )
 
 
 def test_grading_the_same_nodes_again_makes_no_interval_narrower():
@@ -67,5 +72,7 @@ def test_grading_the_same_nodes_again_makes_no_interval_narrower():
 )
 def test_the_real_graphs_have_the_counted_groups(name, everyone, tested, real_data):
     graph = real_data(name)
-    for line, counts in zip(curves(name, 2, [by_degree(graph, graph.labels)]), (everyone, tested), strict=True):
+    for line, counts in zip(
+        curves(name, 2, [by_degree(graph, graph.labels)]), (everyone, tested), strict=True
+    ):
         assert tuple(group.nodes for group in line.groups) == counts

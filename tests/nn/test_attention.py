@@ -53,7 +53,9 @@ def test_gat_is_pygs_gatconv_stacked(undirected, name, layers):
 def test_gat_on_cora_has_as_many_weights_as_the_authors():
     model = make_plan("gat", {}).build(1433, 7)
     # theirs: two constants a head more, which softmax all but removes
-    assert sum(weight.numel() for weight in model.parameters()) == 1433 * 64 + 3 * 64 + 64 * 7 + 3 * 7
+    assert (
+        sum(weight.numel() for weight in model.parameters()) == 1433 * 64 + 3 * 64 + 64 * 7 + 3 * 7
+    )
 
 
 def test_gat_drops_what_a_layer_reads_and_the_coefficients(undirected):
@@ -62,7 +64,8 @@ def test_gat_drops_what_a_layer_reads_and_the_coefficients(undirected):
     conv = GATConv(1, 1, 4, dropout=0.5).double()
     with torch.no_grad():
         conv.W.fill_(1)
-    # Of equal neighbours, what a node gathers is the sum of its coefficients: 1, or twice those that are left.
+    # Of equal neighbours, what a node gathers is the sum of its coefficients: 1, or twice those
+    # that are left.
     torch.testing.assert_close(conv.eval()(P, Z), torch.ones(30, 4).double())
     with keyed(epoch_key(torch.tensor([0]), 0)[0]):
         noisy = conv.train()(P, Z)
@@ -76,11 +79,17 @@ def test_a_dropped_link_gets_no_attention(name):
     graph = web()
     A = adjacency(graph, loops="remove")
     links = GraphAdjacency.of(A)
-    kept = torch.rand(len(links.weights), generator=torch.Generator().manual_seed(0)).round().double()
-    places = torch.stack([links.pattern.row_of, links.pattern.columns.long()])[:, (links.weights * kept) > 0].numpy()
+    kept = (
+        torch.rand(len(links.weights), generator=torch.Generator().manual_seed(0)).round().double()
+    )
+    places = torch.stack([links.pattern.row_of, links.pattern.columns.long()])[
+        :, (links.weights * kept) > 0
+    ].numpy()
     without = sp.csr_array((np.ones(places.shape[1]), tuple(places)), A.shape)
     model, X = build(name, graph), feature_matrix(graph)
-    torch.testing.assert_close(model(links.matrix(kept), X), model(GraphAdjacency.of(without).whole, X))
+    torch.testing.assert_close(
+        model(links.matrix(kept), X), model(GraphAdjacency.of(without).whole, X)
+    )
 
 
 @every_attention
@@ -88,7 +97,9 @@ def test_attention_does_not_ask_how_links_are_normalised(name):
     graph = web()
     A = adjacency(graph, loops="remove")
     model, X = build(name, graph), feature_matrix(graph)
-    torch.testing.assert_close(model(GraphAdjacency.of(A, "walk").whole, X), model(GraphAdjacency.of(A).whole, X))
+    torch.testing.assert_close(
+        model(GraphAdjacency.of(A, "walk").whole, X), model(GraphAdjacency.of(A).whole, X)
+    )
 
 
 @every_attention
@@ -97,14 +108,18 @@ def test_a_node_without_neighbours_has_finite_scores_and_gradients(name, dropped
     alone = Graph(X=web().X, edges=[[0, 1], [1, 2]], y=web().y)
     links = GraphAdjacency.of(adjacency(alone))
     model = build(name, alone)
-    scores = model(links.matrix(torch.full_like(links.weights, float(dropped == 0))), feature_matrix(alone))
+    scores = model(
+        links.matrix(torch.full_like(links.weights, float(dropped == 0))), feature_matrix(alone)
+    )
     scores.square().mean().backward()
     assert scores.isfinite().all()
     assert all(weight.grad.isfinite().all() for weight in model.parameters())
 
 
 class Hops:
-    """A graph hop by hop: `at(l)` holds the rows of those nodes that are still needed after layer l."""
+    """A graph hop by hop: `at(l)` holds the rows of those nodes that are still needed after layer
+    l.
+    """
 
     def __init__(self, P, targets, layers):
         dense, self.layers = P.to_dense(), []
@@ -178,7 +193,16 @@ def test_attention_reaches_as_many_hops_as_there_are_layers():
 @every_attention
 def test_a_seed_drops_the_same_links_alone_and_in_company(name):
     graph = data.load("csbm", n=60, labels_per_class=10)
-    settings = {"layers": 2, "width": 8, "epochs": 3, "drop_edge": 0.5, "precision": "float64", "device": "cpu"}
-    together, alone = (fit(graph, name, seeds=range(3), batch=batch, **settings) for batch in (3, 1))
+    settings = {
+        "layers": 2,
+        "width": 8,
+        "epochs": 3,
+        "drop_edge": 0.5,
+        "precision": "float64",
+        "device": "cpu",
+    }
+    together, alone = (
+        fit(graph, name, seeds=range(3), batch=batch, **settings) for batch in (3, 1)
+    )
     for one, other in zip(together.runs, alone.runs, strict=True):
         np.testing.assert_allclose(one.curve, other.curve, rtol=1e-10)

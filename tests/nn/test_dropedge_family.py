@@ -1,4 +1,6 @@
-"""DropEdge's GCN, JKNet and IncepGCN, and Xu et al.'s JKNet: how they hang together, and their likeness to PyG's."""
+"""DropEdge's GCN, JKNet and IncepGCN, and Xu et al.'s JKNet: how they hang together, and their
+likeness to PyG's.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,14 @@ from gcnii.nn.incep import grouped
 from gcnii.train.fit import fit
 
 FAMILY = ("dropedge-gcn", "jknet", "incep")
-SMALL = {"layers": 6, "width": 8, "dropout": 0.3, "epochs": 6, "device": "cpu", "precision": "float64"}
+SMALL = {
+    "layers": 6,
+    "width": 8,
+    "dropout": 0.3,
+    "epochs": 6,
+    "device": "cpu",
+    "precision": "float64",
+}
 every_network = pytest.mark.parametrize("name", FAMILY)
 
 
@@ -39,17 +48,23 @@ def gradients(model, graph):
 
 @every_network
 @pytest.mark.parametrize(
-    "options", [{"self_weight": True}, {"batch_norm": True}, {"self_weight": True, "batch_norm": True}]
+    "options",
+    [{"self_weight": True}, {"batch_norm": True}, {"self_weight": True, "batch_norm": True}],
 )
 def test_the_options_of_the_convolution_are_those_of_the_equation(name, options):
     web_ = web(sparse=True)
     model = build(name, web_, **options)
-    for parameter in model.parameters():  # scale and shift start at one and zero, which would hide a mistake
-        parameter.data += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0))
+    # scale and shift start at one and zero, which would hide a mistake
+    for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn(
+            parameter.shape, generator=torch.Generator().manual_seed(0)
+        )
     P, X = inputs(web_)
     weights = {key: value.detach().numpy() for key, value in model.state_dict().items()}
     settings = plan(name, **options).model_settings
-    expected = LITERAL[name](weights.__getitem__, P.to_dense().numpy(), web_.X.toarray(), **settings)
+    expected = LITERAL[name](
+        weights.__getitem__, P.to_dense().numpy(), web_.X.toarray(), **settings
+    )
     np.testing.assert_allclose(model(P, X).detach().numpy(), expected, rtol=1e-10, atol=1e-11)
 
 
@@ -73,7 +88,9 @@ def test_features_are_not_dropped_and_every_hidden_layer_is(name, monkeypatch):
     model, seen = build(name, web(), dropout=0.5).train(), []
     model.drop.register_forward_hook(lambda drop, given, dropped: seen.append(given[0].shape))
     each = Dropout.each
-    monkeypatch.setattr(Dropout, "each", lambda drop, H, keys: seen.append(H.shape) or each(drop, H, keys))
+    monkeypatch.setattr(
+        Dropout, "each", lambda drop, H, keys: seen.append(H.shape) or each(drop, H, keys)
+    )
     model(*inputs(web()))
     assert (30, 6) not in seen
     assert len(seen) == 4
@@ -92,7 +109,9 @@ def test_the_branches_of_incep_have_masks_of_their_own():
 
 @every_network
 def test_a_network_has_a_first_and_a_last_convolution(name):
-    with pytest.raises(ValueError, match="the first and the last convolution and must be at least 2, got 1"):
+    with pytest.raises(
+        ValueError, match="the first and the last convolution and must be at least 2, got 1"
+    ):
         build(name, web(), layers=1)
 
 
@@ -106,7 +125,9 @@ def test_with_two_layers_there_is_nothing_between_and_all_are_gcn(name):
 def test_incep_with_one_branch_is_jknet_with_one_layer_between():
     branch, chain = build("incep", web(), layers=3), build("jknet", web(), layers=3)
     weights = branch.state_dict()
-    weights = {key: value[0] if key.startswith("convs.1.") else value for key, value in weights.items()}
+    weights = {
+        key: value[0] if key.startswith("convs.1.") else value for key, value in weights.items()
+    }
     weights["convs.2.W"] = weights["convs.2.W"].roll(8, 0)  # [x0, b_1] and [x_1, x0]
     chain.load_state_dict(weights)
     torch.testing.assert_close(branch(*inputs(web())), chain(*inputs(web())))
@@ -123,7 +144,10 @@ def test_jknet_that_reads_its_last_layer_alone_is_gcn():
 def test_the_longest_branch_of_incep_is_gcn():
     network, gcn = build("incep", web()), build("dropedge-gcn", web())
     network.convs[-1].W.data[:-8] = 0
-    weights = {key: value[-1] if key.split(".")[1] in "123" else value for key, value in network.state_dict().items()}
+    weights = {
+        key: value[-1] if key.split(".")[1] in "123" else value
+        for key, value in network.state_dict().items()
+    }
     gcn.load_state_dict(weights | {"convs.4.W": weights["convs.4.W"][-8:]})
     torch.testing.assert_close(network(*inputs(web())), gcn(*inputs(web())))
 
@@ -165,7 +189,8 @@ def test_incep_keeps_far_less_when_it_computes_twice(monkeypatch):
     def count():
         seen = {}
         with torch.autograd.graph.saved_tensors_hooks(
-            lambda tensor: seen.update({tensor.data_ptr(): tensor.numel()}) or tensor, lambda tensor: tensor
+            lambda tensor: seen.update({tensor.data_ptr(): tensor.numel()}) or tensor,
+            lambda tensor: tensor,
         ):
             scores = model(P, X)  # holds the tensors, so that no address is used twice
         weights = {parameter.data_ptr() for parameter in model.parameters()}
@@ -179,32 +204,44 @@ def test_incep_keeps_far_less_when_it_computes_twice(monkeypatch):
 
 
 @pytest.mark.usefixtures("many_groups")
-def test_incep_trains_the_same_alone_and_in_company_when_links_drop_and_branches_are_computed_twice(graph):
+def test_incep_trains_the_same_alone_and_in_company_when_links_drop_and_branches_are_computed_twice(
+    graph,
+):
     settings = SMALL | {"epochs": 4, "drop_edge": 0.5, "self_weight": True, "batch_norm": True}
-    together, alone = (fit(graph, "incep", seeds=range(3), batch=batch, **settings) for batch in (3, 1))
+    together, alone = (
+        fit(graph, "incep", seeds=range(3), batch=batch, **settings) for batch in (3, 1)
+    )
     np.testing.assert_allclose(curves(together), curves(alone), rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", [*FAMILY, "jknet-max", "jknet-lstm"])
 def test_dropping_no_links_changes_nothing_and_dropping_some_does(name, graph):
     none, zero, some = (
-        curves(fit(graph, name, **SMALL, **rate)) for rate in ({}, {"drop_edge": 0.0}, {"drop_edge": 0.5})
+        curves(fit(graph, name, **SMALL, **rate))
+        for rate in ({}, {"drop_edge": 0.0}, {"drop_edge": 0.5})
     )
     assert (none == zero).all()
     assert (none != some).any()
 
 
 @pytest.mark.parametrize("mode", ["concat", "max", "lstm"])
-def test_jknet_as_xu_et_al_have_it_is_pygs_gcn_with_jumping_knowledge(undirected, pyg, mode):  # noqa: F811
+def test_jknet_as_xu_et_al_have_it_is_pygs_gcn_with_jumping_knowledge(undirected, pyg, mode):
     ours = build(f"jknet-{mode}", undirected, layers=5)
-    theirs = pyg.GCN(undirected.d, 8, 5, undirected.k, jk="cat" if mode == "concat" else mode).double()
+    theirs = pyg.GCN(
+        undirected.d, 8, 5, undirected.k, jk="cat" if mode == "concat" else mode
+    ).double()
     for conv, own in zip(theirs.convs, ours.convs, strict=True):
         conv.lin.weight.data, conv.bias.data = own.W.data.T, own.b.data
     theirs.lin.load_state_dict(ours.dense["decode"].state_dict())
     if mode == "lstm":
         attend = ours.dense["attend"]
         for end, lstm in (("", attend.ahead), ("_reverse", attend.back)):
-            weights = {"weight_ih": lstm.U.T, "weight_hh": lstm.V.T, "bias_ih": lstm.b, "bias_hh": 0 * lstm.b}
+            weights = {
+                "weight_ih": lstm.U.T,
+                "weight_hh": lstm.V.T,
+                "bias_ih": lstm.b,
+                "bias_hh": 0 * lstm.b,
+            }
             for key, weight in weights.items():
                 getattr(theirs.jk.lstm, f"{key}_l0{end}").data = weight.data.contiguous()
         theirs.jk.att.weight.data = attend.v.data[None]

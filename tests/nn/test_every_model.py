@@ -13,7 +13,8 @@ from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.train.plan import make_plan
 
 every_model = pytest.mark.parametrize("name", MODELS)
-# Where signals grow, a softmax chooses one neighbour and a gate closes, and their gradients are exactly zero.
+# Where signals grow, a softmax chooses one neighbour and a gate closes, and their gradients are
+# exactly zero.
 GENTLE = {"gat", "gat-ppi", "graphsage-lstm"}
 every_skeleton = pytest.mark.parametrize(
     "name", [name for name, model in MODELS.items() if issubclass(model, GCNIISkeleton)]
@@ -36,7 +37,9 @@ def test_scores_are_those_of_the_equation(name, sparse):
 def test_permuting_the_nodes_permutes_the_scores(name):
     graph, order = web(), np.random.default_rng(1).permutation(30)
     place = np.argsort(order)
-    shuffled = Graph(X=graph.X[order], edges=place[graph.edges], y=graph.labels[order], directed=True)
+    shuffled = Graph(
+        X=graph.X[order], edges=place[graph.edges], y=graph.labels[order], directed=True
+    )
     model = build(name, graph)
     torch.testing.assert_close(model(*inputs(graph, name))[order], model(*inputs(shuffled, name)))
 
@@ -44,8 +47,11 @@ def test_permuting_the_nodes_permutes_the_scores(name):
 @every_model
 def test_every_weight_has_a_finite_gradient_that_is_not_zero_at_64_layers(name):
     graph = web()
-    # A gain of 2 in ReLU layers keeps a plain GCN's signal alive; without it, its gradient underflows at this depth.
-    model = build(name, graph, layers=64, width=32, **({"dropout": 0.3} if name in GENTLE else {})).train()
+    # A gain of 2 in ReLU layers keeps a plain GCN's signal alive; without it, its gradient
+    # underflows at this depth.
+    model = build(
+        name, graph, layers=64, width=32, **({"dropout": 0.3} if name in GENTLE else {})
+    ).train()
     gain = 1 if name in GENTLE else 2
     for key, parameter in model.named_parameters():
         parameter.data *= gain if key.startswith("convs.") else 1
@@ -80,7 +86,8 @@ def test_the_seed_decides_the_weights_and_leaves_torchs_own_stream_alone(name):
     one, same, other = (plan(name).build(graph.d, graph.k, seed).state_dict() for seed in (1, 1, 2))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert all(torch.equal(one[key], same[key]) for key in one)
-    assert not any(torch.equal(one[key], other[key]) for key in one if one[key].ndim > 1)  # biases may start at zero
+    # biases may start at zero
+    assert not any(torch.equal(one[key], other[key]) for key in one if one[key].ndim > 1)
 
 
 @every_skeleton
@@ -98,4 +105,7 @@ def test_every_model_has_a_card_of_its_own(name):
     assert card.equation
     recipe = make_plan(name, card.recipe).recipe
     assert all(getattr(recipe, key) == value for key, value in card.recipe.items())
-    assert all(table in ("Table 2", "Table 3", "Table 4", "Table 5", "Figure 1", "Figure 2") for table in card.tables)
+    assert all(
+        table in ("Table 2", "Table 3", "Table 4", "Table 5", "Figure 1", "Figure 2")
+        for table in card.tables
+    )

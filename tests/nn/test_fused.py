@@ -32,11 +32,15 @@ def one_by_one(monkeypatch):
 
 
 def train(model, seeds, drop_edge):
-    """Scores and gradients of a training step on a graph whose P̃ is not symmetric; many seeds in one vmap."""
+    """Scores and gradients of a training step on a graph whose P̃ is not symmetric; many seeds in
+    one vmap.
+    """
     graph = web()
     links, X = GraphAdjacency.of(adjacency(graph)), feature_matrix(graph)
     own = {name: weight.detach() for name, weight in model.named_parameters()}
-    weights = {name: torch.stack([W * 1.1**s for s in seeds]).requires_grad_() for name, W in own.items()}
+    weights = {
+        name: torch.stack([W * 1.1**s for s in seeds]).requires_grad_() for name, W in own.items()
+    }
 
     def one(weights, key):
         with keyed(key):
@@ -62,7 +66,8 @@ def test_scores_and_gradients_are_those_of_one_layer_after_the_other(
     model = build(name, web(), layers=7, width=8, alpha=0.2, dropout=dropout).train()
     model.recomputes = recomputes
     scores, gradients = train(model, seeds, drop_edge)
-    assert calls == ([2, 2, 2, 1, 1, 2, 2, 2] if recomputes else [7])  # each segment once more, the last one first
+    # each segment once more, the last one first
+    assert calls == ([2, 2, 2, 1, 1, 2, 2, 2] if recomputes else [7])
     one_by_one(monkeypatch)
     expected, wanted = train(model, seeds, drop_edge)
     torch.testing.assert_close(scores, expected, rtol=1e-12, atol=1e-12)
@@ -94,7 +99,9 @@ def test_replicas_of_replicas_are_replicas(calls):
     def one(W):
         return functional_call(model, {"convs.0.W": W}, (P, X))
 
-    torch.testing.assert_close(vmap(vmap(one))(W), torch.stack([torch.stack([one(W) for W in row]) for row in W]))
+    torch.testing.assert_close(
+        vmap(vmap(one))(W), torch.stack([torch.stack([one(W) for W in row]) for row in W])
+    )
 
 
 def test_a_gradient_of_the_links_is_left_to_autograd(calls):
@@ -121,7 +128,9 @@ def test_a_layer_with_an_equation_of_its_own_is_not_taken_for_the_one_it_was_mad
     P, _ = inputs(web())
     H, layer = torch.rand(30, 8, dtype=torch.float64), Doubled(8, 0.1, 0.5).double()
     drop = build("gcnii", web()).drop
-    torch.testing.assert_close(Convs([layer])(P, H, H, drop), 2 * GCNIIConv.forward(layer, P, H, H).relu())
+    torch.testing.assert_close(
+        Convs([layer])(P, H, H, drop), 2 * GCNIIConv.forward(layer, P, H, H).relu()
+    )
     assert calls == []
 
 
@@ -136,5 +145,7 @@ def test_a_second_derivative_is_refused_and_not_wrong():
 def test_backward_can_be_asked_twice():
     model = build("gcnii", web(), dropout=0.5).train()
     loss = model(*inputs(web())).square().sum()
-    first, second = (torch.autograd.grad(loss, list(model.parameters()), retain_graph=True) for _ in range(2))
+    first, second = (
+        torch.autograd.grad(loss, list(model.parameters()), retain_graph=True) for _ in range(2)
+    )
     assert all(torch.equal(*both) for both in zip(first, second, strict=True))

@@ -75,7 +75,9 @@ def test_with_alpha_1_the_graph_does_not_matter():
 
 def test_gcnii_star_as_printed_with_equal_weights_is_gcnii_and_as_coded_is_not():
     graph = web()
-    gcnii, printed, coded = (build(name, graph) for name in ("gcnii", "gcnii-star-printed", "gcnii-star"))
+    gcnii, printed, coded = (
+        build(name, graph) for name in ("gcnii", "gcnii-star-printed", "gcnii-star")
+    )
     for model in (printed, coded):
         model.dense.load_state_dict(gcnii.dense.state_dict())
         for conv, own in zip(model.convs, gcnii.convs, strict=True):
@@ -87,7 +89,10 @@ def test_gcnii_star_as_printed_with_equal_weights_is_gcnii_and_as_coded_is_not()
 
 def test_gcnii_star_as_coded_is_as_printed_with_scaled_weights():
     graph = web()
-    printed, coded = build("gcnii-star-printed", graph, alpha=0.1), build("gcnii-star", graph, alpha=0.1)
+    printed, coded = (
+        build("gcnii-star-printed", graph, alpha=0.1),
+        build("gcnii-star", graph, alpha=0.1),
+    )
     coded.load_state_dict(printed.state_dict())
     for conv in coded.convs:
         conv.W1.data, conv.W2.data = 0.9 * conv.W1.data, 0.1 * conv.W2.data
@@ -98,7 +103,9 @@ def test_the_residual_is_the_h0_that_was_not_dropped():
     graph = web()
     model = build("gcnii", graph, alpha=1.0, lam=0.0, layers=1, dropout=0.9).train()
     seen = []
-    model.convs[0].register_forward_hook(lambda conv, inputs, output: seen.append((inputs[1], inputs[2], output)))
+    model.convs[0].register_forward_hook(
+        lambda conv, inputs, output: seen.append((inputs[1], inputs[2], output))
+    )
     P, X = inputs(graph)
     model(P, X)
     state, H0, output = seen[0]
@@ -111,7 +118,9 @@ def test_the_residual_is_the_h0_that_was_not_dropped():
 def test_scores_equal_pygs_gcn2conv_stacked_the_same_way(name, shared):
     pyg = pytest.importorskip("torch_geometric.nn")
     graph = web()
-    graph = type(graph)(X=graph.X, edges=graph.edges[:, graph.edges[0] != graph.edges[1]], y=graph.y)
+    graph = type(graph)(
+        X=graph.X, edges=graph.edges[:, graph.edges[0] != graph.edges[1]], y=graph.y
+    )
     model = build(name, graph, layers=16, alpha=0.1, lam=0.5)
     P, X = inputs(graph)
     both = torch.tensor(graph.edges).unique(dim=1)

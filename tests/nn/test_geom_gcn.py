@@ -29,8 +29,18 @@ def test_without_a_geometry_it_says_what_to_set(name):
 @pytest.mark.parametrize(("name", "geometry"), GEOMETRIES.items())
 def test_each_brings_its_geometry_and_the_authors_recipe(name, geometry):
     recipe = make_plan(name, {}).recipe
-    assert (recipe.geometry, recipe.monitor, recipe.lr, recipe.decay_conv) == (geometry, "val_either", 0.05, 5e-6)
-    assert (recipe.epochs, recipe.patience, recipe.plateau, recipe.plateau_factor) == (5000, 100, 50, 0.8)
+    assert (recipe.geometry, recipe.monitor, recipe.lr, recipe.decay_conv) == (
+        geometry,
+        "val_either",
+        0.05,
+        5e-6,
+    )
+    assert (recipe.epochs, recipe.patience, recipe.plateau, recipe.plateau_factor) == (
+        5000,
+        100,
+        50,
+        0.8,
+    )
 
 
 def test_every_division_starts_xavier_uniform():
@@ -66,10 +76,16 @@ def test_with_dropped_links_the_scores_are_still_those_of_the_equation():
     graph = web()
     model = build("geom-gcn-i", graph)
     relations = make_links(graph, plan("geom-gcn-i").recipe)
-    P = relations.matrix(torch.tensor(np.random.default_rng(0).random(len(relations.weights)) < 0.6))
+    P = relations.matrix(
+        torch.tensor(np.random.default_rng(0).random(len(relations.weights)) < 0.6)
+    )
     weights = {key: value.detach().numpy() for key, value in model.state_dict().items()}
-    expected = LITERAL["geom-gcn-i"](weights.__getitem__, dense(P), graph.X, **plan("geom-gcn-i").model_settings)
-    np.testing.assert_allclose(model(P, feature_matrix(graph)).detach(), expected, rtol=1e-11, atol=1e-12)
+    expected = LITERAL["geom-gcn-i"](
+        weights.__getitem__, dense(P), graph.X, **plan("geom-gcn-i").model_settings
+    )
+    np.testing.assert_allclose(
+        model(P, feature_matrix(graph)).detach(), expected, rtol=1e-11, atol=1e-12
+    )
 
 
 def test_the_features_are_dropped_too():
@@ -87,7 +103,10 @@ def test_other_models_can_gather_over_the_wider_neighbourhood():
 
 
 def test_a_geometry_and_a_diffusion_exclude_each_other():
-    with pytest.raises(ValueError, match="a geometry has neighbours of its own, which no diffusion replaces; choose"):
+    with pytest.raises(
+        ValueError,
+        match="a geometry has neighbours of its own, which no diffusion replaces; choose",
+    ):
         make_links(web(), make_plan("geom-gcn-i", {"diffusion": "ppr"}).recipe)
 
 
@@ -99,7 +118,9 @@ def write_rings(folder):
     roles = ("train", "train", "val", "test", "train")
     nodes = [f"n{i},{i % 3},{i % 2},{'ab'[i // 10]},{roles[i % 5]}" for i in range(20)]
     (folder / "nodes.csv").write_text("\n".join(["id,x,z,label,split", *nodes]) + "\n")
-    (folder / "edges.csv").write_text("\n".join(["source,target", *(f"n{u},n{v}" for u, v in edges)]) + "\n")
+    (folder / "edges.csv").write_text(
+        "\n".join(["source,target", *(f"n{u},n{v}" for u, v in edges)]) + "\n"
+    )
     return folder
 
 
@@ -115,7 +136,9 @@ def test_it_trains_on_cuda_as_on_the_cpu():
     graph = load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
     settings = {"epochs": 15, "lr": 0.01, "drop_edge": 0.2, "seeds": range(3)}
     cpu, cuda = (fit(graph, "geom-gcn-i", device=device, **settings) for device in ("cpu", "cuda"))
-    np.testing.assert_allclose([run.curve for run in cpu.runs], [run.curve for run in cuda.runs], rtol=1e-3)
+    np.testing.assert_allclose(
+        [run.curve for run in cpu.runs], [run.curve for run in cuda.runs], rtol=1e-3
+    )
 
 
 def test_several_graphs_train_part_by_part():
@@ -124,7 +147,12 @@ def test_several_graphs_train_part_by_part():
     inside = part[graph.edges[0]] == part[graph.edges[1]]
     roles = np.array(["train", "val", "train", "test"] * 10)
     parts = Graph(
-        X=graph.X, edges=graph.edges[:, inside], y=graph.y, part=part, splits=(Split.of_roles(roles),), directed=True
+        X=graph.X,
+        edges=graph.edges[:, inside],
+        y=graph.y,
+        part=part,
+        splits=(Split.of_roles(roles),),
+        directed=True,
     )
     result = fit(parts, "geom-gcn-i", epochs=5, batches="parts", device="cpu")
     assert result.runs[0].epochs == 5

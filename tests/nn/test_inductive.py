@@ -1,4 +1,6 @@
-"""GraphSAGE, VR-GCN and Cluster-GCN: their likeness to PyG's, and what they are on drawn neighbours."""
+"""GraphSAGE, VR-GCN and Cluster-GCN: their likeness to PyG's, and what they are on drawn
+neighbours.
+"""
 
 from dataclasses import replace
 
@@ -37,9 +39,13 @@ def both_ways(graph):
 def test_a_layer_of_graphsage_mean_is_pygs_sageconv(undirected):
     pyg = pytest.importorskip("torch_geometric.nn")
     P, X = propagation_matrix(undirected, norm="mean"), feature_matrix(undirected)
-    conv, theirs = MeanConv(undirected.d, 4).double(), pyg.SAGEConv(undirected.d, 8, bias=False).double()
+    conv, theirs = (
+        MeanConv(undirected.d, 4).double(),
+        pyg.SAGEConv(undirected.d, 8, bias=False).double(),
+    )
     none = torch.zeros(4, undirected.d, dtype=torch.float64)
-    theirs.lin_r.weight.data = torch.cat([conv.own.data.T, none])  # theirs adds where ours stands side by side
+    # theirs adds where ours stands side by side
+    theirs.lin_r.weight.data = torch.cat([conv.own.data.T, none])
     theirs.lin_l.weight.data = torch.cat([none, conv.neighbours.data.T])
     torch.testing.assert_close(conv(P, X), theirs(X, both_ways(undirected)), rtol=1e-10, atol=1e-10)
 
@@ -60,7 +66,10 @@ def test_a_layer_of_cluster_gcn_is_pygs_clustergcnconv(undirected):
     P, X = propagation_matrix(undirected, norm="enhanced"), feature_matrix(undirected)
     W = torch.randn(2 * undirected.d, 5, dtype=torch.float64)
     theirs = pyg.ClusterGCNConv(undirected.d, 5, diag_lambda=1.0, bias=False).double()
-    theirs.lin_out.weight.data, theirs.lin_root.weight.data = W[: undirected.d].T, W[undirected.d :].T
+    theirs.lin_out.weight.data, theirs.lin_root.weight.data = (
+        W[: undirected.d].T,
+        W[undirected.d :].T,
+    )
     expected = theirs(X, both_ways(undirected))
     # PyG counts degrees in float32.
     torch.testing.assert_close(torch.cat([P @ X, X], 1) @ W, expected, rtol=1e-6, atol=1e-6)
@@ -80,9 +89,13 @@ def test_on_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sp
     links, X = GraphAdjacency.of(adjacency(graph), "mean"), feature_matrix(graph)
     model = build(name, graph, layers=3)
     scores = model(links.whole, X)
-    batches = Neighbours(links, X, torch.arange(0, 30, 3), size=4, fanout=(0,), layers=3, history="cv")
+    batches = Neighbours(
+        links, X, torch.arange(0, 30, 3), size=4, fanout=(0,), layers=3, history="cv"
+    )
     for batch in batches.epoch(0, 0):
-        torch.testing.assert_close(model(batch.links.whole, batch.X), scores[batch.nodes], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(
+            model(batch.links.whole, batch.X), scores[batch.nodes], rtol=1e-9, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("name", GRAPHSAGE)
@@ -93,7 +106,9 @@ def test_a_link_of_value_zero_tells_nothing(name):
     left = links.to("cpu", torch.float64).weights * kept
     bare = Graph(
         X=graph.X,
-        edges=torch.stack([links.pattern.row_of, links.pattern.columns.long()])[:, left > 0].numpy(),
+        edges=torch.stack([links.pattern.row_of, links.pattern.columns.long()])[
+            :, left > 0
+        ].numpy(),
         y=graph.y,
         directed=True,
     )
@@ -120,11 +135,16 @@ def test_the_embedding_of_graphsage_has_length_one(name):
 
 
 def test_an_lstm_reads_neighbours_one_by_one_in_the_order_of_their_states():
-    graph = Graph(X=np.random.default_rng(0).normal(size=(5, 3)), edges=[[0, 0, 0], [1, 2, 3]], directed=True)
+    graph = Graph(
+        X=np.random.default_rng(0).normal(size=(5, 3)), edges=[[0, 0, 0], [1, 2, 3]], directed=True
+    )
     P, X = propagation_matrix(graph, norm="mean"), feature_matrix(graph)
     conv, cell = LSTMConv(3, 4).double(), torch.nn.LSTM(3, 4, batch_first=True).double()
     torch.nn.init.normal_(conv.b)
-    cell.weight_ih_l0.data, cell.weight_hh_l0.data = conv.W.data.T.contiguous(), conv.U.data.T.contiguous()
+    cell.weight_ih_l0.data, cell.weight_hh_l0.data = (
+        conv.W.data.T.contiguous(),
+        conv.U.data.T.contiguous(),
+    )
     cell.bias_ih_l0.data, cell.bias_hh_l0.data = conv.b.data, torch.zeros(16).double()
     cell.bias_hh_l0.data[4:8] = 1  # what TensorFlow adds to the forget gate
     order = 1 + torch.argsort(X[1:4] @ torch.arange(1, 4).double().sin())
@@ -134,17 +154,25 @@ def test_an_lstm_reads_neighbours_one_by_one_in_the_order_of_their_states():
 
 def test_an_lstm_reads_no_more_than_128_neighbours():
     n = 200
-    graph = Graph(X=np.random.default_rng(0).normal(size=(n, 3)), edges=[[0] * (n - 1), range(1, n)], directed=True)
+    graph = Graph(
+        X=np.random.default_rng(0).normal(size=(n, 3)),
+        edges=[[0] * (n - 1), range(1, n)],
+        directed=True,
+    )
     P, X = propagation_matrix(graph, norm="mean"), feature_matrix(graph)
     conv = LSTMConv(3, 2).double()
     nearest = 1 + torch.argsort(X[1:] @ torch.arange(1, 4).double().sin())[:LONGEST]
     few = Graph(X=graph.X, edges=[[0] * LONGEST, nearest.tolist()], directed=True)
     assert len(Turns.of(P.pattern).active) == LONGEST
-    torch.testing.assert_close(conv.near(P, X)[0], conv.near(propagation_matrix(few, norm="mean"), X)[0])
+    torch.testing.assert_close(
+        conv.near(P, X)[0], conv.near(propagation_matrix(few, norm="mean"), X)[0]
+    )
 
 
 def test_the_gradient_of_a_maximum_goes_to_the_largest_and_is_shared_among_equals():
-    graph = Graph(X=np.array([[0.0], [1.0], [2.0], [2.0]]), edges=[[0, 0, 0], [1, 2, 3]], directed=True)
+    graph = Graph(
+        X=np.array([[0.0], [1.0], [2.0], [2.0]]), edges=[[0, 0, 0], [1, 2, 3]], directed=True
+    )
     P = propagation_matrix(graph, norm="mean")
     conv = PoolConv(1, 1).double()
     conv.pool.data.fill_(1.0)
@@ -157,7 +185,10 @@ def test_the_gradient_of_a_maximum_goes_to_the_largest_and_is_shared_among_equal
 @pytest.mark.parametrize("name", ["vr-gcn-cv", "vr-gcn-cvd"])
 def test_on_the_full_graph_both_forms_of_vr_gcn_are_the_same_network(name):
     graph = web()
-    model, plain = build(name, graph, dropout=0.4).train(), build("vr-gcn-cv", graph, dropout=0.4).train()
+    model, plain = (
+        build(name, graph, dropout=0.4).train(),
+        build("vr-gcn-cv", graph, dropout=0.4).train(),
+    )
     scores = []
     for one in (model, plain):
         with keyed(epoch_key(torch.tensor([0]), 3)[0]):
@@ -173,7 +204,14 @@ def small():
 @pytest.mark.parametrize("name", INDUCTIVE)
 @pytest.mark.parametrize("drop_edge", [0.0, 0.3])
 def test_on_the_full_graph_a_seed_trains_the_same_alone_and_in_company(name, drop_edge, small):
-    settings = {"batches": "full", "layers": 2, "width": 8, "dropout": 0.2, "epochs": 4, "precision": "float64"}
+    settings = {
+        "batches": "full",
+        "layers": 2,
+        "width": 8,
+        "dropout": 0.2,
+        "epochs": 4,
+        "precision": "float64",
+    }
     settings |= {"drop_edge": drop_edge, "device": "cpu", "seeds": range(3)}
     together, alone = (fit(small, name, batch=batch, **fitting(name, settings)) for batch in (3, 1))
     for one, other in zip(together.runs, alone.runs, strict=True):
@@ -185,7 +223,16 @@ def test_sparse_features_train_as_dense_ones_do(small):
 
     sparse = replace(small, X=sp.csr_array(small.X))
     for name in INDUCTIVE:
-        settings = {"layers": 2, "width": 8, "dropout": 0.0, "epochs": 2, "precision": "float64", "device": "cpu"}
+        settings = {
+            "layers": 2,
+            "width": 8,
+            "dropout": 0.0,
+            "epochs": 2,
+            "precision": "float64",
+            "device": "cpu",
+        }
         settings |= {"clusters": 3}
-        curves = [fit(graph, name, **fitting(name, settings)).runs[0].curve for graph in (small, sparse)]
+        curves = [
+            fit(graph, name, **fitting(name, settings)).runs[0].curve for graph in (small, sparse)
+        ]
         np.testing.assert_allclose(*curves, rtol=1e-9)

@@ -29,10 +29,15 @@ def numbers(*shape):
 def test_it_is_the_plain_product_with_its_gradients(H, W, dims, rows_for_each, monkeypatch):
     monkeypatch.setattr(products, "LONG", rows_for_each)
     H, W = numbers(*H), numbers(*W)
-    plain, ours = (torch.matmul, MatMul.apply) if dims is None else (vmap(torch.matmul, dims), vmap(MatMul.apply, dims))
+    plain, ours = (
+        (torch.matmul, MatMul.apply)
+        if dims is None
+        else (vmap(torch.matmul, dims), vmap(MatMul.apply, dims))
+    )
     weights = torch.randn_like(plain(H, W))
     found, expected = (
-        (product(H, W), *torch.autograd.grad((product(H, W) * weights).sum(), (H, W))) for product in (ours, plain)
+        (product(H, W), *torch.autograd.grad((product(H, W) * weights).sum(), (H, W)))
+        for product in (ours, plain)
     )
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)
@@ -51,7 +56,14 @@ def test_a_gradient_that_nobody_asks_for_is_not_computed():
 def test_dropedge_s_networks_train_on_cuda_as_on_the_cpu(model, monkeypatch):
     monkeypatch.setattr(products, "LONG", 1)
     graph = data.load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
-    settings = {"layers": 4, "width": 16, "epochs": 12, "self_weight": True, "batch_norm": True, "drop_edge": 0.3}
+    settings = {
+        "layers": 4,
+        "width": 16,
+        "epochs": 12,
+        "self_weight": True,
+        "batch_norm": True,
+        "drop_edge": 0.3,
+    }
     cpu, cuda = (
         [run.curve for run in fit(graph, model, seeds=range(3), device=device, **settings).runs]
         for device in ("cpu", "cuda")

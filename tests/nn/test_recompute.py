@@ -20,7 +20,10 @@ def chain(key, X, scale, *weights):
 
 def tensors(*shape, replicas=()):
     generator = torch.Generator().manual_seed(0)
-    return [torch.randn(*replicas, *shape, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(5)]
+    return [
+        torch.randn(*replicas, *shape, generator=generator, dtype=torch.float64).requires_grad_()
+        for _ in range(5)
+    ]
 
 
 def gradients(output, inputs):
@@ -38,34 +41,43 @@ def test_scores_and_gradients_are_the_same_to_the_last_bit(keys):
     kept, again = chain(keys[0], X, scale, *weights), recompute(chain, keys[0], X, scale, *weights)
     assert torch.equal(kept, again)
     assert (kept == 0).any()
-    for one, other in zip(*(gradients(output, [X, scale, *weights]) for output in (kept, again)), strict=True):
+    for one, other in zip(
+        *(gradients(output, [X, scale, *weights]) for output in (kept, again)), strict=True
+    ):
         assert torch.equal(one, other)
 
 
 def test_it_is_the_same_for_many_replicas_at_once(keys):
     X, *weights = tensors(6, 6, replicas=[3])
-    scale = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)  # one that all replicas share
+    # one that all replicas share
+    scale = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
 
     def both(key, X, *weights):
         return chain(key, X, scale, *weights), recompute(chain, key, X, scale, *weights)
 
     kept, again = vmap(both)(keys, X, *weights)
     assert torch.equal(kept, again)
-    for one, other in zip(*(gradients(output, [X, scale, *weights]) for output in (kept, again)), strict=True):
+    for one, other in zip(
+        *(gradients(output, [X, scale, *weights]) for output in (kept, again)), strict=True
+    ):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
 
 def test_a_replica_is_the_same_in_company_as_alone(keys):
     X, *weights = tensors(6, 6, replicas=[3])
     scale = torch.tensor(1.5, dtype=torch.float64)
-    together = vmap(lambda key, *inputs: recompute(chain, key, inputs[0], scale, *inputs[1:]))(keys, X, *weights)
+    together = vmap(lambda key, *inputs: recompute(chain, key, inputs[0], scale, *inputs[1:]))(
+        keys, X, *weights
+    )
     alone = [recompute(chain, keys[i], X[i], scale, *(W[i] for W in weights)) for i in range(3)]
     torch.testing.assert_close(together, torch.stack(alone), rtol=1e-12, atol=1e-12)
 
 
 def test_an_input_that_needs_no_gradient_or_is_not_used_gets_none(keys):
     X, unused, W, *_ = tensors(6, 6)
-    output = recompute(lambda key, X, unused, W: chain(key, X, 1.0, W), keys[0], X.detach(), unused, W)
+    output = recompute(
+        lambda key, X, unused, W: chain(key, X, 1.0, W), keys[0], X.detach(), unused, W
+    )
     gradient, nothing = torch.autograd.grad(output.sum(), [W, unused], allow_unused=True)
     assert gradient.abs().max() > 0
     assert nothing is None
@@ -80,7 +92,9 @@ def test_backward_keeps_the_inputs_and_nothing_else(keys, company):
     def forget(key, *inputs):
         return recompute(chain, key, inputs[0], scale, *inputs[1:])
 
-    with saved_tensors_hooks(lambda tensor: kept.append(tensor.data_ptr()) or tensor, lambda tensor: tensor):
+    with saved_tensors_hooks(
+        lambda tensor: kept.append(tensor.data_ptr()) or tensor, lambda tensor: tensor
+    ):
         vmap(forget)(keys, X, *weights) if company else forget(keys[0], X, *weights)
     assert {tensor.data_ptr() for tensor in (X, scale, *weights)} <= set(kept)
     assert len(kept) == 3 + len(weights)

@@ -9,7 +9,18 @@ from support.made_up_cells import measured as measured_cell
 
 from gcnii.data.generators import csbm
 from gcnii.paper import forecast
-from gcnii.paper.forecast import CASES, FULL, SHORT, SWEEP, Case, costs, errors, find_case, measure, steps
+from gcnii.paper.forecast import (
+    CASES,
+    FULL,
+    SHORT,
+    SWEEP,
+    Case,
+    costs,
+    errors,
+    find_case,
+    measure,
+    steps,
+)
 
 CPU = torch.device("cpu")
 SMALL = {"width": 8, "epochs": 4}
@@ -104,7 +115,9 @@ def test_true_scores_may_be_those_of_the_cells(known, tmp_path):
 
 def test_cells_that_are_missing_are_named(known, tmp_path):
     (tmp_path / "cells").mkdir()
-    with pytest.raises(ValueError, match=r"no figure2 of Cora GCNII with \[2, 4\] layers; reproduce it first"):
+    with pytest.raises(
+        ValueError, match=r"no figure2 of Cora GCNII with \[2, 4\] layers; reproduce it first"
+    ):
         measure(known, tmp_path, tmp_path, CPU, lambda now: None)
 
 
@@ -115,7 +128,9 @@ def test_an_unknown_case_is_refused():
 
 def test_cells_with_fewer_runs_than_seeds_are_named(tmp_path):
     for layers in (2, 4):
-        measured_cell(f"figure2/cora-gcnii/{layers}", [80.0], row="Cora GCNII").save(tmp_path / "cells")
+        measured_cell(f"figure2/cora-gcnii/{layers}", [80.0], row="Cora GCNII").save(
+            tmp_path / "cells"
+        )
     with pytest.raises(
         ValueError,
         match=r"figure2/cora-gcnii/2, figure2/cora-gcnii/4 in .* must have 2 runs or more, none of which was lost",
@@ -125,9 +140,12 @@ def test_cells_with_fewer_runs_than_seeds_are_named(tmp_path):
 
 def test_cells_with_a_lost_run_are_named(tmp_path):
     for layers, scores in ((2, [80.0, None]), (4, [80.0, 81.0])):
-        measured_cell(f"figure2/cora-gcnii/{layers}", scores, row="Cora GCNII").save(tmp_path / "cells")
+        measured_cell(f"figure2/cora-gcnii/{layers}", scores, row="Cora GCNII").save(
+            tmp_path / "cells"
+        )
     with pytest.raises(
-        ValueError, match=r"^figure2/cora-gcnii/2 in .* must have 2 runs or more, none of which was lost"
+        ValueError,
+        match=r"^figure2/cora-gcnii/2 in .* must have 2 runs or more, none of which was lost",
     ):
         measure(CASES["cora"], tmp_path, tmp_path, CPU, lambda words: None)
 
@@ -140,7 +158,10 @@ def test_cells_with_a_lost_run_are_named(tmp_path):
             '{"case": "texas", "chose": false, "depths": [2], "seeds": []}',
             "it needs seeds, each with a score for each depth",
         ),
-        ('{"case": "texas", "chose": false, "depths": [2], "seeds": [{"test": []}]}', r"seeds\[0\].val is missing"),
+        (
+            '{"case": "texas", "chose": false, "depths": [2], "seeds": [{"test": []}]}',
+            r"seeds\[0\].val is missing",
+        ),
     ],
 )
 def test_a_damaged_document_is_named(wrong, sentence, tmp_path):

@@ -34,7 +34,8 @@ def test_what_a_task_raises_is_raised_here():
 
 def test_a_task_that_is_killed_is_told():
     with pytest.raises(
-        ChildProcessError, match=r"killed \(exit code -9\); give the same command again, with fewer --jobs"
+        ChildProcessError,
+        match=r"killed \(exit code -9\); give the same command again, with fewer --jobs",
     ):
         list(run_parallel(die, ["a"], 2))
 
@@ -85,7 +86,10 @@ def test_tasks_hear_of_ctrl_c_and_end_with_a_killed_parent(number, when, tmp_pat
     (tmp_path / "script.py").write_text(SCRIPT)
     paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
-        [sys.executable, "script.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": paths}, stderr=subprocess.PIPE
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": paths},
+        stderr=subprocess.PIPE,
     )
     until = time.monotonic() + 60
     while not when(process, tmp_path) and time.monotonic() < until:

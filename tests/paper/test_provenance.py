@@ -7,7 +7,9 @@ from gcnii.paper import provenance
 
 def test_a_repository_that_this_code_only_lies_in_is_not_its_own(tmp_path, monkeypatch):
     def git(*words):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True
+        )
 
     (tmp_path / "mine.txt").touch()
     git("init", "--quiet")

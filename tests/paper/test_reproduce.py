@@ -70,7 +70,12 @@ def test_progress_says_how_many_cells_there_are_still_to_run(ledger):
 
 
 def test_cells_that_agree_are_run_once(ledger, fitted):
-    reproduce([cell(), cell("GCNII again", table="table3"), cell("Other", "deep-gcn")], ledger, device="cpu", runs=1)
+    reproduce(
+        [cell(), cell("GCNII again", table="table3"), cell("Other", "deep-gcn")],
+        ledger,
+        device="cpu",
+        runs=1,
+    )
     assert fitted == [[0], [0]]
 
 
@@ -83,7 +88,9 @@ def test_a_hole_in_the_seeds_does_not_count_until_it_is_filled(ledger):
     assert measured(one, ledger).n == 3
 
 
-def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(ledger, fitted, monkeypatch):
+def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(
+    ledger, fitted, monkeypatch
+):
     def step(replicas, *words):
         losses = STEP(replicas, *words)
         for weight in replicas.weights.values():
@@ -106,7 +113,9 @@ def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(ledger, 
 
 
 class SmallGPU:
-    """Room for so many runs at once: a larger batch is short of memory in its second step, when it has a checkpoint."""
+    """Room for so many runs at once: a larger batch is short of memory in its second step, when it
+    has a checkpoint.
+    """
 
     def __init__(self, room, folder):
         self.room, self.folder = room, folder
@@ -149,9 +158,12 @@ def unfinished(ledger):
 def test_too_little_memory_halves_the_batch_and_loses_nothing(ledger, gpu):
     reproduce([cell(runs=10)], ledger, device="cpu")
     assert gpu.sizes == [10, 5, 2, 2, 2, 2, 2]
-    assert [seed for seeds in gpu.batches[2:] for seed in seeds] == list(range(10))  # each to its end once
+    # each to its end once
+    assert [seed for seeds in gpu.batches[2:] for seed in seeds] == list(range(10))
     gpu.room = 10
-    direct = fit(open_graph(cell()), "gcnii", seeds=range(10), device="cpu", batch=2, **cell().settings)
+    direct = fit(
+        open_graph(cell()), "gcnii", seeds=range(10), device="cpu", batch=2, **cell().settings
+    )
     assert [run.test for run in measured(cell(), ledger).runs] == list(direct.test)
     assert [run.epochs for run in measured(cell(), ledger).runs] == [3] * 10
     assert not ledger.claimed(run_key(cell()))
@@ -189,7 +201,9 @@ def test_another_process_goes_on_from_the_smaller_batches(ledger, gpu):
 def test_a_cell_that_never_fits_is_told_and_left_out_and_the_others_go_on(ledger, gpu):
     gpu.room = 0
     other = cell("Other", "deep-gcn", runs=1, settings={"epochs": 1})  # ends before its second step
-    with pytest.warns(UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit"):
+    with pytest.warns(
+        UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit"
+    ):
         reproduce([cell(runs=4), other], ledger, device="cpu")
     assert gpu.sizes == [4, 2, 1, 1]
     assert (measured(cell(), ledger).n, measured(other, ledger).n) == (0, 1)
@@ -199,10 +213,14 @@ def test_a_cell_that_never_fits_is_told_and_left_out_and_the_others_go_on(ledger
 
 def test_a_cell_that_never_fits_on_a_cpu_is_left_out_likewise(ledger, monkeypatch):
     def fail(*words, **settings):
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+        raise RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+        )
 
     monkeypatch.setattr(module, "fit", fail)
-    with pytest.warns(UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit into memory"):
+    with pytest.warns(
+        UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit into memory"
+    ):
         reproduce([cell()], ledger, device="cpu")
 
 
@@ -218,9 +236,7 @@ def test_whoever_waits_for_long_says_for_whom_once(ledger, monkeypatch):
     with Ledger(ledger.path) as other:
         other.host = "elsewhere"
         other.claim(run_key(cell()), [1, 2], 2)
-        who = (
-            rf"^waiting for seeds 1, 2 of table2/gcnii/drawn, claimed by process {os.getpid()} on elsewhere, last heard"
-        )
+        who = rf"^waiting for seeds 1, 2 of table2/gcnii/drawn, claimed by process {os.getpid()} on elsewhere, last heard"
         with pytest.warns(UserWarning, match=who) as told:
             reproduce([cell()], ledger, device="cpu")
     assert (len(waits), len(told)) == (25, 1)
@@ -254,6 +270,9 @@ def test_figure_1_keeps_accuracy_by_degree(ledger):
     one = cell("Drawn", "gcn-residual", runs=2, by_degree=True, printed=None)
     reproduce([one], ledger, device="cpu")
     groups = measured(one, ledger).runs[1].by_degree
-    graph, result = open_graph(one), fit(open_graph(one), one.model, seeds=[1], device="cpu", **one.settings)
+    graph, result = (
+        open_graph(one),
+        fit(open_graph(one), one.model, seeds=[1], device="cpu", **one.settings),
+    )
     assert groups == by_degree(graph, result.predict(graph, "cpu"))
     assert run_key(one) != run_key(cell("Drawn", "gcn-residual"))

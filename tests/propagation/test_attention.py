@@ -18,7 +18,9 @@ def pattern():
 
 
 def randn(*shape):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(len(shape)))
+    return torch.randn(
+        *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(len(shape))
+    )
 
 
 def test_dots_are_those_of_rows_and_columns_and_their_gradients_are_right(pattern):
@@ -36,7 +38,12 @@ def test_dots_of_replicas_are_those_of_each(pattern, in_dims):
         for one, dim in zip((G, H), in_dims, strict=True)
     ]
     alone = [
-        pattern.dots(*(one if dim is None else one.select(dim, r) for one, dim in zip(batched, in_dims, strict=True)))
+        pattern.dots(
+            *(
+                one if dim is None else one.select(dim, r)
+                for one, dim in zip(batched, in_dims, strict=True)
+            )
+        )
         for r in range(3)
     ]
     torch.testing.assert_close(vmap(pattern.dots, in_dims)(*batched), torch.stack(alone))
@@ -48,13 +55,19 @@ def test_the_gradient_of_a_matrixs_values_is_right(pattern):
 
 
 @pytest.mark.parametrize("dim", [0, 1])
-def test_replicas_with_values_of_their_own_have_the_gradients_of_each_wherever_they_stand(pattern, dim):
+def test_replicas_with_values_of_their_own_have_the_gradients_of_each_wherever_they_stand(
+    pattern, dim
+):
     values, H = randn(len(pattern.columns), 4), randn(5, 4, 3)
     values, H = (one.movedim(1, dim).contiguous().requires_grad_() for one in (values, H))
     together = vmap(lambda values, H: Sparse.on(pattern, values) @ H, in_dims=dim)(values, H)
-    alone = torch.stack([Sparse.on(pattern, values.select(dim, r)) @ H.select(dim, r) for r in range(4)])
+    alone = torch.stack(
+        [Sparse.on(pattern, values.select(dim, r)) @ H.select(dim, r) for r in range(4)]
+    )
     G = randn(*alone.shape)
-    for one, other in zip(*(torch.autograd.grad(out, (values, H), G) for out in (together, alone)), strict=True):
+    for one, other in zip(
+        *(torch.autograd.grad(out, (values, H), G) for out in (together, alone)), strict=True
+    ):
         torch.testing.assert_close(one, other)
 
 
@@ -63,7 +76,9 @@ def test_the_maximum_is_that_of_each_row_and_its_gradient_is_right(pattern):
     top = row_max(pattern, E)
     for i in range(7):
         own = E[pattern.row_of == i]
-        assert torch.equal(top[i], own.max(0).values if len(own) else torch.full((2,), -torch.inf).double())
+        assert torch.equal(
+            top[i], own.max(0).values if len(own) else torch.full((2,), -torch.inf).double()
+        )
     assert gradcheck(lambda E: row_max(pattern, E)[pattern.rows.diff() > 0], E)
 
 
@@ -92,7 +107,9 @@ def test_the_maximum_of_replicas_and_its_gradient_are_those_of_each(pattern):
     alone = torch.stack([row_max(pattern, own)[full] for own in E])
     assert torch.equal(together, alone)
     G = randn(*alone.shape)
-    torch.testing.assert_close(*(torch.autograd.grad(out, E, G, retain_graph=True)[0] for out in (together, alone)))
+    torch.testing.assert_close(
+        *(torch.autograd.grad(out, E, G, retain_graph=True)[0] for out in (together, alone))
+    )
 
 
 def test_each_head_gathers_with_weights_of_its_own(pattern):

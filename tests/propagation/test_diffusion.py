@@ -59,7 +59,14 @@ def test_columns_are_diffused_in_blocks_to_the_same_matrix(graph, monkeypatch):
 
 
 def test_any_model_trains_over_a_diffusion(graph):
-    settings = {"width": 16, "epochs": 30, "lr": 0.02, "device": "cpu", "diffusion": "ppr", "top_k": 16}
+    settings = {
+        "width": 16,
+        "epochs": 30,
+        "lr": 0.02,
+        "device": "cpu",
+        "diffusion": "ppr",
+        "top_k": 16,
+    }
     for model in ("gcn", "gcnii"):
         assert fit(graph, model, layers=2, **settings).test[0] > 0.75
 
@@ -68,7 +75,9 @@ def test_a_diffusion_takes_the_place_of_the_links_and_is_normalised_like_them(gr
     S = diffuse(adjacency(graph), "ppr", top_k=16)
     looped = S.toarray() + np.eye(80)
     scale = np.diag(looped.sum(1) ** -0.5)
-    np.testing.assert_allclose(GraphAdjacency.of(S).whole.to_dense().numpy(), scale @ looped @ scale, atol=1e-12)
+    np.testing.assert_allclose(
+        GraphAdjacency.of(S).whole.to_dense().numpy(), scale @ looped @ scale, atol=1e-12
+    )
 
 
 def test_the_closed_form_is_made_once_and_refuses_large_graphs(graph, monkeypatch):

@@ -11,7 +11,8 @@ from gcnii.graph import Graph
 from gcnii.propagation import Sparse, propagation_matrix
 
 STAR = Graph(X=np.eye(4), edges=[[0, 0, 0], [1, 2, 3]])
-WEB = Graph(X=np.eye(4), edges=[[0, 0, 1, 2, 2], [1, 2, 2, 2, 0]], directed=True)  # 2 links to itself, none to 3
+# 2 links to itself, none to 3
+WEB = Graph(X=np.eye(4), edges=[[0, 0, 1, 2, 2], [1, 2, 2, 2, 0]], directed=True)
 
 
 def literal(A):
@@ -49,7 +50,9 @@ OUT = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 0]])
     ],
 )
 def test_web_graphs_are_propagated_as_named(choice, A):
-    np.testing.assert_allclose(propagation_matrix(WEB, **choice).to_dense().numpy(), literal(A), atol=1e-12)
+    np.testing.assert_allclose(
+        propagation_matrix(WEB, **choice).to_dense().numpy(), literal(A), atol=1e-12
+    )
 
 
 def test_a_node_without_neighbours_keeps_itself():
@@ -91,7 +94,9 @@ def test_replicas_with_values_of_their_own_become_one_block_diagonal_product():
     alone = torch.stack([M.with_values(own) @ w for own, w in zip(values, W, strict=True)])
     torch.testing.assert_close(together, alone)
     G = torch.randn_like(alone)
-    torch.testing.assert_close(*(torch.autograd.grad(out, W, G, retain_graph=True)[0] for out in (together, alone)))
+    torch.testing.assert_close(
+        *(torch.autograd.grad(out, W, G, retain_graph=True)[0] for out in (together, alone))
+    )
 
 
 def test_the_gradient_of_folded_replicas_is_that_of_single_ones():
@@ -121,7 +126,9 @@ def test_the_product_is_the_same_on_cuda():
     together = vmap(lambda H: M @ H)(H)
     torch.testing.assert_close(together, M.to_dense() @ H, rtol=1e-4, atol=1e-4)
     G = torch.randn_like(together)
-    torch.testing.assert_close(torch.autograd.grad(together, H, G)[0], M.to_dense().T @ G, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        torch.autograd.grad(together, H, G)[0], M.to_dense().T @ G, rtol=1e-4, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize(("name", "loops"), [("citeseer", 124), ("pubmed", 3), ("texas", 16)])

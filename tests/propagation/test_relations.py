@@ -30,9 +30,15 @@ def relations(near):
 
 
 def literal(near, kept=None):
-    """(9, n, n): what each node gathers from whom in each division, from the equation, edge by edge."""
-    edges = [(u, v, r) for (u, v), r in zip(near.edges.T.tolist(), near.relation.tolist(), strict=True)]
-    edges = [edge for i, edge in enumerate(edges) if kept is None or kept[i]] + [(v, v, 8) for v in range(N)]
+    """(9, n, n): what each node gathers from whom in each division, from the equation, edge by
+    edge.
+    """
+    edges = [
+        (u, v, r) for (u, v), r in zip(near.edges.T.tolist(), near.relation.tolist(), strict=True)
+    ]
+    edges = [edge for i, edge in enumerate(edges) if kept is None or kept[i]] + [
+        (v, v, 8) for v in range(N)
+    ]
     degree = np.bincount([v for _, v, _ in edges], minlength=N)
     P = np.zeros((9, N, N))
     for u, v, r in edges:
@@ -43,7 +49,9 @@ def literal(near, kept=None):
 def divisions(P):
     """(9, n, n) out of P's two forms, which must agree."""
     apart = P.apart.to_dense().reshape(N, DIVISIONS, N, DIVISIONS)
-    assert all((apart[:, r, :, s] == 0).all() for r in range(DIVISIONS) for s in range(DIVISIONS) if r != s)
+    assert all(
+        (apart[:, r, :, s] == 0).all() for r in range(DIVISIONS) for s in range(DIVISIONS) if r != s
+    )
     apart = torch.stack([apart[:, r, :, r] for r in range(DIVISIONS)])
     merged = P.merged.to_dense().reshape(N, N, DIVISIONS).permute(2, 0, 1)
     assert torch.equal(apart, merged)
@@ -68,7 +76,9 @@ def test_the_order_of_the_pairs_does_not_matter(near, relations):
 def test_links_that_are_dropped_count_in_no_degree(near, relations):
     kept = torch.tensor(np.random.default_rng(2).random(len(relations.weights)) < 0.5)
     pattern = relations.links.pattern
-    left = {(int(u), int(v)) for u, v, k in zip(pattern.columns, pattern.row_of, kept, strict=True) if k}
+    left = {
+        (int(u), int(v)) for u, v, k in zip(pattern.columns, pattern.row_of, kept, strict=True) if k
+    }
     expected = literal(near, [tuple(edge) in left for edge in near.edges.T.tolist()])
     np.testing.assert_allclose(divisions(relations.matrix(kept)), expected, atol=1e-15)
 
@@ -85,7 +95,9 @@ def test_dropedge_drops_them_for_each_replica_its_own_way(relations, form):
             assert isinstance(P, RelationalMatrix)
             return P.apart @ M, P.merged @ M
 
-    for together, alone in zip(vmap(gather)(keys), zip(*map(gather, keys), strict=True), strict=True):
+    for together, alone in zip(
+        vmap(gather)(keys), zip(*map(gather, keys), strict=True), strict=True
+    ):
         torch.testing.assert_close(together, torch.stack(alone))
         assert not torch.equal(together[0], together[1])
 
@@ -100,7 +112,9 @@ def test_some_of_the_nodes_keep_the_relations_among_them(near, relations):
     nodes = np.array([7, 2, 11, 0, 5])
     place = {node: i for i, node in enumerate(nodes)}
     inside = np.isin(near.edges, nodes).all(0)
-    edges = np.vectorize(place.get)(near.edges[:, inside]) if inside.any() else np.zeros((2, 0), int)
+    edges = (
+        np.vectorize(place.get)(near.edges[:, inside]) if inside.any() else np.zeros((2, 0), int)
+    )
     expected = RelationalAdjacency.of(Neighbourhood(edges, near.relation[inside]), len(nodes))
     induced = relations.induced(torch.tensor(nodes))
     torch.testing.assert_close(induced.whole.to_dense(), expected.whole.to_dense())

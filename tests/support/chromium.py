@@ -1,7 +1,9 @@
-"""Chromium for the tests of the page: `python tests/report/chromium.py` puts one into this Python's environment.
+"""Chromium for the tests of the page: `python tests/report/chromium.py` puts one into this Python's
+environment.
 
-playwright downloads its browsers from no package registry; npm has @sparticuz/chromium, 70 MB with the libraries and
-fonts that it needs, so a bare machine can run it.  Without npm, or not on Linux and x86-64, install any Chromium.
+playwright downloads its browsers from no package registry; npm has @sparticuz/chromium, 70 MB with
+the libraries and fonts that it needs, so a bare machine can run it.  Without npm, or not on Linux
+and x86-64, install any Chromium.
 """
 
 import hashlib
@@ -27,11 +29,16 @@ FONTS = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/fonts/cache</cachedir></f
 
 
 def launch_options():
-    """What playwright must know to start the browser, ours before the system's; None where there is neither."""
+    """What playwright must know to start the browser, ours before the system's; None where there is
+    neither.
+    """
     # Root has no sandbox of Chromium's, and containers often run as root.
     options = {"args": ["--no-sandbox"]}
     if FOLDER.is_dir():
-        own = {"LD_LIBRARY_PATH": str(FOLDER / "lib"), "FONTCONFIG_FILE": str(FOLDER / "fonts.conf")}
+        own = {
+            "LD_LIBRARY_PATH": str(FOLDER / "lib"),
+            "FONTCONFIG_FILE": str(FOLDER / "fonts.conf"),
+        }
         return options | {"executable_path": FOLDER / "chromium", "env": os.environ | own}
     found = next(filter(None, map(shutil.which, NAMES)), None)
     return options | {"executable_path": found} if found else None
@@ -72,5 +79,6 @@ if __name__ == "__main__":
         sys.exit()
     try:
         install()
-    except (OSError, subprocess.SubprocessError) as error:  # the tests say whether they can do without
+    # the tests say whether they can do without
+    except (OSError, subprocess.SubprocessError) as error:
         print(f"no Chromium by npm: {error}", file=sys.stderr)

@@ -80,11 +80,17 @@ def write_pets(folder, features=2, labels=True):
     """A graph of one's own: two rings of six nodes, cats and dogs, with some of them labelled."""
     folder.mkdir(parents=True, exist_ok=True)
     roles = ("train", "train", "val", "test", "train", "")
-    lines = [",".join(["id", *(f"x{j}" for j in range(features)), *(("label", "split") if labels else ())])]
+    lines = [
+        ",".join(
+            ["id", *(f"x{j}" for j in range(features)), *(("label", "split") if labels else ())]
+        )
+    ]
     for i in range(12):
         kind, role = ("dog", "cat")[i % 2], roles[i // 2]
         words = (kind if role else "", role) if labels else ()
-        lines.append(",".join([f"pet{i}", *(str((i % 2) + i * j / 10) for j in range(features)), *words]))
+        lines.append(
+            ",".join([f"pet{i}", *(str((i % 2) + i * j / 10) for j in range(features)), *words])
+        )
     edges = [f"pet{i},pet{(i + 2) % 12}" for i in range(12)]
     (folder / "nodes.csv").write_text("\n".join(lines) + "\n")
     (folder / "edges.csv").write_text("\n".join(["source,target", *edges]) + "\n")

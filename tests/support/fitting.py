@@ -5,7 +5,8 @@ from gcnii.train.plan import model_defaults
 
 ONLY_SOME = {name for model in MODELS for name in model_defaults(model)}
 AT_MOST = {"jknet-lstm": {"width": 8}}  # its LSTM has layers · width / 2 states
-# What is published is for large graphs: fifty clusters of 120 nodes are hardly more than single nodes.
+# What is published is for large graphs: fifty clusters of 120 nodes are hardly more than single
+# nodes.
 SMALLER = {"cluster-gcn": {"clusters": 2}, "graphsage-lstm": {"fanout": (4,)}}
 
 
@@ -15,4 +16,6 @@ def fitting(model, settings):
     own = {name: value for name, value in settings.items() if name not in foreign}
     if "geometry" in MODELS[model].card.recipe:
         own = {"geometry": "isomap"} | own  # which any graph has
-    return SMALLER.get(model, {}) | {name: min(own[name], most[name]) if name in most else own[name] for name in own}
+    return SMALLER.get(model, {}) | {
+        name: min(own[name], most[name]) if name in most else own[name] for name in own
+    }

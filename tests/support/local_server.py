@@ -40,6 +40,14 @@ def add(monkeypatch, name, *files):
     """Put a data set with these files into the catalog for the time of a test."""
     counts = Counts(1, 0, 1, 1)
     graph = Graph(X=np.ones((1, 1)), edges=np.zeros((2, 0)), name=name)
-    entry = Entry(name=name, title="", read=lambda files: graph, counts=counts, licence="", source="", files=files)
+    entry = Entry(
+        name=name,
+        title="",
+        read=lambda files: graph,
+        counts=counts,
+        licence="",
+        source="",
+        files=files,
+    )
     monkeypatch.setitem(CATALOG, name, entry)
     return entry

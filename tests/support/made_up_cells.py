@@ -60,7 +60,9 @@ def around(mean, n=10):
 def degree_rows(seed):
     """Accuracy by degree of random labels on a random graph with a hub."""
     random = np.random.default_rng(seed)
-    edges = np.concatenate([random.integers(0, 400, (2, 900)), [np.zeros(150, int), np.arange(1, 151)]], 1)
+    edges = np.concatenate(
+        [random.integers(0, 400, (2, 900)), [np.zeros(150, int), np.arange(1, 151)]], 1
+    )
     roles = random.permutation(["train"] * 100 + ["val"] * 100 + ["test"] * 200)
     graph = Graph(X=np.eye(400), edges=edges, y=np.zeros(400), splits=(Split.of_roles(roles),))
     return by_degree(graph, random.integers(0, 2, 400))

@@ -27,7 +27,9 @@ def inputs(graph, name=None):
 
 
 def dense(P):
-    """As the literal versions take it: (n, n), and beside it the division of each entry where P has them."""
+    """As the literal versions take it: (n, n), and beside it the division of each entry where P has
+    them.
+    """
     matrix = P.to_dense().numpy()
     if not isinstance(P, RelationalMatrix):
         return matrix
@@ -41,7 +43,9 @@ def build(name, graph, **settings):
 
 
 def plan(name, **settings):
-    return make_plan(name, fitting(name, {"precision": "float64", "layers": 5, "width": 8} | settings))
+    return make_plan(
+        name, fitting(name, {"precision": "float64", "layers": 5, "width": 8} | settings)
+    )
 
 
 def both_ways(graph):

@@ -1,4 +1,6 @@
-"""The stopping rules once more, in plain Python and for one replica: what the tensors of `StoppingState` must agree with."""
+"""The stopping rules once more, in plain Python and for one replica: what the tensors of
+`StoppingState` must agree with.
+"""
 
 from math import inf
 from statistics import fmean
@@ -63,7 +65,12 @@ class Oracle:
         if reset:
             run.fresh_epoch = run.epochs
         if keep:
-            run.test, run.val, run.val_loss, run.best_epoch = now.test, now.val, now.val_loss, run.epochs
+            run.test, run.val, run.val_loss, run.best_epoch = (
+                now.test,
+                now.val,
+                now.val_loss,
+                run.epochs,
+            )
         self._follow_plateau(new, best)
         run.lowest, run.highest = min(run.lowest, now.val_loss), max(run.highest, now.val)
         run.epochs += 1
@@ -78,7 +85,9 @@ class Oracle:
         better = new[1] > best[1] if recipe.monitor.startswith("val_score") else new[0] < best[0]
         run.stale = 0 if better else run.stale + 1
         if run.stale > recipe.plateau:
-            run.lr_scale = max(run.lr_scale * recipe.plateau_factor, recipe.plateau_floor / recipe.lr)
+            run.lr_scale = max(
+                run.lr_scale * recipe.plateau_factor, recipe.plateau_floor / recipe.lr
+            )
             run.stale = 0
 
     def _finished(self):

@@ -1,6 +1,8 @@
-"""A stand-in for a CUDA graph: an epoch's operations on tensors, written down once and played back without its Python.
+"""A stand-in for a CUDA graph: an epoch's operations on tensors, written down once and played back
+without its Python.
 
-As with a graph, whatever else the epoch does on the host is not done again, and each operation sees the same tensors.
+As with a graph, whatever else the epoch does on the host is not done again, and each operation sees
+the same tensors.
 """
 
 import torch
@@ -9,7 +11,12 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 
 aten = torch.ops.aten
 # What asks the device for a number or copies one to it: neither can be captured.
-WAITS = {aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default, aten.lift_fresh.default}
+WAITS = {
+    aten._local_scalar_dense.default,
+    aten.nonzero.default,
+    aten.masked_select.default,
+    aten.lift_fresh.default,
+}
 
 
 class Tape(TorchDispatchMode):
@@ -36,12 +43,20 @@ class Tape(TorchDispatchMode):
             args, kwargs = tree_map_only(torch.Tensor, current, (args, kwargs))
             again = function(*args, **kwargs)
             old, new = (tree_flatten(one)[0] for one in (result, again))
-            now |= {id(one): two for one, two in zip(old, new, strict=True) if isinstance(one, torch.Tensor)}
+            now |= {
+                id(one): two
+                for one, two in zip(old, new, strict=True)
+                if isinstance(one, torch.Tensor)
+            }
 
     @property
     def waits(self):
         """The operations that no CUDA graph can hold."""
-        return [str(function) for function, args, *_ in self.calls if function in WAITS or _counts(function, args)]
+        return [
+            str(function)
+            for function, args, *_ in self.calls
+            if function in WAITS or _counts(function, args)
+        ]
 
 
 def _counts(function, args):
@@ -52,7 +67,9 @@ def _counts(function, args):
 
 
 def record(tapes):
-    """For `CAPTURES`: a capture that also does the epoch, so that its first replay has nothing left to do."""
+    """For `CAPTURES`: a capture that also does the epoch, so that its first replay has nothing left
+    to do.
+    """
 
     def capture(epoch, pool):
         with Tape() as tape:

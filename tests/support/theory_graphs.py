@@ -29,7 +29,9 @@ def star(leaves):
 
 @st.composite
 def random_graphs(draw):
-    """2 to 10 nodes; edges in any number, also twice and to oneself, so that some graphs fall apart."""
+    """2 to 10 nodes; edges in any number, also twice and to oneself, so that some graphs fall
+    apart.
+    """
     n = draw(st.integers(2, 10))
     ends = st.integers(0, n - 1)
     return graph_of(draw(st.lists(st.tuples(ends, ends), max_size=3 * n)), n)

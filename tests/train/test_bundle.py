@@ -61,7 +61,9 @@ def test_a_bundle_holds_the_training_curves(bundle):
 
 def test_a_graph_with_other_features_is_refused(graph, bundle):
     other = Graph(X=np.ones((4, 5)), edges=[[0], [1]], name="other")
-    with pytest.raises(GraphError, match="the model was trained on 16 features a node, but other has 5"):
+    with pytest.raises(
+        GraphError, match="the model was trained on 16 features a node, but other has 5"
+    ):
         open_bundle(bundle).predict(other)
 
 
@@ -74,7 +76,11 @@ def test_a_saved_bundle_is_replaced_whole(graph, bundle):
     again = fit(graph, seeds=[7], **SMALL)
     again.save(bundle)
     assert [run.seed for run in open_bundle(bundle).runs] == [7]
-    assert sorted(path.name for path in bundle.iterdir()) == ["curves.csv", "model.safetensors", "run.json"]
+    assert sorted(path.name for path in bundle.iterdir()) == [
+        "curves.csv",
+        "model.safetensors",
+        "run.json",
+    ]
 
 
 def damage(bundle, name, change):
@@ -91,9 +97,17 @@ def damage(bundle, name, change):
             lambda text: text.replace(b'"format": 1', b'"format": 9'),
             "has bundle format 9, this gcnii reads",
         ),
-        ("run.json", lambda text: text.replace(b'"gcnii",', b'"nothing",', 1), "is not a bundle's record: no model"),
+        (
+            "run.json",
+            lambda text: text.replace(b'"gcnii",', b'"nothing",', 1),
+            "is not a bundle's record: no model",
+        ),
         ("run.json", lambda text: b"[]", "has bundle format None"),
-        ("model.safetensors", lambda bytes_: bytes_[:-1] + b"x", "is not the file that run.json was written with"),
+        (
+            "model.safetensors",
+            lambda bytes_: bytes_[:-1] + b"x",
+            "is not the file that run.json was written with",
+        ),
     ],
 )
 def test_what_is_no_whole_bundle_is_refused(bundle, name, change, sentence):
@@ -103,5 +117,7 @@ def test_what_is_no_whole_bundle_is_refused(bundle, name, change, sentence):
 
 
 def test_a_folder_without_a_bundle_is_refused(tmp_path):
-    with pytest.raises(BundleError, match=r"holds no run\.json; give the folder that `gcnii train --out` wrote"):
+    with pytest.raises(
+        BundleError, match=r"holds no run\.json; give the folder that `gcnii train --out` wrote"
+    ):
         open_bundle(tmp_path)

@@ -52,15 +52,24 @@ def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
     settings = fitting(model, SMALL)
     together = fit(graph, model, seeds=range(5), batch=5, **settings)
     alone = [fit(graph, model, seeds=[seed], **settings) for seed in range(5)]
-    np.testing.assert_allclose(curves(together), np.concatenate([curves(one) for one in alone]), rtol=2e-4)
+    np.testing.assert_allclose(
+        curves(together), np.concatenate([curves(one) for one in alone]), rtol=2e-4
+    )
     for name, stack in together.weights.items():
-        torch.testing.assert_close(stack, torch.cat([one.weights[name] for one in alone]), rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(
+            stack, torch.cat([one.weights[name] for one in alone]), rtol=1e-3, atol=1e-5
+        )
 
 
 def test_the_forward_pass_of_a_seed_is_the_same_in_company_to_the_last_bit(graph):
     work = task(graph, layers=8, width=32)
-    together = ReplicaGroup(work, [Run(seed) for seed in range(5)]).replicas.scores(Batch(work.links, work.X), epoch=3)
-    alone = [ReplicaGroup(work, [Run(seed)]).replicas.scores(Batch(work.links, work.X), epoch=3) for seed in range(5)]
+    together = ReplicaGroup(work, [Run(seed) for seed in range(5)]).replicas.scores(
+        Batch(work.links, work.X), epoch=3
+    )
+    alone = [
+        ReplicaGroup(work, [Run(seed)]).replicas.scores(Batch(work.links, work.X), epoch=3)
+        for seed in range(5)
+    ]
     assert torch.equal(together, torch.cat(alone))
 
 
@@ -80,7 +89,9 @@ def test_sparse_features_train_as_dense_ones_do_without_dropout(graph):
 
     sparse = replace(graph, X=sp.csr_array(graph.X))
     settings = SMALL | {"dropout": 0.0, "precision": "float64"}
-    np.testing.assert_allclose(curves(fit(graph, **settings)), curves(fit(sparse, **settings)), rtol=1e-10)
+    np.testing.assert_allclose(
+        curves(fit(graph, **settings)), curves(fit(sparse, **settings)), rtol=1e-10
+    )
 
 
 def test_sparse_features_train_the_same_alone_and_in_company(graph):
@@ -93,7 +104,9 @@ def test_sparse_features_train_the_same_alone_and_in_company(graph):
 
 
 def test_a_step_is_adam_with_l2_in_the_gradient_and_two_decays(graph):
-    work = task(graph, layers=3, width=8, dropout=0.0, precision="float64", decay_conv=0.3, decay_dense=0.1)
+    work = task(
+        graph, layers=3, width=8, dropout=0.0, precision="float64", decay_conv=0.3, decay_dense=0.1
+    )
     model = work.plan.build(graph.d, graph.k, 0)
     adam = torch.optim.Adam(
         [
@@ -128,7 +141,9 @@ def test_each_replica_stops_by_its_own_patience_and_the_others_go_on(graph):
 def test_the_weights_returned_are_those_of_the_best_epoch(graph):
     result = fit(graph, seeds=range(3), **SMALL | {"epochs": 60, "patience": 5, "lr": 0.05})
     test = graph.splits[0].test
-    one = replace(result, runs=(result.runs[1],), weights={name: w[1:2] for name, w in result.weights.items()})
+    one = replace(
+        result, runs=(result.runs[1],), weights={name: w[1:2] for name, w in result.weights.items()}
+    )
     assert (one.predict(graph, "cpu") == graph.y)[test].mean() == pytest.approx(result.runs[1].test)
 
 
@@ -191,7 +206,8 @@ def test_checkpoints_take_a_small_share_of_the_time(graph, tmp_path, monkeypatch
     monkeypatch.setattr(loop.Checkpoint, "save", lambda self, path: saves.append(time.sleep(0.05)))
     start = time.monotonic()
     fit(graph, checkpoint=tmp_path / "checkpoint", **SMALL | {"epochs": 60})
-    assert 1 <= len(saves) <= 1 + (time.monotonic() - start) / 1.0  # a save of 0.05 s, then a second without
+    # a save of 0.05 s, then a second without
+    assert 1 <= len(saves) <= 1 + (time.monotonic() - start) / 1.0
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -207,7 +223,8 @@ def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, monkeyp
     def kill(now):
         raise Killed
 
-    for _ in range(7):  # one epoch each; the first seed of four is done by then, where they go one by one
+    # one epoch each; the first seed of four is done by then, where they go one by one
+    for _ in range(7):
         with pytest.raises(Killed):
             fit(graph, checkpoint=path, on_epoch=kill, **settings)
     resumed = fit(graph, checkpoint=path, **settings)
@@ -284,7 +301,10 @@ def test_a_graph_from_the_catalog_brings_its_preset_and_settings_given_win():
 def test_every_preset_names_settings_that_its_model_has(name):
     for model, settings in presets_of(name).items():
         plan = make_plan(model, settings)
-        assert all(plan.model_settings.get(key, getattr(plan.recipe, key, None)) == settings[key] for key in settings)
+        assert all(
+            plan.model_settings.get(key, getattr(plan.recipe, key, None)) == settings[key]
+            for key in settings
+        )
 
 
 def test_a_graph_without_a_split_is_refused(graph):
@@ -306,8 +326,14 @@ def test_a_graph_without_a_split_is_refused(graph):
         ({"layers": 0}, "layers must be a whole number of at least 1, got 0"),
         ({"alpha": 1.5}, "alpha is a share and must lie in [0, 1], got 1.5"),
         ({"lam": -1.0}, "lam must be 0 or more, got -1.0"),
-        ({"layer": 3}, "gcnii has no setting 'layer'; did you mean 'layers'? known: layers, width, alpha"),
-        ({"seeds": [1, 1]}, "seeds must be different whole numbers from 0 on, and at least one, got [1, 1]"),
+        (
+            {"layer": 3},
+            "gcnii has no setting 'layer'; did you mean 'layers'? known: layers, width, alpha",
+        ),
+        (
+            {"seeds": [1, 1]},
+            "seeds must be different whole numbers from 0 on, and at least one, got [1, 1]",
+        ),
         ({"split": 3}, "csbm has splits 0 to 0, got split 3"),
         ({"model": "gcn2"}, "no model 'gcn2'; did you mean 'gcn'?"),
         ({"device": "tpu"}, "device must be auto, cpu or cuda, got 'tpu'"),
@@ -321,5 +347,7 @@ def test_settings_that_cannot_work_are_refused_in_one_sentence(graph, settings, 
 
 @pytest.mark.cuda
 def test_a_seed_trains_on_cuda_as_on_the_cpu(graph):
-    cpu, cuda = (fit(graph, seeds=range(3), **SMALL | {"device": device}) for device in ("cpu", "cuda"))
+    cpu, cuda = (
+        fit(graph, seeds=range(3), **SMALL | {"device": device}) for device in ("cpu", "cuda")
+    )
     np.testing.assert_allclose(curves(cpu), curves(cuda), rtol=1e-3)

@@ -1,4 +1,6 @@
-"""Golden numbers: three epochs in float64, to guard every refactoring between the files and the loss."""
+"""Golden numbers: three epochs in float64, to guard every refactoring between the files and the
+loss.
+"""
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ GOLDEN = {  # data set, model, seed → train and validation loss of epochs 1 to
 
 @pytest.mark.parametrize(("name", "model", "seed"), GOLDEN)
 def test_the_first_losses_are_what_they_were(real_data, name, model, seed):
-    result = fit(real_data(name), model, seeds=[seed], layers=8, epochs=3, precision="float64", device="cpu")
+    result = fit(
+        real_data(name), model, seeds=[seed], layers=8, epochs=3, precision="float64", device="cpu"
+    )
     losses = [point[:2] for point in result.runs[0].curve]
     np.testing.assert_allclose(losses, GOLDEN[name, model, seed], rtol=1e-9)

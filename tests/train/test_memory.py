@@ -15,7 +15,14 @@ from gcnii.train.plan import make_plan
 from gcnii.train.task import Task
 
 FORGETFUL = [name for name, model in MODELS.items() if model.can_recompute]
-SMALL = {"layers": 10, "width": 8, "dropout": 0.4, "epochs": 5, "device": "cpu", "precision": "float64"}
+SMALL = {
+    "layers": 10,
+    "width": 8,
+    "dropout": 0.4,
+    "epochs": 5,
+    "device": "cpu",
+    "precision": "float64",
+}
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +38,11 @@ def curves(result):
 @pytest.mark.parametrize("batch", [1, 3])
 def test_recomputing_changes_no_number(name, batch, graph):
     settings = fitting(name, SMALL | {"drop_edge": 0.3, "seeds": range(3), "batch": batch})
-    kept, again = (curves(fit(graph, name, memory=memory, **settings)) for memory in ("keep", "recompute"))
-    # The forward passes are the same to the last bit; the gradient of H0 is added up in another order.
+    kept, again = (
+        curves(fit(graph, name, memory=memory, **settings)) for memory in ("keep", "recompute")
+    )
+    # The forward passes are the same to the last bit; the gradient of H0 is added up in another
+    # order.
     assert (kept[:, 0, 0] == again[:, 0, 0]).all()
     np.testing.assert_allclose(kept, again, rtol=1e-11)
 
@@ -40,8 +50,16 @@ def test_recomputing_changes_no_number(name, batch, graph):
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", ["gcnii", "gcnii-star", "deep-gcn"])
 def test_recomputing_changes_no_number_on_cuda(name, graph):
-    settings = SMALL | {"width": 32, "epochs": 30, "seeds": range(3), "device": "cuda", "precision": "float32"}
-    kept, again = (curves(fit(graph, name, memory=memory, **settings)) for memory in ("keep", "recompute"))
+    settings = SMALL | {
+        "width": 32,
+        "epochs": 30,
+        "seeds": range(3),
+        "device": "cuda",
+        "precision": "float32",
+    }
+    kept, again = (
+        curves(fit(graph, name, memory=memory, **settings)) for memory in ("keep", "recompute")
+    )
     assert (kept[:, 0, 0] == again[:, 0, 0]).all()
     np.testing.assert_allclose(kept, again, rtol=1e-5)
 
@@ -60,17 +78,23 @@ def kept_bytes(graph, name, layers, forget):
         torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor),
         keyed(epoch_key(torch.tensor([0]), 0)[0]),
     ):
-        scores = model(task.links.whole, task.X)  # holds what is kept, so that no address is used twice
+        # holds what is kept, so that no address is used twice
+        scores = model(task.links.whole, task.X)
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     assert scores.requires_grad
-    return sum(size for address, size in seen.items() if address not in weights) / (graph.n * 32 * 4)
+    return sum(size for address, size in seen.items() if address not in weights) / (
+        graph.n * 32 * 4
+    )
 
 
-@pytest.mark.parametrize(("name", "numbers"), [("deep-gcn", memory_file.KEPT), ("gcnii", 2 + 32 / 100)])
+@pytest.mark.parametrize(
+    ("name", "numbers"), [("deep-gcn", memory_file.KEPT), ("gcnii", 2 + 32 / 100)]
+)
 def test_what_is_kept_grows_with_the_root_of_the_depth(name, numbers, graph):
     kept = [kept_bytes(graph, name, layers, forget=False) for layers in (16, 64)]
     again = [kept_bytes(graph, name, layers, forget=True) for layers in (16, 64)]
-    assert (kept[1] - kept[0]) / 48 == pytest.approx(numbers, rel=0.05)  # fused, a mapping beside two activations
+    # fused, a mapping beside two activations
+    assert (kept[1] - kept[0]) / 48 == pytest.approx(numbers, rel=0.05)
     assert again[1] - again[0] == pytest.approx(4, abs=2)  # eight segments instead of four
     assert again[1] < kept[1] / 8
 
@@ -94,7 +118,9 @@ def test_what_a_training_before_has_left_counts_as_free():
 
 
 def test_a_model_that_cannot_recompute_says_so(graph):
-    with pytest.raises(ValueError, match="gat cannot recompute its activations; use memory auto or keep"):
+    with pytest.raises(
+        ValueError, match="gat cannot recompute its activations; use memory auto or keep"
+    ):
         fit(graph, "gat", memory="recompute")
 
 

@@ -55,7 +55,9 @@ def test_before_anything_is_kept_there_is_no_score():
 
 def test_gat_goes_on_while_loss_or_score_is_as_good_as_ever_and_keeps_when_both_are():
     recipe = Recipe(monitor="val_either", patience=2)
-    run = follow(recipe, [(1.0, 0.5), (0.9, 0.4), (1.2, 0.5), (0.9, 0.5), (1.0, 0.4), (1.0, 0.4), (0.1, 1.0)])
+    run = follow(
+        recipe, [(1.0, 0.5), (0.9, 0.4), (1.2, 0.5), (0.9, 0.5), (1.0, 0.4), (1.0, 0.4), (0.1, 1.0)]
+    )
     assert (run.best_epoch, run.epochs) == (3, 6)
 
 
@@ -96,7 +98,9 @@ def test_a_shorter_step_is_a_step_of_adam_with_that_step_size(graph):
     settings = {name: value for name, value in SMALL.items() if name != "device"}
 
     def train(lr, scale):
-        task = Task.of(graph, make_plan("gcnii", settings | {"lr": lr, "plateau": 100}), torch.device("cpu"))
+        task = Task.of(
+            graph, make_plan("gcnii", settings | {"lr": lr, "plateau": 100}), torch.device("cpu")
+        )
         group = ReplicaGroup(task, [Run(seed, lr_scale=scale) for seed in range(2)])
         for _ in range(3):
             group.advance()
@@ -108,7 +112,10 @@ def test_a_shorter_step_is_a_step_of_adam_with_that_step_size(graph):
 
 
 def test_dropedge_watches_the_validation_loss_of_the_training_pass(graph):
-    noisy, clean = (fit(graph, **SMALL | {"dropout": 0.8, "monitor": rule}) for rule in ("noisy_loss", "val_loss"))
+    noisy, clean = (
+        fit(graph, **SMALL | {"dropout": 0.8, "monitor": rule})
+        for rule in ("noisy_loss", "val_loss")
+    )
     train, val = (np.array(result.runs[0].curve)[:, :2].T for result in (noisy, clean))
     np.testing.assert_array_equal(train[0], val[0])  # the same training
     assert (train[1] != val[1]).all()  # another validation loss
@@ -120,7 +127,9 @@ def test_replicas_lower_their_step_sizes_each_for_itself(graph):
     scales = [run.lr_scale for run in together.runs]
     assert len(set(scales)) > 1
     assert scales == [run.lr_scale for run in alone.runs]
-    np.testing.assert_allclose(*([run.curve[-1] for run in one.runs] for one in (together, alone)), rtol=1e-7)
+    np.testing.assert_allclose(
+        *([run.curve[-1] for run in one.runs] for one in (together, alone)), rtol=1e-7
+    )
 
 
 def test_gradients_can_be_clipped(graph):

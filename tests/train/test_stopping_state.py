@@ -1,4 +1,6 @@
-"""Best epoch, patience and step size in tensors: the same as the rules in plain Python, for each replica by itself."""
+"""Best epoch, patience and step size in tensors: the same as the rules in plain Python, for each
+replica by itself.
+"""
 
 from math import nan
 from typing import get_args
@@ -13,7 +15,8 @@ from gcnii.train.recipe import Recipe
 from gcnii.train.run import Measures, Run
 from gcnii.train.stopping import Monitor, Numbers, StoppingState
 
-# Few different values, so that there are ties; in float32, whose sums are exact in float64 in whatever order.
+# Few different values, so that there are ties; in float32, whose sums are exact in float64 in
+# whatever order.
 LOSSES = st.sampled_from([0.25, 0.5, 0.75, 1.0, 1.5]) | st.floats(0, 8, width=32)
 SCORES = st.sampled_from([0.25, 0.5, 0.75, nan])
 MEASURES = st.builds(Measures, LOSSES, LOSSES, SCORES, SCORES)
@@ -33,18 +36,30 @@ RECIPES = st.builds(
 def same(run, other):
     """Whether they agree to the bit; NaN is NaN."""
     return all(
-        torch.equal(*(torch.tensor([float(getattr(one, name))]).nan_to_num(-1) for one in (run, other)))
+        torch.equal(
+            *(torch.tensor([float(getattr(one, name))]).nan_to_num(-1) for one in (run, other))
+        )
         for name in Numbers._fields
     )
 
 
-@given(RECIPES, st.integers(1, 3).flatmap(lambda r: st.lists(st.lists(MEASURES, min_size=r, max_size=r), min_size=1)))
+@given(
+    RECIPES,
+    st.integers(1, 3).flatmap(
+        lambda r: st.lists(st.lists(MEASURES, min_size=r, max_size=r), min_size=1)
+    ),
+)
 @settings(max_examples=300, deadline=None)
 def test_the_tensors_agree_with_the_rules_in_plain_python(recipe, epochs):
     replicas = len(epochs[0])
-    state, oracles = StoppingState(recipe, [Run(0)] * replicas, CPU, 1), [Oracle(recipe) for _ in range(replicas)]
+    state, oracles = (
+        StoppingState(recipe, [Run(0)] * replicas, CPU, 1),
+        [Oracle(recipe) for _ in range(replicas)],
+    )
     for epoch in epochs:
-        assert update(state, epoch) == [oracle.take(now) for oracle, now in zip(oracles, epoch, strict=True)]
+        assert update(state, epoch) == [
+            oracle.take(now) for oracle, now in zip(oracles, epoch, strict=True)
+        ]
         found = numbers(state, [Run(0) for _ in range(replicas)])
         assert all(same(run, oracle.run) for run, oracle in zip(found, oracles, strict=True))
     assert int(state.clock) == len(epochs)
@@ -83,7 +98,9 @@ def test_narrowing_keeps_the_numbers_of_those_who_stay():
 def test_a_look_gives_the_last_epochs_in_their_order(window):
     state = StoppingState(Recipe(window=window), [Run(0), Run(1)], CPU, 3)
     for epoch in range(7):
-        update(state, [Measures(epoch, 10 + epoch, 0.1, 0.2), Measures(epoch, 20 + epoch, 0.3, nan)])
+        update(
+            state, [Measures(epoch, 10 + epoch, 0.1, 0.2), Measures(epoch, 20 + epoch, 0.3, nan)]
+        )
     measures, _ = state.fetch(2)
     assert [[now.val_loss for now in each] for each in measures] == [[15, 25], [16, 26]]
     assert [[now.train_loss for now in each] for each in measures] == [[5, 5], [6, 6]]

@@ -1,4 +1,6 @@
-"""What trained models do to nodes: accuracy by degree, hidden states layer by layer, and what becomes of them."""
+"""What trained models do to nodes: accuracy by degree, hidden states layer by layer, and what
+becomes of them.
+"""
 
 from gcnii.analysis.layers.checkup import Checkup, Doctor, LayerReport, examine
 from gcnii.analysis.layers.diagnosis import Baseline, Diagnosis, diagnose
@@ -12,16 +14,16 @@ __all__ = [
     "Baseline",
     "Checkup",
     "Curve",
+    "DegreeGroup",
     "Diagnosis",
     "Doctor",
     "Estimate",
-    "LayerReport",
-    "DegreeGroup",
     "Layer",
+    "LayerReport",
     "Probe",
     "Smoothness",
-    "Watch",
     "SmoothnessMeter",
+    "Watch",
     "by_degree",
     "curves",
     "degrees",

@@ -19,12 +19,15 @@ from gcnii.errors import InputError
 from gcnii.graph import Graph
 
 
-def watch(model: nn.Module, graph: Graph | None = None, *, layers: Iterable[nn.Module] | None = None) -> Watching:
+def watch(
+    model: nn.Module, graph: Graph | None = None, *, layers: Iterable[nn.Module] | None = None
+) -> Watching:
     """A context in which the last forward pass of `model` leaves its hidden states.
 
-    graph   brings labels and a split, which probes need; without it, edges are looked for among the model's inputs
-    layers  the modules that are layers, of a model that is not of the registry; by default PyG's convolutions, or else
-            the members of the longest ModuleList
+    graph   brings labels and a split, which probes need; without it, edges are looked for among the
+            model's inputs
+    layers  the modules that are layers, of a model that is not of the registry; by default PyG's
+            convolutions, or else the members of the longest ModuleList
     """
     return Watching(model, graph, layers)
 
@@ -32,7 +35,12 @@ def watch(model: nn.Module, graph: Graph | None = None, *, layers: Iterable[nn.M
 class Watching(Watch):
     """A Watch that also measures what it caught."""
 
-    def __init__(self, model: nn.Module, graph: Graph | None = None, layers: Iterable[nn.Module] | None = None):
+    def __init__(
+        self,
+        model: nn.Module,
+        graph: Graph | None = None,
+        layers: Iterable[nn.Module] | None = None,
+    ):
         super().__init__(model, layers)
         self.graph = graph
 
@@ -62,7 +70,9 @@ class Watching(Watch):
         if self.graph:
             return SmoothnessMeter.of(self.graph)
         if self.edges is None:
-            raise InputError("no edges were seen among the model's inputs; give the graph: watch(model, graph)")
+            raise InputError(
+                "no edges were seen among the model's inputs; give the graph: watch(model, graph)"
+            )
         return SmoothnessMeter(self.edges.cpu(), len(self.layers[0].H))
 
 

@@ -1,6 +1,8 @@
-"""gcnii: the command line.  Results go to stdout, progress and warnings to stderr; exit 0 done, 1 failed, 2 bad input.
+"""gcnii: the command line.  Results go to stdout, progress and warnings to stderr; exit 0 done, 1
+failed, 2 bad input.
 
-The commands are named here and imported when called, so that `gcnii --help` need not wait for torch.
+The commands are named here and imported when called, so that `gcnii --help` need not wait for
+torch.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from gcnii import __version__
 from gcnii.errors import InputError
 
 MOST = 2**31 - 1  # that a flag may count: what any tensor's size or clock can hold
-NARROWEST = 40  # columns: with fewer, a table of flags has no room for a letter, and is laid out without end
+# columns: with fewer, a table of flags has no room for a letter, and is laid out without end
+NARROWEST = 40
 
 
 def _strictly(kind: Any, tokens: Sequence[Token]) -> Any:
@@ -40,38 +43,68 @@ app = App(
     suppress_keyboard_interrupt=False,  # `main` says that it stopped
     default_parameter=Parameter(converter=_strictly),
 )
-app.command("gcnii.cli.train:train", name="train", help="Train a model on a graph and save it as a bundle.")
-app.command("gcnii.cli.predict:predict", name="predict", help="Label the nodes of a graph with a trained model.")
-app.command("gcnii.cli.models:models", name="models", help="List the models.")
-app.command("gcnii.cli.paper.demo:demo", name="demo", help="Show over-smoothing, and GCNII without it, in a minute.")
 app.command(
-    "gcnii.cli.paper.bench:bench", name="bench", help="Measure speed and memory, against PyG and the authors' manner."
+    "gcnii.cli.train:train", name="train", help="Train a model on a graph and save it as a bundle."
 )
-app.command("gcnii.cli.theory:theory", name="theory", help="Check the paper's theorems on a graph, with numbers.")
-app.command("gcnii.cli.doctor:doctor", name="doctor", help="Find where models over-smooth on a graph, and what to try.")
+app.command(
+    "gcnii.cli.predict:predict",
+    name="predict",
+    help="Label the nodes of a graph with a trained model.",
+)
+app.command("gcnii.cli.models:models", name="models", help="List the models.")
+app.command(
+    "gcnii.cli.paper.demo:demo",
+    name="demo",
+    help="Show over-smoothing, and GCNII without it, in a minute.",
+)
+app.command(
+    "gcnii.cli.paper.bench:bench",
+    name="bench",
+    help="Measure speed and memory, against PyG and the authors' manner.",
+)
+app.command(
+    "gcnii.cli.theory:theory",
+    name="theory",
+    help="Check the paper's theorems on a graph, with numbers.",
+)
+app.command(
+    "gcnii.cli.doctor:doctor",
+    name="doctor",
+    help="Find where models over-smooth on a graph, and what to try.",
+)
 app.command(
     "gcnii.cli.paper.forecast:forecast",
     name="forecast",
     help="Test the doctor's advice on depth against trained networks.",
 )
 app.command(
-    "gcnii.cli.paper.reproduce:app", name="reproduce", help="Run the paper's tables and figures, and judge them."
+    "gcnii.cli.paper.reproduce:app",
+    name="reproduce",
+    help="Run the paper's tables and figures, and judge them.",
 )
 
 data = App(name="data", help="List, show, fetch and check data sets.")
 data.command("gcnii.cli.data:list_names", name="list", help="List the data sets of the catalog.")
 data.command(
-    "gcnii.cli.data:show", name="show", help="Show what is known of a data set, and the paper's settings for it."
+    "gcnii.cli.data:show",
+    name="show",
+    help="Show what is known of a data set, and the paper's settings for it.",
 )
-data.command("gcnii.cli.data:fetch", name="fetch", help="Download data sets into the cache and verify them.")
 data.command(
-    "gcnii.cli.data:check", name="check", help="Check a graph of your own, with row numbers where it is wrong."
+    "gcnii.cli.data:fetch", name="fetch", help="Download data sets into the cache and verify them."
+)
+data.command(
+    "gcnii.cli.data:check",
+    name="check",
+    help="Check a graph of your own, with row numbers where it is wrong.",
 )
 app.command(data)
 
 report = App(name="report", help="What was measured, as pages and pictures.")
 report.command(
-    "gcnii.cli.paper.report:html", name="html", help="Write one HTML page with every table, seed and figure."
+    "gcnii.cli.paper.report:html",
+    name="html",
+    help="Write one HTML page with every table, seed and figure.",
 )
 report.command(
     "gcnii.cli.paper.report:readme",
@@ -82,7 +115,9 @@ app.command(report)
 
 
 def main() -> None:
-    """Run the command line; one clear sentence instead of a traceback for whatever the user can mend."""
+    """Run the command line; one clear sentence instead of a traceback for whatever the user can
+    mend.
+    """
     warnings.showwarning = _warn  # type: ignore[assignment]
     _fit_the_terminal()
     try:
@@ -109,23 +144,31 @@ def _explain(error: BaseException) -> tuple[str, int]:
             return "stopped", 1
         case OSError(strerror=str(reason)) if error.filename:
             return f"cannot read or write {error.filename2 or error.filename}: {reason}", 1
-        case OSError(strerror=str(reason), errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):  # files have their names
+        # files have their names
+        case OSError(strerror=str(reason), errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):
             return f"cannot write to the standard output: {reason}", 1
         case OSError() | FloatingPointError():
             return str(error), 1
         case ValueError():
             return str(error), 2
         case MemoryError() | RuntimeError() if _lacks_memory(error):
-            return "out of memory; try a smaller model, fewer runs or jobs at once, or another --device", 1
+            return (
+                "out of memory; try a smaller model, fewer runs or jobs at once, or another --device",
+                1,
+            )
     return "", 1
 
 
 def _fit_the_terminal() -> None:
-    """Print a question mark for what a terminal cannot show, and lines of some width, whatever it says of itself."""
+    """Print a question mark for what a terminal cannot show, and lines of some width, whatever it
+    says of itself.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
     told = os.environ.get("COLUMNS", "")
-    if shutil.get_terminal_size().columns < NARROWEST or (told.isdecimal() and int(told) < NARROWEST):
+    if shutil.get_terminal_size().columns < NARROWEST or (
+        told.isdecimal() and int(told) < NARROWEST
+    ):
         os.environ["COLUMNS"] = str(NARROWEST)
 
 

@@ -7,7 +7,9 @@ WIDE = 1000  # more than any table needs
 
 
 def table_console(narrow: int = NARROW) -> Console:
-    """A console on stdout that breaks no line that a program may read; a terminal has `narrow` columns or more."""
+    """A console on stdout that breaks no line that a program may read; a terminal has `narrow`
+    columns or more.
+    """
     console = Console(highlight=False)
     console.width = max(console.width, narrow) if console.is_terminal else WIDE
     return console

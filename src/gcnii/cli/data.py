@@ -26,7 +26,9 @@ def list_names(*, json: Json = False) -> None:
     if json:
         print_json([_summary(entry) for entry in data.CATALOG.values()])
         return
-    table = Table("name", "nodes", "edges", "features", "classes", "what", box=None, header_style="bold")
+    table = Table(
+        "name", "nodes", "edges", "features", "classes", "what", box=None, header_style="bold"
+    )
     for column in table.columns[1:5]:
         column.justify = "right"
     for name, entry in data.CATALOG.items():
@@ -41,16 +43,29 @@ def show(name: Name, /, *, json: Json = False) -> None:
     if json:
         files = [asdict(file) for file in entry.files]
         extra = {geometry: asdict(file) for geometry, file in entry.neighbourhoods.items()}
-        whole = _summary(entry) | {"presets": dict(presets_of(entry.name)), "notes": entry.notes, "files": files}
+        whole = _summary(entry) | {
+            "presets": dict(presets_of(entry.name)),
+            "notes": entry.notes,
+            "files": files,
+        }
         whole["neighbourhoods"] = extra
         print_json(whole)
         return
     print(f"{entry.name}: {entry.title}")
-    counts = ", ".join(f"{'?' if count is None else count} {noun}" for noun, count in asdict(entry.counts).items())
-    for line in (counts, f"source: {entry.source}", f"licence: {entry.licence}", *(f"note: {n}" for n in entry.notes)):
+    counts = ", ".join(
+        f"{'?' if count is None else count} {noun}" for noun, count in asdict(entry.counts).items()
+    )
+    for line in (
+        counts,
+        f"source: {entry.source}",
+        f"licence: {entry.licence}",
+        *(f"note: {n}" for n in entry.notes),
+    ):
         print(f"  {line}")
     if entry.neighbourhoods:
-        print(f"  neighbourhoods: {', '.join(entry.neighbourhoods)}; for Geom-GCN, fetched when one is first used")
+        print(
+            f"  neighbourhoods: {', '.join(entry.neighbourhoods)}; for Geom-GCN, fetched when one is first used"
+        )
     if presets := presets_of(entry.name):
         table_console().print(_presets(presets))
     else:
@@ -74,7 +89,9 @@ def fetch(
         return
     for name, files in paths.items():
         print(
-            f"{name}: {len(files)} files, all as the catalog says" if files else f"{name}: made on the spot, no files"
+            f"{name}: {len(files)} files, all as the catalog says"
+            if files
+            else f"{name}: made on the spot, no files"
         )
 
 
@@ -89,7 +106,10 @@ def check(
     graph = load_graph(path, directed=directed, offline=True)
     facts = _facts(graph)
     if not graph.splits:
-        print("gcnii: no node has a label, so a model can predict on this graph but not train on it", file=sys.stderr)
+        print(
+            "gcnii: no node has a label, so a model can predict on this graph but not train on it",
+            file=sys.stderr,
+        )
     if json:
         print_json(facts)
         return
@@ -99,7 +119,12 @@ def check(
 
 
 def _facts(graph: Graph) -> dict[str, Any]:
-    facts = {"nodes": graph.n, "edges": graph.m, "features": graph.d, "classes": list(graph.classes or ())}
+    facts = {
+        "nodes": graph.n,
+        "edges": graph.m,
+        "features": graph.d,
+        "classes": list(graph.classes or ()),
+    }
     facts["self-loops"] = int((graph.edges[0] == graph.edges[1]).sum())
     facts["labelled"] = int(graph.labelled.sum())
     for split in graph.splits:
@@ -108,7 +133,12 @@ def _facts(graph: Graph) -> dict[str, Any]:
 
 
 def _summary(entry: data.Entry) -> dict[str, Any]:
-    words = {"name": entry.name, "title": entry.title, "licence": entry.licence, "source": entry.source}
+    words = {
+        "name": entry.name,
+        "title": entry.title,
+        "licence": entry.licence,
+        "source": entry.source,
+    }
     return words | asdict(entry.counts)
 
 
@@ -118,7 +148,9 @@ def _presets(presets: Any) -> Table:
     for model, settings in presets.items():
         groups.setdefault(json_format.dumps(dict(settings)), []).append(model)
     columns = [json_format.loads(settings) for settings in groups]
-    table = Table("setting", *("\n".join(models) for models in groups.values()), box=None, header_style="bold")
+    table = Table(
+        "setting", *("\n".join(models) for models in groups.values()), box=None, header_style="bold"
+    )
     for name in dict.fromkeys(name for column in columns for name in column):
         table.add_row(name, *(str(column.get(name, "–")) for column in columns))
     return table

@@ -13,11 +13,25 @@ from cyclopts import Parameter
 from gcnii.analysis.filters.learn import learn, refuse_filters
 from gcnii.analysis.layers.checkup import EPOCHS, Checkup, Doctor
 from gcnii.analysis.layers.diagnosis import Baseline, Diagnosis, compare, diagnose
-from gcnii.analysis.report.checkups import degree_table, depth_table, draw_figures, layer_table, write_figures
+from gcnii.analysis.report.checkups import (
+    degree_table,
+    depth_table,
+    draw_figures,
+    layer_table,
+    write_figures,
+)
 from gcnii.analysis.report.learned import Learned
 from gcnii.cli import MOST
 from gcnii.cli.console import table_console
-from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, print_json, refuse_unwritable
+from gcnii.cli.options import (
+    Device,
+    Directed,
+    Json,
+    Offline,
+    load_graph,
+    print_json,
+    refuse_unwritable,
+)
 from gcnii.cli.progress import counting_bar, training_bar
 from gcnii.cli.train import Source
 from gcnii.data import fetch_neighbourhood
@@ -42,17 +56,26 @@ def doctor(
     split: Annotated[int, Parameter(help="Which split of the graph to train on.")] = 0,
     device: Device = "auto",
     filter: Annotated[
-        bool, Parameter(negative="", help="Measure the filter g(λ) of the deepest networks, and how far they look.")
+        bool,
+        Parameter(
+            negative="",
+            help="Measure the filter g(λ) of the deepest networks, and how far they look.",
+        ),
     ] = False,
     recommend_depth: Annotated[
-        bool, Parameter(negative="", help="Foretell accuracy against depth from the deepest networks alone.")
+        bool,
+        Parameter(
+            negative="", help="Foretell accuracy against depth from the deepest networks alone."
+        ),
     ] = False,
     out: Annotated[Path | None, Parameter(help="A folder for the figures, as SVG and PNG.")] = None,
     json: Json = False,
     directed: Directed = False,
     offline: Offline = False,
 ) -> None:
-    """Examine models layer by layer before and after a short training, and say what became of the information."""
+    """Examine models layer by layer before and after a short training, and say what became of the
+    information.
+    """
     models, numbers = _words(model, "--model"), _numbers(depths)
     if out:
         refuse_unwritable(out)
@@ -68,7 +91,12 @@ def doctor(
             with training_bar(f"{name}, {layers} layers, on {data.name}", EPOCHS) as show:
                 checkup = examiner.check(name, layers, show)
             edges, settings = examiner.meter.m, checkup.settings
-            found.append((checkup, diagnose(checkup.after, edges=edges, baseline=baseline, settings=settings)))
+            found.append(
+                (
+                    checkup,
+                    diagnose(checkup.after, edges=edges, baseline=baseline, settings=settings),
+                )
+            )
     checkups = [checkup for checkup, _ in found]
     questions = len(models) * (2 * filter + recommend_depth)
     with counting_bar("asking the deepest networks", questions) as show:
@@ -81,12 +109,16 @@ def doctor(
         _print(found, learned, paths)
 
 
-def _check(data: Graph, models: Sequence[str], depths: Sequence[int], split: int, offline: bool) -> None:
+def _check(
+    data: Graph, models: Sequence[str], depths: Sequence[int], split: int, offline: bool
+) -> None:
     """Refuse before the first training whatever the last one would stumble over."""
     if not data.labelled.any():
         raise InputError(f"no node of {data.name} has a label, and the doctor trains; label some")
     if not 0 <= split < len(data.splits):
-        raise InputError(f"{data.name} has {len(data.splits)} splits, counted from 0, got --split {split}")
+        raise InputError(
+            f"{data.name} has {len(data.splits)} splits, counted from 0, got --split {split}"
+        )
     for name in models:
         for layers in depths:
             plan = make_plan(name, {"layers": layers}, data)
@@ -95,7 +127,9 @@ def _check(data: Graph, models: Sequence[str], depths: Sequence[int], split: int
 
 
 def _document(data: Graph, found: Found, paths: Sequence[Path]) -> dict[str, Any]:
-    checkups = [checkup.summary() | {"diagnosis": diagnosis.summary()} for checkup, diagnosis in found]
+    checkups = [
+        checkup.summary() | {"diagnosis": diagnosis.summary()} for checkup, diagnosis in found
+    ]
     return {
         "graph": data.name,
         "command": shlex.join(["gcnii", *sys.argv[1:]]),
@@ -138,5 +172,7 @@ def _words(text: str, flag: str) -> list[str]:
 def _numbers(text: str) -> list[int]:
     words = _words(text, "--depths")
     if not all(word.isdecimal() and len(word) <= 10 and 0 < int(word) <= MOST for word in words):
-        raise InputError(f"--depths must be whole numbers of at least 1, separated by commas, got {text!r}")
+        raise InputError(
+            f"--depths must be whole numbers of at least 1, separated by commas, got {text!r}"
+        )
     return sorted({int(word) for word in words})

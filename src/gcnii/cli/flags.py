@@ -1,4 +1,6 @@
-"""Flags of the command line, generated: a setting is declared once, as an argument of a model or a field of Recipe."""
+"""Flags of the command line, generated: a setting is declared once, as an argument of a model or a
+field of Recipe.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def with_settings(command: Command) -> Command:
-    """Give a command that takes **settings a flag for every setting of every model and of the Recipe."""
+    """Give a command that takes **settings a flag for every setting of every model and of the
+    Recipe.
+    """
     signature = inspect.signature(command, eval_str=True)
-    fixed = [parameter for parameter in signature.parameters.values() if parameter.kind != parameter.VAR_KEYWORD]
-    flags = _flags("Model settings (default: the preset of the data set, else the model's own)", _model_hints())
+    fixed = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind != parameter.VAR_KEYWORD
+    ]
+    flags = _flags(
+        "Model settings (default: the preset of the data set, else the model's own)", _model_hints()
+    )
     flags += _flags(
         "Training settings (default: the preset of the data set, else the model's own)",
         get_type_hints(Recipe, include_extras=True),
@@ -32,7 +42,9 @@ def _model_hints() -> dict[str, Any]:
     for model in MODELS.values():
         own = get_type_hints(model.__init__, include_extras=True)
         named = inspect.signature(model).parameters.values()
-        hints |= {p.name: own[p.name] for p in named if p.kind == p.KEYWORD_ONLY and p.name not in hints}
+        hints |= {
+            p.name: own[p.name] for p in named if p.kind == p.KEYWORD_ONLY and p.name not in hints
+        }
     return hints
 
 
@@ -41,7 +53,13 @@ def _flags(title: str, hints: dict[str, Any]) -> list[inspect.Parameter]:
     flags = []
     for name, hint in hints.items():
         kind, help_text = get_args(hint)[:2]
-        about = Parameter(help=f"{help_text[0].upper()}{help_text[1:]}.", group=group, negative_iterable="")
+        about = Parameter(
+            help=f"{help_text[0].upper()}{help_text[1:]}.", group=group, negative_iterable=""
+        )
         annotation = Annotated[kind | None, about]  # type: ignore[valid-type]
-        flags.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+        flags.append(
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+            )
+        )
     return flags

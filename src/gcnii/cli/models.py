@@ -13,7 +13,9 @@ from gcnii.cli.options import Json, print_json
 from gcnii.nn import MODELS
 from gcnii.train.plan import known_model, model_defaults
 
-Name = Annotated[str | None, Parameter(help="A model to show with its settings; by default all are listed.")]
+Name = Annotated[
+    str | None, Parameter(help="A model to show with its settings; by default all are listed.")
+]
 
 
 def models(name: Name = None, /, *, json: Json = False) -> None:

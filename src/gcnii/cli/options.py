@@ -1,4 +1,6 @@
-"""Options that several commands share.  Nothing here needs torch, so that `gcnii data list` need not wait for it."""
+"""Options that several commands share.  Nothing here needs torch, so that `gcnii data list` need
+not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from gcnii.graph import Graph
 Json = Annotated[bool, Parameter(negative="", help="Print one JSON document instead of tables.")]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
 Offline = Annotated[bool, Parameter(negative="", help="Never use the network.")]
-Directed = Annotated[bool, Parameter(negative="", help="In a folder of yours: an edge u,v says nothing of v,u.")]
+Directed = Annotated[
+    bool, Parameter(negative="", help="In a folder of yours: an edge u,v says nothing of v,u.")
+]
 
 
 def print_json(document: Any) -> None:
@@ -35,12 +39,18 @@ def refuse_unwritable(folder: Path, flag: str = "--out") -> None:
     try:
         str(folder).encode()
     except UnicodeEncodeError:  # which safetensors would not read again
-        raise InputError(f"cannot write to {folder}: its name is not UTF-8; choose another {flag}") from None
+        raise InputError(
+            f"cannot write to {folder}: its name is not UTF-8; choose another {flag}"
+        ) from None
     whole = folder.absolute()
     place = next(path for path in (whole, *whole.parents) if path.exists())
     if not place.is_dir():
-        raise InputError(f"cannot write to {folder}: {place} is a file, not a folder; choose another {flag}")
+        raise InputError(
+            f"cannot write to {folder}: {place} is a file, not a folder; choose another {flag}"
+        )
     try:  # os.access would be no proof: root may write in /proc, and cannot
         tempfile.TemporaryDirectory(dir=place).cleanup()
     except OSError:
-        raise InputError(f"cannot write to {folder}: nothing can be made in {place}; choose another {flag}") from None
+        raise InputError(
+            f"cannot write to {folder}: nothing can be made in {place}; choose another {flag}"
+        ) from None

@@ -26,7 +26,9 @@ READABLE = 12  # fewer columns than this say nothing
 
 @contextmanager
 def training_bar(title: str, epochs: int) -> Iterator[Callable[[EpochReport], None]]:
-    """A callback for `fit`; the bar counts epochs up to `epochs` a run, and jumps when runs stop early."""
+    """A callback for `fit`; the bar counts epochs up to `epochs` a run, and jumps when runs stop
+    early.
+    """
     with _progress(title, TaskProgressColumn(), "100%") as progress:
         task = progress.add_task(title, total=epochs, now="")
 
@@ -34,7 +36,8 @@ def training_bar(title: str, epochs: int) -> Iterator[Callable[[EpochReport], No
             progress.update(
                 task,
                 total=epochs * now.runs,
-                completed=now.runs_done * epochs + (now.epoch + 1) * (min(now.runs_now, now.runs - now.runs_done)),
+                completed=now.runs_done * epochs
+                + (now.epoch + 1) * (min(now.runs_now, now.runs - now.runs_done)),
                 now=f"train {now.train_loss:.3f}  val {now.val_loss:.3f}  score {100 * now.val:.1f}",
             )
 
@@ -54,7 +57,9 @@ def counting_bar(title: str, steps: int) -> Iterator[Callable[[str], None]]:
 
 
 def _progress(title: str, how_far: ProgressColumn, longest: str) -> Progress:
-    """On stderr, where that is a terminal: what it is, how far, how long, and as much of its `now` as there is room."""
+    """On stderr, where that is a terminal: what it is, how far, how long, and as much of its `now`
+    as there is room.
+    """
     console = Console(stderr=True)
     room = max(console.width - FIXED - len(longest), READABLE)
     rest = room - len(title)

@@ -32,7 +32,10 @@ def theory(
     /,
     *,
     theta: Annotated[
-        str | None, Parameter(help="A filter of yours, Σ θ_k L̃^k, as coefficients with commas between: 1,-0.5,0.25.")
+        str | None,
+        Parameter(
+            help="A filter of yours, Σ θ_k L̃^k, as coefficients with commas between: 1,-0.5,0.25."
+        ),
     ] = None,
     plot: Annotated[Path | None, Parameter(help="A file for the figure, .png or .svg.")] = None,
     json: Json = False,
@@ -44,7 +47,9 @@ def theory(
         raise InputError(f"--plot writes .png or .svg, got {plot.name}")
     if plot:
         refuse_unwritable(plot.parent, "--plot")
-    study = Study(load_graph(graph, directed=False, offline=offline) if graph else karate_club(), own)
+    study = Study(
+        load_graph(graph, directed=False, offline=offline) if graph else karate_club(), own
+    )
     with counting_bar(f"theory on {study.graph.name}", len(PARTS)) as show:
         study.complete(show)
     if plot:
@@ -61,7 +66,9 @@ def _coefficients(words: str) -> tuple[float, ...]:
     except ValueError:
         found = ()
     if not found or not np.isfinite(found).all():
-        raise InputError(f"--theta takes numbers with commas between, as in 1,-0.5,0.25, got {words!r}")
+        raise InputError(
+            f"--theta takes numbers with commas between, as in 1,-0.5,0.25, got {words!r}"
+        )
     return found
 
 

@@ -12,7 +12,15 @@ from cyclopts import Parameter
 from gcnii.analysis.report.tables import headline, runs_table
 from gcnii.cli.console import table_console
 from gcnii.cli.flags import with_settings
-from gcnii.cli.options import Device, Directed, Json, Offline, load_graph, print_json, refuse_unwritable
+from gcnii.cli.options import (
+    Device,
+    Directed,
+    Json,
+    Offline,
+    load_graph,
+    print_json,
+    refuse_unwritable,
+)
 from gcnii.cli.progress import training_bar
 from gcnii.data import fetch_neighbourhood
 from gcnii.errors import InputError
@@ -20,7 +28,9 @@ from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
 from gcnii.train.result import Result
 
-Source = Annotated[str, Parameter(help="A name of `gcnii data list`, or a folder with nodes.csv and edges.csv.")]
+Source = Annotated[
+    str, Parameter(help="A name of `gcnii data list`, or a folder with nodes.csv and edges.csv.")
+]
 
 
 @with_settings
@@ -30,14 +40,18 @@ def train(
     *,
     model: Annotated[str, Parameter(help="A name of `gcnii models`.")] = "gcnii",
     runs: Annotated[
-        int | None, Parameter(help="Train so many seeds; by default one for each split of the graph.")
+        int | None,
+        Parameter(help="Train so many seeds; by default one for each split of the graph."),
     ] = None,
     seed: Annotated[int, Parameter(help="The first seed.")] = 0,
     split: Annotated[
-        int | None, Parameter(help="Train every seed on this split; else seed s takes split s mod n.")
+        int | None,
+        Parameter(help="Train every seed on this split; else seed s takes split s mod n."),
     ] = None,
     device: Device = "auto",
-    out: Annotated[Path | None, Parameter(help="The bundle's folder; by default runs/GRAPH-MODEL.")] = None,
+    out: Annotated[
+        Path | None, Parameter(help="The bundle's folder; by default runs/GRAPH-MODEL.")
+    ] = None,
     json: Json = False,
     directed: Directed = False,
     offline: Offline = False,
@@ -84,4 +98,6 @@ def _print(result: Result, folder: Path, as_json: bool) -> None:
         print_json(result.summary() | {"bundle": str(folder)})
         return
     table_console().print(runs_table(result))
-    print(f"\n{headline(result)}\nbundle: {folder}   (label nodes with: gcnii predict {quote(str(folder))})")
+    print(
+        f"\n{headline(result)}\nbundle: {folder}   (label nodes with: gcnii predict {quote(str(folder))})"
+    )

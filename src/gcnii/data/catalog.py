@@ -57,13 +57,19 @@ def _split_files(stem: str) -> tuple[File, ...]:
 
 def _web_files(stem: str, folder: str = "geom-gcn", base: str = GEOM_GCN) -> tuple[File, ...]:
     names = (geom_gcn.NODES, geom_gcn.EDGES)
-    return (*(_file(f"{folder}/new_data/{stem}/{name}", base, folder) for name in names), *_split_files(stem))
+    return (
+        *(_file(f"{folder}/new_data/{stem}/{name}", base, folder) for name in names),
+        *_split_files(stem),
+    )
 
 
 def _neighbourhoods(stem: str) -> dict[str, File]:
     names = {geometry: geom_gcn.neighbourhood_name(stem, geometry) for geometry in geom_gcn.KINDS}
     folder = "geom-gcn/structural_neighborhood"
-    return {geometry: _file(f"{folder}/{name}", GEOM_GCN, "geom-gcn") for geometry, name in names.items()}
+    return {
+        geometry: _file(f"{folder}/{name}", GEOM_GCN, "geom-gcn")
+        for geometry, name in names.items()
+    }
 
 
 def _public(stem: str, title: str, counts: Counts, *notes: str) -> Entry:
@@ -106,7 +112,8 @@ def _web(name: str, title: str, counts: Counts, *notes: str, source: str = WEB) 
         source=source,
         files=_web_files(stem, *corrected),
         notes=(*notes, SHARES),
-        neighbourhoods={} if corrected else _neighbourhoods(stem),  # of the nodes in their order of 2020
+        # of the nodes in their order of 2020
+        neighbourhoods={} if corrected else _neighbourhoods(stem),
     )
 
 
@@ -182,7 +189,10 @@ _ENTRIES = (
         counts=Counts(56944, None, 50, 121),
         licence=UNSTATED,
         source="Zitnik & Leskovec 2017; split by Hamilton et al., GraphSAGE, NeurIPS 2017",
-        files=tuple(File(f"ppi/{name}", PPI, f"git:{blob}", archived=True) for name, blob in PPI_BLOBS.items()),
+        files=tuple(
+            File(f"ppi/{name}", PPI, f"git:{blob}", archived=True)
+            for name, blob in PPI_BLOBS.items()
+        ),
         notes=(
             "The features are used as shipped; upstream is believed to have standardised them already.",
             "Table 1 of the paper says 818716 edges, the number of links in the files of GraphSAGE.",

@@ -10,7 +10,9 @@ CHUNK = 1 << 20
 
 
 def measure(path: Path, kind: str) -> str:
-    """The digest `kind:hex` of a file; kind is `sha256`, or `git` for the SHA-1 of `blob LENGTH NUL CONTENT`."""
+    """The digest `kind:hex` of a file; kind is `sha256`, or `git` for the SHA-1 of `blob LENGTH NUL
+    CONTENT`.
+    """
     digest = hashlib.sha256() if kind == "sha256" else hashlib.sha1(usedforsecurity=False)
     try:
         if kind == "git":
@@ -19,7 +21,9 @@ def measure(path: Path, kind: str) -> str:
             while chunk := stream.read(CHUNK):
                 digest.update(chunk)
     except OSError as error:
-        raise DataError(f"cannot read {path} ({error.strerror}); make it readable or remove it") from error
+        raise DataError(
+            f"cannot read {path} ({error.strerror}); make it readable or remove it"
+        ) from error
     return f"{kind}:{digest.hexdigest()}"
 
 
@@ -32,7 +36,9 @@ def check(path: Path, digest: str, what: str, remedy: str) -> None:
     """Refuse the file at `path`, called `what`, unless it has this digest."""
     came = measure(path, digest.partition(":")[0])
     if came != digest:
-        raise DataError(f"{what} is not the file the catalog means: expected {digest}, got {came}; {remedy}")
+        raise DataError(
+            f"{what} is not the file the catalog means: expected {digest}, got {came}; {remedy}"
+        )
 
 
 def published() -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""One file over HTTP: streamed into a temporary file, taken up again where it was cut, moved into place whole."""
+"""One file over HTTP: streamed into a temporary file, taken up again where it was cut, moved into
+place whole.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def receive(url: str, part: Path) -> None:
 def _attempt(url: str, out: BinaryIO, advance: Advance) -> None:
     start = out.tell()
     with _open(url, start) as response:
-        if start and not (response.headers.get("Content-Range") or "").startswith(f"bytes {start}-"):
+        if start and not (response.headers.get("Content-Range") or "").startswith(
+            f"bytes {start}-"
+        ):
             start = out.seek(0)  # the server sends the whole file again
             out.truncate()
         length = response.headers.get("Content-Length")
@@ -115,7 +119,12 @@ def _progress(name: str) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(name, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

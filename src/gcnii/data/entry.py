@@ -49,7 +49,8 @@ class Entry:
     read      Files → Graph; or, for a generated set (no `files`), its parameters → Graph
     counts    true of the files, not of the paper's Table 1; of a generated set, at its defaults
     notes     known faults, one sentence each
-    neighbourhoods  geometry → the file of neighbours that Geom-GCN published; `load` does without them
+    neighbourhoods  geometry → the file of neighbours that Geom-GCN published; `load` does without
+                    them
     """
 
     name: str

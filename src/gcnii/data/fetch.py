@@ -1,4 +1,6 @@
-"""Files of the catalog: from the cache, else from the mirror, else from upstream; every one checked before use."""
+"""Files of the catalog: from the cache, else from the mirror, else from upstream; every one checked
+before use.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,20 @@ def cache_folder() -> Path:
 
 
 def fetch(name: str, offline: bool = False) -> list[Path]:
-    """The files of a data set, on this machine and checked, in the catalog's order; missing ones are downloaded.
+    """The files of a data set, on this machine and checked, in the catalog's order; missing ones
+    are downloaded.
 
-    Those of its neighbourhoods come last.  Neither the mirror's address nor upstream is asked if `offline`, or if
-    $GCNII_OFFLINE is 1.
+    Those of its neighbourhoods come last.  Neither the mirror's address nor upstream is asked if
+    `offline`, or if $GCNII_OFFLINE is 1.
     """
     entry = lookup(name)
     return fetch_files(name, (*entry.files, *entry.neighbourhoods.values()), offline)
 
 
 def fetch_neighbourhood(name: str, geometry: str, offline: bool = False) -> Path | None:
-    """The file of neighbours that was published for this geometry of a data set; None where there is none."""
+    """The file of neighbours that was published for this geometry of a data set; None where there
+    is none.
+    """
     file = CATALOG[name].neighbourhoods.get(geometry) if name in CATALOG else None
     return None if file is None else fetch_files(name, (file,), offline)[0]
 
@@ -54,7 +59,9 @@ def fetch_files(name: str, files: tuple[File, ...], offline: bool = False) -> li
 
 
 def _at_hand(file: File) -> Path | None:
-    """Where the file lies, right and ready, if it does: in the cache or in a mirror that is a folder."""
+    """Where the file lies, right and ready, if it does: in the cache or in a mirror that is a
+    folder.
+    """
     cached = cache_folder() / file.path
     if cached.is_file() and agrees(cached, file.digest):
         return cached
@@ -62,7 +69,9 @@ def _at_hand(file: File) -> Path | None:
     if not mirror or _is_address(mirror):
         return None
     if not (folder := Path(mirror).expanduser()).is_dir():
-        raise DataError(f"GCNII_MIRROR must be a folder or an http(s) address, got {mirror!r}; correct or unset it")
+        raise DataError(
+            f"GCNII_MIRROR must be a folder or an http(s) address, got {mirror!r}; correct or unset it"
+        )
     mirrored = folder / file.path
     if not mirrored.is_file():
         return None
@@ -85,7 +94,9 @@ def _advice(name: str, missing: list[File]) -> str:
 
 
 def _download(files: list[File]) -> None:
-    """Put the files into the cache, from the mirror's address if there is one that has them, else from upstream."""
+    """Put the files into the cache, from the mirror's address if there is one that has them, else
+    from upstream.
+    """
     mirror = os.environ.get("GCNII_MIRROR", "")
     if _is_address(mirror):
         files = [file for file in files if not _mirrored(file, mirror)]
@@ -112,13 +123,17 @@ def _single(file: File, url: str) -> None:
 
 
 def _unpacked(url: str, files: list[File]) -> None:
-    """Fetch an archive and put those members into the cache that the catalog names, wherever in it they lie."""
+    """Fetch an archive and put those members into the cache that the catalog names, wherever in it
+    they lie.
+    """
     with TemporaryDirectory() as folder:
         archive = Path(folder) / "archive.zip"
         receive(url, archive)
         try:
             with zipfile.ZipFile(archive) as members:
-                inside = {PurePosixPath(member.filename).name: member for member in members.infolist()}
+                inside = {
+                    PurePosixPath(member.filename).name: member for member in members.infolist()
+                }
                 for file in files:
                     if file.name not in inside:
                         raise DataError(f"{url} holds no {file.name}; {RETRY}")

@@ -19,12 +19,17 @@ from gcnii.graph import Graph
 def load(source: str | Path, *, offline: bool = False, **parameters: Any) -> Graph:
     """The graph of that name in the catalog, or in that folder (see `gcnii.data.readers.folder`).
 
-    A name wins over a folder of the same name; `load("./cora")` means the folder.  Parameters are those of a generated
-    set, `load("csbm", n=500, seed=3)`, or of a folder, `load("my/graph", directed=True)`.
+    A name wins over a folder of the same name; `load("./cora")` means the folder.  Parameters are
+    those of a generated set, `load("csbm", n=500, seed=3)`, or of a folder, `load("my/graph",
+    directed=True)`.
     """
     if isinstance(source, Path) or (source not in CATALOG and _looks_like_a_path(source)):
-        _refuse_unknown(parameters, inspect.signature(folder.read).parameters, f"the folder {source}", skip=1)
-        return replace(folder.read(Path(source), **parameters), source=str(Path(source).expanduser().resolve()))
+        _refuse_unknown(
+            parameters, inspect.signature(folder.read).parameters, f"the folder {source}", skip=1
+        )
+        return replace(
+            folder.read(Path(source), **parameters), source=str(Path(source).expanduser().resolve())
+        )
     entry = lookup(source)
     _refuse_unknown(parameters, entry.parameters, f"the dataset {source!r}")
     if not entry.files:
@@ -34,10 +39,15 @@ def load(source: str | Path, *, offline: bool = False, **parameters: Any) -> Gra
 
 
 def _looks_like_a_path(source: str) -> bool:
-    return any(separator in source for separator in ("/", os.sep)) or Path(source).expanduser().exists()
+    return (
+        any(separator in source for separator in ("/", os.sep))
+        or Path(source).expanduser().exists()
+    )
 
 
-def _refuse_unknown(given: Iterable[str], accepted: Iterable[str], owner: str, skip: int = 0) -> None:
+def _refuse_unknown(
+    given: Iterable[str], accepted: Iterable[str], owner: str, skip: int = 0
+) -> None:
     names = list(accepted)[skip:]
     for name in given:
         if name not in names:

@@ -5,9 +5,13 @@ import numpy as np
 from gcnii.errors import DataError
 
 
-def check(owner: str, name: str, value: float, low: float, high: float = np.inf, *, whole: bool = False) -> None:
+def check(
+    owner: str, name: str, value: float, low: float, high: float = np.inf, *, whole: bool = False
+) -> None:
     """Refuse a value that is no (whole) number in low…high."""
-    number = isinstance(value, (int, np.integer) if whole else (int, float, np.number)) and not isinstance(value, bool)
+    number = isinstance(
+        value, (int, np.integer) if whole else (int, float, np.number)
+    ) and not isinstance(value, bool)
     if not number or not low <= value <= high or not np.isfinite(value):
         kind = "a whole number" if whole else "a number"
         bounds = f"of at least {low}" if high == np.inf else f"in {low}…{high}"

@@ -1,4 +1,6 @@
-"""The splits of the paper's text, 60/20/20 of each class; those it ran on are 48/32/20 and not stratified."""
+"""The splits of the paper's text, 60/20/20 of each class; those it ran on are 48/32/20 and not
+stratified.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ SHARES = (0.6, 0.2)  # train and val; test is the rest
 
 
 def with_stratified_splits(graph: Graph, count: int = 10) -> Graph:
-    """The graph with splits drawn by seeds 0 … count - 1: of each class 60 % train, 20 % val and 20 % test.
+    """The graph with splits drawn by seeds 0 … count - 1: of each class 60 % train, 20 % val and 20
+    % test.
 
     A class of one or two nodes is learnt from alone.
     """

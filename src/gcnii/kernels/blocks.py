@@ -16,7 +16,9 @@ def mix(x):
 
 @triton.jit
 def kept_entries(element, key, kept):
-    """Whether each element of a matrix is kept by the mask of this key: the bits that `dropout.keep_mask` has."""
+    """Whether each element of a matrix is kept by the mask of this key: the bits that
+    `dropout.keep_mask` has.
+    """
     word = mix((element >> 1).to(tl.uint32)) ^ tl.load(key).to(tl.uint32, bitcast=True)
     word = word * 0x21F0AAAD
     word = (word ^ (word >> 15)) + tl.load(key + 1).to(tl.uint32, bitcast=True)
@@ -31,17 +33,23 @@ def gathered(
     offsets, index, weights, B, H, column, width,
     HUBS: tl.constexpr, TYPE: tl.constexpr, BLOCK: tl.constexpr, UNROLL: tl.constexpr, EVEN: tl.constexpr,
 ):  # fmt: skip
-    """Σ of weights · rows of H over the entries of this program's rows, of B over their pieces: (block, columns)."""
+    """Σ of weights · rows of H over the entries of this program's rows, of B over their pieces:
+    (block, columns).
+    """
     block = tl.program_id(0)
     source = H
     if HUBS > 0:
         source = tl.where(block < HUBS, B, H)
     total = tl.zeros((BLOCK, column.shape[0]), TYPE)
-    for entry in tl.range(tl.load(offsets + block), tl.load(offsets + block + 1), UNROLL, num_stages=1):
+    for entry in tl.range(
+        tl.load(offsets + block), tl.load(offsets + block + 1), UNROLL, num_stages=1
+    ):
         for step in tl.static_range(UNROLL):
             slot = (entry + step) * BLOCK + tl.arange(0, BLOCK)
             where = tl.load(index + slot)
-            mask = (where >= 0)[:, None] if EVEN else (where >= 0)[:, None] & (column < width)[None, :]
+            mask = (
+                (where >= 0)[:, None] if EVEN else (where >= 0)[:, None] & (column < width)[None, :]
+            )
             row = tl.load(source + where[:, None] * width + column[None, :], mask=mask, other=0.0)
             total += tl.load(weights + slot).to(TYPE)[:, None] * row.to(TYPE)
     return total
@@ -52,7 +60,9 @@ def summed_slots(
     owner, offsets, index, weights, H, column, width,
     HUBS: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Σ of weights · rows of H over the entries of this program's slots, added up by row: (block, columns)."""
+    """Σ of weights · rows of H over the entries of this program's slots, added up by row: (block,
+    columns).
+    """
     block, lane = tl.program_id(0), tl.arange(0, BLOCK)
     first, last = tl.load(offsets + block), tl.load(offsets + block + 1)
     inside = (column < width)[None, :]
@@ -63,8 +73,16 @@ def summed_slots(
         slot = entry * BLOCK + lane
         third, fourth = tl.load(index + slot + 2 * BLOCK), tl.load(index + slot + 3 * BLOCK)
         there, others = (one >= 0)[:, None], (two >= 0)[:, None]
-        row = tl.load(H + one[:, None] * width + column[None, :], mask=there if EVEN else there & inside, other=0.0)
-        other = tl.load(H + two[:, None] * width + column[None, :], mask=others if EVEN else others & inside, other=0.0)
+        row = tl.load(
+            H + one[:, None] * width + column[None, :],
+            mask=there if EVEN else there & inside,
+            other=0.0,
+        )
+        other = tl.load(
+            H + two[:, None] * width + column[None, :],
+            mask=others if EVEN else others & inside,
+            other=0.0,
+        )
         total += tl.load(weights + slot)[:, None] * row.to(tl.float32)
         total += tl.load(weights + slot + BLOCK)[:, None] * other.to(tl.float32)
         one, two = third, fourth
@@ -73,7 +91,14 @@ def summed_slots(
             mine = (tl.load(owner + block * BLOCK + lane)[None, :] == lane[:, None]).to(tl.float32)
             if PRECISION == "tf32":
                 total = tl.dot(mine, total, input_precision="tf32")
-            else:  # ones are exact in 10 bits of mantissa, so two products make up for what the first cuts off
+            # ones are exact in 10 bits of mantissa, so two products make up for what the first cuts
+            # off
+            else:
                 high = (total.to(tl.uint32, bitcast=True) & 0xFFFFE000).to(tl.float32, bitcast=True)
-                total = tl.dot(mine, total - high, tl.dot(mine, high, input_precision="tf32"), input_precision="tf32")
+                total = tl.dot(
+                    mine,
+                    total - high,
+                    tl.dot(mine, high, input_precision="tf32"),
+                    input_precision="tf32",
+                )
     return total

@@ -1,4 +1,6 @@
-"""The sparse product on a GPU: every row is the weighted sum of its neighbours' rows, for all replicas at once."""
+"""The sparse product on a GPU: every row is the weighted sum of its neighbours' rows, for all
+replicas at once.
+"""
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
 
@@ -14,11 +16,14 @@ from gcnii.kernels.schedule import PIECE, UNROLL, ScheduledMatrix
 
 ELEMENTS = 2048  # of a program's tile
 WIDEST = 128  # columns of it
-BUSY = 1 << 14  # rows of all replicas that keep a GPU busy for longer than a row twice as long takes
+# rows of all replicas that keep a GPU busy for longer than a row twice as long takes
+BUSY = 1 << 14
 
 
 def cut(H: Tensor) -> tuple[int, int]:
-    """For H (r, d, h), the rows in a block and the longest row that is not cut into pieces: the fastest measured."""
+    """For H (r, d, h), the rows in a block and the longest row that is not cut into pieces: the
+    fastest measured.
+    """
     replicas, d, _ = H.shape
     return ELEMENTS // WIDEST, 16 if replicas * d < BUSY else 32
 
@@ -49,7 +54,9 @@ def gather(
 
 
 def dots(rows: Tensor, columns: Tensor, G: Tensor, H: Tensor) -> Tensor:
-    """(r, entries): G's row · H's row, for the row and the column of each entry; G (r, n, h), H (r, d, h)."""
+    """(r, entries): G's row · H's row, for the row and the column of each entry; G (r, n, h), H (r,
+    d, h).
+    """
     G, H = G.contiguous(), H.contiguous()
     replicas, _, width = G.shape
     out = G.new_empty(replicas, len(columns))
@@ -118,14 +125,27 @@ def _sum_piece(
     at = tl.load(columns + entry, mask=here, other=0)
     value = tl.load(values + replica * values_r + entry, mask=here, other=0.0).to(TYPE)
     mask = here[:, None] & (column < width)[None, :]
-    rows = tl.load(H + replica * H_r + at[:, None] * width + column[None, :], mask=mask, other=0.0).to(TYPE)
+    rows = tl.load(
+        H + replica * H_r + at[:, None] * width + column[None, :], mask=mask, other=0.0
+    ).to(TYPE)
     total = tl.sum(value[:, None] * rows, 0)
     tl.store(B + replica * B_r + piece * width + column, total, mask=column < width)
 
 
 @triton.jit
 def _dots(
-    rows, columns, G, H, out, entries, width, G_r, H_r, TYPE: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr
+    rows,
+    columns,
+    G,
+    H,
+    out,
+    entries,
+    width,
+    G_r,
+    H_r,
+    TYPE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
     replica = tl.program_id(1).to(tl.int64)
     entry = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -135,7 +155,11 @@ def _dots(
     for first in tl.range(0, width, COLUMNS):
         column = first + tl.arange(0, COLUMNS)
         mask = (entry < entries)[:, None] & (column < width)[None, :]
-        g = tl.load(G + replica * G_r + row[:, None] * width + column[None, :], mask=mask, other=0.0).to(TYPE)
-        h = tl.load(H + replica * H_r + other[:, None] * width + column[None, :], mask=mask, other=0.0).to(TYPE)
+        g = tl.load(
+            G + replica * G_r + row[:, None] * width + column[None, :], mask=mask, other=0.0
+        ).to(TYPE)
+        h = tl.load(
+            H + replica * H_r + other[:, None] * width + column[None, :], mask=mask, other=0.0
+        ).to(TYPE)
         total += tl.sum(g * h, 1)
     tl.store(out + replica * entries + entry, total, mask=entry < entries)

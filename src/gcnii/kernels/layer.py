@@ -1,7 +1,9 @@
-"""A GCNII layer in one kernel, forward and backward: gather, initial residual, identity mapping, ReLU, dropout.
+"""A GCNII layer in one kernel, forward and backward: gather, initial residual, identity mapping,
+ReLU, dropout.
 
-P̃(SM) = (P̃S)M, so what a program gathers for its rows goes straight into the product, and nothing in between is stored.
-All matrices have an axis of replicas in front, (r, n, h) and (r, h, h), and may be slices of larger ones.
+P̃(SM) = (P̃S)M, so what a program gathers for its rows goes straight into the product, and nothing
+in between is stored. All matrices have an axis of replicas in front, (r, n, h) and (r, h, h), and
+may be slices of larger ones.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
@@ -27,12 +29,17 @@ def forward_layer(
     P: SlottedMatrix, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None, out: Tensor,
     S: Tensor | None, *, alpha: float, skip: float, kept: int, back: bool,
 ) -> None:  # fmt: skip
-    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not scaled.
+    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not
+    scaled.
 
     back  whether to begin with the last replica
     """
     (slots, weights), (replicas, _, width) = P, D.shape
-    second, key, sums = M1 if M2 is None else M2, M1 if keys is None else keys, out if S is None else S
+    second, key, sums = (
+        M1 if M2 is None else M2,
+        M1 if keys is None else keys,
+        out if S is None else S,
+    )
     _forward[(slots.blocks, replicas)](
         slots.order, slots.owner, slots.offsets, slots.index, weights, D, H0, M1, second, key, sums, out,
         width, alpha, skip, kept, back * (replicas - 1), stride(weights), D.stride(0), H0.stride(0), M1.stride(0),
@@ -43,9 +50,18 @@ def forward_layer(
 
 
 def backward_layer(
-    P: SlottedMatrix, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor, *, skip: float, back: bool
+    P: SlottedMatrix,
+    dZ: Tensor,
+    M1: Tensor,
+    D: Tensor | None,
+    out: Tensor,
+    *,
+    skip: float,
+    back: bool,
 ) -> None:
-    """out = (P dZ) M1ᵀ [+ skip dZ], where D > 0 if it is given; out may be D.  P is the forward pass's, transposed."""
+    """out = (P dZ) M1ᵀ [+ skip dZ], where D > 0 if it is given; out may be D.  P is the forward
+    pass's, transposed.
+    """
     (slots, weights), (replicas, _, width) = P, dZ.shape
     output = out if D is None else D
     _backward[(slots.blocks, replicas)](
@@ -74,7 +90,9 @@ def _size(width: int) -> int:
 
 
 def precision() -> str:
-    """How float32 matrices are multiplied: torch's own switch says whether 10 bits of mantissa are enough."""
+    """How float32 matrices are multiplied: torch's own switch says whether 10 bits of mantissa are
+    enough.
+    """
     return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
 
@@ -86,14 +104,19 @@ def _cut(width: int, slots: Slots) -> dict[str, Any]:
         "HUBS": slots.hubs, "BLOCK": slots.block, "WIDTH": size, "INNER": min(INNER, size), "EVEN": width == size,
         "PRECISION": exact, "num_warps": warps,
     }  # fmt: skip
-    # Fewer registers than three products at once would take, so that there is room for a fourth program.
+    # Fewer registers than three products at once would take, so that there is room for a fourth
+    # program.
     return constants | ({"maxnreg": 128} if exact == "tf32x3" and warps == 4 else {})
 
 
 @triton.jit
 def _rows_of(M, column, to, width, TRANSPOSED: tl.constexpr, EVEN: tl.constexpr):
     """The rows `column` of M, or of Mᵀ."""
-    at = to[None, :] * width + column[:, None] if TRANSPOSED else column[:, None] * width + to[None, :]
+    at = (
+        to[None, :] * width + column[:, None]
+        if TRANSPOSED
+        else column[:, None] * width + to[None, :]
+    )
     if EVEN:
         return tl.load(M + at)
     return tl.load(M + at, mask=(column < width)[:, None] & (to < width)[None, :], other=0.0)
@@ -117,7 +140,8 @@ def _forward(
     inside = there if EVEN else there & (to < width)[None, :]
     Z = tl.zeros((BLOCK, WIDTH), tl.float32)
     if STAR:
-        # First, and in a loop: side by side with the other product it would take twice the registers that there are.
+        # First, and in a loop: side by side with the other product it would take twice the
+        # registers that there are.
         for k in tl.range(0, WIDTH, PART, num_stages=1):
             column = k + tl.arange(0, PART)
             mask = there if EVEN else there & (column < width)[None, :]
@@ -127,7 +151,9 @@ def _forward(
     for k in tl.static_range(0, WIDTH, INNER):
         column = k + tl.arange(0, INNER)
         mask = there if EVEN else there & (column < width)[None, :]
-        A = summed_slots(owner, offsets, index, weights, D, column, width, HUBS, BLOCK, EVEN, PRECISION)
+        A = summed_slots(
+            owner, offsets, index, weights, D, column, width, HUBS, BLOCK, EVEN, PRECISION
+        )
         # Fetched no earlier, because until here they would only take up registers.
         if not STAR:
             initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
@@ -162,7 +188,9 @@ def _backward(
     Z = tl.zeros((BLOCK, WIDTH), tl.float32)
     for k in tl.static_range(0, WIDTH, INNER):
         column = k + tl.arange(0, INNER)
-        A = summed_slots(owner, offsets, index, weights, dZ, column, width, HUBS, BLOCK, EVEN, PRECISION)
+        A = summed_slots(
+            owner, offsets, index, weights, dZ, column, width, HUBS, BLOCK, EVEN, PRECISION
+        )
         m = _rows_of(M1, column, to, width, True, EVEN)
         Z = tl.dot(A.to(m.dtype), m, Z, input_precision=PRECISION)
     if SKIP:

@@ -1,4 +1,6 @@
-"""Dropout on a GPU in one pass: the masks that `dropout.keep_mask` makes, hashed where they are used."""
+"""Dropout on a GPU in one pass: the masks that `dropout.keep_mask` makes, hashed where they are
+used.
+"""
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
 
@@ -22,17 +24,25 @@ def mask(keys: Tensor, count: int, kept: int) -> Tensor:
     return out
 
 
-def drop(H: Tensor, keys: Tensor, kept: int, scale: float = 1.0, out: Tensor | None = None) -> Tensor:
+def drop(
+    H: Tensor, keys: Tensor, kept: int, scale: float = 1.0, out: Tensor | None = None
+) -> Tensor:
     """H (replicas, …) with the entries kept, scaled, and the others zero; out may be H."""
     H = H.contiguous()
     out = torch.empty_like(H) if out is None else out
     count = H[0].numel()
-    _drop[(triton.cdiv(count, BLOCK), len(H))](keys, H, out, count, kept, scale, keys.stride(0), BLOCK=BLOCK)
+    _drop[(triton.cdiv(count, BLOCK), len(H))](
+        keys, H, out, count, kept, scale, keys.stride(0), BLOCK=BLOCK
+    )
     return out
 
 
-def finish_layer(Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, kept: int, out: Tensor) -> None:
-    """out = ReLU(Z [+ skip D]), with keys (r, 2) dropped but not scaled: what is left of a layer after the product."""
+def finish_layer(
+    Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, kept: int, out: Tensor
+) -> None:
+    """out = ReLU(Z [+ skip D]), with keys (r, 2) dropped but not scaled: what is left of a layer
+    after the product.
+    """
     count, key, add = Z[0].numel(), Z if keys is None else keys, Z if D is None else D
     _finish[(triton.cdiv(count, BLOCK), len(Z))](
         Z, add, key, out, count, skip, kept, Z.stride(0), add.stride(0), key.stride(0), out.stride(0),

@@ -1,7 +1,9 @@
-"""A sparse matrix as the fused layers gather it: rows in slots, one each, and hubs in several of a block.
+"""A sparse matrix as the fused layers gather it: rows in slots, one each, and hubs in several of a
+block.
 
-A program goes through the slots of its block side by side, so none should be much longer than the others: rows come by
-falling length, and the entries of a hub are dealt out over slots whose sums are added up in the end.
+A program goes through the slots of its block side by side, so none should be much longer than the
+others: rows come by falling length, and the entries of a hub are dealt out over slots whose sums
+are added up in the end.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import torch
 from torch import Tensor
 
 AHEAD = 2  # entries of a slot that are fetched together
-TOO_LONG = 4  # times the length at which a row becomes a hub: a slot may have so many entries where all are taken
+# times the length at which a row becomes a hub: a slot may have so many entries where all are taken
+TOO_LONG = 4
 
 
 class SlottedMatrix(NamedTuple):
@@ -28,11 +31,16 @@ class Slots:
     """A CSR pattern in blocks of `block` slots; entry e of all slots of a block is stored together.
 
     hubs     number of blocks that come first, and in which a row may have several slots
-    order    (blocks · block,) int32 the rows, those of a block first; -1 where there are fewer than slots
-    owner    (hubs · block,) int32 of each slot the place of its row in the block, -1 where there is none
-    offsets  (blocks + 1,) int32: the block's entries are offsets[b] … offsets[b + 1] of the next two
-    index    (entries · block,) int32 columns, -1 where a slot has no more; and AHEAD more, to be read ahead
-    place    (entries · block,) int32 where the entry's value is among the CSR's, after whose last comes a 0
+    order    (blocks · block,) int32 the rows, those of a block first; -1 where there are fewer than
+             slots
+    owner    (hubs · block,) int32 of each slot the place of its row in the block, -1 where there is
+             none
+    offsets  (blocks + 1,) int32: the block's entries are offsets[b] … offsets[b + 1] of the next
+             two
+    index    (entries · block,) int32 columns, -1 where a slot has no more; and AHEAD more, to be
+             read ahead
+    place    (entries · block,) int32 where the entry's value is among the CSR's, after whose last
+             comes a 0
     """
 
     block: int
@@ -49,8 +57,12 @@ class Slots:
         return len(self.offsets) - 1
 
     def with_values(self, values: Tensor) -> SlottedMatrix:
-        """With the CSR's values (1, entries), or (r, entries) where they differ from replica to replica."""
-        return SlottedMatrix(self, torch.cat([values, values.new_zeros(len(values), 1)], 1)[:, self.place])
+        """With the CSR's values (1, entries), or (r, entries) where they differ from replica to
+        replica.
+        """
+        return SlottedMatrix(
+            self, torch.cat([values, values.new_zeros(len(values), 1)], 1)[:, self.place]
+        )
 
     @classmethod
     def of(cls, rows: Tensor, columns: Tensor, block: int, longest: int) -> Slots | None:
@@ -73,13 +85,16 @@ class Slots:
         first += ~many * (hubs * block - taken[many].sum())
         at = first // block
         blocks = int(at[-1]) + 1
-        rank = torch.arange(len(at), device=at.device) - torch.searchsorted(at, at)  # its place in the block
+        # its place in the block
+        rank = torch.arange(len(at), device=at.device) - torch.searchsorted(at, at)
         filled, owner = (at.new_full((count * block,), -1) for count in (blocks, hubs))
         filled[at * block + rank] = order
         row, turn = _each(taken[many])
         owner[first[row] + turn] = rank[row]
         share = (length + taken - 1) // taken  # entries of a slot
-        most = at.new_zeros(blocks).scatter_reduce(0, at, (share + AHEAD - 1) // AHEAD * AHEAD, "amax")
+        most = at.new_zeros(blocks).scatter_reduce(
+            0, at, (share + AHEAD - 1) // AHEAD * AHEAD, "amax"
+        )
         offsets = torch.cat([most.new_zeros(1), most.cumsum(0)])
         row, turn = _each(length)
         slot, step = first[row] + turn // share[row], turn % share[row]
@@ -87,7 +102,9 @@ class Slots:
         size, entry = int(offsets[-1]) * block, starts[row] + turn
         index, place = at.new_full((size + AHEAD * block,), -1), at.new_full((size,), entries)
         index[where], place[where] = columns[entry].long(), entry
-        return cls(block, hubs, *(tensor.int() for tensor in (filled, owner, offsets, index, place)))
+        return cls(
+            block, hubs, *(tensor.int() for tensor in (filled, owner, offsets, index, place))
+        )
 
 
 def _each(counts: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,6 @@
-"""Accuracy by degree (section 5): as a GCN with residual connections gets deeper, who is lost first?"""
+"""Accuracy by degree (section 5): as a GCN with residual connections gets deeper, who is lost
+first?
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class DegreeGroup:
     def interval(self) -> tuple[float, float]:
         """Wilson's 95 % interval for the nodes.
 
-        More runs do not narrow it: they grade the same nodes again, and nodes are what a group has few of.
+        More runs do not narrow it: they grade the same nodes again, and nodes are what a group has
+        few of.
         """
         p, n = self.accuracy, self.nodes
         middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
@@ -47,7 +50,9 @@ class DegreeGroup:
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of Figure 1: the groups [2^i, 2^(i+1)) by degree, and apart the hubs, where there are any."""
+    """One line of Figure 1: the groups [2^i, 2^(i+1)) by degree, and apart the hubs, where there
+    are any.
+    """
 
     graph: str
     layers: int
@@ -57,7 +62,9 @@ class Curve:
 
     @property
     def collapsed(self) -> bool:
-        """Whether at most half as many results as runs differ: as where each gives all nodes one label, and few do."""
+        """Whether at most half as many results as runs differ: as where each gives all nodes one
+        label, and few do.
+        """
         results = list(zip(*(group.accuracies for group in self.groups), strict=True))
         return len(results) > 2 and 2 * len(set(results)) <= len(results)
 
@@ -77,7 +84,8 @@ def spans(degree: NDArray[np.int64]) -> list[tuple[int, int]]:
 def by_degree(graph: Graph, labels: NDArray[np.int64]) -> list[Row]:
     """Rows for JSON: accuracy of (n,) labels in each group that has nodes, and of the hubs.
 
-    `all` are the nodes whose label is known, `test` those of the first split; isolated nodes are in no group.
+    `all` are the nodes whose label is known, `test` those of the first split; isolated nodes are in
+    no group.
     """
     degree, right = degrees(graph), labels == graph.labels
     rows = []
@@ -86,12 +94,22 @@ def by_degree(graph: Graph, labels: NDArray[np.int64]) -> list[Row]:
             inside = among & (degree >= low) & (degree < (high or inf))
             if inside.any():
                 share = float(right[inside].mean())
-                rows.append({"who": who, "from": low, "below": high, "nodes": int(inside.sum()), "accuracy": share})
+                rows.append(
+                    {
+                        "who": who,
+                        "from": low,
+                        "below": high,
+                        "nodes": int(inside.sum()),
+                        "accuracy": share,
+                    }
+                )
     return rows
 
 
 def curves(graph: str, layers: int, runs: Sequence[Sequence[Row]]) -> list[Curve]:
-    """The lines of one graph and depth, for all nodes and for test nodes, from the rows of every run."""
+    """The lines of one graph and depth, for all nodes and for test nodes, from the rows of every
+    run.
+    """
     found: dict[tuple[str, int, float], list[Row]] = {}
     for row in (row for rows in runs for row in rows):
         found.setdefault((row["who"], row["from"], row["below"] or inf), []).append(row)

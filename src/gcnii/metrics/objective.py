@@ -1,4 +1,6 @@
-"""What is minimised and what is graded, for all replicas at once: scores (r, n, k) → one number a replica."""
+"""What is minimised and what is graded, for all replicas at once: scores (r, n, k) → one number a
+replica.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,10 @@ class Objective:
     """Cross-entropy and accuracy; with several labels a node, binary cross-entropy and micro-F1.
 
     y      (n,) or (n, k)
-    masks  for each role, (r, n): whom replica r learns from, stops by and is graded on; each has its own split
-    part   (n,) which of several graphs a node is in: F1 is the mean of the graphs' F1, as in the authors' code
+    masks  for each role, (r, n): whom replica r learns from, stops by and is graded on; each has
+           its own split
+    part   (n,) which of several graphs a node is in: F1 is the mean of the graphs' F1, as in the
+           authors' code
     parts  how many graphs there are
     """
 
@@ -32,12 +36,21 @@ class Objective:
         """Replica r is trained on graph.splits[splits[r]]."""
 
         def stack(role: Role) -> Tensor:
-            return torch.tensor(np.stack([getattr(graph.splits[i], role) for i in splits]), device=device)
+            return torch.tensor(
+                np.stack([getattr(graph.splits[i], role) for i in splits]), device=device
+            )
 
         part = np.zeros(graph.n, np.int64) if graph.part is None else graph.part
-        masks: dict[Role, Tensor] = {"train": stack("train"), "val": stack("val"), "test": stack("test")}
+        masks: dict[Role, Tensor] = {
+            "train": stack("train"),
+            "val": stack("val"),
+            "test": stack("test"),
+        }
         return cls(
-            torch.tensor(graph.labels, device=device), masks, torch.tensor(part, device=device), int(part.max()) + 1
+            torch.tensor(graph.labels, device=device),
+            masks,
+            torch.tensor(part, device=device),
+            int(part.max()) + 1,
         )
 
     def at(self, nodes: Tensor | None) -> Objective:
@@ -49,7 +62,9 @@ class Objective:
 
     def narrow(self, rows: Tensor) -> Objective:
         """The objective of some of the replicas."""
-        return Objective(self.y, {role: mask[rows] for role, mask in self.masks.items()}, self.part, self.parts)
+        return Objective(
+            self.y, {role: mask[rows] for role, mask in self.masks.items()}, self.part, self.parts
+        )
 
     def loss(self, scores: Tensor, role: Role) -> Tensor:
         """(r,) mean loss over the role's nodes."""

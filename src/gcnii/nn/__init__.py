@@ -1,6 +1,7 @@
 """One model, one file, one paper.  Every model is `model(P, X) → scores`.
 
-A new model is one file here and one line in MODELS: the command line, the tests and the experiments then see it.
+A new model is one file here and one line in MODELS: the command line, the tests and the experiments
+then see it.
 """
 
 from gcnii.nn.ablation import GCNIdentity as GCNIdentity

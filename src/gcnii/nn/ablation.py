@@ -1,4 +1,6 @@
-"""The two arms of the paper's ablation (section 6.4): initial residual alone, and identity mapping alone."""
+"""The two arms of the paper's ablation (section 6.4): initial residual alone, and identity mapping
+alone.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -47,9 +49,18 @@ class GCNInitial(GCNIISkeleton):
     )
 
     def __init__(
-        self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.6
+        self,
+        d: int,
+        k: int,
+        *,
+        layers: Layers = 64,
+        width: Width = 64,
+        alpha: Alpha = 0.1,
+        dropout: Rate = 0.6,
     ):
-        super().__init__(d, k, (GCNInitialConv(width, alpha) for _ in range(layers)), width, dropout)
+        super().__init__(
+            d, k, (GCNInitialConv(width, alpha) for _ in range(layers)), width, dropout
+        )
 
 
 class GCNIdentity(GCNIISkeleton):
@@ -61,5 +72,16 @@ class GCNIdentity(GCNIISkeleton):
         tables=("Figure 2",),
     )
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, lam: Lam = 0.5, dropout: Rate = 0.6):
-        super().__init__(d, k, (GCNIdentityConv(width, beta) for beta in betas(layers, lam)), width, dropout)
+    def __init__(
+        self,
+        d: int,
+        k: int,
+        *,
+        layers: Layers = 64,
+        width: Width = 64,
+        lam: Lam = 0.5,
+        dropout: Rate = 0.6,
+    ):
+        super().__init__(
+            d, k, (GCNIdentityConv(width, beta) for beta in betas(layers, lam)), width, dropout
+        )

@@ -1,6 +1,8 @@
-"""APPNP and PPNP (Klicpera et al. 2019; equations 3 and 2): an MLP's scores, spread by personalised PageRank.
+"""APPNP and PPNP (Klicpera et al. 2019; equations 3 and 2): an MLP's scores, spread by personalised
+PageRank.
 
-As Fey & Lenssen (2019) ran APPNP, because the paper quotes their numbers: biases, no dropout on the edges.
+As Fey & Lenssen (2019) ran APPNP, because the paper quotes their numbers: biases, no dropout on the
+edges.
 """
 
 import torch
@@ -43,7 +45,14 @@ class APPNP(Predict):
     )
 
     def __init__(
-        self, d: int, k: int, *, layers: Layers = 10, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.5
+        self,
+        d: int,
+        k: int,
+        *,
+        layers: Layers = 10,
+        width: Width = 64,
+        alpha: Alpha = 0.1,
+        dropout: Rate = 0.5,
     ):
         super().__init__(d, k, width, dropout)
         self.layers, self.alpha = layers, alpha
@@ -57,7 +66,9 @@ class APPNP(Predict):
 
 
 class PPNP(Predict):
-    """PPNP: Z = α (I - (1-α) P̃)^-1 f(X), where APPNP comes to after many steps; for up to 20,000 nodes."""
+    """PPNP: Z = α (I - (1-α) P̃)^-1 f(X), where APPNP comes to after many steps; for up to 20,000
+    nodes.
+    """
 
     # paper: equation 2 prints Ã; here: P̃, of which equation 3 is the iteration.
     card = ModelCard(
@@ -66,7 +77,9 @@ class PPNP(Predict):
         recipe={"epochs": 200},
     )
 
-    def __init__(self, d: int, k: int, *, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.5):
+    def __init__(
+        self, d: int, k: int, *, width: Width = 64, alpha: Alpha = 0.1, dropout: Rate = 0.5
+    ):
         super().__init__(d, k, width, dropout)
         self.alpha = alpha
 

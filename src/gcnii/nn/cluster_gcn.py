@@ -1,4 +1,6 @@
-"""Cluster-GCN (Chiang et al. 2019): layers that give a node's own state more weight, trained on a cluster at a time."""
+"""Cluster-GCN (Chiang et al. 2019): layers that give a node's own state more weight, trained on a
+cluster at a time.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +14,9 @@ from gcnii.propagation import Sparse
 
 
 class ClusterGCN(Model):
-    """Cluster-GCN: ReLU(LayerNorm(concat(P H, H) W)), `layers` times, the last one without norm and ReLU."""
+    """Cluster-GCN: ReLU(LayerNorm(concat(P H, H) W)), `layers` times, the last one without norm and
+    ReLU.
+    """
 
     card = ModelCard(
         paper="Chiang et al. 2019, with diagonal enhancement",
@@ -24,16 +28,23 @@ class ClusterGCN(Model):
         },
     )
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 5, width: Width = 2048, dropout: Rate = 0.2):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 5, width: Width = 2048, dropout: Rate = 0.2
+    ):
         super().__init__()
-        self.convs = nn.ModuleList(NormedDense(2 * (width if l else d), width) for l in range(layers - 1))
-        self.dense = nn.ModuleDict({"decode": glorot_dense(2 * (width if layers > 1 else d), k, bias=False)})
+        self.convs = nn.ModuleList(
+            NormedDense(2 * (width if l else d), width) for l in range(layers - 1)
+        )
+        self.dense = nn.ModuleDict(
+            {"decode": glorot_dense(2 * (width if layers > 1 else d), k, bias=False)}
+        )
         self.drop = Dropout(dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """What the last layer reads: concat(P H, H) (n, 2 · width)."""
         H = X.to_dense()
-        # paper: the same layer throughout; here: the authors' code, whose first layer sums over the neighbours.
+        # paper: the same layer throughout; here: the authors' code, whose first layer sums over the
+        # neighbours.
         H = torch.cat([neighbour_sum(P) @ H, H], 1)
         for conv in self.convs:
             H = conv(self.drop(H))

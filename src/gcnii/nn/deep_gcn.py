@@ -1,4 +1,6 @@
-"""GCN (Kipf & Welling 2017; equation 1) made deep: in GCNII's skeleton, so that only the convolution differs."""
+"""GCN (Kipf & Welling 2017; equation 1) made deep: in GCNII's skeleton, so that only the
+convolution differs.
+"""
 
 from torch import Tensor, nn
 
@@ -31,5 +33,7 @@ class DeepGCN(GCNIISkeleton):
     )
     conv: type[nn.Module] = DeepGCNConv
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6
+    ):
         super().__init__(d, k, (self.conv(width) for _ in range(layers)), width, dropout)

@@ -21,13 +21,17 @@ from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 SelfWeight = Annotated[bool, "give every convolution a second weight, for the node itself"]
-BatchNorm = Annotated[bool, "normalise what a convolution gives to mean 0 and variance 1 over the nodes"]
+BatchNorm = Annotated[
+    bool, "normalise what a convolution gives to mean 0 and variance 1 over the nodes"
+]
 
 EPSILON = 1e-5  # keeps a unit that is the same on all nodes from dividing by zero
 
 
 class DropEdgeConv(nn.Module):
-    """Before σ:  norm(P (H W) + H W_self + b), where W_self and the norm are there if they are asked for."""
+    """Before σ:  norm(P (H W) + H W_self + b), where W_self and the norm are there if they are
+    asked for.
+    """
 
     def __init__(self, d: int, width: int, self_weight: bool, batch_norm: bool):
         super().__init__()
@@ -58,7 +62,8 @@ class NodeNorm(nn.Module):
 
 
 class DropEdgeNetwork(Model):
-    """X → x0 → what `embed` makes of it → scores (n, k); the first and the last map are convolutions too.
+    """X → x0 → what `embed` makes of it → scores (n, k); the first and the last map are
+    convolutions too.
 
     inner  the convolutions between the two
     read   how many hidden layers the last convolution reads, side by side
@@ -99,7 +104,13 @@ class DropEdgeGCN(DropEdgeNetwork):
         paper="Rong et al. 2020",
         equation="H ← σ(P̃ H W + H W_self + b)",
         tables=("Table 3",),
-        recipe={"lr": 0.01, "decay_conv": 5e-4, "epochs": 400, "patience": 400, "monitor": "noisy_loss"},
+        recipe={
+            "lr": 0.01,
+            "decay_conv": 5e-4,
+            "epochs": 400,
+            "patience": 400,
+            "monitor": "noisy_loss",
+        },
     )
 
     def __init__(
@@ -113,7 +124,9 @@ class DropEdgeGCN(DropEdgeNetwork):
         batch_norm: BatchNorm = False,
         dropout: Rate = 0.5,
     ):
-        inner = (DropEdgeConv(width, width, self_weight, batch_norm) for _ in range(between(layers)))
+        inner = (
+            DropEdgeConv(width, width, self_weight, batch_norm) for _ in range(between(layers))
+        )
         super().__init__(d, k, inner, 1, width, self_weight, batch_norm, dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
@@ -127,13 +140,18 @@ class DropEdgeGCN(DropEdgeNetwork):
 def between(layers: int) -> int:
     """How many of the layers lie between the first and the last."""
     if layers < 2:
-        raise InputError(f"layers counts the first and the last convolution and must be at least 2, got {layers}")
+        raise InputError(
+            f"layers counts the first and the last convolution and must be at least 2, got {layers}"
+        )
     return layers - 2
 
 
 def normalise(Z: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     """What NodeNorm computes, of weights given."""
-    # authors: evaluate with running means over the epochs; here: with those of the nodes at hand, as in training,
-    # because the full graph is the batch.  So a model has no state beside its weights.
-    flat = batch_norm(Z.flatten(1), None, None, scale.flatten(), shift.flatten(), training=True, eps=EPSILON)
+    # authors: evaluate with running means over the epochs; here: with those of the nodes at hand,
+    # as in training, because the full graph is the batch.  So a model has no state beside its
+    # weights.
+    flat = batch_norm(
+        Z.flatten(1), None, None, scale.flatten(), shift.flatten(), training=True, eps=EPSILON
+    )
     return flat.view_as(Z)

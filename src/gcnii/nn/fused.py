@@ -3,12 +3,12 @@
     D_l = H_l where kept, else 0       S_l = (1-α) P̃ D_{l-1} / keep + α H0
                                        H_l = ReLU(S_l M1_l + H0 M2_l + D_{l-1} / keep)
 
-where M2 and the last addition are those of some forms alone.  (1-α) / keep is in P's values, so that a mask only ever
-sets to zero, and S is one sum.  Backward needs S_l, and D_l for its sign: it is positive where the ReLU is open
-and the entry was kept.
+where M2 and the last addition are those of some forms alone.  (1-α) / keep is in P's values, so
+that a mask only ever sets to zero, and S is one sum.  Backward needs S_l, and D_l for its sign: it
+is positive where the ReLU is open and the entry was kept.
 
-Within, tensors carry an axis of replicas, (r, n, h); `forward_layer`, `backward_layer` and `weight_gradients` are the
-three pieces of work.
+Within, tensors carry an axis of replicas, (r, n, h); `forward_layer`, `backward_layer` and
+`weight_gradients` are the three pieces of work.
 """
 
 from __future__ import annotations
@@ -76,8 +76,12 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
     M1, M2, scale, keys = mappings.M1, mappings.M2, 1.0, None
     if drop.active:
         scale, keys = LEVELS / drop.kept, next_keys(len(M1), H.device)[:, None]
-    values, transposed = (one[None] * (scale * (1 - mappings.alpha)) for one in (P.values, P.transposed))
-    form = Form(P.pattern, mappings.alpha, mappings.skip * scale, drop.kept, torch.is_grad_enabled())
+    values, transposed = (
+        one[None] * (scale * (1 - mappings.alpha)) for one in (P.values, P.transposed)
+    )
+    form = Form(
+        P.pattern, mappings.alpha, mappings.skip * scale, drop.kept, torch.is_grad_enabled()
+    )
     M = M1[:, None], None if M2 is None else M2[:, None]
     return _fused(values, transposed, H[None], H0[None], *M, keys, form)[0].squeeze(0)
 
@@ -92,7 +96,9 @@ def forward_layer(
     erase: InplaceDropout,
     form: Form,
 ) -> tuple[Tensor, Tensor]:
-    """D (r, n, h), M1 and M2 (r, h, h) → the next D, and S; without a key (r, 2), nothing is dropped of the next."""
+    """D (r, n, h), M1 and M2 (r, h, h) → the next D, and S; without a key (r, 2), nothing is
+    dropped of the next.
+    """
     S = multiply_each(P.pattern, P.values, D)
     if form.alpha:
         S.add_(H0, alpha=form.alpha)
@@ -105,8 +111,11 @@ def forward_layer(
     return H if key is None else erase(H, key), S
 
 
-def backward_layer(PT: Sparse, dZ: Tensor, M1: Tensor, D: Tensor | None, dS: Tensor, dH0: Tensor, form: Form) -> Tensor:
-    """dZ of a layer → that of the layer before, of which D is the output; without D, the gradient of the input.
+def backward_layer(
+    PT: Sparse, dZ: Tensor, M1: Tensor, D: Tensor | None, dS: Tensor, dH0: Tensor, form: Form
+) -> Tensor:
+    """dZ of a layer → that of the layer before, of which D is the output; without D, the gradient
+    of the input.
 
     dS   room for it
     dH0  to which S's part of H0's gradient is added
@@ -126,10 +135,12 @@ def weight_gradients(S: Tensor, dZ: Tensor, out: Tensor) -> None:
 
 
 class Fused(torch.autograd.Function):
-    """P's values (1 or r, entries); H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2) → H_L (r, n, h).
+    """P's values (1 or r, entries); H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2)
+    → H_L (r, n, h).
 
-    Its further outputs are D_1, …, D_{L-1} and S_1, …, S_L, for backward.  They are many tensors and not one stack,
-    because malloc maps what is larger than 32 MB anew each epoch: for 64 layers on Cora, 11,000 page faults a stack.
+    Its further outputs are D_1, …, D_{L-1} and S_1, …, S_L, for backward.  They are many tensors
+    and not one stack, because malloc maps what is larger than 32 MB anew each epoch: for 64 layers
+    on Cora, 11,000 page faults a stack.
     """
 
     @staticmethod
@@ -147,11 +158,16 @@ class Fused(torch.autograd.Function):
         if kernels.usable(H):
             from gcnii.kernels import stack
 
-            if form.saves:  # made now, because it takes room, of which there is less when backward begins
+            # made now, because it takes room, of which there is less when backward begins
+            if form.saves:
                 stack.order(form.pattern.transposed[0], H)
             weighted = stack.order(form.pattern, H).with_values(values)
             return stack.forward(weighted, H, H0, M1, M2, keys, saves=form.saves, **form.common)
-        P, erase, layers = Sparse(form.pattern, values, transposed), InplaceDropout(H, form.kept), len(M1)
+        P, erase, layers = (
+            Sparse(form.pattern, values, transposed),
+            InplaceDropout(H, form.kept),
+            len(M1),
+        )
         D = H if keys is None else erase(H.clone(), keys[0])
         outputs, sums = [], []
         for l in range(layers):
@@ -204,7 +220,9 @@ class Fused(torch.autograd.Function):
         return None, None, dH, dH0, dM1, dM2, None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Tensor, ...], int]:
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *inputs: Any
+    ) -> tuple[tuple[Tensor, ...], int]:
         """More replicas."""
         more, (*tensors, form) = info.batch_size, inputs
         replicas = tensors[2].shape[0 if in_dims[2] is None else in_dims[2] == 0]

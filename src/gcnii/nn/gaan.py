@@ -12,19 +12,24 @@ from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import glorot, glorot_dense
 from gcnii.propagation import Sparse, attend, row_max, row_softmax
 
-EMBED, KEY, VALUE, POOL = 64, 24, 32, 64  # the authors' sizes for PPI: first layer, a head's keys and values, the gate
+# the authors' sizes for PPI: first layer, a head's keys and values, the gate
+EMBED, KEY, VALUE, POOL = 64, 24, 32, 64
 
 
 class GatedAttention(nn.Module):
-    """LeakyReLU(W [x_i, g_i1 Σ_j α_ij1 v_j1, …, g_iK Σ_j α_ijK v_jK] + b) over the neighbours j ∈ N(i)."""
+    """LeakyReLU(W [x_i, g_i1 Σ_j α_ij1 v_j1, …, g_iK Σ_j α_ijK v_jK] + b) over the neighbours j ∈
+    N(i).
+    """
 
     # N(i) is without i, as in the paper: what i knows of itself stands beside the heads already.
-    # authors: a link of a node with itself counts where the file has one; here: never, because P̃ has one for each node.
+    # authors: a link of a node with itself counts where the file has one; here: never, because P̃
+    # has one for each node.
     def __init__(self, d: int, width: int, heads: int):
         super().__init__()
         self.heads = heads
         self.query, self.value = glorot_dense(d, heads * KEY), glorot_dense(d, heads * VALUE)
-        # authors: with a bias; here: without, because it adds the same to all scores of a node, which softmax removes.
+        # authors: with a bias; here: without, because it adds the same to all scores of a node,
+        # which softmax removes.
         self.key = glorot(d, heads * KEY)
         self.pool, self.context, self.gate = (
             glorot_dense(d, POOL),
@@ -38,20 +43,29 @@ class GatedAttention(nn.Module):
         neighbour = (P.values != 0) & (P.pattern.row_of != P.pattern.columns)
         own = H[: P.shape[0]]
         V = leaky_relu(self.value(H), 0.1).unflatten(1, (self.heads, -1))
-        heads = attend(P, self.weights(P, own, H, neighbour), V) * self.gates(P, H, neighbour)[:, :, None]
+        heads = (
+            attend(P, self.weights(P, own, H, neighbour), V)
+            * self.gates(P, H, neighbour)[:, :, None]
+        )
         return leaky_relu(self.out(torch.cat([own, heads.flatten(1)], 1)), 0.1)
 
     def weights(self, P: Sparse, own: Tensor, H: Tensor, neighbour: Tensor) -> Tensor:
-        """α (entries, heads): the softmax of dot products over the neighbours; zero at the other entries."""
+        """α (entries, heads): the softmax of dot products over the neighbours; zero at the other
+        entries.
+        """
         Q, K = (Z.unflatten(1, (self.heads, -1)) for Z in (self.query(own), H @ self.key))
         # paper: q · k; here: both are divided by √24 first, as in the authors' code.
         E = vmap(P.pattern.dots, in_dims=1, out_dims=1)(Q, K) / KEY
         return row_softmax(P.pattern, E, neighbour)
 
     def gates(self, P: Sparse, H: Tensor, neighbour: Tensor) -> Tensor:
-        """g (n, heads) in (0, 1), from the maximum and the mean of the neighbours; of none, both are zero."""
+        """g (n, heads) in (0, 1), from the maximum and the mean of the neighbours; of none, both
+        are zero.
+        """
         # paper: also from x_i, and without a hidden layer; here: the authors' code.
-        Z = torch.where(neighbour[:, None], P.pattern.to_entries(self.pool(H), end="column"), -torch.inf)
+        Z = torch.where(
+            neighbour[:, None], P.pattern.to_entries(self.pool(H), end="column"), -torch.inf
+        )
         top = row_max(P.pattern, Z)
         top = torch.where(top.isfinite(), top, 0)
         count = P.pattern.row_sums(neighbour.to(H.dtype)).clamp(min=1)
@@ -61,7 +75,9 @@ class GatedAttention(nn.Module):
 
 
 class GaAN(Model):
-    """GaAN: a dense layer, `layers` layers of gated attention with dropout after each, and a dense layer."""
+    """GaAN: a dense layer, `layers` layers of gated attention with dropout after each, and a dense
+    layer.
+    """
 
     supports_sampling = True
     card = ModelCard(
@@ -69,18 +85,33 @@ class GaAN(Model):
         equation="x_i ← σ(W [x_i, g_ih Σ_j α_ijh v_jh] + b), α = softmax_j(q_i·k_j), g_i = sigmoid(pooled neighbours)",
         tables=("Table 4",),
         recipe={
-            **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "patience": 30, "monitor": "val_score"},
+            **{
+                "lr": 0.01,
+                "decay_conv": 0.0,
+                "decay_dense": 0.0,
+                "patience": 30,
+                "monitor": "val_score",
+            },
             **{"plateau": 15, "plateau_factor": 0.5, "plateau_floor": 1e-3},
         },
         step_sizes={"gate": 0.1},
     )
 
     def __init__(
-        self, d: int, k: int, *, layers: Layers = 2, width: Width = 128, heads: Heads = 8, dropout: Rate = 0.1
+        self,
+        d: int,
+        k: int,
+        *,
+        layers: Layers = 2,
+        width: Width = 128,
+        heads: Heads = 8,
+        dropout: Rate = 0.1,
     ):
         super().__init__()
         reads = [EMBED, *[width] * (layers - 1)]
-        self.dense = nn.ModuleDict({"encode": glorot_dense(d, EMBED), "decode": glorot_dense(width, k)})
+        self.dense = nn.ModuleDict(
+            {"encode": glorot_dense(d, EMBED), "decode": glorot_dense(width, k)}
+        )
         self.convs = nn.ModuleList(GatedAttention(each, width, heads) for each in reads)
         self.drop = Dropout(dropout)
 

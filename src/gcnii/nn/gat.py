@@ -1,6 +1,7 @@
 """GAT (Veličković et al. 2018): each node learns how much of each neighbour it gathers.
 
-On citations as Fey & Lenssen (2019) ran it, because the paper quotes their numbers; and the wider one for PPI.
+On citations as Fey & Lenssen (2019) ran it, because the paper quotes their numbers; and the wider
+one for PPI.
 """
 
 from typing import Annotated
@@ -21,9 +22,12 @@ OutHeads = Annotated[int, "number of attention heads of the last layer, whose ou
 
 
 class Attention(nn.Module):
-    """Σ_j α_ij W h_j for each head, α_ij = softmax_j(LeakyReLU(a1·W h_i + a2·W h_j)) over j ∈ N(i) ∪ {i}."""
+    """Σ_j α_ij W h_j for each head, α_ij = softmax_j(LeakyReLU(a1·W h_i + a2·W h_j)) over j ∈ N(i)
+    ∪ {i}.
+    """
 
-    # authors: e_ij has two constants more, and W h is dropped out too; here: neither, as in Fey & Lenssen's runs.
+    # authors: e_ij has two constants more, and W h is dropped out too; here: neither, as in Fey &
+    # Lenssen's runs.
     def __init__(self, d: int, width: int, heads: int, dropout: float):
         super().__init__()
         self.heads = heads
@@ -32,7 +36,9 @@ class Attention(nn.Module):
         self.drop = Dropout(dropout)
 
     def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """(d, h) → (n, heads, width); P says who gathers from whom, and its values count only where they are zero."""
+        """(d, h) → (n, heads, width); P says who gathers from whom, and its values count only where
+        they are zero.
+        """
         Z = (H @ self.W).unflatten(1, (self.heads, -1))
         own = P.pattern.to_entries((Z[: P.shape[0]] * self.a1).sum(-1), end="row")
         theirs = P.pattern.to_entries((Z * self.a2).sum(-1), end="column")
@@ -91,7 +97,9 @@ class GAT(Model):
     ):
         super().__init__()
         self.widths = (d, *[heads * width] * (layers - 1))  # what each layer reads
-        self.convs = nn.ModuleList(GATConv(each, width, heads, dropout) for each in self.widths[:-1])
+        self.convs = nn.ModuleList(
+            GATConv(each, width, heads, dropout) for each in self.widths[:-1]
+        )
         self.convs.append(GATMean(self.widths[-1], k, out_heads, dropout))
         self.drop = Dropout(dropout)
 
@@ -137,7 +145,9 @@ class GATPPI(GAT):
         out_heads: OutHeads = 6,
         dropout: Rate = 0.0,
     ):
-        super().__init__(d, k, layers=layers, width=width, heads=heads, out_heads=out_heads, dropout=dropout)
+        super().__init__(
+            d, k, layers=layers, width=width, heads=heads, out_heads=out_heads, dropout=dropout
+        )
         ends = zip(self.widths, (*self.widths[1:], k), strict=True)
         self.dense = nn.ModuleList(nn.Linear(*both) for both in ends)
 

@@ -1,6 +1,7 @@
 """GCN (Kipf & Welling 2017; equation 1): the shallow network that everyone compares with.
 
-As Fey & Lenssen (2019) ran it, because the paper quotes their numbers: biases, no dropout on the features.
+As Fey & Lenssen (2019) ran it, because the paper quotes their numbers: biases, no dropout on the
+features.
 """
 
 from itertools import pairwise
@@ -39,7 +40,9 @@ class GCN(Model):
         recipe={"decay_conv": 5e-4, "epochs": 200},
     )
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 16, dropout: Rate = 0.5):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 2, width: Width = 16, dropout: Rate = 0.5
+    ):
         super().__init__()
         widths = (d, *[width] * (layers - 1), k)
         self.convs = nn.ModuleList(GCNConv(*ends) for ends in pairwise(widths))

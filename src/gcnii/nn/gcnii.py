@@ -18,7 +18,10 @@ from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 Alpha = Annotated[float, "share α of the first layer's output in every later layer"]
-Lam = Annotated[float, "the λ of β_l = log(λ/l + 1), which is the share of W in layer l; the rest is the identity"]
+Lam = Annotated[
+    float,
+    "the λ of β_l = log(λ/l + 1), which is the share of W in layer l; the rest is the identity",
+]
 
 
 class GCNIIConv(nn.Module):
@@ -42,7 +45,9 @@ class GCNIIConv(nn.Module):
 
 
 class GCNII(GCNIISkeleton):
-    """GCNII: initial residual and identity mapping, with β_l = log(λ/l + 1); its other forms name another `conv`."""
+    """GCNII: initial residual and identity mapping, with β_l = log(λ/l + 1); its other forms name
+    another `conv`.
+    """
 
     card = ModelCard(
         paper="Chen et al. 2020, equation 5",
@@ -62,7 +67,9 @@ class GCNII(GCNIISkeleton):
         lam: Lam = 0.5,
         dropout: Rate = 0.6,
     ):
-        super().__init__(d, k, (self.conv(width, alpha, beta) for beta in betas(layers, lam)), width, dropout)
+        super().__init__(
+            d, k, (self.conv(width, alpha, beta) for beta in betas(layers, lam)), width, dropout
+        )
 
 
 def betas(layers: int, lam: float) -> list[float]:

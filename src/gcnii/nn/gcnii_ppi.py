@@ -1,4 +1,6 @@
-"""GCNII for PPI: every layer also adds its own input ("skip connection from layer l to l+1", section 6.2)."""
+"""GCNII for PPI: every layer also adds its own input ("skip connection from layer l to l+1",
+section 6.2).
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +19,8 @@ class GCNIISkipConv(GCNIIConv):
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        # paper: does not say which H; here: the dropped-out one that the convolution reads, as in the authors' code.
+        # paper: does not say which H; here: the dropped-out one that the convolution reads, as in
+        # the authors' code.
         return super().forward(P, H, H0) + H
 
     @staticmethod

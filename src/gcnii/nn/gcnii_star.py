@@ -1,6 +1,8 @@
-"""GCNII*: separate weights for the neighbours and for the initial residual (section 4), as coded and as printed.
+"""GCNII*: separate weights for the neighbours and for the initial residual (section 4), as coded
+and as printed.
 
-The two differ: in the authors' code the weights act on P̃H and H0 without the factors (1-α) and α that the equation
+The two differ: in the authors' code the weights act on P̃H and H0 without the factors (1-α) and α
+that the equation
 prints.  The tables come from the code, so `gcnii-star` is the code's form.
 """
 
@@ -54,7 +56,9 @@ class GCNIIStarPrintedConv(GCNIIStarConv):
         """These layers as `fused` takes them."""
         W1, W2, alpha = *stacked(convs), convs[0].alpha
         beta = each_beta(convs, W1)
-        return Mappings((1 - alpha) * identity_mapping(W1, beta), alpha * identity_mapping(W2, beta))
+        return Mappings(
+            (1 - alpha) * identity_mapping(W1, beta), alpha * identity_mapping(W2, beta)
+        )
 
 
 def stacked(convs: Sequence[GCNIIStarConv]) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,6 @@
-"""GeniePath (Liu et al. 2019): attention chooses among the neighbours, the gates of an LSTM among the hops."""
+"""GeniePath (Liu et al. 2019): attention chooses among the neighbours, the gates of an LSTM among
+the hops.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +16,11 @@ class Breadth(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.W, self.W_s, self.W_d = glorot(width, width), glorot(width, width), glorot(width, width)
+        self.W, self.W_s, self.W_d = (
+            glorot(width, width),
+            glorot(width, width),
+            glorot(width, width),
+        )
         self.v = glorot(width, 1)
 
     def forward(self, P: Sparse, H: Tensor) -> Tensor:
@@ -30,7 +36,8 @@ class Depth(nn.Module):
 
     def __init__(self, d: int, width: int):
         super().__init__()
-        self.gates = nn.Linear(d, 4 * width, bias=False)  # W_i, W_f, W_o and W_c, one below the other
+        # W_i, W_f, W_o and W_c, one below the other
+        self.gates = nn.Linear(d, 4 * width, bias=False)
 
     def forward(self, Z: Tensor, C: Tensor) -> tuple[Tensor, Tensor]:
         """Z (n, d) and the memory C (n, width) → the output and the new memory."""
@@ -47,25 +54,38 @@ class AdaptivePath(nn.Module):
         self.breadth, self.depth = Breadth(width), Depth(width, width)
 
     def forward(self, P: Sparse, H: Tensor, C: Tensor) -> tuple[Tensor, Tensor]:
-        """The state H and the memory C, of the nodes that P gathers from → those of the nodes that gather."""
+        """The state H and the memory C, of the nodes that P gathers from → those of the nodes that
+        gather.
+        """
         Z = self.breadth(P, H)
         after: tuple[Tensor, Tensor] = self.depth(Z, C[: len(Z)])
         return after
 
 
 class LazyPath(nn.Module):
-    """Breadth of a chain that depth does not touch, and depth that reads what the chain has gathered so far."""
+    """Breadth of a chain that depth does not touch, and depth that reads what the chain has
+    gathered so far.
+    """
 
     def __init__(self, width: int):
         super().__init__()
         self.breadth, self.depth = Breadth(width), Depth(2 * width, width)
 
 
-RECIPE = {"lr": 0.005, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 100, "patience": 100, "monitor": "val_score"}
+RECIPE = {
+    "lr": 0.005,
+    "decay_conv": 0.0,
+    "decay_dense": 0.0,
+    "epochs": 100,
+    "patience": 100,
+    "monitor": "val_score",
+}
 
 
 class GeniePath(Model):
-    """GeniePath: in each layer, breadth gathers one hop further and depth decides what to keep of it."""
+    """GeniePath: in each layer, breadth gathers one hop further and depth decides what to keep of
+    it.
+    """
 
     supports_sampling = True
     card = ModelCard(
@@ -96,10 +116,13 @@ class GeniePath(Model):
 
 
 class GeniePathLazy(GeniePath):
-    """GeniePath-lazy: a chain of breadth functions first, then depth goes through what each of them gathered."""
+    """GeniePath-lazy: a chain of breadth functions first, then depth goes through what each of them
+    gathered.
+    """
 
-    # PyG's example: all breadth functions read the first state, which leaves a node one hop of the graph however many
-    # layers there are; here: each reads what the one before gathered, as in the paper.
+    # PyG's example: all breadth functions read the first state, which leaves a node one hop of the
+    # graph however many layers there are; here: each reads what the one before gathered, as in the
+    # paper.
     card = ModelCard(
         paper="Liu et al. 2019, the lazy variant",
         equation="h_t = tanh(W Σ_j α_ij h_t-1), then μ and c by LSTM gates of [h_t, μ]",

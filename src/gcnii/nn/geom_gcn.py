@@ -1,4 +1,6 @@
-"""Geom-GCN (Pei et al. 2020): neighbours in the graph and in a plane, with weights for each direction they lie in."""
+"""Geom-GCN (Pei et al. 2020): neighbours in the graph and in a plane, with weights for each
+direction they lie in.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +31,8 @@ class GeomGCNConv(nn.Module):
 
     def messages(self, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n · DIVISIONS, width): H W_r of node u at u · DIVISIONS + r."""
-        # One product for all divisions; nine of them, and nine sparse ones, take 1.6 times as long on Chameleon.
+        # One product for all divisions; nine of them, and nine sparse ones, take 1.6 times as long
+        # on Chameleon.
         return (H @ self.W).reshape(-1, self.width)
 
 
@@ -38,15 +41,21 @@ class GeomGCNMeanConv(GeomGCNConv):
 
     def forward(self, P: RelationalMatrix, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n, width)."""
-        # authors: the divisions that occur, 7 in the Poincaré plane of Chameleon; here: always 9, so that the shape of
-        # the weights does not depend on the graph.
+        # authors: the divisions that occur, 7 in the Poincaré plane of Chameleon; here: always 9,
+        # so that the shape of the weights does not depend on the graph.
         return P.merged @ self.messages(H) / DIVISIONS
 
 
 def _recipe(geometry: str) -> Mapping[str, Any]:
-    # authors: meant to keep the weights of the monitored rule, but tested those of the last epoch, because their copy
-    # of the weights was none; here: the weights of the rule.
-    stop = {"epochs": 5000, "patience": 100, "monitor": "val_either", "plateau": 50, "plateau_factor": 0.8}
+    # authors: meant to keep the weights of the monitored rule, but tested those of the last epoch,
+    # because their copy of the weights was none; here: the weights of the rule.
+    stop = {
+        "epochs": 5000,
+        "patience": 100,
+        "monitor": "val_either",
+        "plateau": 50,
+        "plateau_factor": 0.8,
+    }
     links = {"geometry": geometry, "direction": "both", "loops": "remove"}
     return {"lr": 0.05, "decay_conv": 5e-6, "decay_dense": 5e-6, **stop, **links}
 
@@ -61,11 +70,15 @@ def _about(geometry: str) -> ModelCard:
 
 
 class GeomGCNI(Model):
-    """Geom-GCN-I: neighbours by direction in an Isomap plane; `layers` convolutions, the last one averaging."""
+    """Geom-GCN-I: neighbours by direction in an Isomap plane; `layers` convolutions, the last one
+    averaging.
+    """
 
     card = _about("isomap")
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 16, dropout: Rate = 0.5):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 2, width: Width = 16, dropout: Rate = 0.5
+    ):
         super().__init__()
         inner = DIVISIONS * width
         hidden = [GeomGCNConv(inner if l else d, width) for l in range(layers - 1)]
@@ -99,5 +112,7 @@ class GeomGCNS(GeomGCNI):
 
 def _divided(P: Sparse) -> RelationalMatrix:
     if not isinstance(P, RelationalMatrix):
-        raise InputError("Geom-GCN sorts neighbours by their direction: set geometry to isomap, poincare or struc2vec")
+        raise InputError(
+            "Geom-GCN sorts neighbours by their direction: set geometry to isomap, poincare or struc2vec"
+        )
     return P

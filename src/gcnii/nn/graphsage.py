@@ -1,4 +1,5 @@
-"""GraphSAGE (Hamilton et al. 2017): a node joins what it knows with what its neighbours tell, by mean, pool or LSTM.
+"""GraphSAGE (Hamilton et al. 2017): a node joins what it knows with what its neighbours tell, by
+mean, pool or LSTM.
 
 An entry of P that is zero is no link; the links' weights count for the mean alone.
 """
@@ -43,12 +44,20 @@ class MeanConv(SAGEConv):
         super().__init__(d, d, width)
 
     def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """P H W_near; sparse features are first brought down to the width, all else is gathered first."""
-        return P.gather(H @ self.neighbours) if isinstance(H, Sparse) else P.gather(H) @ self.neighbours
+        """P H W_near; sparse features are first brought down to the width, all else is gathered
+        first.
+        """
+        return (
+            P.gather(H @ self.neighbours)
+            if isinstance(H, Sparse)
+            else P.gather(H) @ self.neighbours
+        )
 
 
 class PoolConv(SAGEConv):
-    """concat(H W_own, max_{j ∈ N(i)} ReLU(H_j W_pool + b) W_near) before σ; the maximum is taken number by number."""
+    """concat(H W_own, max_{j ∈ N(i)} ReLU(H_j W_pool + b) W_near) before σ; the maximum is taken
+    number by number.
+    """
 
     def __init__(self, d: int, width: int):
         pooled = 4 * width  # authors: 512 at width 128
@@ -70,10 +79,16 @@ class LSTMConv(SAGEConv):
 
     def __init__(self, d: int, width: int):
         super().__init__(d, width, width)  # authors: 128 at width 128
-        self.W, self.U, self.b = glorot(d, 4 * width), glorot(width, 4 * width), nn.Parameter(torch.zeros(4 * width))
+        self.W, self.U, self.b = (
+            glorot(d, 4 * width),
+            glorot(width, 4 * width),
+            nn.Parameter(torch.zeros(4 * width)),
+        )
 
     def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """All nodes at once: step t is for those that have more than t neighbours, which stand first."""
+        """All nodes at once: step t is for those that have more than t neighbours, which stand
+        first.
+        """
         turns = Turns.of(P.pattern)
         order = _reading_order(P, H)[turns.entries]
         read = P.pattern.to_entries(H @ self.W + self.b, end="column")[order]
@@ -94,7 +109,8 @@ class LSTMConv(SAGEConv):
 
 
 class Turns:
-    """In which step of an LSTM over the entries of each row an entry is read, the rows with most entries first.
+    """In which step of an LSTM over the entries of each row an entry is read, the rows with most
+    entries first.
 
     active   how many rows have an entry to read, step by step
     entries  their places in the pattern, one step after the other
@@ -107,12 +123,16 @@ class Turns:
         steps = torch.arange(int(count.clamp(max=LONGEST).max()), device=count.device)
         self.active = (count > steps[:, None]).sum(1).tolist()
         start = pattern.rows[:-1].long()[order]
-        self.entries = torch.cat([start[:active] + t for t, active in enumerate(self.active)] or [start[:0]])
+        self.entries = torch.cat(
+            [start[:active] + t for t, active in enumerate(self.active)] or [start[:0]]
+        )
         self.place = torch.argsort(order)
 
     @staticmethod
     def of(pattern: Pattern) -> "Turns":
-        """Made once for a pattern and as long-lived, because it waits for the GPU, and a CUDA graph may read it."""
+        """Made once for a pattern and as long-lived, because it waits for the GPU, and a CUDA graph
+        may read it.
+        """
         if pattern not in KNOWN:
             KNOWN[pattern] = Turns(pattern)
         return KNOWN[pattern]
@@ -122,10 +142,13 @@ KNOWN: WeakKeyDictionary[Pattern, Turns] = WeakKeyDictionary()
 
 
 def _reading_order(P: Sparse, H: Tensor | Sparse) -> Tensor:
-    """(entries,) row by row, the places of the entries in the order in which an LSTM reads them; no link comes last."""
-    # paper: a random permutation; here: by a number made of the neighbour's state, because then neither a seed of the
-    # evaluation nor the numbering of the nodes moves the scores.
-    # authors: of more than 128 neighbours, 128 drawn before training; here: the first 128 in this order.
+    """(entries,) row by row, the places of the entries in the order in which an LSTM reads them; no
+    link comes last.
+    """
+    # paper: a random permutation; here: by a number made of the neighbour's state, because then
+    # neither a seed of the evaluation nor the numbering of the nodes moves the scores.
+    # authors: of more than 128 neighbours, 128 drawn before training; here: the first 128 in this
+    # order.
     line = torch.arange(1, H.shape[1] + 1, device=P.values.device, dtype=P.values.dtype).sin()
     key = (H @ line[:, None]).detach()[:, 0][P.pattern.columns]
     order = torch.argsort(torch.where(P.values != 0, key, torch.inf), stable=True)
@@ -144,7 +167,9 @@ class GraphSAGE(Model):
     supports_sampling = True
     conv: ClassVar[type[MeanConv] | type[PoolConv] | type[LSTMConv]]
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 128, dropout: Rate = 0.0):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 2, width: Width = 128, dropout: Rate = 0.0
+    ):
         super().__init__()
         self.convs = nn.ModuleList(self.conv(2 * width if l else d, width) for l in range(layers))
         self.dense = nn.ModuleDict({"decode": nn.Linear(2 * width, k)})
@@ -154,7 +179,8 @@ class GraphSAGE(Model):
         """The last hidden layer (n, 2 · width), each row divided by its length."""
         H: Any = X
         for l, conv in enumerate(self.convs):
-            # authors: no ReLU after the last layer; here: after each, as in the paper's algorithm 1.
+            # authors: no ReLU after the last layer; here: after each, as in the paper's algorithm
+            # 1.
             H = relu(conv(P.at(l), self.drop(H)))
         length: Tensor = H.square().sum(1, keepdim=True).clamp(min=1e-12).sqrt()
         return H / length  # type: ignore[no-any-return]

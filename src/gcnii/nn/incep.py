@@ -1,6 +1,8 @@
-"""IncepGCN (Rong et al. 2020): branches of 1, 2, … convolutions beside each other, none of which shares a weight.
+"""IncepGCN (Rong et al. 2020): branches of 1, 2, … convolutions beside each other, none of which
+shares a weight.
 
-64 layers are 62 branches and 1,953 convolutions.  The t-th convolutions of all branches that are so long run as one.
+64 layers are 62 branches and 1,953 convolutions.  The t-th convolutions of all branches that are so
+long run as one.
 """
 
 from __future__ import annotations
@@ -12,15 +14,23 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, Rate, next_key, numbered_keys
-from gcnii.nn.dropedge_gcn import BatchNorm, DropEdgeNetwork, NodeNorm, SelfWeight, between, normalise
+from gcnii.nn.dropedge_gcn import (
+    BatchNorm,
+    DropEdgeNetwork,
+    NodeNorm,
+    SelfWeight,
+    between,
+    normalise,
+)
 from gcnii.nn.model import ModelCard
 from gcnii.nn.recompute import recompute
 from gcnii.nn.skeleton import Layers, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Pattern, Sparse
 
-# A group of branches may have so many activations a replica; backward keeps three numbers of each.  What does not fit
-# into one group is computed twice.  A CPU does not care; on a GPU, groups cost launches, and ten replicas should fit.
+# A group of branches may have so many activations a replica; backward keeps three numbers of each.
+# What does not fit into one group is computed twice.  A CPU does not care; on a GPU, groups cost
+# launches, and ten replicas should fit.
 KEPT = 1 << 26  # on a CPU: 0.75 GiB in float32
 BYTES_KEPT = 150  # on a GPU: for so many bytes that it has, one activation
 
@@ -28,7 +38,9 @@ Weights = dict[str, Tensor]
 
 
 class Stack(nn.Module):
-    """The t-th convolutions of so many branches: W (branches, width, width), b (branches, width) and the like."""
+    """The t-th convolutions of so many branches: W (branches, width, width), b (branches, width)
+    and the like.
+    """
 
     def __init__(self, branches: int, width: int, self_weight: bool, batch_norm: bool):
         super().__init__()
@@ -44,13 +56,21 @@ class Stack(nn.Module):
 
 
 class Incep(DropEdgeNetwork):
-    """IncepGCN: a last convolution reads x0 and the ends of branches of 1, 2, …, `layers` - 2 convolutions on it."""
+    """IncepGCN: a last convolution reads x0 and the ends of branches of 1, 2, …, `layers` - 2
+    convolutions on it.
+    """
 
     card = ModelCard(
         paper="Rong et al. 2020",
         equation="conv([x_0, b_1, b_2, …]) with b_j = j times σ(conv(·)) of x_0, no weight shared",
         tables=("Table 2", "Table 3", "Table 5"),
-        recipe={"lr": 0.005, "decay_conv": 5e-4, "epochs": 400, "patience": 400, "monitor": "noisy_loss"},
+        recipe={
+            "lr": 0.005,
+            "decay_conv": 5e-4,
+            "epochs": 400,
+            "patience": 400,
+            "monitor": "noisy_loss",
+        },
     )
 
     def __init__(
@@ -65,7 +85,9 @@ class Incep(DropEdgeNetwork):
         dropout: Rate = 0.5,
     ):
         branches = between(layers)
-        inner = (Stack(so_long, width, self_weight, batch_norm) for so_long in range(branches, 0, -1))
+        inner = (
+            Stack(so_long, width, self_weight, batch_norm) for so_long in range(branches, 0, -1)
+        )
         super().__init__(d, k, inner, 1 + branches, width, self_weight, batch_norm, dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
@@ -74,7 +96,11 @@ class Incep(DropEdgeNetwork):
         PH0 = P @ H0  # the one product that all branches share
         groups = grouped(len(self.convs) - 2, most_kept(H0.device) // H0.numel())
         # Evaluation drops nothing, and must not draw from torch's own stream where no key is set.
-        key = next_key(H0.device) if self.training else torch.zeros(2, dtype=torch.int32, device=H0.device)
+        key = (
+            next_key(H0.device)
+            if self.training
+            else torch.zeros(2, dtype=torch.int32, device=H0.device)
+        )
         ends = [H0]
         for group, weights in zip(groups, self._weights(groups), strict=True):
             run = branch_runner(P.pattern, group, list(weights), self.drop)
@@ -83,15 +109,18 @@ class Incep(DropEdgeNetwork):
         return torch.cat(ends, 1)
 
     def _weights(self, groups: list[range]) -> list[Weights]:
-        """For each group, the weights of all its convolutions, step by step: W (convolutions, width, width), …."""
-        # One tensor, not one for each step: gradients that stay, scattered among activations that go, would leave so
-        # many holes in a CPU's memory that it takes three times as much.
+        """For each group, the weights of all its convolutions, step by step: W (convolutions,
+        width, width), ….
+        """
+        # One tensor, not one for each step: gradients that stay, scattered among activations that
+        # go, would leave so many holes in a CPU's memory that it takes three times as much.
         parts = []
         for t, conv in enumerate(self.convs[1:-1], 1):
             assert isinstance(conv, Stack)
             parts.append(conv.split([active(group, t) for group in groups]))
         return [
-            {name: torch.cat([part[i][name] for part in parts]) for name in parts[0][i]} for i in range(len(groups))
+            {name: torch.cat([part[i][name] for part in parts]) for name in parts[0][i]}
+            for i in range(len(groups))
         ]
 
 
@@ -103,7 +132,9 @@ def most_kept(device: torch.device) -> int:
 
 
 def grouped(branches: int, most: int) -> list[range]:
-    """The lengths 1 … branches, cut into runs of at most so many convolutions, or of one branch where it has more."""
+    """The lengths 1 … branches, cut into runs of at most so many convolutions, or of one branch
+    where it has more.
+    """
     groups: list[range] = []
     room = 0
     for length in range(1, branches + 1):
@@ -120,22 +151,29 @@ def active(group: range, t: int) -> int:
     return max(0, group.stop - max(group.start, t))
 
 
-def branch_runner(pattern: Pattern, group: range, names: Sequence[str], drop: Dropout) -> Callable[..., Tensor]:
+def branch_runner(
+    pattern: Pattern, group: range, names: Sequence[str], drop: Dropout
+) -> Callable[..., Tensor]:
     """A function of tensors alone that runs the branches of a group, as `recompute` needs it.
 
-    Its inputs are P's values, as they are and transposed, H0, P H0, a key, and the weights of these names; it gives the
-    ends of the branches side by side, (n, len(group) · width).
+    Its inputs are P's values, as they are and transposed, H0, P H0, a key, and the weights of these
+    names; it gives the ends of the branches side by side, (n, len(group) · width).
     """
 
     sizes = [active(group, t) for t in range(1, group.stop)]
 
-    def run(values: Tensor, transposed: Tensor, H0: Tensor, PH0: Tensor, key: Tensor, *stacks: Tensor) -> Tensor:
+    def run(
+        values: Tensor, transposed: Tensor, H0: Tensor, PH0: Tensor, key: Tensor, *stacks: Tensor
+    ) -> Tensor:
         P, H, ends = Sparse(pattern, values, transposed), H0, []
         for t, own in enumerate(zip(*(stack.split(sizes) for stack in stacks), strict=True), 1):
             weights = dict(zip(names, own, strict=True))
             Z = first_step(H0, PH0, weights) if t == 1 else step(P, H, weights)
-            # A mask belongs to a branch and a step, so that it does not depend on how the branches are grouped.
-            lengths = torch.arange(max(group.start, t), group.stop, dtype=torch.int32, device=H0.device)
+            # A mask belongs to a branch and a step, so that it does not depend on how the branches
+            # are grouped.
+            lengths = torch.arange(
+                max(group.start, t), group.stop, dtype=torch.int32, device=H0.device
+            )
             H = drop.each(relu(Z), numbered_keys(key, lengths + (t << 16)))
             if t >= group.start:  # the shortest branch ends here
                 ends.append(H[:, 0])
@@ -154,7 +192,9 @@ def first_step(H0: Tensor, PH0: Tensor, weights: Weights) -> Tensor:
 
 
 def step(P: Sparse, H: Tensor, weights: Weights) -> Tensor:
-    """The next convolutions of all branches, before σ: (n, branches, width) → the same, with one wide product by P."""
+    """The next convolutions of all branches, before σ: (n, branches, width) → the same, with one
+    wide product by P.
+    """
     Z = (P @ _times(H, weights["W"]).flatten(1)).unflatten(1, H.shape[1:]) + weights["b"]
     if "W_self" in weights:
         Z = Z + _times(H, weights["W_self"])
@@ -166,4 +206,6 @@ def _times(H: Tensor, W: Tensor) -> Tensor:
 
 
 def _normed(Z: Tensor, weights: Weights) -> Tensor:
-    return normalise(Z, weights["norm.scale"], weights["norm.shift"]) if "norm.scale" in weights else Z
+    return (
+        normalise(Z, weights["norm.scale"], weights["norm.shift"]) if "norm.scale" in weights else Z
+    )

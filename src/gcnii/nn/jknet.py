@@ -1,8 +1,8 @@
 """JKNet (Xu et al. 2018): the scores are read from all layers, not from the last one alone.
 
-`jknet` is the form of DropEdge (Rong et al. 2020), whose numbers the paper quotes: the layers stand side by side, and a
-last graph convolution reads them.  The others are Xu et al.'s own: GCN layers, one of three ways to join them, and a
-linear map.
+`jknet` is the form of DropEdge (Rong et al. 2020), whose numbers the paper quotes: the layers stand
+side by side, and a last graph convolution reads them.  The others are Xu et al.'s own: GCN layers,
+one of three ways to join them, and a linear map.
 """
 
 from __future__ import annotations
@@ -20,13 +20,21 @@ from gcnii.propagation import Sparse
 
 
 class JKNet(DropEdgeNetwork):
-    """JKNet as DropEdge has it: a last convolution reads all layers of the chain, the first one too."""
+    """JKNet as DropEdge has it: a last convolution reads all layers of the chain, the first one
+    too.
+    """
 
     card = ModelCard(
         paper="Xu et al. 2018, in the form of Rong et al. 2020",
         equation="conv([x_n, x_0, x_1, …]) of a chain x_i = σ(conv(x_i-1))",
         tables=("Table 2", "Table 3", "Table 5"),
-        recipe={"lr": 0.005, "decay_conv": 5e-4, "epochs": 400, "patience": 400, "monitor": "noisy_loss"},
+        recipe={
+            "lr": 0.005,
+            "decay_conv": 5e-4,
+            "epochs": 400,
+            "patience": 400,
+            "monitor": "noisy_loss",
+        },
     )
 
     def __init__(
@@ -89,7 +97,9 @@ class JKNetConcat(Jumping):
 
     card = _card("[h_1, …, h_K] W + b of GCN layers h")
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5
+    ):
         super().__init__(d, k, layers, width, layers * width, dropout)
 
     def join(self, chain: list[Tensor]) -> Tensor:
@@ -102,7 +112,9 @@ class JKNetMax(Jumping):
 
     card = _card("max(h_1, …, h_K) W + b of GCN layers h")
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5
+    ):
         super().__init__(d, k, layers, width, width, dropout)
 
     def join(self, chain: list[Tensor]) -> Tensor:
@@ -111,12 +123,20 @@ class JKNetMax(Jumping):
 
 
 class JKNetLSTM(Jumping):
-    """JKNet with a mean of its layers, whose weights each node has from an LSTM over them; read by a linear map."""
+    """JKNet with a mean of its layers, whose weights each node has from an LSTM over them; read by
+    a linear map.
+    """
 
-    # Table 4 quotes its own paper, where the layers on PPI are GAT's; here: GCN's, as on the citations.
-    card = _card("(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v", "Table 4")
+    # Table 4 quotes its own paper, where the layers on PPI are GAT's; here: GCN's, as on the
+    # citations.
+    card = _card(
+        "(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v",
+        "Table 4",
+    )
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5
+    ):
         super().__init__(d, k, layers, width, width, dropout)
         self.dense["attend"] = Attention(width, max(1, layers * width // 2))
 
@@ -128,7 +148,9 @@ class JKNetLSTM(Jumping):
 
 
 class Attention(nn.Module):
-    """H (K, n, width) → (K, n): how much each of K layers matters to a node, before the softmax over them."""
+    """H (K, n, width) → (K, n): how much each of K layers matters to a node, before the softmax
+    over them.
+    """
 
     def __init__(self, width: int, states: int):
         super().__init__()

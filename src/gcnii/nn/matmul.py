@@ -38,7 +38,9 @@ class MatMul(torch.autograd.Function):
         return dH, dW
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], H: Tensor, W: Tensor) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], H: Tensor, W: Tensor
+    ) -> tuple[Tensor, int]:
         """All replicas at once."""
         H, W = (
             one.expand(info.batch_size, *one.shape) if dim is None else one.movedim(dim, 0)

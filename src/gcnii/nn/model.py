@@ -18,7 +18,8 @@ class ModelCard:
     paper     who published it
     equation  what makes it this model and no other
     tables    of the GCNII paper in which it stands
-    recipe    how its authors train it, where that differs from Recipe's defaults; a data set's preset goes before it
+    recipe    how its authors train it, where that differs from Recipe's defaults; a data set's
+              preset goes before it
     step_sizes  factors of the step size for the weights of modules of this name
     """
 
@@ -30,11 +31,14 @@ class ModelCard:
 
 
 class Model(nn.Module):
-    """Settings are the keyword-only arguments; weights lie below `convs` or `dense`, the two groups of weight decay."""
+    """Settings are the keyword-only arguments; weights lie below `convs` or `dense`, the two groups
+    of weight decay.
+    """
 
     card: ClassVar[ModelCard]
-    # Whether layer l gathers over P.at(l) and takes a node's own state from H[: P.at(l).shape[0]], so that a step of
-    # training may see some neighbours alone; `layers` then says how often it gathers.
+    # Whether layer l gathers over P.at(l) and takes a node's own state from H[: P.at(l).shape[0]],
+    # so that a step of training may see some neighbours alone; `layers` then says how often it
+    # gathers.
     supports_sampling: ClassVar[bool] = False
     # Whether it gathers by products, P.at(l).gather(H), which old activations can make more exact.
     supports_history: ClassVar[bool] = False

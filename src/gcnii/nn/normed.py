@@ -8,7 +8,9 @@ from gcnii.nn.weights import glorot
 
 
 class NormedDense(nn.Module):
-    """ReLU(scale · (Z - mean) / √(variance + 1e-9) + offset), Z = H W without a bias, over each row of Z."""
+    """ReLU(scale · (Z - mean) / √(variance + 1e-9) + offset), Z = H W without a bias, over each row
+    of Z.
+    """
 
     def __init__(self, d: int, width: int):
         super().__init__()
@@ -19,4 +21,6 @@ class NormedDense(nn.Module):
         """(n, d) → (n, width)."""
         Z = H @ self.W
         Z = Z - Z.mean(1, keepdim=True)
-        return relu(Z * (Z.square().mean(1, keepdim=True) + 1e-9).rsqrt() * self.scale + self.offset)
+        return relu(
+            Z * (Z.square().mean(1, keepdim=True) + 1e-9).rsqrt() * self.scale + self.offset
+        )

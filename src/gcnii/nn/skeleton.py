@@ -1,4 +1,6 @@
-"""The network around the convolutions, the same for every deep model of the paper (section 3 and the authors' code)."""
+"""The network around the convolutions, the same for every deep model of the paper (section 3 and
+the authors' code).
+"""
 
 from collections.abc import Callable, Iterable
 from math import isqrt
@@ -22,8 +24,8 @@ Width = Annotated[int, "number of hidden units"]
 class GCNIISkeleton(Model):
     """X (n, d) → H0 → one ReLU(conv(P̃, H, H0)) after the other → scores (n, k).
 
-    A convolution takes the dropped-out H and the H0 that was not dropped.  `convs` and `dense` are the paper's two
-    groups of weight decay, L2_c and L2_d.
+    A convolution takes the dropped-out H and the H0 that was not dropped.  `convs` and `dense` are
+    the paper's two groups of weight decay, L2_c and L2_d.
     """
 
     can_recompute = True
@@ -44,8 +46,8 @@ class GCNIISkeleton(Model):
     def _forgetful(self, P: Sparse, H0: Tensor) -> Tensor:
         """The same, with the activations of a few layers at a time computed again in backward.
 
-        Of those at hand backward needs two numbers an entry, of the rest the first layers' inputs: the sum of
-        layers / length and 2 length is least at length = √(layers / 2).
+        Of those at hand backward needs two numbers an entry, of the rest the first layers' inputs:
+        the sum of layers / length and 2 length is least at length = √(layers / 2).
         """
         H, layers = H0, len(self.convs)
         length = isqrt(max(layers - 1, 0) // 2) + 1
@@ -71,8 +73,8 @@ class Convs(nn.ModuleList):
     def forward(self, P: Sparse, H: Tensor, H0: Tensor, drop: Dropout) -> Tensor:
         """H (n, width) → (n, width)."""
         convs = list(self)
-        # The gradient of P's values is asked for by none but those who learn P, and is left to autograd; the kernels of
-        # a GPU multiply float32.
+        # The gradient of P's values is asked for by none but those who learn P, and is left to
+        # autograd; the kernels of a GPU multiply float32.
         exact = H.is_cuda and H.dtype == torch.float64
         if _alike(convs) and not P.values.requires_grad and not exact:
             return fused_layers(P, H, H0, type(convs[0]).mappings(convs), drop)  # type: ignore[attr-defined]
@@ -82,14 +84,18 @@ class Convs(nn.ModuleList):
 
 
 def _alike(convs: list[nn.Module]) -> bool:
-    """Whether `fused` knows them all: they offer their matrices, and nobody watches one of them by a hook."""
+    """Whether `fused` knows them all: they offer their matrices, and nobody watches one of them by
+    a hook.
+    """
     kinds = {(type(conv), getattr(conv, "alpha", None)) for conv in convs}
     hooks = any(conv._forward_hooks or conv._forward_pre_hooks for conv in convs)
     return len(kinds) == 1 and not hooks and _offers_matrices(type(convs[0]))
 
 
 def _offers_matrices(kind: type[nn.Module]) -> bool:
-    """Whether its `mappings` belong to its own equation, and not to that of a class whose forward it replaced."""
+    """Whether its `mappings` belong to its own equation, and not to that of a class whose forward
+    it replaced.
+    """
     return "mappings" in vars(next(owner for owner in kind.__mro__ if "forward" in vars(owner)))
 
 
@@ -97,7 +103,9 @@ def _runner(convs: nn.Module, drop: Dropout, pattern: Pattern, first: int) -> Ca
     """These layers as a function of tensors alone, with the masks of the sites from `first` on."""
     names = [name for name, _ in convs.named_parameters()]
 
-    def run(values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, key: Tensor, *weights: Tensor) -> Tensor:
+    def run(
+        values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, key: Tensor, *weights: Tensor
+    ) -> Tensor:
         P = Sparse(pattern, values, transposed)
         with keyed(key, first):
             named = dict(zip(names, weights, strict=True))

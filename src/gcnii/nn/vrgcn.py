@@ -1,6 +1,8 @@
-"""VR-GCN (Chen, Zhu & Song 2018): one drawn neighbour is enough where old activations stand in for the others.
+"""VR-GCN (Chen, Zhu & Song 2018): one drawn neighbour is enough where old activations stand in for
+the others.
 
-The network itself is plain; what reduces the variance is in `gather`, and on the full graph is nothing but a product.
+The network itself is plain; what reduces the variance is in `gather`, and on the full graph is
+nothing but a product.
 """
 
 from collections.abc import Mapping
@@ -20,14 +22,23 @@ from gcnii.propagation import Sparse
 DENSE = 2  # dense layers after each gathering
 
 RECIPE: Mapping[str, Any] = {
-    # authors: P X is made beforehand, so that the first gathering is exact; here: by drawing all neighbours for it.
-    **{"norm": "mean", "batches": "neighbours", "batch_size": 512, "fanout": (1, 0), "history": "cv"},
+    # authors: P X is made beforehand, so that the first gathering is exact; here: by drawing all
+    # neighbours for it.
+    **{
+        "norm": "mean",
+        "batches": "neighbours",
+        "batch_size": 512,
+        "fanout": (1, 0),
+        "history": "cv",
+    },
     **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 800, "monitor": "last"},
 }
 
 
 class VRGCN(Model):
-    """VR-GCN with CV: H ← two dense layers on concat(H, P H), `layers` times; the very last dense layer is plain."""
+    """VR-GCN with CV: H ← two dense layers on concat(H, P H), `layers` times; the very last dense
+    layer is plain.
+    """
 
     card = ModelCard(
         paper="Chen, Zhu & Song 2018; CV",
@@ -38,11 +49,15 @@ class VRGCN(Model):
     supports_sampling = True
     supports_history = True
 
-    def __init__(self, d: int, k: int, *, layers: Layers = 2, width: Width = 512, dropout: Rate = 0.2):
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 2, width: Width = 512, dropout: Rate = 0.2
+    ):
         super().__init__()
         widths = [[2 * (width if l else d), *[width] * DENSE] for l in range(layers)]
         widths[-1].pop()  # the last of them is `decode`
-        self.convs = nn.ModuleList(nn.ModuleList(NormedDense(*ends) for ends in pairwise(block)) for block in widths)
+        self.convs = nn.ModuleList(
+            nn.ModuleList(NormedDense(*ends) for ends in pairwise(block)) for block in widths
+        )
         self.dense = nn.ModuleDict({"decode": glorot_dense(width, k, bias=False)})
         self.drop = Dropout(dropout)
 
@@ -82,6 +97,7 @@ class VRGCNDropout(VRGCN):
             own, mean = H[: Q.shape[0]], M[: Q.shape[0]]
             H, M = torch.cat([own, Q.gather(H, M)], 1), torch.cat([mean, Q.gather(M)], 1)
             for dense in block.children():
-                # authors: no gradient through M; here: through both, because only then it is that of the estimate.
+                # authors: no gradient through M; here: through both, because only then it is that
+                # of the estimate.
                 H, M = dense(self.drop(H)), dense(M)
         return H

@@ -5,7 +5,9 @@ from torch import nn
 
 
 def uniform(*shape: int) -> nn.Parameter:
-    """A weight of this shape, each entry uniform in ±1/√width, where the width is its last dimension."""
+    """A weight of this shape, each entry uniform in ±1/√width, where the width is its last
+    dimension.
+    """
     bound = shape[-1] ** -0.5
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 

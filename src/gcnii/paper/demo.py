@@ -33,9 +33,18 @@ STEPS = tuple(Step(model, layers) for layers in DEPTHS[::-1] for model in NAMES)
 MAIN = (Step("gcnii", 64), Step("deep-gcn", 2), Step("deep-gcn", 64))  # the rows of the table
 
 
-def run(step: Step, device: str = "auto", on_epoch: Callable[[EpochReport], None] | None = None) -> Result:
+def run(
+    step: Step, device: str = "auto", on_epoch: Callable[[EpochReport], None] | None = None
+) -> Result:
     """Train one of STEPS on `digits`."""
-    return fit(load("digits"), step.model, layers=step.layers, epochs=EPOCHS, device=device, on_epoch=on_epoch)
+    return fit(
+        load("digits"),
+        step.model,
+        layers=step.layers,
+        epochs=EPOCHS,
+        device=device,
+        on_epoch=on_epoch,
+    )
 
 
 def sweeps(results: dict[Step, Result]) -> Iterator[tuple[str, list[Result]]]:

@@ -1,4 +1,5 @@
-"""A test of the depth that one training recommends: beside GCNII trained at every depth, on graphs held out.
+"""A test of the depth that one training recommends: beside GCNII trained at every depth, on graphs
+held out.
 
 The rule in `analysis/depth.py` was chosen on cora, citeseer and csbm; the other cases test it.
 """
@@ -29,7 +30,8 @@ from gcnii.train.plan import make_plan
 from gcnii.train.result import Result, open_bundle
 
 MODEL = "gcnii"
-# Who advises: the deepest network after the doctor's few epochs, the same at its end, or all depths after those few.
+# Who advises: the deepest network after the doctor's few epochs, the same at its end, or all depths
+# after those few.
 SHORT, FULL, SWEEP = "short", "full", "sweep"
 
 Record = dict[str, Any]
@@ -57,12 +59,20 @@ class Case:
 
 
 def _csbm(name: str, **parameters: float) -> Case:
-    return Case(name=f"csbm-{name}", graph="csbm", parameters={"n": 400, **parameters}, settings={"width": 32}, seeds=3)
+    return Case(
+        name=f"csbm-{name}",
+        graph="csbm",
+        parameters={"n": 400, **parameters},
+        settings={"width": 32},
+        seeds=3,
+    )
 
 
 _CASES = (
     Case(name="cora", graph="cora", seeds=2, chose=True, measured=True),
-    Case(name="citeseer", graph="citeseer", seeds=1, chose=True, measured=True, asked=(SHORT, SWEEP)),
+    Case(
+        name="citeseer", graph="citeseer", seeds=1, chose=True, measured=True, asked=(SHORT, SWEEP)
+    ),
     Case(name="csbm", graph="csbm", seeds=2, chose=True),
     Case(name="texas", graph="texas", seeds=3),
     Case(name="wisconsin", graph="wisconsin", seeds=3),
@@ -78,7 +88,9 @@ _CASES = (
 CASES = {case.name: case for case in _CASES}
 
 
-def measure(case: Case, results: Path, keep: Path, device: torch.device, show: Callable[[str], None]) -> Record:
+def measure(
+    case: Case, results: Path, keep: Path, device: torch.device, show: Callable[[str], None]
+) -> Record:
     """The case as JSON has it; scores in [0, 1], one a depth.
 
     results  the folder with cells/
@@ -119,14 +131,20 @@ def measure(case: Case, results: Path, keep: Path, device: torch.device, show: C
     }
 
 
-def _train(case: Case, graph: Graph, settings: dict[str, Any], keep: Path, device: torch.device) -> Result:
+def _train(
+    case: Case, graph: Graph, settings: dict[str, Any], keep: Path, device: torch.device
+) -> Result:
     """All seeds, or what an earlier test has kept of them."""
     settings = {**case.settings, **settings}
     plan = make_plan(MODEL, settings, graph)
     folder = keep / case.name / f"{settings['layers']}-{plan.recipe.epochs}"
     if (folder / "run.json").exists():
         kept = open_bundle(folder)
-        if (kept.plan, kept.graph.fingerprint, len(kept.runs)) == (plan, graph.fingerprint, case.seeds):
+        if (kept.plan, kept.graph.fingerprint, len(kept.runs)) == (
+            plan,
+            graph.fingerprint,
+            case.seeds,
+        ):
             return kept
     result = fit(graph, MODEL, seeds=range(case.seeds), device=device.type, **settings)
     if result.interrupted:
@@ -144,11 +162,19 @@ def _scores(results: Sequence[Result]) -> list[Record]:
 
 
 def _known(case: Case, results: Path) -> list[Record]:
-    """The same of Figure 2, where more seeds were run: test scores are means of all, validation scores a seed's own."""
+    """The same of Figure 2, where more seeds were run: test scores are means of all, validation
+    scores a seed's own.
+    """
     row = f"{case.graph.capitalize()} GCNII"
-    found = {int(one.column): one for one in read_cells(results / "cells") if (one.table, one.row) == ("figure2", row)}
+    found = {
+        int(one.column): one
+        for one in read_cells(results / "cells")
+        if (one.table, one.row) == ("figure2", row)
+    }
     if missing := set(DEPTHS) - set(found):
-        raise InputError(f"{results}/cells has no figure2 of {row} with {sorted(missing)} layers; reproduce it first")
+        raise InputError(
+            f"{results}/cells has no figure2 of {row} with {sorted(missing)} layers; reproduce it first"
+        )
     cells = [found[depth] for depth in DEPTHS]
     if few := [cell.cell for cell in cells if cell.n < case.seeds or isnan(cell.mean)]:
         words = f"must have {case.seeds} runs or more, none of which was lost; reproduce them first"
@@ -169,7 +195,9 @@ def _ask(graph: Graph, result: Result) -> list[Record]:
 
 
 def _extend(scores: Sequence[Record]) -> list[Record]:
-    """For each seed the depth of the highest validation score, and that curve moved to the deepest's test score."""
+    """For each seed the depth of the highest validation score, and that curve moved to the
+    deepest's test score.
+    """
     return [
         {
             "recommended": DEPTHS[one["val"].index(max(one["val"]))],
@@ -193,16 +221,22 @@ def find_case(name: str) -> Case:
 
 
 def errors(record: Record, adviser: str, *, flat: bool = False) -> list[float]:
-    """For each seed the mean of |foretold - true| over the depths; if flat, as if all depths were the deepest."""
+    """For each seed the mean of |foretold - true| over the depths; if flat, as if all depths were
+    the deepest.
+    """
     found = []
     for one in record["seeds"]:
         foretold = one["asked"][adviser]["foretold"]
-        found.append(float(np.abs(np.subtract(foretold[-1] if flat else foretold, one["test"])).mean()))
+        found.append(
+            float(np.abs(np.subtract(foretold[-1] if flat else foretold, one["test"])).mean())
+        )
     return found
 
 
 def costs(record: Record, advised: Sequence[int]) -> list[float]:
-    """For each seed the true score at the depth that is best in the mean over seeds, less that at the advised depth."""
+    """For each seed the true score at the depth that is best in the mean over seeds, less that at
+    the advised depth.
+    """
     seeds = record["seeds"]
     best = int(np.mean([one["test"] for one in seeds], axis=0).argmax())
     return [

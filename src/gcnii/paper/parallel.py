@@ -1,6 +1,7 @@
 """Several tasks at once, a process each: what one leaves idle of a GPU or a CPU, another uses.
 
-A small training is bound by its launches and by what comes before the first epoch, not by the device.
+A small training is bound by its launches and by what comes before the first epoch, not by the
+device.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ class Said(NamedTuple):
     words: str
 
 
-def run_parallel(task: Callable[[Item], Answer], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Answer]]:
-    """Each item and what the task answers, as they come; Ctrl-C reaches the tasks at work and raises when they stop."""
+def run_parallel(
+    task: Callable[[Item], Answer], items: Sequence[Item], jobs: int
+) -> Iterator[tuple[Item, Answer]]:
+    """Each item and what the task answers, as they come; Ctrl-C reaches the tasks at work and
+    raises when they stop.
+    """
     workers, todo = _start(task, min(jobs, len(items))), list(reversed(items))
     busy: dict[Any, Item] = {}
 
@@ -68,11 +73,15 @@ def run_parallel(task: Callable[[Item], Answer], items: Sequence[Item], jobs: in
 def _start(task: Callable[[Any], Any], count: int) -> dict[Pipe, SpawnProcess]:
     context, workers = get_context("spawn"), {}
     threads = max(torch.get_num_threads() // max(count, 1), 1)
-    resource_tracker.ensure_running()  # which would unblock what is blocked, were it left to the first worker's start
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited; `_work` is ready for it
+    # which would unblock what is blocked, were it left to the first worker's start
+    resource_tracker.ensure_running()
+    # inherited; `_work` is ready for it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     for _ in range(count):
         here, there = context.Pipe()
-        worker = context.Process(target=_work, args=(there, task, os.getpid(), threads), daemon=True)
+        worker = context.Process(
+            target=_work, args=(there, task, os.getpid(), threads), daemon=True
+        )
         worker.start()
         there.close()
         workers[here] = worker
@@ -94,7 +103,9 @@ def _receive(pipe: Pipe, worker: SpawnProcess) -> Any:
 
 
 def _work(pipe: Pipe, task: Callable[[Any], Any], parent: int, threads: int) -> None:
-    """Answer items until there are no more.  The terminal's Ctrl-C goes to the parent alone, which passes it on."""
+    """Answer items until there are no more.  The terminal's Ctrl-C goes to the parent alone, which
+    passes it on.
+    """
     os.setpgrp()
     stop = threading.Event()  # Ctrl-C that comes between two items, or before the first
     signal.signal(signal.SIGINT, lambda *_: stop.set())

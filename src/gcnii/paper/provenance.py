@@ -31,7 +31,8 @@ def _commit() -> str | None:
     """Of the folder that this code lies in, with a mark where it differs from what is committed."""
     git = ["git", "-C", str(Path(__file__).parent)]
     try:
-        # The folder may lie in a repository that is not its own: a virtual environment within somebody's project.
+        # The folder may lie in a repository that is not its own: a virtual environment within
+        # somebody's project.
         _ask([*git, "ls-files", "--error-unmatch", Path(__file__).name])
         return _ask([*git, "describe", "--always", "--dirty", "--exclude", "*"])
     except (OSError, subprocess.CalledProcessError):
@@ -42,4 +43,5 @@ def _ask(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-COMMIT = _commit()  # asked when the code is loaded: who commits while a table runs does not change what computes it
+# asked when the code is loaded: who commits while a table runs does not change what computes it
+COMMIT = _commit()

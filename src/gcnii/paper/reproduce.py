@@ -1,4 +1,6 @@
-"""Run what the ledger lacks of some cells.  Every finished run is kept at once, or with its batch on a GPU."""
+"""Run what the ledger lacks of some cells.  Every finished run is kept at once, or with its batch
+on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.replicas.group import Diverged
 from gcnii.train.result import Result
 
-Watch = Callable[[str, int], AbstractContextManager[Callable[[EpochReport], None]]]  # a title, and epochs at most
+# a title, and epochs at most
+Watch = Callable[[str, int], AbstractContextManager[Callable[[EpochReport], None]]]
 WAIT = 1.0  # seconds before asking again whether others have finished
 TELL = 10  # times to ask before saying who they are
 
@@ -38,9 +41,16 @@ def unwatched(title: str, epochs: int) -> Iterator[Callable[[EpochReport], None]
 
 
 def reproduce(
-    cells: Iterable[Cell], ledger: Ledger, *, runs: int | None = None, device: str = "auto", watch: Watch = unwatched
+    cells: Iterable[Cell],
+    ledger: Ledger,
+    *,
+    runs: int | None = None,
+    device: str = "auto",
+    watch: Watch = unwatched,
 ) -> None:
-    """Train until the ledger has seeds 0 … runs - 1 of every cell, by this process or by others at work on it."""
+    """Train until the ledger has seeds 0 … runs - 1 of every cell, by this process or by others at
+    work on it.
+    """
     todo = [Work(cell, ledger, runs or cell.runs, device, watch) for cell in cells]
     todo, idle = [work for work in todo if work.missing], 0
     for number, work in enumerate(todo, 1):
@@ -64,7 +74,13 @@ class Work:
     """What is left to do of a cell."""
 
     def __init__(self, cell: Cell, ledger: Ledger, runs: int, device: str, watch: Watch):
-        self.cell, self.ledger, self.seeds, self.device, self.watch = cell, ledger, range(runs), device, watch
+        self.cell, self.ledger, self.seeds, self.device, self.watch = (
+            cell,
+            ledger,
+            range(runs),
+            device,
+            watch,
+        )
         self.key = run_key(cell)
         one_by_one = choose_device(device).type == "cpu" or plan_of(cell).recipe.batches != "full"
         self.batch = 1 if one_by_one else runs
@@ -74,7 +90,9 @@ class Work:
     @property
     def missing(self) -> bool:
         """Whether a seed is not finished, and not beyond this machine."""
-        return not self.too_large and not {run.seed for run in self.ledger.runs(self.key)}.issuperset(self.seeds)
+        return not self.too_large and not {
+            run.seed for run in self.ledger.runs(self.key)
+        }.issuperset(self.seeds)
 
     def advance(self) -> int:
         """Train the seeds that nobody else is at; how many were finished."""
@@ -107,7 +125,9 @@ class Work:
         for claim in self.ledger.claimed(self.key):
             others[claim.pid, claim.host].append(claim)
         for (pid, host), claims in others.items():
-            seeds = f"seed{'s' * (len(claims) > 1)} " + ", ".join(str(claim.seed) for claim in claims)
+            seeds = f"seed{'s' * (len(claims) > 1)} " + ", ".join(
+                str(claim.seed) for claim in claims
+            )
             silence = time.time() - max(claim.beat for claim in claims)
             warnings.warn(
                 f"waiting for {seeds} of {self.cell.id}, claimed by process {pid} on {host}, "
@@ -148,12 +168,20 @@ class Work:
         torch.cuda.empty_cache()  # does nothing where there is no GPU
         self.batch, self.too_large = max(len(seeds) // 2, 1), len(seeds) == 1
         if self.too_large:
-            warnings.warn(f"{self.cell.id} is left out: one run alone does not fit into memory", stacklevel=2)
+            warnings.warn(
+                f"{self.cell.id} is left out: one run alone does not fit into memory", stacklevel=2
+            )
 
     def _lose(self, seeds: list[int], error: Diverged) -> int:
-        """Keep that some diverged, for all seeds count, and let the others begin again; how many were lost."""
+        """Keep that some diverged, for all seeds count, and let the others begin again; how many
+        were lost.
+        """
         nothing = dict.fromkeys(("test", "val", "val_loss"))
-        where = {"device": device_name(choose_device(self.device)), "versions": versions(), "commit": COMMIT}
+        where = {
+            "device": device_name(choose_device(self.device)),
+            "versions": versions(),
+            "commit": COMMIT,
+        }
         lost = [MeasuredRun(**run.summary() | nothing | where) for run in error.lost]
         self.ledger.record(self.key, self.cell.id, lost)
         self.ledger.release(self.key, seeds)
@@ -173,16 +201,24 @@ class Work:
         for i, run in enumerate(result.runs):
             if not run.stopped:
                 continue
-            software = versions() | ({"cutter": cutter()} if result.plan.recipe.batches == "clusters" else {})
+            software = versions() | (
+                {"cutter": cutter()} if result.plan.recipe.batches == "clusters" else {}
+            )
             numbers = {name: _finite(value) for name, value in run.summary().items()}
             groups = self._groups(result, i) if self.cell.by_degree else None
-            yield MeasuredRun(**numbers, device=result.device, versions=software, commit=COMMIT, by_degree=groups)
+            yield MeasuredRun(
+                **numbers, device=result.device, versions=software, commit=COMMIT, by_degree=groups
+            )
 
     def _groups(self, result: Result, i: int) -> list[dict[str, Any]]:
         weights = {name: stack[i : i + 1] for name, stack in result.weights.items()}
-        alone, graph = replace(result, runs=result.runs[i : i + 1], weights=weights), open_graph(self.cell)
+        alone, graph = (
+            replace(result, runs=result.runs[i : i + 1], weights=weights),
+            open_graph(self.cell),
+        )
         return by_degree(graph, alone.predict(graph, self.device))
 
 
 def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not isfinite(value) else value  # JSON has neither NaN nor ∞
+    # JSON has neither NaN nor ∞
+    return None if isinstance(value, float) and not isfinite(value) else value

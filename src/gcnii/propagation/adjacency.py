@@ -23,18 +23,24 @@ Norm = Literal["symmetric", "walk", "symmetric+I", "first-order", "mean", "enhan
 def propagation_matrix(
     graph: Graph, *, direction: Direction = "out", loops: Loops = "keep", norm: Norm = "symmetric"
 ) -> Sparse:
-    """P̃ = D̃^-1/2 Ã D̃^-1/2 with Ã = A + I and D̃ the row sums of Ã, in float64; or a relative of it.
+    """P̃ = D̃^-1/2 Ã D̃^-1/2 with Ã = A + I and D̃ the row sums of Ã, in float64; or a relative of
+    it.
 
-    direction  of a directed graph's edges u → v: u gathers from v ("out"), v from u ("in"), or each from the other
-    loops      "keep": a self-loop of the graph makes Ã's diagonal 2; "remove": every diagonal entry is 1
+    direction  of a directed graph's edges u → v: u gathers from v ("out"), v from u ("in"), or each
+               from the other
+    loops      "keep": a self-loop of the graph makes Ã's diagonal 2; "remove": every diagonal entry
+               is 1
     norm       see `GraphAdjacency`
     """
     return GraphAdjacency.of(adjacency(graph, direction, loops), norm).matrix()
 
 
 def adjacency(graph: Graph, direction: Direction = "out", loops: Loops = "keep") -> sp.csr_array:
-    """A (n, n) of zeros and ones, A[u, v] = 1 if u gathers from v; an edge that stands twice counts once."""
-    # paper: undirected graphs without self-loops; here: the authors' code, which keeps both as the files have them.
+    """A (n, n) of zeros and ones, A[u, v] = 1 if u gathers from v; an edge that stands twice counts
+    once.
+    """
+    # paper: undirected graphs without self-loops; here: the authors' code, which keeps both as the
+    # files have them.
     u, v = graph.edges
     A = sp.csr_array((np.ones(len(u)), (u, v)), (graph.n, graph.n))
     A.data[:] = 1
@@ -50,7 +56,8 @@ def adjacency(graph: Graph, direction: Direction = "out", loops: Loops = "keep")
 
 @dataclass(frozen=True, eq=False)
 class GraphAdjacency:
-    """A, laid out on the places of Ã = A + I, so that entries can be dropped and the rest be normalised anew.
+    """A, laid out on the places of Ã = A + I, so that entries can be dropped and the rest be
+    normalised anew.
 
     pattern   the places of Ã
     weights   (entries,) A's values there
@@ -105,12 +112,16 @@ class GraphAdjacency:
     def pairs(self) -> Tensor:
         """(entries,) a number for each entry that (u, v) and (v, u) share."""
         row_of, columns = self.pattern.row_of, self.pattern.columns.long()
-        codes = torch.minimum(row_of, columns) * self.pattern.shape[0] + torch.maximum(row_of, columns)
+        codes = torch.minimum(row_of, columns) * self.pattern.shape[0] + torch.maximum(
+            row_of, columns
+        )
         numbers: Tensor = torch.unique(codes, return_inverse=True)[1]
         return numbers
 
     def matrix(self, kept: Tensor | None = None) -> Sparse:
-        """The propagation matrix; with `kept` (entries,) zeros and ones, of the links that are kept."""
+        """The propagation matrix; with `kept` (entries,) zeros and ones, of the links that are
+        kept.
+        """
         A = self.weights if kept is None else self.weights * kept
         return Sparse.on(self.pattern, self._normalised(A))
 

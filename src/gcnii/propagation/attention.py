@@ -1,4 +1,6 @@
-"""What attention needs: the softmax over each row's stored entries, their maximum, and sums that are theirs alone."""
+"""What attention needs: the softmax over each row's stored entries, their maximum, and sums that
+are theirs alone.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ from gcnii.propagation.sparse import Pattern, Sparse
 
 
 def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> Tensor:
-    """E (entries, h) → (entries, h), positive, and in each row of the pattern the entries of a column sum to 1.
+    """E (entries, h) → (entries, h), positive, and in each row of the pattern the entries of a
+    column sum to 1.
 
-    present  (entries,) which entries count; the others get 0 (a link that DropEdge has left out is stored as zero)
+    present  (entries,) which entries count; the others get 0 (a link that DropEdge has left out is
+             stored as zero)
     """
     if present is not None:
         E = torch.where(present[:, None], E, -torch.inf)
@@ -29,10 +33,14 @@ def row_max(pattern: Pattern, E: Tensor) -> Tensor:
     Entries that are equally large share the gradient equally, so that it depends on no order.
     """
     index = pattern.row_of[:, None].expand(E.shape)
-    return E.new_full((pattern.shape[0], E.shape[1]), -torch.inf).scatter_reduce(0, index, E, "amax")
+    return E.new_full((pattern.shape[0], E.shape[1]), -torch.inf).scatter_reduce(
+        0, index, E, "amax"
+    )
 
 
 def attend(P: Sparse, alpha: Tensor, Z: Tensor) -> Tensor:
-    """Σ_j α_ij Z_j for each head: alpha (entries, heads) at P's places, Z (d, heads, h) → (n, heads, h)."""
+    """Σ_j α_ij Z_j for each head: alpha (entries, heads) at P's places, Z (d, heads, h) → (n,
+    heads, h).
+    """
     sums: Tensor = vmap(lambda alpha, Z: P.with_values(alpha) @ Z, in_dims=1, out_dims=1)(alpha, Z)
     return sums

@@ -1,4 +1,6 @@
-"""GDC (Klicpera et al. 2019): a diffusion over the links, cut to its largest entries, takes the place of the links."""
+"""GDC (Klicpera et al. 2019): a diffusion over the links, cut to its largest entries, takes the
+place of the links.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ from numpy.typing import NDArray
 Diffusion = Literal["none", "ppr", "heat"]
 
 BLOCK = 1 << 24  # numbers of the dense block of columns that is diffused at once (128 MiB)
-LONGEST_HEAT = 700  # a heat diffusion's series begins with e to the minus this, which is 0 in float64 from 746 on
-PRECISION = 1e-10  # of a column's sum, which is about 1; the series ends when what is left of it is smaller
+# a heat diffusion's series begins with e to the minus this, which is 0 in float64 from 746 on
+LONGEST_HEAT = 700
+# of a column's sum, which is about 1; the series ends when what is left of it is smaller
+PRECISION = 1e-10
 
 
 def diffuse(
@@ -30,7 +34,8 @@ def diffuse(
 
     ppr   θ_k = α (1-α)^k with α = `teleport`: personalised PageRank
     heat  θ_k = e^-t t^k / k! with t = `heat_time`
-    top_k, threshold  of each column, keep the k largest entries; with top_k 0, those of at least the threshold
+    top_k, threshold  of each column, keep the k largest entries; with top_k 0, those of at least
+                      the threshold
     """
     n = A.shape[0]
     theta = list(_ppr(teleport) if kind == "ppr" else _heat(heat_time))
@@ -39,7 +44,9 @@ def diffuse(
     T = sp.csr_array(scale @ looped @ scale)
     width = max(1, BLOCK // n)
     # Block by block of columns, because S has n² entries before it is cut.
-    blocks = [_cut(_columns(T, theta, start, width), top_k, threshold) for start in range(0, n, width)]
+    blocks = [
+        _cut(_columns(T, theta, start, width), top_k, threshold) for start in range(0, n, width)
+    ]
     return sp.csr_array(sp.hstack(blocks))
 
 

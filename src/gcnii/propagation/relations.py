@@ -1,4 +1,6 @@
-"""RelationalAdjacency: links of several kinds, normalised together and gathered over apart (Geom-GCN)."""
+"""RelationalAdjacency: links of several kinds, normalised together and gathered over apart
+(Geom-GCN).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ DIVISIONS = RELATIONS + 1  # the last one is a node's link to itself
 class RelationLayout:
     """Where the entries of P stand when its divisions are kept apart.
 
-    There, node u has DIVISIONS places, u · DIVISIONS + r for division r, so that one product does for all of them.
+    There, node u has DIVISIONS places, u · DIVISIONS + r for division r, so that one product does
+    for all of them.
 
     relation  (entries,) the division of each entry of P
     apart     (n · DIVISIONS, n · DIVISIONS): v's place r gathers from u's place r
@@ -38,7 +41,9 @@ class RelationLayout:
     def of(cls, pattern: Pattern, relation: Tensor) -> RelationLayout:
         """Those of a matrix with these places."""
         places = pattern.shape[0] * DIVISIONS
-        row, column = (end.long() * DIVISIONS + relation for end in (pattern.row_of, pattern.columns))
+        row, column = (
+            end.long() * DIVISIONS + relation for end in (pattern.row_of, pattern.columns)
+        )
         order = torch.argsort(row, stable=True)
         ends = torch.bincount(row, minlength=places).cumsum(0)
         rows = torch.cat([ends.new_zeros(1), ends]).int()
@@ -65,20 +70,26 @@ class RelationalMatrix(Sparse):
 
 @dataclass(frozen=True, eq=False)
 class RelationalAdjacency:
-    """GraphAdjacency, and the division of each of their entries: the neighbour's relation, or the last one for the diagonal."""
+    """GraphAdjacency, and the division of each of their entries: the neighbour's relation, or the
+    last one for the diagonal.
+    """
 
     links: GraphAdjacency
     relation: Tensor
 
     @classmethod
-    def of(cls, neighbourhood: Neighbourhood, n: int, norm: Norm = "symmetric") -> RelationalAdjacency:
+    def of(
+        cls, neighbourhood: Neighbourhood, n: int, norm: Norm = "symmetric"
+    ) -> RelationalAdjacency:
         """In float64; degrees are counted over all divisions, a node's link to itself included."""
         neighbour, node = neighbourhood.edges
         A = sp.csr_array((np.ones(len(node)), (node, neighbour)), (n, n))
         links = GraphAdjacency.of(A, norm)
         relation = torch.full((len(links.weights),), DIVISIONS - 1)
         # Off the diagonal, the entries of Ã are those of A, row by row and sorted.
-        relation[links.diagonal == 0] = torch.tensor(neighbourhood.relation[np.lexsort((neighbour, node))])
+        relation[links.diagonal == 0] = torch.tensor(
+            neighbourhood.relation[np.lexsort((neighbour, node))]
+        )
         return cls(links, relation)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> RelationalAdjacency:
@@ -111,12 +122,16 @@ class RelationalAdjacency:
         return self.links.pairs
 
     def matrix(self, kept: Tensor | None = None) -> RelationalMatrix:
-        """The propagation matrix; with `kept` (entries,) zeros and ones, of the links that are kept."""
+        """The propagation matrix; with `kept` (entries,) zeros and ones, of the links that are
+        kept.
+        """
         P = self.links.matrix(kept)
         return RelationalMatrix(P.pattern, P.values, P.transposed, self.divisions)
 
     def induced(self, nodes: Tensor) -> RelationalAdjacency:
         """The links among these nodes, which are numbered anew in the order given."""
         links = self.links
-        numbered = GraphAdjacency(links.pattern, self.relation.to(links.weights.dtype), links.diagonal, links.norm)
+        numbered = GraphAdjacency(
+            links.pattern, self.relation.to(links.weights.dtype), links.diagonal, links.norm
+        )
         return RelationalAdjacency(links.induced(nodes), numbered.induced(nodes).weights.long())

@@ -1,7 +1,8 @@
-"""Checkpoints: one file that appears whole or not at all, from which a killed training goes on to the same numbers.
+"""Checkpoints: one file that appears whole or not at all, from which a killed training goes on to
+the same numbers.
 
-Dropout masks are a function of seed and epoch, so there is no random state to keep: weights, Adam's moments, the best
-weights so far and the runs' records are all.
+Dropout masks are a function of seed and epoch, so there is no random state to keep: weights, Adam's
+moments, the best weights so far and the runs' records are all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from gcnii.train.run import Run
 
 @dataclass
 class Checkpoint:
-    """`identity` says whose it is (plan, graph, seeds); `stacks` are named stacks of weights, by role."""
+    """`identity` says whose it is (plan, graph, seeds); `stacks` are named stacks of weights, by
+    role.
+    """
 
     identity: dict[str, Any]
     runs: list[Run]
@@ -33,8 +36,16 @@ class Checkpoint:
 
     def save(self, path: Path) -> None:
         """Write it beside the old one, then put it in the old one's place."""
-        note = {"identity": self.identity, "runs": [asdict(run) for run in self.runs], "active": self.active}
-        tensors = {f"{role}/{name}": tensor for role, stack in self.stacks.items() for name, tensor in stack.items()}
+        note = {
+            "identity": self.identity,
+            "runs": [asdict(run) for run in self.runs],
+            "active": self.active,
+        }
+        tensors = {
+            f"{role}/{name}": tensor
+            for role, stack in self.stacks.items()
+            for name, tensor in stack.items()
+        }
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         with atomic_write(path) as temporary:
             write_tensors(plain, temporary, {"checkpoint": json.dumps(note)})
@@ -45,7 +56,9 @@ class Checkpoint:
         try:
             with safe_open(path, "pt", device=str(device)) as file:
                 note = json.loads((file.metadata() or {})["checkpoint"])
-                checkpoint = cls(note["identity"], [_run(run) for run in note["runs"]], note["active"])
+                checkpoint = cls(
+                    note["identity"], [_run(run) for run in note["runs"]], note["active"]
+                )
                 for key in file.keys():  # noqa: SIM118 - an open file is no dictionary
                     role, name = key.split("/", 1)
                     checkpoint.stacks.setdefault(role, {})[name] = file.get_tensor(key)
@@ -55,7 +68,9 @@ class Checkpoint:
 
 
 def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """`save_file`, but what the disk refuses is an OSError, as it is wherever else a file is written."""
+    """`save_file`, but what the disk refuses is an OSError, as it is wherever else a file is
+    written.
+    """
     try:
         save_file(tensors, path, metadata)
     except SafetensorError as error:

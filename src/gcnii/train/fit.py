@@ -53,17 +53,24 @@ def fit(
     on_epoch: Callable[[EpochReport], None] | None = None,
     **settings: Any,
 ) -> Result:
-    """Train `model` once a seed; return the weights that were best on validation, with their scores.
+    """Train `model` once a seed; return the weights that were best on validation, with their
+    scores.
 
-    seeds       one run each; by default one for each split of the graph.  Seed s takes split s modulo their number
+    seeds       one run each; by default one for each split of the graph.  Seed s takes split s
+                modulo their number
     split       train every seed on this split instead
     device      auto, cpu or cuda
-    batch       replicas trained at once: by default one on a CPU, whose caches are small, and all on a GPU
-    checkpoint  a file to save the state to now and then; where it holds this very training, it goes on from there
-    settings    of the model and of the Recipe; what is not given comes from the graph's preset, then from the defaults
+    batch       replicas trained at once: by default one on a CPU, whose caches are small, and all
+                on a GPU
+    checkpoint  a file to save the state to now and then; where it holds this very training, it goes
+                on from there
+    settings    of the model and of the Recipe; what is not given comes from the graph's preset,
+                then from the defaults
     """
     task = Task.of(graph, make_plan(model, settings, graph), choose_device(device))
-    training = Training(task, _make_runs(graph, seeds, split), Path(checkpoint) if checkpoint else None)
+    training = Training(
+        task, _make_runs(graph, seeds, split), Path(checkpoint) if checkpoint else None
+    )
     with tuned_cpu(), interruptible() as interrupt:
         for group in training.groups(batch):
             while group.running and not interrupt:
@@ -114,7 +121,9 @@ class Training:
         if on_epoch:
             went_on = [*map(len, epochs[1:]), group.running]  # after each of the epochs
             for i, measures in enumerate(epochs):
-                on_epoch(self._report(first + i, len(self.done) + group.running - went_on[i], measures))
+                on_epoch(
+                    self._report(first + i, len(self.done) + group.running - went_on[i], measures)
+                )
 
     def _collect(self, group: ReplicaGroup) -> None:
         """Take the best weights of those that have stopped."""
@@ -123,7 +132,10 @@ class Training:
                 self.done[run.seed] = group.best_of(i)
 
     def _report(self, epoch: int, done: int, measures: list[Measures]) -> EpochReport:
-        means = (fmean(getattr(now, name) for now in measures) for name in ("train_loss", "val_loss", "val"))
+        means = (
+            fmean(getattr(now, name) for now in measures)
+            for name in ("train_loss", "val_loss", "val")
+        )
         return EpochReport(epoch, done, len(measures), len(self.runs), *means)
 
     def _warn(self, sentence: str) -> None:
@@ -146,7 +158,8 @@ class Training:
         order = sorted(set(self.done) - set(seeds))
         if order:
             stacks["done"] = {
-                name: torch.stack([self.done[seed][name] for seed in order]) for name in self.done[order[0]]
+                name: torch.stack([self.done[seed][name] for seed in order])
+                for name in self.done[order[0]]
             }
         start = time.monotonic()
         Checkpoint(self.identity, self.runs, seeds, stacks).save(self.path)
@@ -154,16 +167,24 @@ class Training:
         self.pause = max(SAVE_EVERY, (self.saved - start) / SAVE_SHARE)
 
     def _resume(self) -> Iterator[ReplicaGroup]:
-        saved = Checkpoint.load(self.path, self.task.device) if self.path and self.path.exists() else None
+        saved = (
+            Checkpoint.load(self.path, self.task.device)
+            if self.path and self.path.exists()
+            else None
+        )
         if saved is None:
             return
         if saved.identity != self.identity:
             warnings.warn(f"{self.path} is of another training; starting over", stacklevel=4)
             return
         self.runs = saved.runs
-        finished = sorted(run.seed for run in self.runs if run.epochs and run.seed not in saved.active)
+        finished = sorted(
+            run.seed for run in self.runs if run.epochs and run.seed not in saved.active
+        )
         for row, seed in enumerate(finished):
-            self.done[seed] = {name: stack[row].cpu() for name, stack in saved.stacks["done"].items()}
+            self.done[seed] = {
+                name: stack[row].cpu() for name, stack in saved.stacks["done"].items()
+            }
         if saved.active:
             group = ReplicaGroup(self.task, [run for run in self.runs if run.seed in saved.active])
             group.restore(saved.stacks)
@@ -175,9 +196,17 @@ class Training:
         runs = [run for run in self.runs if run.seed in self.done]
         if not runs:
             raise KeyboardInterrupt("stopped before the first epoch was done")
-        weights = {name: torch.stack([self.done[run.seed][name] for run in runs]) for name in self.done[runs[0].seed]}
+        weights = {
+            name: torch.stack([self.done[run.seed][name] for run in runs])
+            for name in self.done[runs[0].seed]
+        }
         return Result.of(
-            self.task.graph, self.task.plan, runs, weights, device_name(self.task.device), self.interrupted
+            self.task.graph,
+            self.task.plan,
+            runs,
+            weights,
+            device_name(self.task.device),
+            self.interrupted,
         )
 
 
@@ -191,5 +220,7 @@ def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> 
         raise GraphError(f"{graph.name} has splits 0 to {splits - 1}, got split {split}")
     seeds = list(range(splits) if seeds is None else seeds)
     if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
-        raise InputError(f"seeds must be different whole numbers from 0 on, and at least one, got {seeds}")
+        raise InputError(
+            f"seeds must be different whole numbers from 0 on, and at least one, got {seeds}"
+        )
     return [Run(seed, seed % splits if split is None else split) for seed in seeds]

@@ -1,4 +1,6 @@
-"""Where and how a training computes: the device, the precision of its products, the CPU's settings and the memory."""
+"""Where and how a training computes: the device, the precision of its products, the CPU's settings
+and the memory.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,14 @@ from gcnii.train.recipe import Recipe
 from gcnii.train.task import Task
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for mallopt
-LARGEST = 32 << 20  # bytes; what glibc allows for MMAP_THRESHOLD, and more than a layer's activations take on Pubmed
+# bytes; what glibc allows for MMAP_THRESHOLD, and more than a layer's activations take on Pubmed
+LARGEST = 32 << 20
 POOL = 1 << 30  # bytes
-KEPT = 3  # numbers that backward keeps of each activation: before the weights, after the ReLU, the mask; fused, two
-SHARE = 0.7  # of the free memory may be taken; weights, Adam's moments and the layer at hand need some too
+# numbers that backward keeps of each activation: before the weights, after the ReLU, the mask;
+# fused, two
+KEPT = 3
+# of the free memory may be taken; weights, Adam's moments and the layer at hand need some too
+SHARE = 0.7
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -30,7 +36,9 @@ def choose_device(name: str = "auto") -> torch.device:
     if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
         raise InputError(f"device must be auto, cpu or cuda, got {name!r}")
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError("device cuda was asked for, but torch finds no CUDA device; use --device cpu or auto")
+        raise InputError(
+            "device cuda was asked for, but torch finds no CUDA device; use --device cpu or auto"
+        )
     return torch.device(name)
 
 
@@ -52,8 +60,11 @@ def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if rounded else "highest")
     try:
-        # Without its cache of converted weights, which would outlive the CUDA graph that it was made in.
-        with torch.autocast("cuda", torch.bfloat16, rounded and recipe.precision == "bfloat16", cache_enabled=False):
+        # Without its cache of converted weights, which would outlive the CUDA graph that it was
+        # made in.
+        with torch.autocast(
+            "cuda", torch.bfloat16, rounded and recipe.precision == "bfloat16", cache_enabled=False
+        ):
             yield
     finally:
         torch.set_float32_matmul_precision(before)
@@ -63,8 +74,9 @@ def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
 def tuned_cpu() -> Iterator[None]:
     """Within, count denormal numbers as zero; and from now on keep freed memory for the next epoch."""
     _keep_memory()
-    # Dead layers underflow, and a CPU computes with denormal numbers many times slower.  Other libraries need them:
-    # SciPy's KDTree may split a space forever where the next number after zero is zero.
+    # Dead layers underflow, and a CPU computes with denormal numbers many times slower.  Other
+    # libraries need them: SciPy's KDTree may split a space forever where the next number after zero
+    # is zero.
     smallest = torch.tensor(5e-324, dtype=torch.float64)
     flushed_before = bool(smallest * 1 == 0)
     torch.set_flush_denormal(True)
@@ -75,8 +87,9 @@ def tuned_cpu() -> Iterator[None]:
 
 
 def _keep_memory() -> None:
-    # An epoch frees all its activations.  glibc would hand them back to the system and fault each page in again:
-    # thousands of faults an epoch on Cora, a tenth of its time and more on virtual machines.
+    # An epoch frees all its activations.  glibc would hand them back to the system and fault each
+    # page in again: thousands of faults an epoch on Cora, a tenth of its time and more on virtual
+    # machines.
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # not in every C library
         if mallopt:
@@ -85,7 +98,9 @@ def _keep_memory() -> None:
 
 
 def recomputes(task: Task, replicas: int) -> bool:
-    """Whether so many replicas of this task had better compute their activations again; no number depends on it."""
+    """Whether so many replicas of this task had better compute their activations again; no number
+    depends on it.
+    """
     recipe, settings = task.plan.recipe, task.plan.model_settings
     if not MODELS[task.plan.model].can_recompute or recipe.memory == "keep":
         return False

@@ -29,7 +29,8 @@ class Interrupt:
 def interruptible() -> Iterator[Interrupt]:
     """Within, Ctrl-C asks instead of raising.
 
-    Nothing changes in other threads, which get no signals, and in processes that ignore Ctrl-C, as under nohup.
+    Nothing changes in other threads, which get no signals, and in processes that ignore Ctrl-C, as
+    under nohup.
     """
     interrupt = Interrupt()
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -1,4 +1,6 @@
-"""A plan: which model, with which settings, trained how.  What the user did not say comes from the preset."""
+"""A plan: which model, with which settings, trained how.  What the user did not say comes from the
+preset.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +30,31 @@ class Plan:
     def settings(self) -> dict[str, Any]:
         """Every setting of model and recipe in one flat dictionary, as JSON has it."""
         settings = dict(self.model_settings) | asdict(self.recipe)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in settings.items()
+        }
 
     def build(self, d: int, k: int, seed: int = 0) -> Model:
-        """The model with the weights of this seed, drawn on the CPU so that they are the same on every device."""
+        """The model with the weights of this seed, drawn on the CPU so that they are the same on
+        every device.
+        """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return MODELS[self.model](d, k, **self.model_settings).to(self.recipe.dtype)
 
 
 def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = None) -> Plan:
-    """Settings given, over the preset of the graph's data set, over the model's own, over the defaults of Recipe."""
+    """Settings given, over the preset of the graph's data set, over the model's own, over the
+    defaults of Recipe.
+    """
     defaults = model_defaults(known_model(model))
     known = (*defaults, *RECIPE_FIELDS)
     for name in settings:
         if name not in known:
-            raise InputError(f"{model} has no setting {name!r}; {did_you_mean(name, known)}known: {', '.join(known)}")
+            raise InputError(
+                f"{model} has no setting {name!r}; {did_you_mean(name, known)}known: {', '.join(known)}"
+            )
     published = preset(graph.source, model) if graph else {}
     merged = {**MODELS[model].card.recipe, **published, **settings}
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
@@ -58,14 +69,20 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
 def known_model(name: str) -> str:
     """The name itself, or an error that guesses which model was meant."""
     if name not in MODELS:
-        raise InputError(f"no model {name!r}; {did_you_mean(name, MODELS)}known: {', '.join(MODELS)}")
+        raise InputError(
+            f"no model {name!r}; {did_you_mean(name, MODELS)}known: {', '.join(MODELS)}"
+        )
     return name
 
 
 def model_defaults(model: str) -> dict[str, Any]:
     """A model's settings are the keyword-only arguments of its class."""
     parameters = inspect.signature(MODELS[model]).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters if parameter.kind == parameter.KEYWORD_ONLY}
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.kind == parameter.KEYWORD_ONLY
+    }
 
 
 def _check(settings: Mapping[str, Any]) -> None:
@@ -88,6 +105,10 @@ def _check_batches(name: str, recipe: Recipe) -> None:
             "use batches full, parts or clusters"
         )
     if recipe.drop_edge:
-        raise InputError(f"drawn neighbours are not thinned out further; use drop_edge 0, got {recipe.drop_edge}")
+        raise InputError(
+            f"drawn neighbours are not thinned out further; use drop_edge 0, got {recipe.drop_edge}"
+        )
     if recipe.history != "none" and not model.supports_history:
-        raise InputError(f"old activations make up for products alone, which {name} has none of; use history none")
+        raise InputError(
+            f"old activations make up for products alone, which {name} has none of; use history none"
+        )

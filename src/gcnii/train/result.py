@@ -36,7 +36,9 @@ CURVE = ("train_loss", "val_loss", "val")
 
 @dataclass(frozen=True)
 class Origin:
-    """What a result remembers of the graph it was trained on, so that it opens where the data is not."""
+    """What a result remembers of the graph it was trained on, so that it opens where the data is
+    not.
+    """
 
     name: str
     fingerprint: str
@@ -61,7 +63,15 @@ class Result:
     interrupted: bool = False
 
     @classmethod
-    def of(cls, graph: Graph, plan: Plan, runs: list[Run], weights: Stack, device: str, interrupted: bool) -> Result:
+    def of(
+        cls,
+        graph: Graph,
+        plan: Plan,
+        runs: list[Run],
+        weights: Stack,
+        device: str,
+        interrupted: bool,
+    ) -> Result:
         """Keep of the graph what a bundle needs."""
         origin = Origin(**{field.name: getattr(graph, field.name) for field in fields(Origin)})
         return cls(origin, plan, tuple(runs), weights, device, interrupted)
@@ -80,7 +90,10 @@ class Result:
     def best(self) -> int:
         """The run that was best on validation: the one that predicts."""
         by_score = self.plan.recipe.monitor.startswith("val_score")
-        return min(range(len(self.runs)), key=lambda i: -self.runs[i].val if by_score else self.runs[i].val_loss)
+        return min(
+            range(len(self.runs)),
+            key=lambda i: -self.runs[i].val if by_score else self.runs[i].val_loss,
+        )
 
     @property
     def metric(self) -> str:
@@ -118,13 +131,19 @@ class Result:
     def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:
         """The model of the best run, without dropout, and the graph made ready for it."""
         if graph.d != self.graph.d:
-            raise GraphError(f"the model was trained on {self.graph.d} features a node, but {graph.name} has {graph.d}")
+            raise GraphError(
+                f"the model was trained on {self.graph.d} features a node, but {graph.name} has {graph.d}"
+            )
         task = Task.of(graph, self.plan, choose_device(device))
         model = self.plan.build(self.graph.d, self.graph.k)
         try:
-            model.load_state_dict({name: weight[self.best] for name, weight in self.weights.items()})
+            model.load_state_dict(
+                {name: weight[self.best] for name, weight in self.weights.items()}
+            )
         except RuntimeError:
-            raise BundleError("the weights do not fit the settings in run.json; restore it, or train again") from None
+            raise BundleError(
+                "the weights do not fit the settings in run.json; restore it, or train again"
+            ) from None
         return model.to(task.device).eval(), task
 
     @torch.no_grad()
@@ -134,19 +153,39 @@ class Result:
         return output.to_dense().cpu().numpy()
 
     def save(self, folder: Path | str) -> Path:
-        """Write the bundle: model.safetensors, curves.csv, and last run.json, without which a folder is no bundle."""
+        """Write the bundle: model.safetensors, curves.csv, and last run.json, without which a
+        folder is no bundle.
+        """
         folder = Path(folder)
         with atomic_write(folder / "model.safetensors") as temporary:
-            write_tensors({name: weight.contiguous() for name, weight in self.weights.items()}, temporary)
+            write_tensors(
+                {name: weight.contiguous() for name, weight in self.weights.items()}, temporary
+            )
             digest = _sha256(temporary)
-        with atomic_write(folder / "curves.csv") as temporary, temporary.open("w", newline="") as file:
+        with (
+            atomic_write(folder / "curves.csv") as temporary,
+            temporary.open("w", newline="") as file,
+        ):
             rows = csv.writer(file)
             rows.writerow(("seed", "epoch", *CURVE))
-            rows.writerows((run.seed, epoch, *point) for run in self.runs for epoch, point in enumerate(run.curve))
-        versions = {"gcnii": __version__, "torch": torch.__version__, "python": platform.python_version()}
+            rows.writerows(
+                (run.seed, epoch, *point)
+                for run in self.runs
+                for epoch, point in enumerate(run.curve)
+            )
+        versions = {
+            "gcnii": __version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        }
         if self.plan.recipe.batches == "clusters":
             versions["cutter"] = cutter()
-        record = {"format": FORMAT, **self.summary(), "graph": asdict(self.graph), "weights_sha256": digest}
+        record = {
+            "format": FORMAT,
+            **self.summary(),
+            "graph": asdict(self.graph),
+            "weights_sha256": digest,
+        }
         write_document(folder / "run.json", record | {"versions": versions})
         return folder
 
@@ -157,12 +196,16 @@ def open_bundle(folder: Path | str) -> Result:
     try:
         record = json.loads((folder / "run.json").read_text("utf-8"))
     except FileNotFoundError:
-        raise BundleError(f"{folder} holds no run.json; give the folder that `gcnii train --out` wrote") from None
+        raise BundleError(
+            f"{folder} holds no run.json; give the folder that `gcnii train --out` wrote"
+        ) from None
     except (OSError, ValueError) as error:
         raise BundleError(f"{folder / 'run.json'} cannot be read: {error}") from None
     found = record.get("format") if isinstance(record, dict) else None
     if not isinstance(found, int) or found > FORMAT:
-        raise BundleError(f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii")
+        raise BundleError(
+            f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii"
+        )
     return Result(weights=_open_weights(folder, record), **_open_record(folder, record))
 
 
@@ -182,7 +225,9 @@ def _open_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open_run(summary: dict[str, Any]) -> Run:
-    fields: dict[str, Any] = {name: nan if value is None else value for name, value in summary.items()}
+    fields: dict[str, Any] = {
+        name: nan if value is None else value for name, value in summary.items()
+    }
     return Run(**fields)
 
 
@@ -190,7 +235,9 @@ def _open_weights(folder: Path, record: dict[str, Any]) -> Stack:
     path = folder / "model.safetensors"
     try:
         if _sha256(path) != record.get("weights_sha256"):
-            raise BundleError(f"{path} is not the file that run.json was written with; train again or restore it")
+            raise BundleError(
+                f"{path} is not the file that run.json was written with; train again or restore it"
+            )
         return load_file(path)
     except (OSError, SafetensorError) as error:
         raise BundleError(f"{path} cannot be read: {error}") from None

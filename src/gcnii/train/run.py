@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 
 class Measures(NamedTuple):
-    """What one epoch measured on one replica; the validation loss is the one that the recipe monitors."""
+    """What one epoch measured on one replica; the validation loss is the one that the recipe
+    monitors.
+    """
 
     train_loss: float
     val_loss: float
@@ -37,9 +39,11 @@ class Run:
     highest: float = -inf  # validation score of any epoch
     fresh_epoch: int = -1  # when patience last started anew
     lr_scale: float = 1.0
-    stale: int = 0  # with a plateau, epochs since the last better validation, or since the step size was lowered
+    # with a plateau, epochs since the last better validation, or since the step size was lowered
+    stale: int = 0
     stopped: bool = False  # out of epochs or of patience
-    curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)  # train_loss, val_loss, val
+    # train_loss, val_loss, val
+    curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)
 
     def summary(self) -> dict[str, Any]:
         """The run without its curve, as it stands in JSON."""

@@ -1,6 +1,8 @@
-"""When training stops, and which weights it keeps: the published rules, patience, window and plateau.
+"""When training stops, and which weights it keeps: the published rules, patience, window and
+plateau.
 
-Rules speak of all replicas at once, in tensors (r,), and ask the host nothing: a GPU follows them alone.
+Rules speak of all replicas at once, in tensors (r,), and ask the host nothing: a GPU follows them
+alone.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from gcnii.train.run import Measures, Run
 if TYPE_CHECKING:
     from gcnii.train.recipe import Recipe
 
-Monitor = Literal["val_loss", "val_score", "val_score_ties", "val_score_loss", "val_either", "noisy_loss", "last"]
+Monitor = Literal[
+    "val_loss", "val_score", "val_score_ties", "val_score_loss", "val_either", "noisy_loss", "last"
+]
 
 
 class Validation(NamedTuple):
@@ -30,9 +34,11 @@ class Validation(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """`keep`: whether this epoch's weights are better than those kept; `reset`: whether patience starts anew.
+    """`keep`: whether this epoch's weights are better than those kept; `reset`: whether patience
+    starts anew.
 
-    Both are asked with this epoch's validation, that of the weights kept, and the best ever seen of each.
+    Both are asked with this epoch's validation, that of the weights kept, and the best ever seen of
+    each.
     """
 
     keep: Callable[[Validation, Validation, Validation], Tensor]
@@ -80,7 +86,8 @@ RULES: dict[Monitor, Rule] = {
     "val_score_ties": Rule(_as_high, _as_high),
     # PPNP and APPNP: patience as GAT, but the highest score, and among equals the lowest loss
     "val_score_loss": Rule(_higher_or_lower, _either),
-    # GAT: patience starts anew when loss or score is as good as ever; weights are kept when both are
+    # GAT: patience starts anew when loss or score is as good as ever; weights are kept when both
+    # are
     "val_either": Rule(_both, _either),
     # DropEdge: the validation loss of the training pass, dropout and all
     "noisy_loss": Rule(_as_low, _as_low),
@@ -106,7 +113,8 @@ class Numbers(NamedTuple):
 
 
 class StoppingState:
-    """All of it changes in place and without a question to the host, so that a captured epoch can do it.
+    """All of it changes in place and without a question to the host, so that a captured epoch can
+    do it.
 
     table    (numbers, r) float64, in which whole numbers are exact too
     history  (epochs, measures, r) float64: what the last epochs measured, the latest last
@@ -115,8 +123,14 @@ class StoppingState:
 
     def __init__(self, recipe: Recipe, runs: Sequence[Run], device: torch.device, epochs: int):
         self.recipe = recipe
-        self.table = torch.tensor([_numbers(run) for run in runs], dtype=torch.float64).T.contiguous().to(device)
-        history = torch.zeros(max(recipe.window, epochs), len(Measures._fields), len(runs), dtype=torch.float64)
+        self.table = (
+            torch.tensor([_numbers(run) for run in runs], dtype=torch.float64)
+            .T.contiguous()
+            .to(device)
+        )
+        history = torch.zeros(
+            max(recipe.window, epochs), len(Measures._fields), len(runs), dtype=torch.float64
+        )
         for i, run in enumerate(runs):
             for ago, (_, loss, _) in enumerate(reversed(run.curve[-len(history) :]), 1):
                 history[-ago, 1, i] = loss
@@ -166,7 +180,9 @@ class StoppingState:
         return keep
 
     def _follow_plateau(self, old: Numbers, now: Validation) -> tuple[Tensor, Tensor]:
-        """The factor of the step size, and the epochs since it was lowered or validation was better."""
+        """The factor of the step size, and the epochs since it was lowered or validation was
+        better.
+        """
         recipe = self.recipe
         if not recipe.plateau:
             return old.lr_scale, old.stale
@@ -179,10 +195,15 @@ class StoppingState:
 
     def narrow(self, rows: Tensor) -> None:
         """Go on with some of the replicas."""
-        self.table, self.history = self.table[:, rows].contiguous(), self.history[..., rows].contiguous()
+        self.table, self.history = (
+            self.table[:, rows].contiguous(),
+            self.history[..., rows].contiguous(),
+        )
 
     def fetch(self, epochs: int) -> tuple[list[list[Measures]], list[dict[str, Any]]]:
-        """The measures of the last epochs, for each replica, and how each stands: one transfer, which waits."""
+        """The measures of the last epochs, for each replica, and how each stands: one transfer,
+        which waits.
+        """
         rows = torch.cat([self.history[-epochs:].flatten(0, 1), self.table]).tolist()
         width = len(Measures._fields)
         measures = [zip(*rows[i * width : (i + 1) * width], strict=True) for i in range(epochs)]
@@ -200,4 +221,7 @@ def _fields(numbers: Sequence[float]) -> dict[str, Any]:
     """The fields of `Run`, from its numbers in the table."""
     fields: dict[str, Any] = dict(zip(Numbers._fields, numbers, strict=True))
     fields |= {name: int(fields[name]) for name in ("best_epoch", "epochs", "fresh_epoch", "stale")}
-    return fields | {"stopped": fields["stopped"] > 0, "val": fields["val"] if fields["best_epoch"] >= 0 else nan}
+    return fields | {
+        "stopped": fields["stopped"] > 0,
+        "val": fields["val"] if fields["best_epoch"] >= 0 else nan,
+    }

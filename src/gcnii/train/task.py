@@ -15,7 +15,14 @@ from torch import Tensor
 from gcnii import data
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
-from gcnii.propagation import GraphAdjacency, RelationalAdjacency, Sparse, adjacency, diffuse, feature_matrix
+from gcnii.propagation import (
+    GraphAdjacency,
+    RelationalAdjacency,
+    Sparse,
+    adjacency,
+    diffuse,
+    feature_matrix,
+)
 from gcnii.train.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe
@@ -62,7 +69,9 @@ class Task:
                 )
 
     def evaluation(self, splits: Sequence[int]) -> Batch:
-        """What the runs on these splits are judged on: all; of several graphs, those with validation or test nodes."""
+        """What the runs on these splits are judged on: all; of several graphs, those with
+        validation or test nodes.
+        """
         part, masks = self.graph.part, [self.graph.splits[split] for split in splits]
         if part is None or self.plan.recipe.batches == "full":
             return Batch(self.links, self.X)
@@ -74,15 +83,23 @@ class Task:
         """(n,) the graph of each node, -1 in those graphs that have nobody to learn from."""
         part = self.graph.part
         if part is None:
-            raise GraphError(f"batches of parts need several graphs, but {self.graph.name} is one; use clusters")
+            raise GraphError(
+                f"batches of parts need several graphs, but {self.graph.name} is one; use clusters"
+            )
         return np.where(np.isin(part, part[self.graph.splits[split].train]), part, -1)
 
     def _clusters(self, split: int) -> NDArray[np.int64]:
-        """(n,) the cluster of each node, -1 in those graphs of several that have nobody to learn from."""
+        """(n,) the cluster of each node, -1 in those graphs of several that have nobody to learn
+        from.
+        """
         pattern, weights = self.links.pattern, self.links.weights
         parts = (array.cpu().numpy() for array in (weights, pattern.columns, pattern.rows))
         A = sp.csr_array(tuple(parts), pattern.shape)
-        seen = np.arange(self.graph.n) if self.graph.part is None else np.flatnonzero(self._parts(split) >= 0)
+        seen = (
+            np.arange(self.graph.n)
+            if self.graph.part is None
+            else np.flatnonzero(self._parts(split) >= 0)
+        )
         labels = np.full(self.graph.n, -1)
         labels[seen] = cluster(sp.csr_array(A[seen][:, seen]), self.plan.recipe.clusters)
         return labels
@@ -95,8 +112,12 @@ def make_links(graph: Graph, recipe: Recipe) -> Any:
     """Who gathers from whom, as the recipe says, in float64."""
     if recipe.geometry != "none":
         if recipe.diffusion != "none":
-            raise InputError("a geometry has neighbours of its own, which no diffusion replaces; choose one of the two")
-        return RelationalAdjacency.of(data.neighbourhood(graph, recipe.geometry), graph.n, recipe.norm)
+            raise InputError(
+                "a geometry has neighbours of its own, which no diffusion replaces; choose one of the two"
+            )
+        return RelationalAdjacency.of(
+            data.neighbourhood(graph, recipe.geometry), graph.n, recipe.norm
+        )
     A = adjacency(graph, recipe.direction, recipe.loops)
     if recipe.diffusion != "none":
         names = ("teleport", "heat_time", "top_k", "threshold")

@@ -41,7 +41,11 @@ def test_where_the_two_curves_never_agree_all_layers_stay():
 
 def test_a_comparison_tells_both_curves_and_what_the_advice_costs():
     found = compare(flat(0.5, 0.6, 0.7, 0.7, 0.7), {1: 0.6, 2: 0.8, 4: 0.9})
-    assert (found.depths, found.foretold, found.true) == ((1, 2, 4), (0.6, 0.7, 0.7), (0.6, 0.8, 0.9))
+    assert (found.depths, found.foretold, found.true) == (
+        (1, 2, 4),
+        (0.6, 0.7, 0.7),
+        (0.6, 0.8, 0.9),
+    )
     assert found.error == pytest.approx(0.1)
     assert found.recommended == 2
     assert found.regret == pytest.approx(0.1)

@@ -1,4 +1,6 @@
-"""The measured filter is the known one where the network is a filter, and influence goes where the walk goes."""
+"""The measured filter is the known one where the network is a filter, and influence goes where the
+walk goes.
+"""
 
 import numpy as np
 import pytest
@@ -47,7 +49,10 @@ def opened(model):
         (lambda: GCN(5, 2, layers=2), lambda f: gcn_filter(f, 2)),
         (lambda: APPNP(5, 2, layers=4, alpha=0.2), lambda f: pagerank_filter(f, 0.2, layers=4)),
         (lambda: PPNP(5, 2, alpha=0.2), lambda f: pagerank_filter(f, 0.2)),
-        (lambda: GCNII(5, 2, layers=4, width=8, alpha=0.2, lam=0.0), lambda f: pagerank_filter(f, 0.2, layers=4)),
+        (
+            lambda: GCNII(5, 2, layers=4, width=8, alpha=0.2, lam=0.0),
+            lambda f: pagerank_filter(f, 0.2, layers=4),
+        ),
         (lambda: MLP(5, 2), np.ones_like),
     ],
     ids=["SGC", "GCN", "APPNP", "PPNP", "GCNII without weights", "MLP"],
@@ -56,7 +61,9 @@ def test_a_linear_network_shows_its_own_filter(build, known, probes, small):
     torch.manual_seed(0)
     # So many bands that hardly one holds two frequencies: within a band g is averaged.
     found = response(opened(build()), *small, probes=probes, bands=4000)
-    np.testing.assert_allclose(found.gain, found.beside(known(found.frequency)), atol=1e-9 if probes is None else 2e-3)
+    np.testing.assert_allclose(
+        found.gain, found.beside(known(found.frequency)), atol=1e-9 if probes is None else 2e-3
+    )
     np.testing.assert_allclose(found.purity, 1, atol=1e-9 if probes is None else 2e-2)
     np.testing.assert_allclose(found.error, 0, atol=1e-9 if probes is None else 2e-3)
 
@@ -67,7 +74,9 @@ def test_a_response_whose_squares_float32_cannot_hold_is_as_pure_as_any(small):
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1e-26)
-    np.testing.assert_allclose(response(model, P.to("cpu", torch.float32), X.float(), bands=4000).purity, 1, atol=2e-2)
+    np.testing.assert_allclose(
+        response(model, P.to("cpu", torch.float32), X.float(), bands=4000).purity, 1, atol=2e-2
+    )
 
 
 def test_an_odd_power_turns_high_frequencies_around(small):
@@ -87,7 +96,9 @@ def test_more_probes_come_nearer_and_their_error_bars_hold_the_truth(small):
     model = GCNII(5, 2, layers=4, width=8).double()
     exact = response(model, *small, probes=None)
     place = np.minimum((exact.frequency / exact.frequency[-1] * 5).astype(int), 4)
-    truth = np.array([np.average(exact.gain[place == i], weights=exact.share[place == i]) for i in range(5)])
+    truth = np.array(
+        [np.average(exact.gain[place == i], weights=exact.share[place == i]) for i in range(5)]
+    )
     few, many = (response(model, *small, bands=5, probes=probes) for probes in (16, 256))
     assert many.error.mean() < few.error.mean() / 2
     # The two scales differ by one factor.
@@ -111,8 +122,12 @@ def test_windows_hold_the_share_of_the_spectrum_that_lies_in_them(small, monkeyp
     monkeypatch.setattr("gcnii.analysis.filters.bands.SMALL", 10)
     near = random_bands(P, 4, 50)
     lowest, windows = near[:LOWEST], near[LOWEST:]
-    np.testing.assert_allclose([b.frequency for b in lowest], [b.frequency for b in exact[:LOWEST]], atol=1e-6)
-    within = [np.abs([b.frequency for b in exact[LOWEST:]] - np.array(w.frequency)).min() for w in windows]
+    np.testing.assert_allclose(
+        [b.frequency for b in lowest], [b.frequency for b in exact[:LOWEST]], atol=1e-6
+    )
+    within = [
+        np.abs([b.frequency for b in exact[LOWEST:]] - np.array(w.frequency)).min() for w in windows
+    ]
     assert max(within) < 0.1
     assert sum(w.share for w in windows) == pytest.approx(1, abs=0.15)
 
@@ -120,7 +135,9 @@ def test_windows_hold_the_share_of_the_spectrum_that_lies_in_them(small, monkeyp
 def test_a_window_leaves_out_the_eigenvectors_that_are_bands_of_their_own(small, monkeypatch):
     monkeypatch.setattr("gcnii.analysis.filters.bands.SMALL", 10)
     first, *_, last = random_bands(small[0], 4, 3)
-    torch.testing.assert_close(first.signals[:, 0] @ last.signals, torch.zeros(3).double(), atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        first.signals[:, 0] @ last.signals, torch.zeros(3).double(), atol=1e-4, rtol=0
+    )
 
 
 def test_an_eigenspace_is_as_large_as_the_graph_has_parts(path):
@@ -169,7 +186,10 @@ def test_without_propagation_a_node_hears_itself_alone(small):
 
 
 def test_every_layer_lets_a_node_hear_one_hop_further(path):
-    assert [len(influence(SGC(6, 1, layers=layers).double(), *path, nodes=None).share) for layers in (1, 2, 9)] == [
+    assert [
+        len(influence(SGC(6, 1, layers=layers).double(), *path, nodes=None).share)
+        for layers in (1, 2, 9)
+    ] == [
         2,
         3,
         5,
@@ -178,7 +198,8 @@ def test_every_layer_lets_a_node_hear_one_hop_further(path):
 
 def test_a_larger_alpha_keeps_influence_near(small):
     near, far = (
-        influence(opened(APPNP(5, 2, layers=10, alpha=alpha)), *small, nodes=None).reach for alpha in (0.5, 0.1)
+        influence(opened(APPNP(5, 2, layers=10, alpha=alpha)), *small, nodes=None).reach
+        for alpha in (0.5, 0.1)
     )
     assert near < far / 2
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from gcnii.analysis import Baseline, Estimate, LayerReport, Smoothness, SmoothnessMeter, diagnose, examine, watch
+from gcnii.analysis import (
+    Baseline,
+    Estimate,
+    LayerReport,
+    Smoothness,
+    SmoothnessMeter,
+    diagnose,
+    examine,
+    watch,
+)
 from gcnii.analysis.layers.checkup import Checkup, Doctor
 from gcnii.analysis.layers.diagnosis import GONE, Diagnosis, Finding, compare
 from gcnii.analysis.layers.probe import Probe
@@ -23,7 +32,9 @@ def labelled(edges, n=60):
     random = np.random.default_rng(0)
     y = np.arange(n) % 2
     X = random.standard_normal((n, 8)) + 3 * y[:, None]
-    return Graph(X=X, edges=edges, y=y, splits=(Split.of_roles(np.repeat(["train", "val", "test"], n // 3)),))
+    return Graph(
+        X=X, edges=edges, y=y, splits=(Split.of_roles(np.repeat(["train", "val", "test"], n // 3)),)
+    )
 
 
 def verdict_of(model, graph):
@@ -31,7 +42,9 @@ def verdict_of(model, graph):
     probe, meter = Probe(graph), SmoothnessMeter.of(graph)
     with watch(model.double().eval()) as watched, torch.no_grad():
         model(propagation_matrix(graph), feature_matrix(graph).double())
-    return diagnose(examine(watched, meter, probe), edges=meter.m, baseline=Baseline.of(graph, probe))
+    return diagnose(
+        examine(watched, meter, probe), edges=meter.m, baseline=Baseline.of(graph, probe)
+    )
 
 
 def test_a_complete_graph_leaves_nothing_after_one_layer():
@@ -71,7 +84,9 @@ def test_of_32_layers_on_a_block_model_gcn_loses_what_gcnii_keeps(csbm):
     assert verdict_of(DeepGCN(16, 4, layers=2), csbm).verdict.kind == "kept"
 
 
-@pytest.mark.parametrize("drawn", [{"classes": 4, "homophily": 0.7, "signal": 2.0}, {"homophily": 0.1}])
+@pytest.mark.parametrize(
+    "drawn", [{"classes": 4, "homophily": 0.7, "signal": 2.0}, {"homophily": 0.1}]
+)
 def test_gone_is_said_of_networks_that_guess_and_of_no_others(drawn):
     graph = load("csbm", n=400, degree=6, **drawn)
     doctor = Doctor(graph, device="cpu")
@@ -79,7 +94,8 @@ def test_gone_is_said_of_networks_that_guess_and_of_no_others(drawn):
     checkups = [doctor.check(model, layers) for model in ("gcn", "gcnii") for layers in (2, 32)]
     best = max(one.val for one in checkups)
     for one in checkups:
-        share = (one.val - baseline.chance) / (best - baseline.chance)  # of what can be learnt, so much was
+        # of what can be learnt, so much was
+        share = (one.val - baseline.chance) / (best - baseline.chance)
         found = diagnose(one.after, edges=graph.m, baseline=baseline).verdict.kind
         assert (found == "gone") == (share < GONE), (one.model, one.layers, found, share)
 
@@ -129,11 +145,15 @@ def test_information_fades_where_an_earlier_layer_reads_better(healthy):
 
 def test_information_fades_where_the_features_alone_tell_more(healthy):
     found = diagnose(healthy, edges=10, baseline=Baseline(chance=0.25, features=0.8))
-    assert found.verdict.text.startswith("information fades: a linear probe reads 80% from the features alone, 70% at")
+    assert found.verdict.text.startswith(
+        "information fades: a linear probe reads 80% from the features alone, 70% at"
+    )
 
 
 def test_what_made_information_go_is_said_beside(healthy):
-    flat = replace(healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0), distance=0.01)
+    flat = replace(
+        healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0), distance=0.01
+    )
     rows = (*healthy[:2], *(replace(row, state=flat, probe=0.2) for row in healthy[2:]))
     assert kinds(rows) == ["gone", "alike"]
     assert (
@@ -143,17 +163,30 @@ def test_what_made_information_go_is_said_beside(healthy):
 
 
 def test_nodes_can_be_alike_without_being_at_the_limit(healthy):
-    flat = replace(healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0), distance=0.29)  # biases alone
-    found = diagnose((healthy[0], *(replace(row, state=flat) for row in healthy[1:])), edges=10, baseline=GUESSED)
-    assert found.verdict.text.startswith("nodes are nearly alike from layer 1 on, all along one direction: ")
+    # biases alone
+    flat = replace(
+        healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0), distance=0.29
+    )
+    found = diagnose(
+        (healthy[0], *(replace(row, state=flat) for row in healthy[1:])), edges=10, baseline=GUESSED
+    )
+    assert found.verdict.text.startswith(
+        "nodes are nearly alike from layer 1 on, all along one direction: "
+    )
 
 
 def test_whether_the_graph_made_them_alike_is_asked_at_the_end(healthy):
     flat = replace(healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0))
     away = [0.4, *(0.3 for _ in healthy[2:-2]), 0.1, 0.5]  # the last but one counts
-    rows = [replace(row, state=replace(flat, distance=one)) for row, one in zip(healthy[1:], away, strict=True)]
+    rows = [
+        replace(row, state=replace(flat, distance=one))
+        for row, one in zip(healthy[1:], away, strict=True)
+    ]
     found = diagnose((healthy[0], *rows), edges=10, baseline=GUESSED)
-    assert "alike from layer 1 on, near Theorem 1's limit (distance 0.1 at the end): " in found.verdict.text
+    assert (
+        "alike from layer 1 on, near Theorem 1's limit (distance 0.1 at the end): "
+        in found.verdict.text
+    )
 
 
 def test_a_gradient_vanishes_below_a_thousandth_and_explodes_above_a_thousand(healthy):
@@ -164,7 +197,10 @@ def test_a_gradient_vanishes_below_a_thousandth_and_explodes_above_a_thousand(he
 
 
 def test_dead_units_are_counted_before_the_last_layer(healthy):
-    assert kinds(changed(healthy, -2, state=replace(healthy[-2].state, dead=0.95))) == ["kept", "dead"]
+    assert kinds(changed(healthy, -2, state=replace(healthy[-2].state, dead=0.95))) == [
+        "kept",
+        "dead",
+    ]
     assert kinds(changed(healthy, 1, state=replace(healthy[1].state, dead=0.95))) == ["kept"]
 
 

@@ -27,7 +27,8 @@ def test_a_state_without_differences_is_read_as_well_as_guessing(graph):
     probe = Probe(graph)
     same = torch.full((300, 4), 7.0)
     assert probe.score(same) <= probe.chance
-    assert probe.score(same + 1e-7 * torch.randn(300, 4)) <= probe.chance  # float32's rounding is no information
+    # float32's rounding is no information
+    assert probe.score(same + 1e-7 * torch.randn(300, 4)) <= probe.chance
 
 
 def test_chance_is_the_share_of_the_most_common_label(graph):

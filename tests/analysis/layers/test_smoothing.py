@@ -146,7 +146,9 @@ def test_a_wide_state_of_few_directions_is_measured_exactly():
     shares /= shares.sum()
     spectrum = Spectrum.of(H)
     assert spectrum.rank == 3
-    assert spectrum.effective_rank.value == pytest.approx(float(torch.special.entr(shares).sum().exp()), rel=1e-6)
+    assert spectrum.effective_rank.value == pytest.approx(
+        float(torch.special.entr(shares).sum().exp()), rel=1e-6
+    )
 
 
 def test_what_is_sampled_has_an_error_bar_that_holds_the_truth():

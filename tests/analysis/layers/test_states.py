@@ -21,7 +21,9 @@ EXACT = {"rtol": 1e-12, "atol": 1e-12}
 @pytest.fixture
 def graph():
     rng = np.random.default_rng(0)
-    return Graph(X=rng.standard_normal((12, 5)), edges=rng.integers(0, 12, (2, 30)), y=np.arange(12) % 3)
+    return Graph(
+        X=rng.standard_normal((12, 5)), edges=rng.integers(0, 12, (2, 30)), y=np.arange(12) % 3
+    )
 
 
 @pytest.fixture
@@ -92,7 +94,9 @@ def test_gradients_of_the_states_are_there_once_a_backward_pass_came(inputs):
     assert w.gradients == [None, None, None]
     scores.square().sum().backward()
     decode = model.dense["decode"]
-    torch.testing.assert_close(w.gradients[-1], 2 * scores.detach() @ decode.weight.detach(), **EXACT)
+    torch.testing.assert_close(
+        w.gradients[-1], 2 * scores.detach() @ decode.weight.detach(), **EXACT
+    )
 
 
 def test_the_edges_are_found_among_the_inputs(graph, inputs):

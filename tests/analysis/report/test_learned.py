@@ -46,7 +46,9 @@ def foretold():
 
 
 def test_a_forecast_stands_beside_what_was_trained_for_it_and_what_was_trained_to_the_end(foretold):
-    drawing = draw_forecast({"gcnii": foretold, "gcn": foretold, "appnp": foretold}, {"gcn": {3: 0.9}})
+    drawing = draw_forecast(
+        {"gcnii": foretold, "gcn": foretold, "appnp": foretold}, {"gcn": {3: 0.9}}
+    )
     assert [axes.get_title() for axes in drawing.axes] == [
         f"{model}: 2 layers recommended" for model in ("gcnii", "gcn", "appnp")
     ]
@@ -76,13 +78,18 @@ def test_a_forecast_is_told_with_both_curves_and_its_error(foretold):
         "  test, foretold / trained: 1: 50.0 / 60.0, 2: 70.0 / 65.0",
         "  off by 7.5 points in the mean; the advice costs 0.0 points",
     ]
-    assert "\n" not in forecast_text("gcnii", foretold | {"depths": [3], "foretold": [0.7], "true": [0.7]})
+    assert "\n" not in forecast_text(
+        "gcnii", foretold | {"depths": [3], "foretold": [0.7], "true": [0.7]}
+    )
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_picture_is_written_the_same_twice(kind, tmp_path):
     first, second = (
-        save(draw_response({"GCNII": made_up(2)}, layers=2, alpha=0.1), tmp_path / name / f"filter.{kind}")
+        save(
+            draw_response({"GCNII": made_up(2)}, layers=2, alpha=0.1),
+            tmp_path / name / f"filter.{kind}",
+        )
         for name in ("a", "b")
     )
     assert first.read_bytes() == second.read_bytes()

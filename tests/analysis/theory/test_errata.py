@@ -9,14 +9,21 @@ from gcnii.analysis.theory.errata import errata
     ("place", "where", "numbers"),
     [
         (0, "equation 2", "ends at 0.449, P̃ gives 0.449 and Ã -0.004"),
-        (1, "below theorem 1", "the hub ends at 0.400, π is 0.400, and 0.364 as worded"),  # 4/10 and 4/11
-        (2, "theorem 1", "Σx = 0, and at K = 4 the distance is 0.219; ‖x‖₁ for Σx gives 1.172"),  # 2 (7/8)^4
-        (3, "proof of theorem 1", "0.0067 away, the bounds are 0.0100 and, as printed, 0.1181"),  # (3/4)^16, (7/8)^16
+        # 4/10 and 4/11
+        (1, "below theorem 1", "the hub ends at 0.400, π is 0.400, and 0.364 as worded"),
+        # 2 (7/8)^4
+        (2, "theorem 1", "Σx = 0, and at K = 4 the distance is 0.219; ‖x‖₁ for Σx gives 1.172"),
+        # (3/4)^16, (7/8)^16
+        (3, "proof of theorem 1", "0.0067 away, the bounds are 0.0100 and, as printed, 0.1181"),
         (4, "conjecture 1", "relative 0.211, a leaf 0.040, relative 0.141"),
         (5, "proof of theorem 2", "0.750, the proof gives -0.625 and the other 0.750"),
         (6, "theorem 2", "c = (5, 15, 30, 30)"),
         (7, "proof of theorem 2", "with ε = 1e-2 for 0 the scores are 3.5e-03 off"),  # 0.01 / √8
-        (8, "proof of theorem 2", "at a leaf -0.354, and one channel gives 0.000; two, (h⁺, h⁻), give -0.354"),
+        (
+            8,
+            "proof of theorem 2",
+            "at a leaf -0.354, and one channel gives 0.000; two, (h⁺, h⁻), give -0.354",
+        ),
     ],
 )
 def test_a_slip_s_numbers_are_those_one_computes_by_hand(place, where, numbers):

@@ -36,7 +36,9 @@ def test_the_hidden_states_of_one_network_are_the_iterates_by_sign():
     for steps in range(1, 10):
         H = model.convs[:steps](P, H0, H0, model.drop).detach().numpy()
         X = problem.ista(steps)
-        np.testing.assert_allclose(H[:, :-1], np.hstack([X.clip(min=0), (-X).clip(min=0)]), atol=1e-12)
+        np.testing.assert_allclose(
+            H[:, :-1], np.hstack([X.clip(min=0), (-X).clip(min=0)]), atol=1e-12
+        )
 
 
 def test_the_objective_never_rises_and_codes_become_sparse():
@@ -57,6 +59,8 @@ def test_it_ends_where_another_solver_of_the_lasso_does():
     np.testing.assert_allclose(problem.ista(20_000), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(("z", "shrunk"), [(3.0, 2.0), (0.5, 0.0), (-0.5, 0.0), (-3.0, -2.0), (1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("z", "shrunk"), [(3.0, 2.0), (0.5, 0.0), (-0.5, 0.0), (-3.0, -2.0), (1.0, 0.0)]
+)
 def test_soft_thresholding_draws_to_zero_by_the_threshold(z, shrunk):
     assert soft_threshold(np.array([z]), 1.0).tolist() == [shrunk]

@@ -27,7 +27,8 @@ from gcnii.propagation import propagation_matrix
 
 some = settings(max_examples=40, deadline=None)
 THETAS = st.lists(st.floats(-1, 1), min_size=1, max_size=16)
-HALVES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), min_size=1, max_size=16)  # with many partial sums of 0
+# with many partial sums of 0
+HALVES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), min_size=1, max_size=16)
 GOOD = st.lists(st.floats(0.1, 1), min_size=1, max_size=16)
 
 
@@ -50,21 +51,27 @@ def in_powers(P, c, X):
 def test_two_channels_give_the_filter_where_no_partial_sum_is_nearly_zero(graph, theta, seed):
     assume(min(map(abs, change_basis(theta))) > 1e-3)
     P, X = inputs(graph, seed)
-    torch.testing.assert_close(scores(two_channels(theta, 2), P, X), apply_filter(P, theta, X), rtol=0, atol=1e-9)
+    torch.testing.assert_close(
+        scores(two_channels(theta, 2), P, X), apply_filter(P, theta, X), rtol=0, atol=1e-9
+    )
 
 
 @some
 @given(random_graphs(), THETAS | HALVES, SEEDS)
 def test_four_channels_give_every_filter(graph, theta, seed):
     P, X = inputs(graph, seed)
-    torch.testing.assert_close(scores(four_channels(theta, 2), P, X), apply_filter(P, theta, X), rtol=0, atol=1e-9)
+    torch.testing.assert_close(
+        scores(four_channels(theta, 2), P, X), apply_filter(P, theta, X), rtol=0, atol=1e-9
+    )
 
 
 @some
 @given(random_graphs(), THETAS | HALVES, SEEDS)
 def test_gcnii_star_gives_every_filter_by_horner_s_rule(graph, theta, seed):
     P, X = inputs(graph, seed)
-    torch.testing.assert_close(scores(horner(theta, 2), P, X), apply_filter(P, theta, X), rtol=0, atol=1e-9)
+    torch.testing.assert_close(
+        scores(horner(theta, 2), P, X), apply_filter(P, theta, X), rtol=0, atol=1e-9
+    )
 
 
 @some
@@ -84,7 +91,9 @@ def test_the_change_of_basis_is_its_own_inverse(theta):
 @given(random_graphs(), THETAS, SEEDS)
 def test_the_filter_in_powers_of_l_is_that_in_powers_of_p(graph, theta, seed):
     P, X = inputs(graph, seed)
-    torch.testing.assert_close(apply_filter(P, theta, X), in_powers(P, change_basis(theta), X), rtol=0, atol=1e-9)
+    torch.testing.assert_close(
+        apply_filter(P, theta, X), in_powers(P, change_basis(theta), X), rtol=0, atol=1e-9
+    )
 
 
 @given(GOOD)

@@ -4,10 +4,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from scipy.optimize import brentq
-from support.theory_graphs import SEEDS, complete, cycle, graph_of, path, random_graphs, signal, star
+from support.theory_graphs import (
+    SEEDS,
+    complete,
+    cycle,
+    graph_of,
+    path,
+    random_graphs,
+    signal,
+    star,
+)
 
 from gcnii.analysis.theory.karate import karate_club
-from gcnii.analysis.theory.spectrum import LazyWalk, convergence_by_degree, distances, exact_gap, lanczos_gap
+from gcnii.analysis.theory.spectrum import (
+    LazyWalk,
+    convergence_by_degree,
+    distances,
+    exact_gap,
+    lanczos_gap,
+)
 
 some = settings(max_examples=60, deadline=None)
 
@@ -45,7 +60,9 @@ def test_the_printed_bound_holds_where_no_x_is_negative(graph, seed):
 
 @some
 @given(random_graphs(), SEEDS)
-def test_the_spectral_rate_is_never_slower_than_the_printed_one_because_the_gap_is_at_most_one(graph, seed):
+def test_the_spectral_rate_is_never_slower_than_the_printed_one_because_the_gap_is_at_most_one(
+    graph, seed
+):
     walk = LazyWalk.on(graph)
     assert 0 < walk.gap <= 1 + 1e-12
     spectral, printed = walk.depths_to(1e-3)
@@ -56,7 +73,10 @@ def test_the_printed_bound_fails_for_signed_x_on_most_graphs():
     broken = 0
     for seed in range(20):
         graph = graph_of(np.random.default_rng(seed).integers(0, 8, (14, 2)), 8)
-        broken += any(row.distance > row.printed for row in distances(LazyWalk.on(graph), signal(8, seed), range(40)))
+        broken += any(
+            row.distance > row.printed
+            for row in distances(LazyWalk.on(graph), signal(8, seed), range(40))
+        )
     assert broken > 10
 
 
@@ -75,7 +95,9 @@ def test_the_gap_of_a_cycle_is_two_thirds_of_one_minus_its_cosine(n):
 
 
 @pytest.mark.parametrize("leaves", [2, 3, 10])
-def test_the_gap_of_a_star_is_a_half_and_its_least_eigenvalue_is_the_hub_s_share_less_a_half(leaves):
+def test_the_gap_of_a_star_is_a_half_and_its_least_eigenvalue_is_the_hub_s_share_less_a_half(
+    leaves,
+):
     walk = LazyWalk.on(star(leaves))
     assert walk.gap == pytest.approx(1 / 2)
     assert walk.least == pytest.approx(1 / (leaves + 1) - 1 / 2)
@@ -83,10 +105,14 @@ def test_the_gap_of_a_star_is_a_half_and_its_least_eigenvalue_is_the_hub_s_share
 
 @pytest.mark.parametrize("n", [4, 9, 30])
 def test_the_gap_of_a_path_is_that_of_the_longest_odd_wave_that_fits_its_ends(n):
-    # f_j = sin θ(j - c) about the middle c, with eigenvalue μ = (1 + 2 cos θ) / 3; an end has 2 neighbours with itself
-    # and not 3, which comes to f_{-1} = μ f_0.
+    # f_j = sin θ(j - c) about the middle c, with eigenvalue μ = (1 + 2 cos θ) / 3; an end has 2
+    # neighbours with itself and not 3, which comes to f_{-1} = μ f_0.
     c = (n - 1) / 2
-    theta = brentq(lambda t: np.sin(t * (c + 1)) - (1 + 2 * np.cos(t)) / 3 * np.sin(t * c), 0.5 / n, 1.2 * np.pi / n)
+    theta = brentq(
+        lambda t: np.sin(t * (c + 1)) - (1 + 2 * np.cos(t)) / 3 * np.sin(t * c),
+        0.5 / n,
+        1.2 * np.pi / n,
+    )
     assert LazyWalk.on(path(n)).gap == pytest.approx(2 / 3 * (1 - np.cos(theta)))
 
 
@@ -120,7 +146,9 @@ def test_self_loops_of_a_graph_and_directions_do_not_count():
 
 
 @pytest.mark.parametrize(
-    "graph", [cycle(80), star(60), complete(30), karate_club()], ids=["cycle", "star", "complete", "karate"]
+    "graph",
+    [cycle(80), star(60), complete(30), karate_club()],
+    ids=["cycle", "star", "complete", "karate"],
 )
 def test_lanczos_finds_the_gap_that_all_eigenvalues_give(graph):
     P = LazyWalk.on(graph).P
@@ -149,7 +177,13 @@ def test_relative_errors_by_degree_are_those_one_computes_node_by_node():
     graph = karate_club()
     walk = LazyWalk.on(graph)
     found = convergence_by_degree(graph, walk, (8, 2))
-    assert [(group.low, group.nodes) for group in found.groups] == [(1, 1), (2, 17), (4, 11), (8, 3), (16, 2)]
+    assert [(group.low, group.nodes) for group in found.groups] == [
+        (1, 1),
+        (2, 17),
+        (4, 11),
+        (8, 3),
+        (16, 2),
+    ]
     x = np.random.default_rng(0).random((34, 20))
     limit, lazy = walk.limit(x), (np.eye(34) + walk.P.toarray()) / 2
     for depth, error in zip(found.depths, found.groups[-1].errors, strict=True):
@@ -165,14 +199,18 @@ def test_where_all_degrees_are_equal_or_all_have_arrived_no_exponent_is_told():
 
 def test_the_largest_component_alone_is_graded_by_degree():
     graph = graph_of([(0, 1), (1, 2), (2, 3), (4, 5)], 7)
-    assert [(g.low, g.nodes) for g in convergence_by_degree(graph, LazyWalk.on(graph), (2,)).groups] == [(1, 2), (2, 2)]
+    assert [
+        (g.low, g.nodes) for g in convergence_by_degree(graph, LazyWalk.on(graph), (2,)).groups
+    ] == [(1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize(
     ("name", "gap", "least", "spectral", "printed"),
     [("cora", 0.003621, -0.483, 3813, 1.05e6), ("citeseer", 0.001256, -0.502, 10995, 8.8e6)],
 )
-def test_on_citation_graphs_the_printed_bound_is_empty(real_data, name, gap, least, spectral, printed):
+def test_on_citation_graphs_the_printed_bound_is_empty(
+    real_data, name, gap, least, spectral, printed
+):
     walk = LazyWalk.on(real_data(name))
     assert walk.gap == pytest.approx(gap, abs=5e-7)
     assert walk.least == pytest.approx(least, abs=1e-3)

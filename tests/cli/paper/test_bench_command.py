@@ -67,7 +67,11 @@ def test_the_table_has_a_row_a_code_with_its_ratio_and_its_distance_to_the_floor
 
 
 def test_out_is_a_folder_with_a_whole_document_for_each_case(tmp_path, monkeypatch):
-    put(monkeypatch, "depth", *(Line(who="gcnii", graph=SHAPE, settings={"layers": n, "width": 8}) for n in (2, 4)))
+    put(
+        monkeypatch,
+        "depth",
+        *(Line(who="gcnii", graph=SHAPE, settings={"layers": n, "width": 8}) for n in (2, 4)),
+    )
     records = measured(tmp_path, "cora-1", "depth", "--rounds", 1, "--out", "new/folder")
     assert files(tmp_path) == ["new/folder/cora-1-cpu.json", "new/folder/depth-cpu.json"]
     assert [json.loads((tmp_path / path).read_text("utf-8")) for path in files(tmp_path)] == records
@@ -94,7 +98,10 @@ def test_replicas_trained_at_once_are_compared_run_by_run(tmp_path, monkeypatch)
 
 
 def test_a_precision_that_the_recipe_does_not_have_is_left_out_and_told(tmp_path, monkeypatch):
-    lines = [Line(who="gcnii", graph=SHAPE, settings=SMALL, precision=name) for name in ("float32", "float8")]
+    lines = [
+        Line(who="gcnii", graph=SHAPE, settings=SMALL, precision=name)
+        for name in ("float32", "float8")
+    ]
     put(monkeypatch, "cora-1", *lines)
     (record,) = measured(tmp_path, "--rounds", 1)
     assert [line["precision"] for line in record["lines"]] == ["float32"]
@@ -106,7 +113,9 @@ def test_without_pyg_the_others_are_measured_and_its_absence_is_told(tmp_path, m
     monkeypatch.setattr(runners, "find_spec", lambda name: None)
     (record,) = measured(tmp_path, "--rounds", 1)
     assert [line["who"] for line in record["lines"]] == ["gcnii", "authors"]
-    assert record["notes"] == ["pyg in float32 left out: PyG is not installed: pip install 'gcnii[pyg]'"]
+    assert record["notes"] == [
+        "pyg in float32 left out: PyG is not installed: pip install 'gcnii[pyg]'"
+    ]
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -126,7 +135,10 @@ def test_a_code_that_runs_out_of_memory_does_not_end_the_case(tmp_path, monkeypa
         ("out of memory", 0),
         ("", 2),
     ]
-    assert "out of memory" in call("bench", "products", "--rounds", 1, "--device", "cpu", cwd=tmp_path).out
+    assert (
+        "out of memory"
+        in call("bench", "products", "--rounds", 1, "--device", "cpu", cwd=tmp_path).out
+    )
 
 
 def test_from_load_to_test_the_scores_are_told(tmp_path, monkeypatch):
@@ -138,7 +150,8 @@ def test_from_load_to_test_the_scores_are_told(tmp_path, monkeypatch):
     assert (found["runs"], found["epochs_mean"], found["floor"]) == (2, 2, None)
     assert 0 <= found["test_mean"] <= 1
     assert (
-        "2 runs, 2 epochs each on average: test " in call("bench", "table2-cora", "--device", "cpu", cwd=tmp_path).out
+        "2 runs, 2 epochs each on average: test "
+        in call("bench", "table2-cora", "--device", "cpu", cwd=tmp_path).out
     )
 
 
@@ -148,7 +161,10 @@ def test_from_load_to_test_the_scores_are_told(tmp_path, monkeypatch):
         ("cora-2", "no case 'cora-2'; did you mean 'cora-1'? known: cora-1, cora-100, "),
         ("--rounds 0", "--rounds must be at least 1, got 0"),
         ("products --device cpu", "products needs a CUDA device: 2.4 million nodes, "),
-        ("cora-1 table2-cora --device cpu", "table2-cora needs a CUDA device: on a CPU a hundred runs take an hour; "),
+        (
+            "cora-1 table2-cora --device cpu",
+            "table2-cora needs a CUDA device: on a CPU a hundred runs take an hour; ",
+        ),
         ("--device tpu", "device must be auto, cpu or cuda, got 'tpu'"),
     ],
 )

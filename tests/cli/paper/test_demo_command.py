@@ -31,7 +31,9 @@ def test_the_demo_prints_a_table_and_leaves_a_bundle_and_a_plot(tmp_path):
     over, where, following = answer.out.splitlines()[-3:]
     assert over.startswith("Over-smoothing: with 64 layers a GCN falls from ")
     assert where == "bundle my runs/demo, plot my runs/demo/curves.png"
-    assert following.startswith("Try next: gcnii train cora --runs 3, gcnii predict 'my runs/demo', or gcnii train ")
+    assert following.startswith(
+        "Try next: gcnii train cora --runs 3, gcnii predict 'my runs/demo', or gcnii train "
+    )
     folder = tmp_path / "my runs/demo"
     assert files(folder) == ["curves.csv", "curves.png", "model.safetensors", "run.json"]
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
@@ -41,7 +43,12 @@ def test_the_demo_prints_a_table_and_leaves_a_bundle_and_a_plot(tmp_path):
 def test_the_demo_in_json_is_one_document(tmp_path):
     document = json.loads(call("demo", "--json", cwd=tmp_path).out)
     assert (document["graph"], document["bundle"]) == ("digits", "runs/demo")
-    assert set(document["test"]) == {"GCNII, 2 layers", "GCNII, 64 layers", "GCN, 2 layers", "GCN, 64 layers"}
+    assert set(document["test"]) == {
+        "GCNII, 2 layers",
+        "GCNII, 64 layers",
+        "GCN, 2 layers",
+        "GCN, 64 layers",
+    }
 
 
 @pytest.mark.usefixtures("listening")

@@ -12,14 +12,22 @@ from gcnii.paper.forecast import CASES, Case
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(forecast, "DEPTHS", (2, 4))
-    case = Case(name="digits", graph="csbm", parameters={"n": 100}, settings={"width": 8, "epochs": 3}, seeds=1)
+    case = Case(
+        name="digits",
+        graph="csbm",
+        parameters={"n": 100},
+        settings={"width": 8, "epochs": 3},
+        seeds=1,
+    )
     monkeypatch.setitem(CASES, "digits", case)
 
 
 def test_a_document_and_the_networks_are_kept(tmp_path):
     answer = call("forecast", "digits", "--device", "cpu", "--json", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
-    assert json.loads(answer.out) == [json.loads((tmp_path / "results/forecast/digits.json").read_text())]
+    assert json.loads(answer.out) == [
+        json.loads((tmp_path / "results/forecast/digits.json").read_text())
+    ]
     assert "digits/4-3/model.safetensors" in files(tmp_path / "runs/forecast")
 
 
@@ -37,4 +45,7 @@ def test_an_unknown_graph_is_refused_before_the_first_training(tmp_path):
 def test_a_place_where_nothing_can_be_made_is_refused_by_its_flag(flag, tmp_path):
     answer = call("forecast", "texas", flag, "/proc/x", cwd=tmp_path)
     assert answer.code == 2
-    assert answer.err == f"gcnii: cannot write to /proc/x: nothing can be made in /proc; choose another {flag}\n"
+    assert (
+        answer.err
+        == f"gcnii: cannot write to /proc/x: nothing can be made in /proc; choose another {flag}\n"
+    )

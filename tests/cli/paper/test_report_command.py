@@ -11,7 +11,10 @@ def test_the_command_writes_the_page_and_both_figures(tmp_path):
         one.save(tmp_path / "results" / "cells")
     answer = call("report", "html", "--out", "made/report.html", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
-    written = [f"made/{name}" for name in ("report.html", "figure1.svg", "figure1.png", "figure2.svg", "figure2.png")]
+    written = [
+        f"made/{name}"
+        for name in ("report.html", "figure1.svg", "figure1.png", "figure2.svg", "figure2.png")
+    ]
     assert answer.out.split() == written
     assert all((tmp_path / name).stat().st_size > 5000 for name in written)
     assert "replicates" in (tmp_path / "made" / "report.html").read_text("utf-8")
@@ -34,7 +37,13 @@ def test_a_broken_file_is_named(tmp_path):
 
 def test_a_folder_is_no_page_and_a_folder_without_a_readme_no_project(tmp_path):
     measured("table2/gcnii/cora", [85.0]).save(tmp_path / "results" / "cells")
-    page, readme = call("report", "html", "--out", "results", cwd=tmp_path), call("report", "readme", cwd=tmp_path)
+    page, readme = (
+        call("report", "html", "--out", "results", cwd=tmp_path),
+        call("report", "readme", cwd=tmp_path),
+    )
     assert (page.code, readme.code) == (2, 2)
-    assert page.err == "gcnii: --out results is a folder; name the page in it, such as results/report.html\n"
+    assert (
+        page.err
+        == "gcnii: --out results is a folder; name the page in it, such as results/report.html\n"
+    )
     assert readme.err == "gcnii: . has no README.md; give the project's folder\n"

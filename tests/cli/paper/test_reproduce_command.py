@@ -1,4 +1,6 @@
-"""gcnii reproduce: a table grows where it was left, whatever stopped it, and however many work on it."""
+"""gcnii reproduce: a table grows where it was left, whatever stopped it, and however many work on
+it.
+"""
 
 import json
 import re
@@ -45,7 +47,10 @@ def numbers(text):
     left_out = ("seconds", "versions", "commit")
     cells = json.loads(text)["cells"]
     return {
-        cell["cell"]: [{name: value for name, value in run.items() if name not in left_out} for run in cell["runs"]]
+        cell["cell"]: [
+            {name: value for name, value in run.items() if name not in left_out}
+            for run in cell["runs"]
+        ]
         for cell in cells
     }
 
@@ -147,13 +152,20 @@ def test_json_has_mean_and_verdict(tmp_path):
 
 def test_one_run_has_no_infinite_interval_in_json(tmp_path):
     (cell,) = json.loads(call(*WORDS, "--runs", 1, "--only", "gcnii", cwd=tmp_path).out)["cells"]
-    assert (cell["verdict"]["word"], cell["verdict"]["low"], cell["sd"]) == ("undecided", None, None)
+    assert (cell["verdict"]["word"], cell["verdict"]["low"], cell["sd"]) == (
+        "undecided",
+        None,
+        None,
+    )
 
 
 def test_export_and_import_move_runs(tmp_path, monkeypatch):
     monkeypatch.setattr("gcnii.cli.paper.reproduce.cells_of", lambda table: CELLS)
     first = call(*WORDS, "--runs", 1, cwd=tmp_path)
-    assert call("reproduce", "export", "--ledger", "ledger.sqlite", cwd=tmp_path).out == "2 cells in results/cells\n"
+    assert (
+        call("reproduce", "export", "--ledger", "ledger.sqlite", cwd=tmp_path).out
+        == "2 cells in results/cells\n"
+    )
     assert sorted(path.name for path in (tmp_path / "results/cells/table2").iterdir()) == [
         "gcn-drawn.json",
         "gcnii-drawn.json",
@@ -161,7 +173,9 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
     answer = call("reproduce", "import", "results/cells", "--ledger", "other", cwd=tmp_path)
     assert answer.out == "2 new runs in other\n"
     monkeypatch.setattr("gcnii.paper.reproduce.fit", None)  # nothing is left to train
-    assert json.loads(call(*WORDS[:-1], "other", "--runs", 1, cwd=tmp_path).out) == json.loads(first.out)
+    assert json.loads(call(*WORDS[:-1], "other", "--runs", 1, cwd=tmp_path).out) == json.loads(
+        first.out
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,15 +193,27 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
             "gone/l.sqlite does not exist; give --ledger the",
         ),
         (("reproduce", "table2", "--ledger", "notes/l.sqlite"), "cannot write to notes: "),
-        (("reproduce", "export", "--ledger", "notes"), "notes is no ledger, and is left as it is; give another file"),
-        (("reproduce", "export", "--ledger", "documents"), "documents is a folder, not a ledger; give --ledger a file"),
-        (("reproduce", "import", "documents", "--ledger", "new/l"), "documents/wrong.json is no document with runs: "),
+        (
+            ("reproduce", "export", "--ledger", "notes"),
+            "notes is no ledger, and is left as it is; give another file",
+        ),
+        (
+            ("reproduce", "export", "--ledger", "documents"),
+            "documents is a folder, not a ledger; give --ledger a file",
+        ),
+        (
+            ("reproduce", "import", "documents", "--ledger", "new/l"),
+            "documents/wrong.json is no document with runs: ",
+        ),
         (("reproduce", "import", "nowhere"), "nowhere is no folder"),
         (("reproduce", "import", "empty"), "empty holds no JSON document; give the folder that"),
         (("reproduce", "table2", "--jobs", "0"), "--jobs must be at least 1, got 0"),
         (("reproduce", "adopt", "nowhere"), "nowhere is no folder"),
         (("reproduce", "search", "table2"), "no search has 'table2' in its name"),
-        (("reproduce", "search", "table3", "--device", "foo"), "device must be auto, cpu or cuda, got 'foo'"),
+        (
+            ("reproduce", "search", "table3", "--device", "foo"),
+            "device must be auto, cpu or cuda, got 'foo'",
+        ),
         (("reproduce", "search", "table3", "--budget", "0"), "--budget must be at least 1, got 0"),
     ],
 )
@@ -220,11 +246,15 @@ def test_search_keeps_its_tries(tmp_path, monkeypatch):
     from gcnii.paper.search.search import Search
 
     axes = (({"alpha": 0.1}, {"alpha": 0.5}),)
-    search = Search("figure9/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 2}, axes)
+    search = Search(
+        "figure9/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 2}, axes
+    )
     monkeypatch.setitem(spaces.SEARCHES, search.name, search)
     answer = call("reproduce", "search", "figure9", "--budget", 2, "--device", "cpu", cwd=tmp_path)
     record = json.loads((tmp_path / "results/search/figure9-gcnii-2.json").read_text())
-    assert answer.out == f"figure9/gcnii/2: {json.dumps(record['winner'])}, best of 2 by validation\n"
+    assert (
+        answer.out == f"figure9/gcnii/2: {json.dumps(record['winner'])}, best of 2 by validation\n"
+    )
 
 
 def keep_search(folder, name, tries, val=0.5):
@@ -260,7 +290,9 @@ def test_ctrl_c_in_a_search_says_that_its_tries_are_kept(more, monkeypatch, tmp_
 
     monkeypatch.setattr("gcnii.paper.search.search.run_search", stop)
     monkeypatch.setattr("gcnii.paper.parallel.run_parallel", stop)
-    answer = call("reproduce", "search", "table3/cora-gcnii-searched/4", *more, "--out", "kept", cwd=tmp_path)
+    answer = call(
+        "reproduce", "search", "table3/cora-gcnii-searched/4", *more, "--out", "kept", cwd=tmp_path
+    )
     assert (answer.code, answer.out) == (1, "")
     assert answer.err.endswith("gcnii: stopped; kept keeps every finished try\n")
 
@@ -293,7 +325,10 @@ def test_what_is_no_search_is_not_adopted_and_changes_nothing(text, tmp_path):
     (folder / "a.json").write_text(text)
     answer = call("reproduce", "adopt", "search", "--out", "found.json", cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
-    assert re.fullmatch(r"gcnii: search/a.json is no record of a search: .*; restore it, or move it away\n", answer.err)
+    assert re.fullmatch(
+        r"gcnii: search/a.json is no record of a search: .*; restore it, or move it away\n",
+        answer.err,
+    )
     assert not (tmp_path / "found.json").exists()
 
 

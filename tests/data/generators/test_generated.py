@@ -16,12 +16,19 @@ def share_of_equal_labels(graph):
 @pytest.mark.parametrize("name", ["digits", "csbm", "ppi-like"])
 def test_the_catalog_counts_the_default_graph(name):
     graph, counts = load(name), CATALOG[name].counts
-    assert (graph.n, graph.m, graph.d, graph.k) == (counts.nodes, counts.edges, counts.features, counts.classes)
+    assert (graph.n, graph.m, graph.d, graph.k) == (
+        counts.nodes,
+        counts.edges,
+        counts.features,
+        counts.classes,
+    )
 
 
 @pytest.mark.parametrize("name", ["digits", "csbm"])
 def test_a_graph_is_its_seed(name):
-    assert load(name).fingerprint == load(name, seed=0).fingerprint != load(name, seed=1).fingerprint
+    assert (
+        load(name).fingerprint == load(name, seed=0).fingerprint != load(name, seed=1).fingerprint
+    )
 
 
 def test_digits_have_20_labels_a_class():
@@ -57,7 +64,9 @@ def test_neighbouring_digits_are_mostly_equal():
     assert share_of_equal_labels(load("digits")) > 0.9
 
 
-@pytest.mark.parametrize(("homophily", "classes", "degree"), [(0.8, 2, 10), (0.1, 3, 6), (1.0, 4, 4), (0.0, 2, 7.5)])
+@pytest.mark.parametrize(
+    ("homophily", "classes", "degree"), [(0.8, 2, 10), (0.1, 3, 6), (1.0, 4, 4), (0.0, 2, 7.5)]
+)
 def test_csbm_has_the_degree_and_homophily_asked_for(homophily, classes, degree):
     graph = load("csbm", n=600, homophily=homophily, classes=classes, degree=degree)
     assert 2 * graph.m / graph.n == pytest.approx(degree, abs=0.01)
@@ -112,10 +121,18 @@ def test_a_million_edges_are_drawn_in_one_go():
         ("csbm", {"classes": 1}, "classes of csbm must be a whole number in 2…1000, got 1"),
         ("csbm", {"homophily": 1.5}, "homophily of csbm must be a number in 0…1, got 1.5"),
         ("csbm", {"degree": -1}, "degree of csbm must be a number of at least 0, got -1"),
-        ("csbm", {"signal": float("nan")}, "signal of csbm must be a number of at least 0, got nan"),
+        (
+            "csbm",
+            {"signal": float("nan")},
+            "signal of csbm must be a number of at least 0, got nan",
+        ),
         ("csbm", {"features": 0}, "features of csbm must be a whole number of at least 1, got 0"),
         ("csbm", {"seed": -1}, "seed of csbm must be a whole number of at least 0, got -1"),
-        ("csbm", {"labels_per_class": 501}, "labels_per_class of csbm must be a whole number in 1…500, got 501"),
+        (
+            "csbm",
+            {"labels_per_class": 501},
+            "labels_per_class of csbm must be a whole number in 1…500, got 501",
+        ),
         (
             "csbm",
             {"labels_per_class": 400},
@@ -126,7 +143,11 @@ def test_a_million_edges_are_drawn_in_one_go():
             {"degree": 600},
             "csbm draws at most half of the 249500 possible edges of a kind, got 240000; lower degree",
         ),
-        ("digits", {"neighbours": 0}, "neighbours of digits must be a whole number in 1…1796, got 0"),
+        (
+            "digits",
+            {"neighbours": 0},
+            "neighbours of digits must be a whole number in 1…1796, got 0",
+        ),
         ("digits", {"seed": 0.5}, "seed of digits must be a whole number of at least 0, got 0.5"),
     ],
 )
@@ -145,7 +166,9 @@ def test_ppi_like_has_ppis_shape():
 
 
 def test_ppi_likes_labels_need_the_graph():
-    """A linear map of a node's features does worse than one that also sees the mean of its neighbours."""
+    """A linear map of a node's features does worse than one that also sees the mean of its
+    neighbours.
+    """
     graph = load("ppi-like", graphs=6, n=1000, degree=20)
     (split,) = graph.splits
     neighbours = (propagation_matrix(graph, norm="mean") @ torch.tensor(graph.X).double()).numpy()

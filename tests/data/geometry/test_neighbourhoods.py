@@ -28,7 +28,11 @@ PUBLISHED = {
 }
 every_file = pytest.mark.parametrize(
     ("name", "geometry", "lines", "replaced"),
-    [(name, *row) for name, counts in PUBLISHED.items() for row in zip(GEOMETRIES, *counts, strict=True)],
+    [
+        (name, *row)
+        for name, counts in PUBLISHED.items()
+        for row in zip(GEOMETRIES, *counts, strict=True)
+    ],
 )
 
 
@@ -44,9 +48,9 @@ def table(near, n):
 
 
 def test_seven_sets_have_neighbourhoods_in_three_geometries():
-    assert {name: tuple(entry.neighbourhoods) for name, entry in CATALOG.items() if entry.neighbourhoods} == (
-        dict.fromkeys(PUBLISHED, GEOMETRIES)
-    )
+    assert {
+        name: tuple(entry.neighbourhoods) for name, entry in CATALOG.items() if entry.neighbourhoods
+    } == (dict.fromkeys(PUBLISHED, GEOMETRIES))
     assert (
         CATALOG["cora-full"]
         .neighbourhoods["isomap"]
@@ -67,9 +71,13 @@ def test_a_file_has_as_many_lines_as_published_and_later_ones_replace_earlier(
 
 
 @every_file
-def test_eight_relations_occur_but_in_the_poincare_disk_of_chameleon(real_data, name, geometry, lines, replaced):
+def test_eight_relations_occur_but_in_the_poincare_disk_of_chameleon(
+    real_data, name, geometry, lines, replaced
+):
     found = np.unique(neighbourhood(real_data(name), geometry).relation).tolist()
-    assert found == ([0, 1, 2, 3, 5, 7] if (name, geometry) == ("chameleon", "poincare") else list(range(8)))
+    assert found == (
+        [0, 1, 2, 3, 5, 7] if (name, geometry) == ("chameleon", "poincare") else list(range(8))
+    )
 
 
 def test_a_line_says_neighbour_node_space_and_quadrant(tmp_path, real_data):
@@ -77,13 +85,16 @@ def test_a_line_says_neighbour_node_space_and_quadrant(tmp_path, real_data):
     (tmp_path / "file.txt").write_text("\n".join(lines) + "\n")
     assert read_neighbourhood(tmp_path / "file.txt").T.tolist() == [[21, 36, 0, 3], [128, 24, 1, 0]]
     near = table(neighbourhood(real_data("texas"), "poincare"), 183)
-    assert (near[36, 21], near[24, 128], near[128, 24]) == (3, 4, -1)  # the second one gathers from the first
+    # the second one gathers from the first
+    assert (near[36, 21], near[24, 128], near[128, 24]) == (3, 4, -1)
 
 
 def test_a_graph_that_was_changed_after_loading_has_no_published_neighbourhood(real_data):
     graph = real_data("texas")
     changed = replace(graph, edges=graph.edges[:, 1:])
-    with pytest.raises(DataError, match=r"_texas_poincare\.txt is for other links than texas has: it was changed"):
+    with pytest.raises(
+        DataError, match=r"_texas_poincare\.txt is for other links than texas has: it was changed"
+    ):
         neighbourhood(changed, "poincare")
     assert len(neighbourhood(replace(changed, source=""), "isomap").relation) > 0
 
@@ -105,11 +116,15 @@ def test_loading_does_without_them_and_fetching_brings_them(toy, server, cache, 
     monkeypatch.setitem(CATALOG, "toy", replace(toy, neighbourhoods={"isomap": near}))
     load("toy")
     assert [path for path, _ in server.requests] == ["/toy/file.bin"]
-    with pytest.raises(DataError, match=r"no good copy of toy/near\.txt for 'toy' .*run `gcnii data fetch toy`"):
+    with pytest.raises(
+        DataError, match=r"no good copy of toy/near\.txt for 'toy' .*run `gcnii data fetch toy`"
+    ):
         fetch_neighbourhood("toy", "isomap", offline=True)
     assert fetch("toy") == [cache / "toy/file.bin", cache / "toy/near.txt"]
     assert fetch_neighbourhood("toy", "isomap", offline=True) == cache / "toy/near.txt"
-    assert fetch_neighbourhood("toy", "poincare") is fetch_neighbourhood("my/folder", "isomap") is None
+    assert (
+        fetch_neighbourhood("toy", "poincare") is fetch_neighbourhood("my/folder", "isomap") is None
+    )
 
 
 def lollipop():
@@ -185,7 +200,9 @@ def test_components_are_laid_out_apart_and_are_never_neighbours():
 
 def test_the_leaves_of_a_hub_do_not_crowd_each_other():
     leaves = np.stack([np.zeros(20, int), np.arange(1, 21)])
-    tails = np.array([[0, 21, 22, 23, 0, 25, 26, 0, 28, 29], [21, 22, 23, 24, 25, 26, 27, 28, 29, 30]])
+    tails = np.array(
+        [[0, 21, 22, 23, 0, 25, 26, 0, 28, 29], [21, 22, 23, 24, 25, 26, 27, 28, 29, 30]]
+    )
     near = neighbourhood(graph_of(np.concatenate([leaves, tails], 1), 31), "isomap")
     latent = near.edges[:, near.relation >= 4]
     assert latent.size
@@ -200,7 +217,9 @@ def test_a_graph_without_links_has_no_neighbours():
 def test_a_component_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(isomap, "LARGEST", 3)
     neighbourhood(graph_of([[0, 1, 3], [1, 2, 4]], 5), "isomap")
-    with pytest.raises(DataError, match="graph has 4 connected nodes, but an isomap is computed for at most 3, "):
+    with pytest.raises(
+        DataError, match="graph has 4 connected nodes, but an isomap is computed for at most 3, "
+    ):
         neighbourhood(graph_of([[0, 1, 2], [1, 2, 3]], 5), "isomap")
 
 
@@ -208,7 +227,10 @@ def test_on_cora_our_isomap_finds_half_of_the_published_pairs(real_data):
     # The published ones were computed on all components at once, with a ρ that is a little smaller.
     graph = real_data("cora-full")
     published, ours = (neighbourhood(one, "isomap") for one in (graph, replace(graph, source="")))
-    pairs = [set((near.edges[0] * graph.n + near.edges[1])[near.relation >= 4]) for near in (published, ours)]
+    pairs = [
+        set((near.edges[0] * graph.n + near.edges[1])[near.relation >= 4])
+        for near in (published, ours)
+    ]
     assert len(pairs[0] & pairs[1]) / len(pairs[0]) == pytest.approx(0.525, abs=0.02)
 
 

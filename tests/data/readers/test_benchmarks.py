@@ -1,4 +1,6 @@
-"""The benchmark files hold what the README of the files and Table 1 of the paper (where it is right) say."""
+"""The benchmark files hold what the README of the files and Table 1 of the paper (where it is
+right) say.
+"""
 
 import numpy as np
 import pytest
@@ -41,7 +43,12 @@ def test_nodes_undirected_edges_features_and_classes_are_as_published(real_data,
 @pytest.mark.parametrize("name", REAL)
 def test_the_catalog_counts_what_the_graph_counts(real_data, name):
     graph, counts = real_data(name), CATALOG[name].counts
-    assert (graph.n, graph.m, graph.d, graph.k) == (counts.nodes, counts.edges, counts.features, counts.classes)
+    assert (graph.n, graph.m, graph.d, graph.k) == (
+        counts.nodes,
+        counts.edges,
+        counts.features,
+        counts.classes,
+    )
     assert graph.name == name
 
 

@@ -20,7 +20,9 @@ def write(tmp_path):
     def files(nodes=NODES, edges=EDGES):
         for name, content in (("nodes.csv", nodes), ("edges.csv", edges)):
             if content is not None:
-                (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+                (folder / name).write_bytes(
+                    content if isinstance(content, bytes) else content.encode()
+                )
         return folder
 
     return files
@@ -43,7 +45,11 @@ def test_a_folder_is_a_graph(write):
 
 def test_the_split_column_is_the_split(write):
     (split,) = load(write()).splits
-    assert [np.flatnonzero(mask).tolist() for mask in (split.train, split.val, split.test)] == [[0], [1], [3]]
+    assert [np.flatnonzero(mask).tolist() for mask in (split.train, split.val, split.test)] == [
+        [0],
+        [1],
+        [3],
+    ]
 
 
 @pytest.mark.parametrize("word", ["val", "valid", "Validation", " VAL "])
@@ -82,7 +88,9 @@ def test_spreadsheets_marks_blank_lines_and_quotes_do_no_harm(write):
 
 
 def test_number_labels_are_sorted_as_numbers(write):
-    nodes = "id,x,label\n" + "".join(f"{i},0,{label}\n" for i, label in enumerate(("10", "9", "-1.5") * 3))
+    nodes = "id,x,label\n" + "".join(
+        f"{i},0,{label}\n" for i, label in enumerate(("10", "9", "-1.5") * 3)
+    )
     assert load(write(nodes, "source,target\n")).classes == ("-1.5", "9", "10")
 
 
@@ -90,7 +98,11 @@ def test_mostly_empty_wide_features_become_sparse(write):
     wide = np.zeros((4, 120))
     wide[:, 7] = 3
     header = "id," + ",".join(f"f{j}" for j in range(120))
-    nodes = header + "\n" + "".join(f"{i},{','.join(map(str, row))}\n" for i, row in enumerate(wide.tolist()))
+    nodes = (
+        header
+        + "\n"
+        + "".join(f"{i},{','.join(map(str, row))}\n" for i, row in enumerate(wide.tolist()))
+    )
     X = load(write(nodes, "source,target\n")).X
     assert isinstance(X, sp.csr_array)
     assert (X.toarray() == wide).all()
@@ -98,24 +110,40 @@ def test_mostly_empty_wide_features_become_sparse(write):
 
 @pytest.mark.parametrize(
     ("count", "roles"),
-    [(1, (1, 0, 0)), (2, (1, 0, 1)), (3, (2, 1, 0)), (4, (2, 1, 1)), (10, (6, 2, 2)), (101, (61, 20, 20))],
+    [
+        (1, (1, 0, 0)),
+        (2, (1, 0, 1)),
+        (3, (2, 1, 0)),
+        (4, (2, 1, 1)),
+        (10, (6, 2, 2)),
+        (101, (61, 20, 20)),
+    ],
 )
 def test_without_a_split_column_each_class_is_split_60_20_20(write, count, roles):
     graph = load(write(labelled(10, count), "source,target\n"))
     (split,) = graph.splits
-    assert tuple(int(mask[graph.y == 1].sum()) for mask in (split.train, split.val, split.test)) == roles
+    assert (
+        tuple(int(mask[graph.y == 1].sum()) for mask in (split.train, split.val, split.test))
+        == roles
+    )
 
 
 def test_the_drawn_split_is_its_seed(write):
     folder = write(labelled(50, 50), "source,target\n")
-    assert load(folder).fingerprint == load(folder, seed=0).fingerprint != load(folder, seed=1).fingerprint
+    assert (
+        load(folder).fingerprint
+        == load(folder, seed=0).fingerprint
+        != load(folder, seed=1).fingerprint
+    )
 
 
 def test_a_large_file_is_read_whole(write):
     random = np.random.default_rng(0)
     pairs = "\n".join(f"{u},{v}" for u, v in random.integers(0, 1000, (200_000, 2)).tolist())
     graph = load(write(labelled(500, 500), f"source,target\n{pairs}\n"))
-    assert graph.m == len({tuple(sorted(pair.split(","))) for pair in pairs.split() if len(set(pair.split(","))) == 2})
+    assert graph.m == len(
+        {tuple(sorted(pair.split(","))) for pair in pairs.split() if len(set(pair.split(","))) == 2}
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,16 +156,37 @@ def test_a_large_file_is_read_whole(write):
         ("name,x\na,1\n", r"nodes\.csv has no column 'id'; its columns are name, x"),
         ("id;x\na;1\n", r"nodes\.csv has no column 'id'; its columns are id;x"),
         ("id,ID,x\na,b,1\n", r"nodes\.csv has 2 columns called 'id'; keep one"),
-        ("id,label\na,1\n", r"nodes\.csv has no feature columns beside id, label; a node needs at least one"),
+        (
+            "id,label\na,1\n",
+            r"nodes\.csv has no feature columns beside id, label; a node needs at least one",
+        ),
         ("id,x\na,1\n,2\n", r"row 3 of nodes\.csv has no id; give every node one"),
-        ("id,x\na,1\n\nb,2\na,3\n", r"row 5 of nodes\.csv repeats the id 'a' of row 2; ids must differ"),
+        (
+            "id,x\na,1\n\nb,2\na,3\n",
+            r"row 5 of nodes\.csv repeats the id 'a' of row 2; ids must differ",
+        ),
         ("id,x\na,1\nb,2,3\n", r"row 3 of nodes\.csv has 3 cells, but the header has 2"),
         ("id,x,y\na,1,2\nb,2\n", r"row 3 of nodes\.csv has 2 cells, but the header has 3"),
-        ("id,x,y\na,1,2\nb,1,two\n", r"row 3 of nodes\.csv: the feature 'y' is 'two'; it must be a finite number"),
-        ("id,x,y\na,1,2\nb,,2\n", r"row 3 of nodes\.csv: the feature 'x' is empty; it must be a finite number"),
-        ("id,x\na,1\nb,NaN\n", r"row 3 of nodes\.csv: the feature 'x' is 'NaN'; it must be a finite number"),
-        ("id,x\na,-inf\n", r"row 2 of nodes\.csv: the feature 'x' is '-inf'; it must be a finite number"),
-        ("id,x\na,1e39\n", r"row 2 of nodes\.csv: the feature 'x' is '1e39'; it must be a finite number"),
+        (
+            "id,x,y\na,1,2\nb,1,two\n",
+            r"row 3 of nodes\.csv: the feature 'y' is 'two'; it must be a finite number",
+        ),
+        (
+            "id,x,y\na,1,2\nb,,2\n",
+            r"row 3 of nodes\.csv: the feature 'x' is empty; it must be a finite number",
+        ),
+        (
+            "id,x\na,1\nb,NaN\n",
+            r"row 3 of nodes\.csv: the feature 'x' is 'NaN'; it must be a finite number",
+        ),
+        (
+            "id,x\na,-inf\n",
+            r"row 2 of nodes\.csv: the feature 'x' is '-inf'; it must be a finite number",
+        ),
+        (
+            "id,x\na,1e39\n",
+            r"row 2 of nodes\.csv: the feature 'x' is '1e39'; it must be a finite number",
+        ),
         (
             "id,x,label,split\na,1,c,tarin\n",
             r"row 2 of nodes\.csv: the split is 'tarin'; it must be train, val, test or empty",
@@ -146,15 +195,27 @@ def test_a_large_file_is_read_whole(write):
             "id,x,label,split\na,1,,train\n",
             r"row 2 of nodes\.csv is in train but has no label; label it or empty its split",
         ),
-        ("id,x,label,split\na,1,c,train\n", r"the split column of nodes\.csv has no val node; mark some, or remove"),
-        ("id,x,label,split\na,1,c,val\n", r"the split column of nodes\.csv has no train node; mark some, or remove"),
+        (
+            "id,x,label,split\na,1,c,train\n",
+            r"the split column of nodes\.csv has no val node; mark some, or remove",
+        ),
+        (
+            "id,x,label,split\na,1,c,val\n",
+            r"the split column of nodes\.csv has no train node; mark some, or remove",
+        ),
         (
             "id,x,label\na,1,c\nb,1,d\n",
             r"every class in nodes\.csv has fewer than 3 labelled nodes, so none is left for val",
         ),
         (b"id,x\na,1\nb\xe9,2\n", r"row 3 of nodes\.csv is not UTF-8 text; save the file as UTF-8"),
-        ('id,x\n\n\na,1\n"b,2\n', r"row 5 of nodes\.csv is not CSV \(unexpected end of data\); check its quotes"),
-        ('id,x\na,1\n"b,2\n', r"row 3 of nodes\.csv is not CSV \(unexpected end of data\); check its quotes"),
+        (
+            'id,x\n\n\na,1\n"b,2\n',
+            r"row 5 of nodes\.csv is not CSV \(unexpected end of data\); check its quotes",
+        ),
+        (
+            'id,x\na,1\n"b,2\n',
+            r"row 3 of nodes\.csv is not CSV \(unexpected end of data\); check its quotes",
+        ),
     ],
 )
 def test_a_wrong_nodes_file_is_named_with_its_row(write, nodes, message):
@@ -168,12 +229,18 @@ def test_a_wrong_nodes_file_is_named_with_its_row(write, nodes, message):
         (None, r"pets has no edges\.csv; a graph is a folder with nodes\.csv and edges\.csv"),
         ("", r"edges\.csv is empty; begin it with a header"),
         ("source\nann\n", r"edges\.csv must have two columns, source and target, got 'source'"),
-        ("ann,bob\nbob,cat\n", r"row 1 of edges\.csv holds node ids; begin the file with the header source,target"),
+        (
+            "ann,bob\nbob,cat\n",
+            r"row 1 of edges\.csv holds node ids; begin the file with the header source,target",
+        ),
         (
             "source,target\nann,bob\nann,eve\n",
             r"row 3 of edges\.csv names the node 'eve', which nodes\.csv does not have",
         ),
-        ("source,target\nann,bob\n,ann\n", r"row 3 of edges\.csv names the node '', which nodes\.csv does not have"),
+        (
+            "source,target\nann,bob\n,ann\n",
+            r"row 3 of edges\.csv names the node '', which nodes\.csv does not have",
+        ),
         ("source,target\nann\n", r"row 2 of edges\.csv has 1 cells, but the header has 2"),
     ],
 )
@@ -183,16 +250,22 @@ def test_a_wrong_edges_file_is_named_with_its_row(write, edges, message):
 
 
 def test_a_file_is_not_a_folder(write):
-    with pytest.raises(DataError, match=r"nodes\.csv is a file, not a folder; a graph is a folder with"):
+    with pytest.raises(
+        DataError, match=r"nodes\.csv is a file, not a folder; a graph is a folder with"
+    ):
         load(write() / "nodes.csv")
 
 
 def test_a_folder_in_place_of_a_file_is_named(write):
     (write(nodes=None) / "nodes.csv").mkdir()
-    with pytest.raises(DataError, match=r"cannot read .*nodes\.csv \(Is a directory\); make it a readable file"):
+    with pytest.raises(
+        DataError, match=r"cannot read .*nodes\.csv \(Is a directory\); make it a readable file"
+    ):
         load(write(nodes=None))
 
 
 def test_a_wrong_seed_is_refused(write):
-    with pytest.raises(DataError, match="seed of the folder must be a whole number of at least 0, got -1"):
+    with pytest.raises(
+        DataError, match="seed of the folder must be a whole number of at least 0, got -1"
+    ):
         load(write(), seed=-1)

@@ -22,7 +22,9 @@ def files(tmp_path):
 
 @pytest.fixture
 def archived(files, server, cache, monkeypatch):
-    """`archived(rename, extra)`: the stand-in in a zip, its members renamed, on the server and in the catalog."""
+    """`archived(rename, extra)`: the stand-in in a zip, its members renamed, on the server and in
+    the catalog.
+    """
 
     def pack(rename=lambda name: f"ppi/{name}", extra=()):
         path = cache.parent / "ppi.zip"
@@ -33,7 +35,10 @@ def archived(files, server, cache, monkeypatch):
                 archive.writestr(name, b"evil")
         server.files = {"/ppi.zip": path.read_bytes()}
         url = f"{server.address}/ppi.zip"
-        members = (File(f"ppi/{name}", url, measure(file, "git"), archived=True) for name, file in files.items())
+        members = (
+            File(f"ppi/{name}", url, measure(file, "git"), archived=True)
+            for name, file in files.items()
+        )
         return add(monkeypatch, "ppi", *members)
 
     return pack
@@ -44,7 +49,11 @@ def test_the_graphs_are_blocks_of_one_and_each_has_one_role(files):
     (split,) = graph.splits
     assert graph.part.tolist() == np.repeat(range(5), 6).tolist()
     assert (graph.part[graph.edges[0]] == graph.part[graph.edges[1]]).all()
-    assert [set(graph.part[mask].tolist()) for mask in (split.train, split.val, split.test)] == [{0, 1, 2}, {3}, {4}]
+    assert [set(graph.part[mask].tolist()) for mask in (split.train, split.val, split.test)] == [
+        {0, 1, 2},
+        {3},
+        {4},
+    ]
     assert not graph.directed
 
 
@@ -58,7 +67,9 @@ def test_features_and_labels_are_used_as_shipped(files):
     graph = read(files)
     for field, kind in (("X", "feats"), ("y", "labels")):
         shipped = np.concatenate([np.load(files[f"{part}_{kind}.npy"]) for part in PPI_GRAPHS])
-        np.testing.assert_array_equal(getattr(graph, field), shipped.astype(getattr(graph, field).dtype))
+        np.testing.assert_array_equal(
+            getattr(graph, field), shipped.astype(getattr(graph, field).dtype)
+        )
     assert graph.X.dtype == np.float32
     assert graph.multilabel
 
@@ -67,7 +78,9 @@ def test_the_archive_is_unpacked_into_the_cache(archived, cache, server, monkeyp
     entry = archived()
     paths = fetch("ppi")
     assert paths == [cache / file.path for file in entry.files] == fetch("ppi", offline=True)
-    assert sorted(path.name for path in cache.rglob("*") if path.is_file()) == sorted(file.name for file in entry.files)
+    assert sorted(path.name for path in cache.rglob("*") if path.is_file()) == sorted(
+        file.name for file in entry.files
+    )
     assert len(server.requests) == 1
     assert read({path.name: path for path in paths}).n == 30
 
@@ -86,7 +99,8 @@ def test_a_member_with_another_hash_is_refused_and_not_kept(archived, cache, mon
     wrong = File(good[0].path, good[0].url, "git:" + "0" * 40, archived=True)
     add(monkeypatch, "ppi", wrong, *good[1:])
     with pytest.raises(
-        DataError, match=rf"{wrong.name} in http.*ppi.zip is not the .* expected git:0{{40}}, got git:\w+;"
+        DataError,
+        match=rf"{wrong.name} in http.*ppi.zip is not the .* expected git:0{{40}}, got git:\w+;",
     ):
         fetch("ppi")
     assert not (cache / wrong.path).exists()
@@ -101,25 +115,33 @@ def test_an_archive_without_a_member_is_named(archived):
 def test_what_is_no_archive_is_named(archived, server):
     archived()
     server.files["/ppi.zip"] = b"<html>not found</html>"
-    with pytest.raises(DataError, match=r"ppi\.zip is not a readable zip archive \(File is not a zip file\)"):
+    with pytest.raises(
+        DataError, match=r"ppi\.zip is not a readable zip archive \(File is not a zip file\)"
+    ):
         fetch("ppi")
 
 
 def test_arrays_that_hide_a_pickle_are_refused(files):
     np.save(files["train_feats.npy"], np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(DataError, match=r"train_feats\.npy is not a plain array \(Object arrays cannot be loaded"):
+    with pytest.raises(
+        DataError, match=r"train_feats\.npy is not a plain array \(Object arrays cannot be loaded"
+    ):
         read(files)
 
 
 def test_arrays_of_unequal_heights_are_refused(files):
     np.save(files["test_labels.npy"], np.zeros((5, 3), int))
-    with pytest.raises(DataError, match="PPI's test arrays must have equal heights, got 6, 5 and 6"):
+    with pytest.raises(
+        DataError, match="PPI's test arrays must have equal heights, got 6, 5 and 6"
+    ):
         read(files)
 
 
 def test_a_document_without_links_is_refused(files):
     files["test_graph.json"].write_text(json.dumps({"nodes": []}))
-    with pytest.raises(DataError, match=r"test_graph\.json is not a node-link document \(KeyError\('links'\)\)"):
+    with pytest.raises(
+        DataError, match=r"test_graph\.json is not a node-link document \(KeyError\('links'\)\)"
+    ):
         read(files)
 
 
@@ -139,10 +161,14 @@ def test_a_link_between_two_graphs_is_refused(files):
 
 def test_the_catalog_knows_all_twelve_files():
     assert {file.name for file in CATALOG["ppi"].files} == {
-        f"{part}_{kind}" for part in PPI_GRAPHS for kind in ("feats.npy", "graph.json", "graph_id.npy", "labels.npy")
+        f"{part}_{kind}"
+        for part in PPI_GRAPHS
+        for kind in ("feats.npy", "graph.json", "graph_id.npy", "labels.npy")
     }
 
 
 def test_without_the_files_and_a_network_ppi_says_what_to_do(cache):
-    with pytest.raises(DataError, match=r"no good copy of ppi/test_feats\.npy \(and 11 more\) for 'ppi'"):
+    with pytest.raises(
+        DataError, match=r"no good copy of ppi/test_feats\.npy \(and 11 more\) for 'ppi'"
+    ):
         load("ppi", offline=True)

@@ -25,12 +25,15 @@ def dump(path, value, protocol):
     return path
 
 
-@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: defaultdict(list, {0: [value]})])
+@pytest.mark.parametrize(
+    "wrap", [lambda value: value, lambda value: defaultdict(list, {0: [value]})]
+)
 @pytest.mark.parametrize("protocol", [0, 2, 5])
 def test_a_hostile_pickle_runs_nothing(tmp_path, wrap, protocol):
     path = dump(tmp_path / "ind.cora.x", wrap(Hostile(tmp_path / "pwned")), protocol)
     with pytest.raises(
-        DataError, match=r"ind\.cora\.x asks for (posix|nt)\.system, which no data file needs; it was not run"
+        DataError,
+        match=r"ind\.cora\.x asks for (posix|nt)\.system, which no data file needs; it was not run",
     ):
         unpickle(path)
     assert not (tmp_path / "pwned").exists()
@@ -38,7 +41,9 @@ def test_a_hostile_pickle_runs_nothing(tmp_path, wrap, protocol):
     assert (tmp_path / "pwned").exists()
 
 
-@pytest.mark.parametrize("name", [b"builtins eval", b"builtins getattr", b"numpy.lib load", b"_codecs decode"])
+@pytest.mark.parametrize(
+    "name", [b"builtins eval", b"builtins getattr", b"numpy.lib load", b"_codecs decode"]
+)
 def test_what_is_not_listed_is_refused(tmp_path, name):
     path = tmp_path / "file"
     path.write_bytes(b"c" + name.replace(b" ", b"\n") + b"\n.")
@@ -55,8 +60,15 @@ def test_only_one_encoding_can_be_called(tmp_path):
 
 @pytest.mark.parametrize("protocol", [2, 3, 4])
 def test_arrays_matrices_and_neighbours_come_back(tmp_path, protocol):
-    values = np.arange(6.0).reshape(2, 3), sp.csr_matrix(np.eye(3, 4)), defaultdict(list, {0: [1, 2]}), np.int64(3)
-    array, matrix, neighbours, number = (unpickle(dump(tmp_path / "file", value, protocol)) for value in values)
+    values = (
+        np.arange(6.0).reshape(2, 3),
+        sp.csr_matrix(np.eye(3, 4)),
+        defaultdict(list, {0: [1, 2]}),
+        np.int64(3),
+    )
+    array, matrix, neighbours, number = (
+        unpickle(dump(tmp_path / "file", value, protocol)) for value in values
+    )
     assert (array == values[0]).all()
     assert (matrix.toarray() == values[1].toarray()).all()
     assert neighbours == values[2]

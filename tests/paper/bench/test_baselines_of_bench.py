@@ -32,7 +32,9 @@ def test_a_peer_gives_our_model_s_scores_to_the_last_digits(who, model):
     model = plan.build(scene.graph.d, scene.graph.k, seed=1).double().eval()
     network = with_our_weights(build_network(who, plan, scene.graph.d, scene.graph.k), model)
     links, X = scene.links.to(CPU, torch.float64), torch.tensor(scene.graph.X).double()
-    torch.testing.assert_close(network(X, adjacency_for(who, links)), model(links.whole, X), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(
+        network(X, adjacency_for(who, links)), model(links.whole, X), rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("who", ["pyg", "authors", "authors-csr"])
@@ -47,7 +49,9 @@ def test_a_peer_learns(who):
 
 
 def test_of_several_graphs_a_peer_trains_on_some_and_stops_by_others():
-    line = Line(who="authors", graph=SMALL_PPI, model="gcnii-ppi", settings={"layers": 2, "width": 8})
+    line = Line(
+        who="authors", graph=SMALL_PPI, model="gcnii-ppi", settings={"layers": 2, "width": 8}
+    )
     scene = make_bench_graph(SMALL_PPI, CPU)
     peer = Peer("authors", scene, plan_of(line), CPU)
     assert (len(peer.train), len(peer.val)) == (3, 1)
@@ -57,7 +61,9 @@ def test_of_several_graphs_a_peer_trains_on_some_and_stops_by_others():
     assert work.entries == pytest.approx(scene.entries * 3 / 5, rel=0.01)
 
 
-@pytest.mark.parametrize(("graph", "model"), [(SHAPE, "gcnii"), (SMALL_PPI, "gcnii-ppi")], ids=["whole", "parts"])
+@pytest.mark.parametrize(
+    ("graph", "model"), [(SHAPE, "gcnii"), (SMALL_PPI, "gcnii-ppi")], ids=["whole", "parts"]
+)
 def test_our_own_epochs_are_those_of_fit(graph, model):
     line = Line(who="gcnii", graph=graph, model=model, settings={"layers": 2, "width": 8})
     epochs = ours(line, make_bench_graph(graph, CPU), CPU)

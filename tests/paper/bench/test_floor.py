@@ -24,7 +24,10 @@ def test_an_epoch_makes_5_products_of_2nh2_operations_in_every_layer():
 
 
 def test_half_as_many_bytes_a_number_take_half_the_time():
-    assert SLOW_MEMORY.floor(CORA, "bfloat16").seconds == SLOW_MEMORY.floor(CORA, "float32").seconds / 2
+    assert (
+        SLOW_MEMORY.floor(CORA, "bfloat16").seconds
+        == SLOW_MEMORY.floor(CORA, "float32").seconds / 2
+    )
 
 
 def test_rows_are_fetched_for_every_entry_where_the_cache_is_too_small():

@@ -116,7 +116,9 @@ def test_a_process_that_lives_here_keeps_its_claims_however_silent_it_is(ledger,
         assert ledger.claim("key", [0], 1) == []
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="nobody tells when a process began")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="nobody tells when a process began"
+)
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="other systems do not tell")
 def test_a_killed_process_that_its_parent_has_not_asked_after_keeps_no_claim(ledger, path):
     process = multiprocessing.get_context("spawn").Process(target=claim_and_hang, args=(path,))
@@ -124,7 +126,8 @@ def test_a_killed_process_that_its_parent_has_not_asked_after_keeps_no_claim(led
     while not ledger.claimed("key"):
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and stays in the system's list
+    # it is dead, and stays in the system's list
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert ledger.claim("key", range(1), 1) == [0]
     process.join()
 
@@ -145,7 +148,9 @@ def test_a_name_that_sqlite_has_a_meaning_for_is_a_file_s(tmp_path, monkeypatch)
 def test_a_process_that_was_given_the_number_of_a_dead_one_does_not_keep_its_claims(ledger, path):
     with Ledger(path) as other:
         other.claim("key", [0], 1)
-        other.connection.execute("UPDATE claims SET beat = ?", (ledger_module._started(os.getpid()) - 2,))
+        other.connection.execute(
+            "UPDATE claims SET beat = ?", (ledger_module._started(os.getpid()) - 2,)
+        )
         assert ledger.claim("key", [0], 1) == [0]
 
 
@@ -200,7 +205,9 @@ def test_a_full_disk_is_told_in_one_sentence_and_loses_nothing(ledger, path):
 def test_a_file_that_is_no_ledger_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but longer than the hundred bytes of a header " * 10)
-    with pytest.raises(ValueError, match=r"notes.txt is no ledger, and is left as it is; give another file for one"):
+    with pytest.raises(
+        ValueError, match=r"notes.txt is no ledger, and is left as it is; give another file for one"
+    ):
         Ledger(path)
     assert path.read_text().startswith("not a database")
     assert list(tmp_path.iterdir()) == [path]
@@ -233,7 +240,9 @@ def test_commits_reach_the_disk(ledger):
 def test_a_row_that_is_no_run_is_damage_and_names_the_ledger(versions, ledger):
     ledger.record("key", "cell", [run(0, versions={"torch": "2.13"})])
     ledger.connection.execute("UPDATE runs SET versions = ?", (versions,))
-    with pytest.raises(LedgerError, match=r"the ledger .* is damaged: .*; restore a copy of it, or move it away"):
+    with pytest.raises(
+        LedgerError, match=r"the ledger .* is damaged: .*; restore a copy of it, or move it away"
+    ):
         ledger.runs("key")
 
 

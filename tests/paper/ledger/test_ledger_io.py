@@ -29,7 +29,11 @@ def fresh(tmp_path):
 @pytest.fixture
 def kept(ledger):
     """A ledger with three runs of the cell."""
-    ledger.record(run_key(cell()), cell().id, [run(i, test=0.6 + i / 100, versions={"torch": "2"}) for i in range(3)])
+    ledger.record(
+        run_key(cell()),
+        cell().id,
+        [run(i, test=0.6 + i / 100, versions={"torch": "2"}) for i in range(3)],
+    )
     return ledger
 
 
@@ -67,7 +71,8 @@ def test_runs_of_other_settings_are_replaced_by_name(kept, fresh, tmp_path):
     changed = cell(settings={"alpha": 0.4})
     fresh.record(run_key(changed), changed.id, [run(0)])
     with pytest.warns(
-        UserWarning, match=r"gcnii-drawn.json held 3 runs of other settings or of another graph, now repl"
+        UserWarning,
+        match=r"gcnii-drawn.json held 3 runs of other settings or of another graph, now repl",
     ):
         export_cells(fresh, [changed], tmp_path / "cells")
     assert read_cells(tmp_path / "cells")[0].n == 1
@@ -77,7 +82,9 @@ def test_a_stand_in_does_not_replace_the_paper_s_graph(kept, fresh, tmp_path):
     export_cells(kept, [cell()], tmp_path / "cells")
     instead = cell(graph="digits", stand_in=True)
     fresh.record(run_key(instead), instead.id, [run(0)])
-    with pytest.warns(UserWarning, match=r"gcnii-drawn.json is left as it is: it is of the paper's graph"):
+    with pytest.warns(
+        UserWarning, match=r"gcnii-drawn.json is left as it is: it is of the paper's graph"
+    ):
         assert export_cells(fresh, [instead], tmp_path / "cells") == []
     assert read_cells(tmp_path / "cells")[0].n == 3
 
@@ -106,7 +113,13 @@ def test_what_train_printed_is_taken_where_all_settings_agree(fresh, trained):
 
 
 @pytest.mark.parametrize(
-    "change", [{"settings": {"lr": 0.5}}, {"model": "gcnii-star"}, {"graph": "digits"}, {"splits": "60/20/20"}]
+    "change",
+    [
+        {"settings": {"lr": 0.5}},
+        {"model": "gcnii-star"},
+        {"graph": "digits"},
+        {"splits": "60/20/20"},
+    ],
 )
 def test_what_train_printed_is_not_taken_otherwise(fresh, trained, change):
     assert take(fresh, [cell(**change)], trained[0].parent) == 0
@@ -122,14 +135,18 @@ def test_a_run_on_another_split_than_its_seed_s_is_not_taken(fresh, trained):
     path, document = trained
     document["runs"][1]["split"] = 4
     path.write_text(json.dumps(document))
-    with pytest.warns(UserWarning, match=r"runs of .*csbm.json left out, as their split is not their seed's: 1$"):
+    with pytest.warns(
+        UserWarning, match=r"runs of .*csbm.json left out, as their split is not their seed's: 1$"
+    ):
         assert take(fresh, [cell()], path.parent) == 1
 
 
 def test_a_file_that_holds_no_runs_is_named(fresh, tmp_path):
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "thing.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"thing.json is no document with runs: graph is missing; restore it"):
+    with pytest.raises(
+        ValueError, match=r"thing.json is no document with runs: graph is missing; restore it"
+    ):
         take(fresh, [cell()], tmp_path / "some")
 
 
@@ -152,10 +169,14 @@ def test_a_file_that_holds_no_runs_is_named(fresh, tmp_path):
 def test_a_document_that_cannot_be_taken_in_is_named_and_none_is(fresh, trained, change, sentence):
     path, document = trained
     top = {name: value for name, value in change.items() if name in ("runs", "cell")}
-    runs = [run | {name: value for name, value in change.items() if name not in top} for run in document["runs"]]
+    runs = [
+        run | {name: value for name, value in change.items() if name not in top}
+        for run in document["runs"]
+    ]
     path.with_name("wrong.json").write_text(json.dumps({**document, "runs": runs, **top}))
     with pytest.raises(
-        ValueError, match=f"wrong.json is no document with runs: {sentence}; restore it, or move it away"
+        ValueError,
+        match=f"wrong.json is no document with runs: {sentence}; restore it, or move it away",
     ):
         take(fresh, [cell()], path.parent)
     assert fresh.cells() == set()
@@ -173,7 +194,9 @@ def test_a_bundle_beside_the_documents_is_left_out(fresh, trained):
 def test_a_training_that_was_stopped_is_left_out_by_name_and_the_others_are_taken(fresh, trained):
     path, document = trained
     path.with_name("stopped.json").write_text(json.dumps(document | {"interrupted": True}))
-    with pytest.warns(UserWarning, match=r"stopped.json is left out: its training was stopped before its end") as told:
+    with pytest.warns(
+        UserWarning, match=r"stopped.json is left out: its training was stopped before its end"
+    ) as told:
         assert take(fresh, [cell()], path.parent) == 2
     assert len(told) == 1
 
@@ -211,7 +234,8 @@ def test_a_cell_whose_runs_are_none_is_named_too(kept, tmp_path):
     (path,) = export_cells(kept, [cell()], tmp_path)
     path.write_text(path.read_text().replace('"test": 0.6,', '"test": "x",'))
     with pytest.raises(
-        ValueError, match=r"drawn.json is no measured cell: runs\[0\].test must be a number or null, got 'x'"
+        ValueError,
+        match=r"drawn.json is no measured cell: runs\[0\].test must be a number or null, got 'x'",
     ):
         read_cells(tmp_path)
 
@@ -219,7 +243,9 @@ def test_a_cell_whose_runs_are_none_is_named_too(kept, tmp_path):
 def test_runs_behind_a_gap_in_the_seeds_are_told_when_they_are_left_out(fresh, tmp_path):
     one = cell()
     fresh.record(run_key(one), one.id, [run(0), run(2), run(3)])
-    with pytest.warns(UserWarning, match=f"runs of {one.id} left out, as seed 1 is missing before them: 2"):
+    with pytest.warns(
+        UserWarning, match=f"runs of {one.id} left out, as seed 1 is missing before them: 2"
+    ):
         (path,) = export_cells(fresh, [one], tmp_path)
     assert len(json.loads(path.read_text())["runs"]) == 1
 
@@ -227,7 +253,9 @@ def test_runs_behind_a_gap_in_the_seeds_are_told_when_they_are_left_out(fresh, t
 def test_a_second_file_of_a_cell_is_refused(kept, tmp_path):
     (path,) = export_cells(kept, [cell()], tmp_path)
     path.with_name("old.json").write_bytes(path.read_bytes())
-    with pytest.raises(ValueError, match=r"old\.json holds .*, whose file is .*drawn\.json; move it there, or away"):
+    with pytest.raises(
+        ValueError, match=r"old\.json holds .*, whose file is .*drawn\.json; move it there, or away"
+    ):
         read_cells(tmp_path)
 
 

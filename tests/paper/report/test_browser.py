@@ -1,4 +1,6 @@
-"""report.html in Chromium: it opens without an error, asks no network, sorts, and fits a narrow screen."""
+"""report.html in Chromium: it opens without an error, asks no network, sorts, and fits a narrow
+screen.
+"""
 
 import os
 from pathlib import Path
@@ -23,7 +25,9 @@ def browser():
     if not options:
         if os.environ.get("GCNII_REQUIRE_BROWSER") == "1":
             names = ", ".join(chromium.NAMES)
-            pytest.fail(f"needs playwright, and tests/report/chromium.py run or one of {names} on the PATH")
+            pytest.fail(
+                f"needs playwright, and tests/report/chromium.py run or one of {names} on the PATH"
+            )
         pytest.skip("no Chromium, or no playwright")
     with sync_playwright() as driver:
         yield driver.chromium.launch(**options)
@@ -45,14 +49,18 @@ def tab(browser, address):
     tab.heard = []
     tab.on("console", lambda message: tab.heard.append(message.text))
     tab.on("pageerror", lambda error: tab.heard.append(str(error)))
-    tab.on("request", lambda request: tab.heard.append(request.url) if request.url != address else None)
+    tab.on(
+        "request", lambda request: tab.heard.append(request.url) if request.url != address else None
+    )
     tab.goto(address)
     yield tab
     tab.close()
 
 
 def methods(tab):
-    return tab.eval_on_selector_all("#table2 tbody:first-of-type th[scope=row]", "all => all.map(th => th.textContent)")
+    return tab.eval_on_selector_all(
+        "#table2 tbody:first-of-type th[scope=row]", "all => all.map(th => th.textContent)"
+    )
 
 
 def test_it_opens_without_a_complaint_and_asks_for_nothing(tab):
@@ -137,11 +145,15 @@ def test_every_word_stands_out_from_its_ground(scheme, tab):
       const [a, b] = [light(getComputedStyle(one).color), light(getComputedStyle(document.body).backgroundColor)];
       return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     })"""
-    assert min(tab.eval_on_selector_all(".word, .paper, .ours, figcaption, a, code", contrast)) >= 4.5
+    assert (
+        min(tab.eval_on_selector_all(".word, .paper, .ours, figcaption, a, code", contrast)) >= 4.5
+    )
 
 
 def test_a_browser_that_is_not_the_pinned_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(chromium.subprocess, "run", lambda *_, cwd, **__: Path(cwd, "a.tgz").write_bytes(b"another"))
+    monkeypatch.setattr(
+        chromium.subprocess, "run", lambda *_, cwd, **__: Path(cwd, "a.tgz").write_bytes(b"another")
+    )
     monkeypatch.setattr(chromium, "FOLDER", tmp_path / "chromium")
     with pytest.raises(ValueError, match=r"chromium@[\d.]+ has the SHA-512 .*, expected "):
         chromium.install()

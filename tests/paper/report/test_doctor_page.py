@@ -36,7 +36,12 @@ def test_a_checkup_read_from_json_is_the_checkup(checkup):
 def document(checkup):
     """Without the further answers."""
     found = checkup.summary() | {"diagnosis": diagnose(checkup.after, edges=10).summary()}
-    head = {"graph": "csbm", "epochs": 60, "command": "gcnii doctor csbm --json", "comparison": ["gcn is <best>."]}
+    head = {
+        "graph": "csbm",
+        "epochs": 60,
+        "command": "gcnii doctor csbm --json",
+        "comparison": ["gcn is <best>."],
+    }
     return json.loads(json.dumps(head | {"checkups": [found]}))
 
 
@@ -47,7 +52,9 @@ def answers():
     foretold = Forecast((0.4, 0.5, 0.8), (0.4, 0.5, 0.7), 100)
     return {
         "filter": {"gcn": Response(bands, 1 - bands, 0.1 * bands, bands / 3, bands / 2).summary()},
-        "influence": {"gcn": Influence(np.array([0.75, 0.25]), np.array([0.1, 0.1]), 64, 3).summary()},
+        "influence": {
+            "gcn": Influence(np.array([0.75, 0.25]), np.array([0.1, 0.1]), 64, 3).summary()
+        },
         "depth": {"gcn": foretold.summary() | compare(foretold, {2: 0.6}).summary()},
     }
 
@@ -65,7 +72,9 @@ def test_the_page_has_the_doctors_verdicts_and_figures(document, tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}"])
 def test_what_is_no_document_of_the_doctor_is_refused_by_name(text, tmp_path):
     (tmp_path / "x.json").write_text(text)
-    with pytest.raises(ValueError, match=r"x\.json is no document of `gcnii doctor GRAPH --json`: .*; restore it"):
+    with pytest.raises(
+        ValueError, match=r"x\.json is no document of `gcnii doctor GRAPH --json`: .*; restore it"
+    ):
         read_visits(tmp_path)
 
 
@@ -83,13 +92,18 @@ def _cut(document, *place):
     ("place", "sentence"),
     [
         (("checkups",), "it has no checkups"),
-        (("checkups", 0, "after", 0, "energy"), r"checkups\[0\].after\[0\].energy must be a list of 2"),
+        (
+            ("checkups", 0, "after", 0, "energy"),
+            r"checkups\[0\].after\[0\].energy must be a list of 2",
+        ),
         (("filter", "gcn", "gain"), ".*same size"),
     ],
 )
 def test_a_document_with_a_hole_is_named(place, sentence, document, answers, tmp_path):
     (tmp_path / "x.json").write_text(json.dumps(_cut(document | answers, *place)))
-    with pytest.raises(ValueError, match=rf"x\.json is no document of `gcnii doctor GRAPH --json`: {sentence}"):
+    with pytest.raises(
+        ValueError, match=rf"x\.json is no document of `gcnii doctor GRAPH --json`: {sentence}"
+    ):
         read_visits(tmp_path)
 
 
@@ -105,13 +119,16 @@ def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(do
     assert "<h3>What the deepest networks have learned</h3>" in html
     for name, caption in CAPTIONS.items():
         (figure,) = re.findall(
-            rf'<figure class="narrow">\n<div [^>]+><svg [^>]+aria-label="csbm: {name}".*?</figure>', html, re.S
+            rf'<figure class="narrow">\n<div [^>]+><svg [^>]+aria-label="csbm: {name}".*?</figure>',
+            html,
+            re.S,
         )
         assert f"<figcaption>{caption}</figcaption>" in figure
 
 
 @pytest.mark.parametrize(
-    ("asked", "drawn"), [("filter influence", {"filter", "influence"}), ("depth", {"forecast"}), ("", set())]
+    ("asked", "drawn"),
+    [("filter influence", {"filter", "influence"}), ("depth", {"forecast"}), ("", set())],
 )
 def test_a_question_that_was_not_asked_has_no_picture(asked, drawn, document, answers):
     visit = Visit.of(document | {name: answers[name] for name in asked.split()})
@@ -125,9 +142,13 @@ def test_answers_read_from_json_are_the_answers(checkup, answers):
 
 def test_a_forecast_stands_beside_the_cells_of_the_same_graph_model_and_settings(document, answers):
     def drawn(**changes):
-        cell = measured("table2/gcn/cora", [80.0, 90.0], graph="csbm", settings=settings | {"epochs": 200})
+        cell = measured(
+            "table2/gcn/cora", [80.0, 90.0], graph="csbm", settings=settings | {"epochs": 200}
+        )
         drawing = Visit.of(document | answers, [replace(cell, **changes)]).learned["forecast"]
-        lines = {line.get_label(): line.get_xydata().tolist() for line in drawing.axes[0].get_lines()}
+        lines = {
+            line.get_label(): line.get_xydata().tolist() for line in drawing.axes[0].get_lines()
+        }
         return lines.get("trained to the end")
 
     settings = document["checkups"][0]["settings"]

@@ -31,7 +31,11 @@ def test_graphs_that_chose_the_rule_are_marked_and_not_in_the_mean():
     found = rows(record("cora", chose=True), record("texas"), record("digits"))
     assert "cora *" in found
     assert found["**mean of 2 held out**"][2:5] == ["15.0 ± 0.0", "0.0 ± 0.0", "10.0 ± 0.0"]
-    assert found["**… less that of 64 layers, 60 epochs**"][2:5] == ["5.0 ± 0.0", "-10.0 ± 0.0", "0.0 ± 0.0"]
+    assert found["**… less that of 64 layers, 60 epochs**"][2:5] == [
+        "5.0 ± 0.0",
+        "-10.0 ± 0.0",
+        "0.0 ± 0.0",
+    ]
 
 
 def test_a_network_that_was_not_asked_has_a_dash():

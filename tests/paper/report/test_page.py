@@ -52,7 +52,9 @@ def test_numbers_have_the_digits_of_the_table_they_stand_in():
 
 def test_a_table_has_every_cell_that_is_declared_and_counts_the_papers_own():
     table = grid("table2", a_page_of_everything())
-    assert sorted(shown.cell.id for shown in table.shown) == sorted(cell.id for cell in CELLS["table2"])
+    assert sorted(shown.cell.id for shown in table.shown) == sorted(
+        cell.id for cell in CELLS["table2"]
+    )
     assert list(table.parts) == ["", "Not in the paper"]
     assert list(table.parts[""])[-2:] == ["GCNII", "GCNII*"]
     assert table.counts == {"replicates": 1, "higher": 1, "lower": 1, "undecided": 1, "missing": 20}
@@ -70,28 +72,42 @@ def test_every_cell_has_its_place_on_the_page(html):
     for table in CELLS:
         for cell in CELLS[table]:
             assert html.count(f'id="{cell.id}"') == 1
-            assert html.count(f'href="#{cell.id}"') == table.startswith("table")  # figures have their drawing
+            # figures have their drawing
+            assert html.count(f'href="#{cell.id}"') == table.startswith("table")
 
 
 def test_runs_of_which_nothing_is_recorded_are_counted():
     cell = measured("table2/gcnii/cora", [85.0, 86.0, 85.5])
     bare = replace(cell, runs=(replace(cell.runs[0], commit=None), *cell.runs[1:]))
     assert TableCell(cell_of(cell.cell), cell).every("commit") == "abc1234"
-    assert TableCell(cell_of(cell.cell), bare).every("commit") == "not recorded (1 runs); abc1234 (2 runs)"
+    assert (
+        TableCell(cell_of(cell.cell), bare).every("commit")
+        == "not recorded (1 runs); abc1234 (2 runs)"
+    )
 
 
 def test_a_run_that_cells_share_counts_once():
-    cells = [measured(name, [85.0, 86.0]) for name in ("table2/gcnii/cora", "table3/cora-gcnii/64", "table2/gcn/cora")]
-    one, shared, other = (replace(cell, settings_hash=key) for cell, key in zip(cells, "aab", strict=True))
+    cells = [
+        measured(name, [85.0, 86.0])
+        for name in ("table2/gcnii/cora", "table3/cora-gcnii/64", "table2/gcn/cora")
+    ]
+    one, shared, other = (
+        replace(cell, settings_hash=key) for cell, key in zip(cells, "aab", strict=True)
+    )
     assert "beside 4 runs of our own" in written([one, shared, other])
 
 
 def test_a_table_says_how_long_its_runs_took_each_counted_once():
     cells = [
-        measured(name, [85.0, 86.0]) for name in ("table2/gcnii/cora", "table2/gcnii-star/cora", "table2/gcn/cora")
+        measured(name, [85.0, 86.0])
+        for name in ("table2/gcnii/cora", "table2/gcnii-star/cora", "table2/gcn/cora")
     ]
-    one, shared, other = (replace(cell, settings_hash=key) for cell, key in zip(cells, "aab", strict=True))
-    slow = replace(other, runs=tuple(replace(run, seconds=3600.0, device="cuda: H200") for run in other.runs))
+    one, shared, other = (
+        replace(cell, settings_hash=key) for cell, key in zip(cells, "aab", strict=True)
+    )
+    slow = replace(
+        other, runs=tuple(replace(run, seconds=3600.0, device="cuda: H200") for run in other.runs)
+    )
     short = sum(run.seconds for run in one.runs)
     cost = f"2 runs on cpu ({short:.0f} s), 2 runs on cuda: H200 (2.0 h)"
     assert grid("table2", [one, shared, slow]).cost == cost
@@ -168,7 +184,8 @@ def test_a_dot_plot_has_a_dot_a_seed_and_says_in_words_what_it_shows():
     assert "<title>3 seeds from 85.0 to 86.0, mean 85.4; printed 85.5 ± 0.5</title>" in drawing
     assert 'class="band"' not in dot_plot([85.0], 85.0, None)
     assert dot_plot([float("nan")], float("nan"), None) == ""
-    lost = dot_plot([85.0, float("nan")], float("nan"), None)  # a cell has no mean where a run has no score
+    # a cell has no mean where a run has no score
+    lost = dot_plot([85.0, float("nan")], float("nan"), None)
     assert 'class="mean"' not in lost
     assert "<title>1 seed from 85.0 to 85.0</title>" in lost
 

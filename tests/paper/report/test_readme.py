@@ -1,4 +1,6 @@
-"""The README tells the truth: its numbers come from results/, its Python runs, its length is bearable."""
+"""The README tells the truth: its numbers come from results/, its Python runs, its length is
+bearable.
+"""
 
 import json
 import re
@@ -30,7 +32,9 @@ def cells():
 
 def marked(text):
     """What stands between the two comments."""
-    (part,) = re.findall(r"`gcnii report readme` -->\n(.*?)<!-- end of results -->", text, re.DOTALL)
+    (part,) = re.findall(
+        r"`gcnii report readme` -->\n(.*?)<!-- end of results -->", text, re.DOTALL
+    )
     return part
 
 
@@ -75,7 +79,10 @@ def test_the_readme_has_the_papers_rows_alone_and_the_page_ours_too():
 
 def test_a_note_that_is_not_of_a_whole_row_names_the_columns():
     names = ("table3/cora-jknet/4", "table3/cora-jknet/8", "table3/cora-gcnii/2")
-    bare = [replace(measured(name, [80.0]), note=note) for name, note in zip(names, ("one", "", "all"), strict=True)]
+    bare = [
+        replace(measured(name, [80.0]), note=note)
+        for name, note in zip(names, ("one", "", "all"), strict=True)
+    ]
     assert notes(bare) == ["Cora JKNet (4): one", "Cora GCNII: all"]
 
 
@@ -101,7 +108,8 @@ def test_every_depth_of_the_picture_was_measured(cells):
 
 def test_a_picture_of_nothing_is_refused_with_the_command_that_measures_it(tmp_path):
     with pytest.raises(
-        ValueError, match="no run of GCNII or GCN on Cora by depth; `gcnii reproduce table3 --only cora-gcnii`"
+        ValueError,
+        match="no run of GCNII or GCN on Cora by depth; `gcnii reproduce table3 --only cora-gcnii`",
     ):
         draw_depth(tmp_path / "depth.png", [measured("table2/gcnii/cora", [85.0])])
     assert not list(tmp_path.iterdir())
@@ -128,7 +136,9 @@ def test_updating_changes_nothing_but_the_marked_part(project):
     (project / "docs" / "depth.png").unlink()
     update_readme(project)
     assert (project / "README.md").read_text("utf-8") == README
-    assert (project / "docs" / "results.md").read_text("utf-8") == (ROOT / "docs" / "results.md").read_text("utf-8")
+    assert (project / "docs" / "results.md").read_text("utf-8") == (
+        ROOT / "docs" / "results.md"
+    ).read_text("utf-8")
     assert (project / "docs" / "performance.md").read_text("utf-8") == page
     assert (project / "docs" / "depth.png").stat().st_size > 10_000
 
@@ -137,7 +147,9 @@ def test_updating_changes_nothing_but_the_marked_part(project):
 def test_a_page_without_a_place_for_results_is_refused(name, project):
     (project / "README.md").write_text(README, "utf-8")
     (project / name).write_text("# nothing\n")
-    with pytest.raises(ValueError, match=f"{name} must have one place for results, between two comments, got 0"):
+    with pytest.raises(
+        ValueError, match=f"{name} must have one place for results, between two comments, got 0"
+    ):
         update_readme(project)
 
 
@@ -157,14 +169,19 @@ def test_its_length_is_400_to_900_words():
 def test_a_measurement_that_is_missing_is_named_with_its_command(project):
     (project / "README.md").write_text(README, "utf-8")
     (project / "results" / "bench" / "cora-1-cuda.json").unlink()
-    with pytest.raises(ValueError, match=r"no .*cora-1-cuda\.json; `gcnii bench cora-1 --device cuda` measures it"):
+    with pytest.raises(
+        ValueError, match=r"no .*cora-1-cuda\.json; `gcnii bench cora-1 --device cuda` measures it"
+    ):
         update_readme(project)
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"lines": 3}, "cora-1-cpu.json is no document of `gcnii bench`: lines must be a list, got 3; restore it"),
+        (
+            {"lines": 3},
+            "cora-1-cpu.json is no document of `gcnii bench`: lines must be a list, got 3; restore it",
+        ),
         ({"lines": []}, "cora-1 on cpu has no time of gcnii; measure it: gcnii bench cora-1 "),
         (
             {"per": ["colour"]},

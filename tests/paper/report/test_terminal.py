@@ -1,4 +1,6 @@
-"""Tables in the terminal: every width keeps names, numbers and marks whole, and what diverged is told."""
+"""Tables in the terminal: every width keeps names, numbers and marks whole, and what diverged is
+told.
+"""
 
 import io
 import json
@@ -31,7 +33,9 @@ def shown(cells, width):
 
 def diverge(cell, *seeds):
     """The same with nothing measured of these seeds."""
-    runs = (replace(run, test=None, by_degree=None) if run.seed in seeds else run for run in cell.runs)
+    runs = (
+        replace(run, test=None, by_degree=None) if run.seed in seeds else run for run in cell.runs
+    )
     return replace(cell, runs=tuple(runs))
 
 
@@ -52,7 +56,10 @@ def test_a_narrow_terminal_cuts_nothing(table, width):
 def test_columns_that_do_not_fit_stand_below_the_others_without_runs():
     lines = shown(cells_of("table2"), 60)
     assert re.fullmatch(r"  \d+ to 100 runs a cell", lines[1])
-    assert [line.split() for line in lines if line.startswith("     ")] == [["Cora", "Citeseer"], ["Pubmed"]]
+    assert [line.split() for line in lines if line.startswith("     ")] == [
+        ["Cora", "Citeseer"],
+        ["Pubmed"],
+    ]
     assert "(100)" not in "".join(lines)
 
 
@@ -84,7 +91,9 @@ def test_a_cell_without_runs_is_missing():
 
 @pytest.mark.parametrize(("lost", "depths"), [([0], ["2", "4"]), (range(100), ["4"])])
 def test_degrees_are_shown_of_the_runs_that_came_to_an_end(lost, depths):
-    two, four = (cell for name in ("2", "4") for cell in CELLS if cell.cell == f"figure1/cora/{name}")
+    two, four = (
+        cell for name in ("2", "4") for cell in CELLS if cell.cell == f"figure1/cora/{name}"
+    )
     lines = shown([diverge(two, *lost), four], WIDE)
     (header,) = (line for line in lines if line.startswith(" degree"))
     assert re.split("  +", header.strip()) == ["degree", "nodes", *depths]

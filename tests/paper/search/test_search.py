@@ -20,7 +20,9 @@ from gcnii.train.plan import make_plan
 
 ROOT = Path(__file__).parents[3]
 AXES = (({"alpha": 0.1}, {"alpha": 0.5}), ({"lr": 0.01}, {"lr": 0.02}, {"lr": 0.1}))
-TINY = Search("tiny/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 3, "patience": 3}, AXES)
+TINY = Search(
+    "tiny/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 3, "patience": 3}, AXES
+)
 
 
 @pytest.fixture
@@ -40,8 +42,13 @@ def test_the_winner_has_the_highest_mean_validation_score(tmp_path):
     record = run_search(TINY, tmp_path, 4, "cpu")
     means = [sum(done["val"]) / SEEDS for done in record["tries"]]
     assert record["budget"] == len(means) == 4
-    assert record["winner"] == record["tries"][means.index(max(means))]["settings"] or means.count(max(means)) > 1
-    assert json.loads((tmp_path / "tiny-gcnii-2.json").read_text()) == json.loads(json.dumps(record))
+    assert (
+        record["winner"] == record["tries"][means.index(max(means))]["settings"]
+        or means.count(max(means)) > 1
+    )
+    assert json.loads((tmp_path / "tiny-gcnii-2.json").read_text()) == json.loads(
+        json.dumps(record)
+    )
 
 
 def test_the_test_score_is_neither_asked_nor_kept(tmp_path, monkeypatch):
@@ -74,7 +81,10 @@ def test_a_try_that_diverges_loses_and_the_search_goes_on(tmp_path):
 
 def test_where_every_try_diverges_nobody_wins(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ENOUGH", 1)
-    assert run_search(replace(TINY, fixed=TINY.fixed | {"lr": 1e30}), tmp_path, 1, "cpu")["winner"] is None
+    assert (
+        run_search(replace(TINY, fixed=TINY.fixed | {"lr": 1e30}), tmp_path, 1, "cpu")["winner"]
+        is None
+    )
     assert winners(tmp_path) == {}
 
 
@@ -118,7 +128,9 @@ def test_two_at_one_search_lose_no_try_and_repeat_none(tmp_path, tries, monkeypa
 @pytest.mark.parametrize(
     "error", [torch.OutOfMemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
 )
-def test_a_try_too_large_for_the_memory_runs_seed_by_seed_or_loses(fits, error, tmp_path, monkeypatch):
+def test_a_try_too_large_for_the_memory_runs_seed_by_seed_or_loses(
+    fits, error, tmp_path, monkeypatch
+):
     seen = []
 
     def small(*words, batch, **settings):
@@ -153,8 +165,14 @@ def test_every_space_holds_settings_of_its_model(search):
 def test_what_was_published_is_not_searched():
     names = [search.name for search in choose_searches("table3/cora")]
     assert "table3/cora-jknet-drop/8" in names
-    assert not {"table3/cora-jknet-drop/4", "table3/cora-gcn-drop/2", "table3/cora-incep-drop/64"} & set(names)
-    with pytest.raises(ValueError, match="no search has 'table2' in its name; names are like table3"):
+    assert not {
+        "table3/cora-jknet-drop/4",
+        "table3/cora-gcn-drop/2",
+        "table3/cora-incep-drop/64",
+    } & set(names)
+    with pytest.raises(
+        ValueError, match="no search has 'table2' in its name; names are like table3"
+    ):
         choose_searches("table2")
 
 
@@ -164,7 +182,11 @@ def test_gcnii_with_settings_of_each_depth_stands_below_table_3_where_they_were_
     assert len(names) == 30  # five depths beside Table 2's, three graphs, two models
     assert below == names & set(ADOPTED)
     one = _searched("cora", "GCNII*", 4)
-    assert (one.id, one.model, one.extra) == ("table3/cora-gcnii-star-searched/4", "gcnii-star", True)
+    assert (one.id, one.model, one.extra) == (
+        "table3/cora-gcnii-star-searched/4",
+        "gcnii-star",
+        True,
+    )
     assert one.printed == TABLE_3["cora"]["gcnii-star"][4]
 
 

@@ -8,7 +8,15 @@ from gcnii.data.splits import with_stratified_splits
 from gcnii.paper.ledger.run_key import in_force, plan_of, run_key
 from gcnii.paper.tables import table4
 from gcnii.paper.tables.cells import read_cells, slug
-from gcnii.paper.tables.printed import DEPTHS, PUBLIC, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TEN_SPLITS
+from gcnii.paper.tables.printed import (
+    DEPTHS,
+    PUBLIC,
+    TABLE_2,
+    TABLE_3,
+    TABLE_4,
+    TABLE_5,
+    TEN_SPLITS,
+)
 from gcnii.paper.tables.registry import CELLS, TITLES, cells_of, choose
 from gcnii.paper.tables.searched import ADOPTED
 from gcnii.train.plan import make_plan
@@ -58,7 +66,9 @@ def test_every_printed_number_stands_in_one_cell(table, numbers):
 
 def test_the_cells_that_did_not_fit_into_the_paper_s_memory_are_ordinary_cells():
     silent = {cell.id for cell in CELLS["table3"] if cell.printed is None}
-    assert silent == {f"table3/pubmed-incep{drop}/{layers}" for drop in ("", "-drop") for layers in (32, 64)}
+    assert silent == {
+        f"table3/pubmed-incep{drop}/{layers}" for drop in ("", "-drop") for layers in (32, 64)
+    }
 
 
 @pytest.mark.parametrize("cell", ALL, ids=lambda cell: cell.id)
@@ -74,7 +84,10 @@ def test_names_are_plain():
 def test_cells_are_chosen_by_a_word_in_their_name():
     assert {cell.column for cell in choose("table2", "CORA")} == {"Cora"}
     assert [cell.id for cell in choose("all", "table2/gcnii/cora")] == ["table2/gcnii/cora"]
-    with pytest.raises(ValueError, match="no cell of table2 has 'texas' in its name; names are like table2/gcn/cora"):
+    with pytest.raises(
+        ValueError,
+        match="no cell of table2 has 'texas' in its name; names are like table2/gcn/cora",
+    ):
         choose("table2", "texas")
     with pytest.raises(ValueError, match="the paper has no 'tabel2'; did you mean 'table2'"):
         choose("tabel2")
@@ -86,7 +99,10 @@ def test_without_ppi_table_4_is_a_stand_in(monkeypatch):
     assert {cell.graph for cell in cells} == {"ppi-like"}
     assert all(cell.stand_in and cell.settings["epochs"] <= 20 for cell in cells)
     monkeypatch.setattr(table4, "has_ppi", lambda: True)
-    assert all(cell.graph == "ppi" and not cell.stand_in and not cell.settings for cell in cells_of("table4"))
+    assert all(
+        cell.graph == "ppi" and not cell.stand_in and not cell.settings
+        for cell in cells_of("table4")
+    )
 
 
 def test_every_table_has_a_title():
@@ -95,21 +111,34 @@ def test_every_table_has_a_title():
 
 def test_cells_that_agree_share_their_runs(real_data):
     real_data("cora")
-    names = ("table2/gcnii/cora", "table3/cora-gcnii/64", "figure2/cora-gcnii/64", "table3/cora-gcnii/32")
+    names = (
+        "table2/gcnii/cora",
+        "table3/cora-gcnii/64",
+        "figure2/cora-gcnii/64",
+        "table3/cora-gcnii/32",
+    )
     first, second, third, other = (run_key(choose("all", name)[0]) for name in names)
     assert first == second == third != other
 
 
 def test_settings_that_change_no_number_do_not_count():
     plan = make_plan("gcnii", {}).settings
-    assert in_force(plan) == in_force(plan | {"memory": "keep", "fanout": [3], "clusters": 7, "drop_form": "pairs"})
+    assert in_force(plan) == in_force(
+        plan | {"memory": "keep", "fanout": [3], "clusters": 7, "drop_form": "pairs"}
+    )
     assert in_force(plan) != in_force(plan | {"alpha": 0.3})
-    assert in_force(plan | {"drop_edge": 0.5}) != in_force(plan | {"drop_edge": 0.5, "drop_form": "pairs"})
+    assert in_force(plan | {"drop_edge": 0.5}) != in_force(
+        plan | {"drop_edge": 0.5, "drop_form": "pairs"}
+    )
 
 
 def test_a_setting_that_is_off_was_always_off():
     plan = make_plan("gcnii", {}).settings
-    older = {name: value for name, value in plan.items() if name not in ("clip", "norm", "batches", "precision")}
+    older = {
+        name: value
+        for name, value in plan.items()
+        if name not in ("clip", "norm", "batches", "precision")
+    }
     assert in_force(plan) == in_force(older)
 
 
@@ -122,7 +151,9 @@ def test_what_is_off_is_off_by_default():
 
 
 def test_what_was_measured_was_measured_as_its_cell_says(real_data):
-    """A new setting changes every hash: give its `off` value to identity.OFF, or measure everything again."""
+    """A new setting changes every hash: give its `off` value to identity.OFF, or measure everything
+    again.
+    """
     stand_ins = map(table4.stand_in, table4.CELLS)
     cells = {(cell.id, cell.stand_in): cell for cell in (*ALL, *stand_ins)}
     for found_cell in read_cells(MEASURED):
@@ -131,7 +162,11 @@ def test_what_was_measured_was_measured_as_its_cell_says(real_data):
         assert run_key(cell) == found_cell.settings_hash, cell.id
         assert [run.seed for run in found_cell.runs] == list(range(found_cell.n)), cell.id
         assert in_force(plan_of(cell).settings) == in_force(found_cell.settings)
-        assert (cell.printed, cell.row, cell.column) == (found_cell.printed, found_cell.row, found_cell.column)
+        assert (cell.printed, cell.row, cell.column) == (
+            found_cell.printed,
+            found_cell.row,
+            found_cell.column,
+        )
         assert cell.note == found_cell.note, f"{cell.id} is told otherwise; export the ledger again"
 
 

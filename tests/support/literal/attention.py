@@ -35,7 +35,9 @@ def gat(w, P, X, layers, width, heads, out_heads, dropout, skip=lambda l, H: 0):
 
 
 def gat_ppi(w, P, X, **settings):
-    return gat(w, P, X, skip=lambda l, H: H @ w(f"dense.{l}.weight").T + w(f"dense.{l}.bias"), **settings)
+    return gat(
+        w, P, X, skip=lambda l, H: H @ w(f"dense.{l}.weight").T + w(f"dense.{l}.bias"), **settings
+    )
 
 
 def gaan(w, P, X, layers, width, heads, dropout):
@@ -55,7 +57,10 @@ def gaan(w, P, X, layers, width, heads, dropout):
             mean = H[near].mean(0) if near else np.zeros(H.shape[1])
             context = leaky(dense(f"{layer}.context", np.concatenate([top, mean])))
             gate = sigmoid(dense(f"{layer}.gate", context))
-            each = [gate[h] * softmax(K[near, h] @ Q[i, h]) @ V[near, h] if near else V[i, h] * 0 for h in range(heads)]
+            each = [
+                gate[h] * softmax(K[near, h] @ Q[i, h]) @ V[near, h] if near else V[i, h] * 0
+                for h in range(heads)
+            ]
             new.append(leaky(dense(f"{layer}.out", np.concatenate([H[i], *each]))))
         H = np.array(new)
     return dense("dense.decode", H)
@@ -65,7 +70,9 @@ def breadth(w, P, H):
     out = []
     for i in range(len(H)):
         near = gathered_from(P, i)
-        alpha = softmax(np.array([w("v")[:, 0] @ np.tanh(H[i] @ w("W_s") + H[j] @ w("W_d")) for j in near]))
+        alpha = softmax(
+            np.array([w("v")[:, 0] @ np.tanh(H[i] @ w("W_s") + H[j] @ w("W_d")) for j in near])
+        )
         out.append(np.tanh(alpha @ H[near] @ w("W")))
     return np.array(out)
 

@@ -6,7 +6,9 @@ from support.literal.activations import relu, sigmoid
 
 
 def graphsage(neighbours):
-    """A loop over the nodes; `neighbours(w, P_i, H)` says what a node is told, where P_i is its row of P."""
+    """A loop over the nodes; `neighbours(w, P_i, H)` says what a node is told, where P_i is its row
+    of P.
+    """
 
     def network(w, P, X, layers, width, dropout):
         H = X
@@ -43,7 +45,9 @@ def told_by_lstm(w, row, H):
 def normed(w, name, H):
     rows = []
     for z in H @ w(f"{name}.W"):
-        rows.append((z - z.mean()) / np.sqrt(z.var() + 1e-9) * w(f"{name}.scale") + w(f"{name}.offset"))
+        rows.append(
+            (z - z.mean()) / np.sqrt(z.var() + 1e-9) * w(f"{name}.scale") + w(f"{name}.offset")
+        )
     return relu(np.stack(rows))
 
 

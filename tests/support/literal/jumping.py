@@ -45,7 +45,9 @@ def jknet(layer, x0, n):
 
 
 def incep(layer, x0, n):
-    """Branch by branch; of the t-th convolutions, branch j has number j - t, because shorter ones have ended."""
+    """Branch by branch; of the t-th convolutions, branch j has number j - t, because shorter ones
+    have ended.
+    """
     ends = [x0]
     for j in range(1, n + 1):
         H = x0
@@ -71,7 +73,9 @@ def jk_attention(w, chain):
     joined = []
     for own in np.stack(chain, 1):
         ahead, back = jumping_lstm(w, "ahead", own), jumping_lstm(w, "back", own[::-1])[::-1]
-        scores = np.array([np.concatenate(both) @ w("dense.attend.v") for both in zip(ahead, back, strict=True)])
+        scores = np.array(
+            [np.concatenate(both) @ w("dense.attend.v") for both in zip(ahead, back, strict=True)]
+        )
         weights = np.exp(scores) / np.exp(scores).sum()
         joined.append(sum(a * h for a, h in zip(weights, own, strict=True)))
     return np.stack(joined)

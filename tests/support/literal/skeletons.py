@@ -6,7 +6,9 @@ from support.literal.activations import relu
 
 
 def deep(conv):
-    """The network around the convolutions: two dense layers with biases, ReLU everywhere but at the end."""
+    """The network around the convolutions: two dense layers with biases, ReLU everywhere but at the
+    end.
+    """
 
     def network(w, P, X, layers, width, dropout, **settings):
         H = H0 = relu(X @ w("dense.encode.weight").T + w("dense.encode.bias"))
@@ -36,7 +38,9 @@ def gcnii_star(w, P, H, H0, l, alpha, lam):
 
 def gcnii_star_printed(w, P, H, H0, l, alpha, lam):
     b, I = beta(lam, l), np.eye(H.shape[1])
-    return (1 - alpha) * P @ H @ ((1 - b) * I + b * w("W1")) + alpha * H0 @ ((1 - b) * I + b * w("W2"))
+    return (1 - alpha) * P @ H @ ((1 - b) * I + b * w("W1")) + alpha * H0 @ (
+        (1 - b) * I + b * w("W2")
+    )
 
 
 def gcn(w, P, H, H0, l):
@@ -64,7 +68,9 @@ def kipf(w, P, X, layers, width, dropout):
 
 
 def sgc(w, P, X, layers):
-    return np.linalg.matrix_power(P, layers) @ X @ w("dense.decode.weight").T + w("dense.decode.bias")
+    return np.linalg.matrix_power(P, layers) @ X @ w("dense.decode.weight").T + w(
+        "dense.decode.bias"
+    )
 
 
 def appnp(w, P, X, layers, width, alpha, dropout):

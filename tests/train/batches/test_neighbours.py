@@ -1,4 +1,6 @@
-"""Drawn neighbours: a fair draw without repetition, hops that fit together, and estimates without bias."""
+"""Drawn neighbours: a fair draw without repetition, hops that fit together, and estimates without
+bias.
+"""
 
 from itertools import combinations, product
 
@@ -23,12 +25,19 @@ def tangle(n=40, seed=0):
 def neighbours(A, nodes=None, norm="mean", X=None, **settings):
     X = torch.arange(A.shape[0], dtype=torch.float64)[:, None] if X is None else X
     nodes = torch.arange(A.shape[0]) if nodes is None else nodes
-    return Neighbours(GraphAdjacency.of(A, norm), X, nodes, **{"size": 8, "fanout": (3, 5), "layers": 2} | settings)
+    return Neighbours(
+        GraphAdjacency.of(A, norm),
+        X,
+        nodes,
+        **{"size": 8, "fanout": (3, 5), "layers": 2} | settings,
+    )
 
 
 def test_an_epoch_has_every_node_once_in_another_order_each_time():
     batches = neighbours(tangle(), nodes=torch.arange(0, 40, 2))
-    first, again, second = (torch.cat([batch.nodes for batch in batches.epoch(*at)]) for at in ((1, 0), (1, 0), (1, 1)))
+    first, again, second = (
+        torch.cat([batch.nodes for batch in batches.epoch(*at)]) for at in ((1, 0), (1, 0), (1, 1))
+    )
     assert first.sort().values.tolist() == list(range(0, 40, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, second)
@@ -38,7 +47,9 @@ def test_the_same_seed_epoch_and_step_draw_the_same_and_others_do_not():
     one, same = ([batch.X for batch in neighbours(tangle()).epoch(3, 5)] for _ in range(2))
     other = [batch.X for batch in neighbours(tangle()).epoch(4, 5)]
     assert all(torch.equal(a, b) for a, b in zip(one, same, strict=True))
-    assert not all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(one, other, strict=True))
+    assert not all(
+        a.shape == b.shape and torch.equal(a, b) for a, b in zip(one, other, strict=True)
+    )
 
 
 def test_the_rows_of_a_hop_are_the_first_columns_of_it_and_the_columns_of_the_next():
@@ -47,7 +58,8 @@ def test_the_rows_of_a_hop_are_the_first_columns_of_it_and_the_columns_of_the_ne
         first, second, third = (batch.links.at(l) for l in range(3))
         assert (second.shape[1], third.shape[1]) == (first.shape[0], second.shape[0])
         assert len(batch.X) == first.shape[1]
-        assert torch.equal(batch.X[: third.shape[0], 0].long(), batch.nodes)  # X here is the number of the node
+        # X here is the number of the node
+        assert torch.equal(batch.X[: third.shape[0], 0].long(), batch.nodes)
         ids = batch.X[:, 0].long().numpy()
         for hop in (first, second, third):
             inside = sp.coo_array(hop.to_dense().numpy())
@@ -82,7 +94,9 @@ def test_every_neighbour_is_drawn_equally_often():
     A = sp.csr_array((np.ones(5), ([0] * 5, [1, 2, 3, 4, 5])), (6, 6))
     urn = NeighbourSampler(GraphAdjacency.of(A, "mean").whole)
     random = np.random.default_rng(0)
-    draws = np.concatenate([urn.columns[urn.draw(np.array([0]), 2, random)[1]] for _ in range(5000)])
+    draws = np.concatenate(
+        [urn.columns[urn.draw(np.array([0]), 2, random)[1]] for _ in range(5000)]
+    )
     np.testing.assert_allclose(np.bincount(draws)[1:] / 5000, 2 / 5, atol=0.03)
 
 
@@ -96,7 +110,8 @@ def test_all_neighbours_give_the_rows_of_the_full_matrix(norm):
     torch.testing.assert_close(batch.links.at(0).to_dense(), expected)
 
 
-# --- estimates -------------------------------------------------------------------------------------------------------
+# --- estimates
+# -------------------------------------------------------------------------------------------------------
 
 
 def small(norm="symmetric"):
@@ -138,15 +153,22 @@ def test_the_mean_over_all_draws_is_the_product_for_any_history(norm, fanout, hi
 
 
 def test_with_dropout_the_mean_over_all_draws_and_all_signs_of_the_noise_is_the_product_of_the_means():
-    P, M, past = small(), torch.randn(6, 2, dtype=torch.float64), torch.randn(6, 2, dtype=torch.float64)
+    P, M, past = (
+        small(),
+        torch.randn(6, 2, dtype=torch.float64),
+        torch.randn(6, 2, dtype=torch.float64),
+    )
     noise = torch.randn(6, 2, dtype=torch.float64)
-    both = [torch.stack(list(estimates(P, 1, M + sign * noise, M, past))).mean(0) for sign in (-1, 1)]
+    both = [
+        torch.stack(list(estimates(P, 1, M + sign * noise, M, past))).mean(0) for sign in (-1, 1)
+    ]
     torch.testing.assert_close((both[0] + both[1]) / 2, (P @ M)[:2])
 
 
 def test_the_noise_of_dropout_keeps_the_variance_that_it_has_over_all_neighbours():
     P, M = small("mean"), torch.zeros(6, 1, dtype=torch.float64)
-    # With independent noise of variance 1 a node, the variance of an estimate is the sum of its squared weights.
+    # With independent noise of variance 1 a node, the variance of an estimate is the sum of its
+    # squared weights.
     I = torch.eye(6, dtype=torch.float64)
     for weights in estimates(P, 1, I, M.expand(6, 6), M.expand(6, 6)):
         torch.testing.assert_close(weights.square().sum(1)[0], P.to_dense()[0].square().sum())
@@ -167,8 +189,12 @@ def test_with_all_neighbours_the_estimate_is_exact_whatever_the_history_and_the_
 def test_gradients_reach_what_is_gathered_now_and_not_the_history():
     P, past = small("mean"), torch.randn(6, 3, dtype=torch.float64)
     H = torch.randn(6, 3, dtype=torch.float64, requires_grad=True)
-    grads = [torch.autograd.grad(estimate.sum(), H)[0] for estimate in estimates(P, 1, H, history=past)]
-    torch.testing.assert_close(torch.stack(grads).mean(0), (P.to_dense()[:2].sum(0))[:, None].expand(6, 3))
+    grads = [
+        torch.autograd.grad(estimate.sum(), H)[0] for estimate in estimates(P, 1, H, history=past)
+    ]
+    torch.testing.assert_close(
+        torch.stack(grads).mean(0), (P.to_dense()[:2].sum(0))[:, None].expand(6, 3)
+    )
 
 
 def test_the_history_is_that_of_the_step_before_and_of_the_nodes_it_computed():

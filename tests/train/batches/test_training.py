@@ -1,4 +1,6 @@
-"""Training in mini-batches: what a step sees, who may take part, and that a killed run comes to the same end."""
+"""Training in mini-batches: what a step sees, who may take part, and that a killed run comes to the
+same end.
+"""
 
 import json
 
@@ -20,8 +22,16 @@ KINDS = {  # name: which graph, which model, with which settings
     "clusters": ("one", "gcnii", {"batches": "clusters", "clusters": 4, "batch_size": 2}),
     "clusters of parts": ("joined", "gcnii", {"batches": "clusters", "clusters": 4}),
     "parts": ("joined", "gcnii-ppi", {"batches": "parts"}),
-    "neighbours": ("one", "graphsage-mean", {"batches": "neighbours", "batch_size": 7, "fanout": (2, 3)}),
-    "history": ("one", "vr-gcn-cvd", {"batches": "neighbours", "batch_size": 7, "fanout": (1,), "history": "cv"}),
+    "neighbours": (
+        "one",
+        "graphsage-mean",
+        {"batches": "neighbours", "batch_size": 7, "fanout": (2, 3)},
+    ),
+    "history": (
+        "one",
+        "vr-gcn-cvd",
+        {"batches": "neighbours", "batch_size": 7, "fanout": (1,), "history": "cv"},
+    ),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -32,7 +42,10 @@ def csbm(seed=0):
 
 @pytest.fixture(scope="module")
 def graphs():
-    return {"one": csbm(), "joined": join([csbm(seed) for seed in range(4)], ["train", "train", "val", "test"])}
+    return {
+        "one": csbm(),
+        "joined": join([csbm(seed) for seed in range(4)], ["train", "train", "val", "test"]),
+    }
 
 
 def chosen(graphs, kind):
@@ -142,12 +155,16 @@ def test_batches_that_cannot_work_are_refused_in_one_sentence(graphs, model, set
 
 
 def test_one_graph_has_no_parts(graphs):
-    with pytest.raises(GraphError, match="batches of parts need several graphs, but csbm is one; use clusters"):
+    with pytest.raises(
+        GraphError, match="batches of parts need several graphs, but csbm is one; use clusters"
+    ):
         fit(graphs["one"], batches="parts")
 
 
 def test_a_bundle_says_who_cut_the_clusters(graphs, tmp_path):
-    result = fit(graphs["one"], layers=2, width=4, epochs=1, batches="clusters", clusters=3, device="cpu")
+    result = fit(
+        graphs["one"], layers=2, width=4, epochs=1, batches="clusters", clusters=3, device="cpu"
+    )
     versions = json.loads((result.save(tmp_path) / "run.json").read_text())["versions"]
     assert versions["cutter"] == cutter()
 

@@ -47,7 +47,10 @@ def look_every(monkeypatch, epochs):
 
 def outcome(result):
     """Everything of the runs but the time they took."""
-    return [{name: value for name, value in vars(run).items() if name != "seconds"} for run in result.runs]
+    return [
+        {name: value for name, value in vars(run).items() if name != "seconds"}
+        for run in result.runs
+    ]
 
 
 def same(one, two):
@@ -63,9 +66,13 @@ def full(model, settings):
 
 @pytest.mark.parametrize("replicas", [1, 3])
 @pytest.mark.parametrize("model", MODELS)
-def test_an_epoch_played_back_from_its_operations_is_the_epoch(model, replicas, graph, tapes, monkeypatch):
+def test_an_epoch_played_back_from_its_operations_is_the_epoch(
+    model, replicas, graph, tapes, monkeypatch
+):
     settings = full(
-        model, SMALL | {"layers": 2, "epochs": 8, "seeds": range(replicas), "batch": replicas, "drop_edge": 0.2}
+        model,
+        SMALL
+        | {"layers": 2, "epochs": 8, "seeds": range(replicas), "batch": replicas, "drop_edge": 0.2},
     )
     played = fit(graph, model, **settings)
     assert len(tapes) == 1
@@ -79,7 +86,13 @@ def test_an_epoch_played_back_from_its_operations_is_the_epoch(model, replicas, 
     "settings",
     [
         {"monitor": "val_either", "patience": 5, "lr": 0.2, "plateau": 1, "clip": 0.01},
-        {"monitor": "noisy_loss", "window": 3, "window_from": 5, "memory": "recompute", "drop_form": "pairs"},
+        {
+            "monitor": "noisy_loss",
+            "window": 3,
+            "window_from": 5,
+            "memory": "recompute",
+            "drop_form": "pairs",
+        },
         {"monitor": "last", "precision": "float64", "norm": "walk"},
     ],
 )
@@ -98,7 +111,14 @@ def test_several_labels_a_node_are_graded_without_waiting(graph, tapes):
 
 
 # Who stops within eight epochs has measured more than it should; nobody may see it.
-EARLY = SMALL | {"seeds": range(6), "batch": 6, "epochs": 100, "patience": 4, "lr": 0.05, "precision": "float64"}
+EARLY = SMALL | {
+    "seeds": range(6),
+    "batch": 6,
+    "epochs": 100,
+    "patience": 4,
+    "lr": 0.05,
+    "precision": "float64",
+}
 
 
 def test_looking_rarely_changes_nothing_that_is_reported(graph, monkeypatch):
@@ -118,7 +138,8 @@ def test_an_epochs_time_is_shared_by_those_who_took_part(graph, monkeypatch):
     look_every(monkeypatch, 8)
     done, epoch = [], ReplicaGroup._epoch
     monkeypatch.setattr(ReplicaGroup, "_epoch", lambda self: done.append(epoch(self)))
-    monkeypatch.setattr(group.time, "perf_counter", lambda: float(len(done)))  # an epoch takes a second
+    # an epoch takes a second
+    monkeypatch.setattr(group.time, "perf_counter", lambda: float(len(done)))
     runs = sorted(fit(graph, **EARLY).runs, key=lambda run: run.epochs)
     assert runs[0].seconds == pytest.approx(runs[0].epochs / len(runs))
     assert sum(run.seconds for run in runs) == pytest.approx(runs[-1].epochs)
@@ -139,8 +160,11 @@ def test_a_smaller_group_goes_on_to_the_same_numbers(every, graph, monkeypatch):
     assert sizes[-1] <= 3
     monkeypatch.setattr(ReplicaGroup, "compact", lambda self: None)
     whole = fit(graph, **EARLY)
-    # The passes are the same to the bit; gradients are summed in another order where fewer replicas share a product.
-    assert [(run.epochs, run.best_epoch) for run in shrunk.runs] == [(run.epochs, run.best_epoch) for run in whole.runs]
+    # The passes are the same to the bit; gradients are summed in another order where fewer replicas
+    # share a product.
+    assert [(run.epochs, run.best_epoch) for run in shrunk.runs] == [
+        (run.epochs, run.best_epoch) for run in whole.runs
+    ]
     for one, two in zip(shrunk.runs, whole.runs, strict=True):
         np.testing.assert_allclose(one.curve, two.curve, rtol=1e-10)
 
@@ -194,13 +218,17 @@ def killed_and_resumed(graph, path, monkeypatch, times, **settings):
 
 
 @pytest.mark.parametrize("every", [1, 4])
-def test_a_killed_group_of_which_some_have_stopped_resumes_to_the_same_bits(every, graph, tmp_path, monkeypatch):
+def test_a_killed_group_of_which_some_have_stopped_resumes_to_the_same_bits(
+    every, graph, tmp_path, monkeypatch
+):
     look_every(monkeypatch, every)
     settings = EARLY | {"window": 3, "plateau": 2, "precision": "float32"}
     whole = fit(graph, **settings)
     stops = sorted(run.epochs for run in whole.runs)
     assert stops[1] < stops[-1]  # in between, some have stopped and are still there
-    resumed = killed_and_resumed(graph, tmp_path / "checkpoint", monkeypatch, stops[1] // every, **settings)
+    resumed = killed_and_resumed(
+        graph, tmp_path / "checkpoint", monkeypatch, stops[1] // every, **settings
+    )
     assert same(whole, resumed)
 
 
@@ -228,7 +256,9 @@ def test_what_cannot_be_captured_is_trained_all_the_same_and_said_once(graph, mo
 
     plain = fit(graph, **SMALL)
     monkeypatch.setitem(CAPTURES, "cpu", refuse)
-    with pytest.warns(UserWarning, match="^trains without a CUDA graph: operation not permitted$") as warned:
+    with pytest.warns(
+        UserWarning, match="^trains without a CUDA graph: operation not permitted$"
+    ) as warned:
         result = fit(graph, **SMALL)
     assert len(warned) == 1
     assert same(plain, result)
@@ -263,7 +293,15 @@ def test_of_drawn_batches_the_evaluation_alone_is_captured_and_nobody_is_warned(
 
 def test_graphs_that_come_one_by_one_are_captured_one_by_one(tapes, monkeypatch):
     graphs = data.load("ppi-like", n=120, degree=2, graphs=5)
-    settings = {"layers": 2, "width": 16, "dropout": 0.4, "epochs": 8, "patience": 8, "seeds": [0], "device": "cpu"}
+    settings = {
+        "layers": 2,
+        "width": 16,
+        "dropout": 0.4,
+        "epochs": 8,
+        "patience": 8,
+        "seeds": [0],
+        "device": "cpu",
+    }
     settings |= {"batches": "parts"}
     played = fit(graphs, "gcnii-ppi", **settings)
     assert len(tapes) == 3 + 1  # training graphs, and the evaluation
@@ -306,12 +344,15 @@ def test_on_a_gpu_graphs_that_come_one_by_one_train_as_without_cuda_graphs(monke
 @pytest.mark.cuda
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_captured(model, graph):
-    settings = full(model, {"layers": 2, "width": 16, "epochs": 20, "patience": 20, "drop_edge": 0.2})
+    settings = full(
+        model, {"layers": 2, "width": 16, "epochs": 20, "patience": 20, "drop_edge": 0.2}
+    )
     task = Task.of(graph, make_plan(model, settings, graph), torch.device("cuda"))
     group = ReplicaGroup(task, [Run(0), Run(1)])
     while group.epoch < WARM + 2:
         group.advance()
-    if model == "ppnp":  # inverts a matrix in every epoch whose links are dropped, which asks the device for its luck
+    # inverts a matrix in every epoch whose links are dropped, which asks the device for its luck
+    if model == "ppnp":
         assert group.captured.why_not
     else:
         assert group.captured.replay, group.captured.why_not
@@ -369,7 +410,15 @@ def test_a_capture_that_torch_refuses_leaves_the_device_usable(graph):
 
 def test_of_several_graphs_those_with_nodes_to_judge_by_are_evaluated(monkeypatch):
     graphs = data.load("ppi-like", n=120, degree=2, graphs=5)
-    settings = {"layers": 2, "width": 16, "epochs": 4, "patience": 4, "seeds": [0], "device": "cpu", "batches": "parts"}
+    settings = {
+        "layers": 2,
+        "width": 16,
+        "epochs": 4,
+        "patience": 4,
+        "seeds": [0],
+        "device": "cpu",
+        "batches": "parts",
+    }
     some = fit(graphs, "gcnii-ppi", **settings)
     task = Task.of(graphs, make_plan("gcnii-ppi", {"batches": "parts"}), CPU)
     assert len(task.evaluation([0]).nodes) == 2 * 120  # a graph for validation, one for testing

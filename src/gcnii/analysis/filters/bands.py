@@ -1,4 +1,6 @@
-"""Signals on the nodes of about one frequency: L̃ = I - P̃ has eigenvectors u_i, and λ_i in [0, 2) is their frequency."""
+"""Signals on the nodes of about one frequency: L̃ = I - P̃ has eigenvectors u_i, and λ_i in [0, 2)
+is their frequency.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,23 @@ from torch import Tensor
 from gcnii.errors import InputError
 from gcnii.propagation import Sparse
 
-SMALL = 4000  # nodes, up to which all eigenvectors are at hand: 128 MB; for Cora five seconds on two cores
+# nodes, up to which all eigenvectors are at hand: 128 MB; for Cora five seconds on two cores
+SMALL = 4000
 EQUAL = 1e-7  # eigenvalues closer than this are one: P̃ may have been rounded to float32
 ORDER = 160  # of the Chebyshev polynomial; its edges are then about 0.04 wide
-LOWEST = 4  # eigenvectors of a large graph that are bands of their own: communities are few, and windows pass over them
+# eigenvectors of a large graph that are bands of their own: communities are few, and windows pass
+# over them
+LOWEST = 4
 AT_ONCE = 16  # polynomials, so that their sums are matrix products
-FEWEST = 1e-4  # share of the spectrum: with less, a window sees more of its neighbours' than of its own
+# share of the spectrum: with less, a window sees more of its neighbours' than of its own
+FEWEST = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Signals (n, s) of norm 1 with frequencies near `frequency`, and the share of all eigenvectors that lie there."""
+    """Signals (n, s) of norm 1 with frequencies near `frequency`, and the share of all eigenvectors
+    that lie there.
+    """
 
     frequency: float
     share: float
@@ -39,7 +47,9 @@ def refuse_asymmetric(P: Sparse) -> None:
     here = P.pattern
     alike = torch.equal(other.rows, here.rows) and torch.equal(other.columns, here.columns)
     if not alike or not torch.allclose(P.values[order], P.values, atol=1e-6):
-        raise InputError("frequencies need a symmetric P̃; use norm symmetric, and both directions of a directed graph")
+        raise InputError(
+            "frequencies need a symmetric P̃; use norm symmetric, and both directions of a directed graph"
+        )
 
 
 def eigenspaces(P: Sparse) -> list[Band]:
@@ -48,12 +58,15 @@ def eigenspaces(P: Sparse) -> list[Band]:
     starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > EQUAL)
     ends = (*starts[1:], len(values))
     return [
-        Band(float(values[i:j].mean()), (j - i) / len(values), U[:, i:j]) for i, j in zip(starts, ends, strict=True)
+        Band(float(values[i:j].mean()), (j - i) / len(values), U[:, i:j])
+        for i, j in zip(starts, ends, strict=True)
     ]
 
 
 def random_bands(P: Sparse, bands: int, probes: int, seed: int = 0) -> list[Band]:
-    """Random mixes of the frequencies within each of `bands` equal steps of [0, λ_max]; empty ones are left out."""
+    """Random mixes of the frequencies within each of `bands` equal steps of [0, λ_max]; empty ones
+    are left out.
+    """
     random = torch.Generator().manual_seed(seed)
     Z = torch.randn(P.shape[0], probes, generator=random, dtype=torch.float64)
     return list(_mixed(P, bands, Z) if P.shape[0] <= SMALL else _windowed(P, bands, Z))
@@ -70,7 +83,9 @@ def _mixed(P: Sparse, bands: int, Z: Tensor) -> Iterator[Band]:
 
 
 def _windowed(P: Sparse, bands: int, Z: Tensor) -> Iterator[Band]:
-    """The lowest frequencies by Lanczos, the others by polynomials of P̃ near 1 within the band and near 0 elsewhere."""
+    """The lowest frequencies by Lanczos, the others by polynomials of P̃ near 1 within the band and
+    near 0 elsewhere.
+    """
     P, (n, probes) = P.to("cpu", torch.float64), Z.shape
     values, U = _lowest(P)
     for frequency, u in zip(values, U.T, strict=True):
@@ -94,7 +109,9 @@ def _windowed(P: Sparse, bands: int, Z: Tensor) -> Iterator[Band]:
 
 
 def _lowest(P: Sparse) -> tuple[NDArray[np.float64], Tensor]:
-    """Those of the LOWEST frequencies that Lanczos finds in time, and their eigenvectors (n, at most LOWEST)."""
+    """Those of the LOWEST frequencies that Lanczos finds in time, and their eigenvectors (n, at
+    most LOWEST).
+    """
     columns, rows = P.pattern.columns.numpy(), P.pattern.rows.numpy()
     matrix = sp.csr_array((P.values.numpy(), columns, rows), P.shape)
     start = np.random.default_rng(0).standard_normal(P.shape[0])
@@ -107,12 +124,18 @@ def _lowest(P: Sparse) -> tuple[NDArray[np.float64], Tensor]:
 
 
 def _window(low: float, high: float) -> NDArray[np.float64]:
-    """(ORDER + 1,) Chebyshev coefficients of the step that is 1 on [low, high], with Jackson's damping of the waves."""
+    """(ORDER + 1,) Chebyshev coefficients of the step that is 1 on [low, high], with Jackson's
+    damping of the waves.
+    """
     left, right = np.arccos(np.clip([high, low], -1, 1))
     j = np.arange(1, ORDER + 1)
-    step = np.concatenate([[(right - left) / np.pi], 2 / (np.pi * j) * (np.sin(j * right) - np.sin(j * left))])
+    step = np.concatenate(
+        [[(right - left) / np.pi], 2 / (np.pi * j) * (np.sin(j * right) - np.sin(j * left))]
+    )
     j, angle = np.arange(ORDER + 1), np.pi / (ORDER + 2)
-    damping = ((ORDER - j + 2) * np.cos(j * angle) + np.sin(j * angle) / np.tan(angle)) / (ORDER + 2)
+    damping = ((ORDER - j + 2) * np.cos(j * angle) + np.sin(j * angle) / np.tan(angle)) / (
+        ORDER + 2
+    )
     return np.asarray(step * damping)
 
 
@@ -127,6 +150,8 @@ def _largest_frequency(P: Sparse, z: Tensor, steps: int = 50) -> float:
 def _eigenvectors(P: Sparse) -> tuple[NDArray[np.float64], Tensor]:
     """λ (n,) from low to high, and U (n, n)."""
     if P.shape[0] > SMALL:
-        raise InputError(f"all eigenvectors are for up to {SMALL} nodes, got {P.shape[0]}; use probes instead")
+        raise InputError(
+            f"all eigenvectors are for up to {SMALL} nodes, got {P.shape[0]}; use probes instead"
+        )
     values, U = torch.linalg.eigh(P.to("cpu", torch.float64).to_dense())
     return 1 - values.flip(0).numpy(), U.flip(1)

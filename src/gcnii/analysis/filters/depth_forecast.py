@@ -1,4 +1,6 @@
-"""Depth from one training: what can be read after each layer of one deep network foretells shallower ones."""
+"""Depth from one training: what can be read after each layer of one deep network foretells
+shallower ones.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,15 @@ from gcnii.train.result import Result
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one network of L layers says of networks of 0, 1, …, L layers: scores in [0, 1], one a depth.
+    """What one network of L layers says of networks of 0, 1, …, L layers: scores in [0, 1], one a
+    depth.
 
-    val, test  linear probes, trained anew after each layer, moved up or down by one number so that at L they are the
-               network's own score.  Shallow networks do worse, because they must learn their features by themselves
-    stopped    what the network itself answers on the validation nodes when it is stopped after a layer; shallow
-               networks do better, because their last map is made for their depth.  Empty where it has no such answer
+    val, test  linear probes, trained anew after each layer, moved up or down by one number so that
+               at L they are the network's own score.  Shallow networks do worse, because they must
+               learn their features by themselves
+    stopped    what the network itself answers on the validation nodes when it is stopped after a
+               layer; shallow networks do better, because their last map is made for their depth.
+               Empty where it has no such answer
     nodes      how many validation nodes there are
 
     Nothing is chosen by `test`.
@@ -46,7 +51,8 @@ class Forecast:
 
     @property
     def recommended(self) -> int:
-        """The fewest layers where both curves come within one standard error of their best: more would be for noise.
+        """The fewest layers where both curves come within one standard error of their best: more
+        would be for noise.
 
         0: the links help so little that an MLP does as well.
         """
@@ -80,18 +86,24 @@ def forecast(graph: Graph, result: Result) -> Forecast:
     if len(states) < 2:
         raise InputError(f"{result.plan.model} has no layers to choose from; use gcnii")
     val, test = _moved(probe, states, "val", run.val), _moved(probe, states, "test", run.test)
-    return Forecast(val, test, int(graph.splits[run.split].val.sum()), _stopped(model, states, probe))
+    return Forecast(
+        val, test, int(graph.splits[run.split].val.sum()), _stopped(model, states, probe)
+    )
 
 
 def _moved(probe: Probe, states: Sequence[Tensor], role: Role, own: float) -> tuple[float, ...]:
-    """What a probe reads after each layer, moved so that after the last it is the network's own score."""
+    """What a probe reads after each layer, moved so that after the last it is the network's own
+    score.
+    """
     read = [probe.score(H, role) for H in states]
     return tuple(score + own - read[-1] for score in read)
 
 
 @torch.no_grad()
 def _stopped(model: Model, states: Sequence[Tensor], probe: Probe) -> tuple[float, ...]:
-    """The scores of its own last map after each layer; only the skeleton of GCNII has layers of one width before it."""
+    """The scores of its own last map after each layer; only the skeleton of GCNII has layers of one
+    width before it.
+    """
     if not isinstance(model, GCNIISkeleton):
         return ()
     answers = (model.dense["decode"](H).cpu() for H in states)
@@ -100,7 +112,8 @@ def _stopped(model: Model, states: Sequence[Tensor], probe: Probe) -> tuple[floa
 
 @dataclass(frozen=True)
 class Comparison:
-    """A forecast beside networks that were trained at each depth: both curves, and how far off the first was.
+    """A forecast beside networks that were trained at each depth: both curves, and how far off the
+    first was.
 
     depths   the depths that were trained
     foretold, true  test scores at these depths
@@ -118,7 +131,9 @@ class Comparison:
 
     @property
     def order(self) -> float:
-        """Spearman's rank correlation of the two: 1 where they order the depths alike; NaN where one is flat."""
+        """Spearman's rank correlation of the two: 1 where they order the depths alike; NaN where
+        one is flat.
+        """
         if len(set(self.foretold)) < 2 or len(set(self.true)) < 2:
             return float("nan")
         return float(spearmanr(self.foretold, self.true).statistic)
@@ -130,13 +145,19 @@ class Comparison:
 
     def summary(self) -> dict[str, Any]:
         """As JSON has it."""
-        curves = {"depths": list(self.depths), "foretold": list(self.foretold), "true": list(self.true)}
+        curves = {
+            "depths": list(self.depths),
+            "foretold": list(self.foretold),
+            "true": list(self.true),
+        }
         order = None if isnan(self.order) else self.order  # JSON has no NaN
         return {**curves, "error": self.error, "order": order, "regret": self.regret}
 
 
 def score_at(layers: int, depths: Sequence[int], scores: Sequence[float]) -> float:
-    """Between two trained depths on the straight line over log2 of the depth, beyond them the last one's."""
+    """Between two trained depths on the straight line over log2 of the depth, beyond them the last
+    one's.
+    """
     return float(np.interp(np.log2(max(layers, 1)), np.log2(depths), scores))
 
 
@@ -145,7 +166,12 @@ def compare(foretold: Forecast, sweep: Mapping[int, float]) -> Comparison:
     depths = tuple(sorted(sweep))
     beyond = [depth for depth in depths if depth >= len(foretold.test)]
     if beyond:
-        raise InputError(f"the forecast ends at {len(foretold.test) - 1} layers, got a sweep to {max(beyond)}")
+        raise InputError(
+            f"the forecast ends at {len(foretold.test) - 1} layers, got a sweep to {max(beyond)}"
+        )
     return Comparison(
-        depths, tuple(foretold.test[d] for d in depths), tuple(sweep[d] for d in depths), foretold.recommended
+        depths,
+        tuple(foretold.test[d] for d in depths),
+        tuple(sweep[d] for d in depths),
+        foretold.recommended,
     )

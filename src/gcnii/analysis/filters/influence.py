@@ -1,4 +1,6 @@
-"""How far a network looks: which share of what decides a node's class comes from nodes so many hops away."""
+"""How far a network looks: which share of what decides a node's class comes from nodes so many hops
+away.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """Of node v, I_v(h) = Σ |∂ s_v / ∂ x_u| over the nodes u at a distance of exactly h hops, over the same for all h.
+    """Of node v, I_v(h) = Σ |∂ s_v / ∂ x_u| over the nodes u at a distance of exactly h hops, over
+    the same for all h.
 
     s_v is v's highest score: the one that decides.
 
     share  (hops + 1,) the mean of I_v over the nodes asked; hop 0 is the node itself
     error  (hops + 1,) its standard error; 0 where all nodes were asked
     nodes  how many were asked
-    silent how many of them no feature can move, because every ReLU on the way is shut; they have no share
+    silent how many of them no feature can move, because every ReLU on the way is shut; they have no
+    share
     """
 
     share: Floats
@@ -54,8 +58,12 @@ class Influence:
         return cls(share, error, summary["nodes"], summary["silent"])
 
 
-def influence(model: nn.Module, P: Sparse, X: Tensor | Sparse, *, nodes: int | None = 64, seed: int = 0) -> Influence:
-    """The influence of each hop, from so many random nodes; None: all of them.  A node costs one backward pass."""
+def influence(
+    model: nn.Module, P: Sparse, X: Tensor | Sparse, *, nodes: int | None = 64, seed: int = 0
+) -> Influence:
+    """The influence of each hop, from so many random nodes; None: all of them.  A node costs one
+    backward pass.
+    """
     if nodes is not None and nodes < 2:
         raise InputError(f"an error bar needs at least 2 nodes, got {nodes}")
     n, A = P.shape[0], _links(P)
@@ -85,7 +93,9 @@ def _links(P: Sparse) -> sp.csr_array:
 
 
 def _by_hop(distance: Floats, strength: Floats) -> Floats:
-    """Sums of the nodes' strength by their distance, up to the last that has any; who cannot be reached has none."""
+    """Sums of the nodes' strength by their distance, up to the last that has any; who cannot be
+    reached has none.
+    """
     near = np.isfinite(distance)
     sums = np.bincount(distance[near].astype(int), strength[near])
     return sums[: np.flatnonzero(sums).max(initial=-1) + 1].astype(np.float64)

@@ -1,4 +1,6 @@
-"""A network linearised at its input: near X its scores are F(X) + J dX, with the masks of the ReLU as they are at X."""
+"""A network linearised at its input: near X its scores are F(X) + J dX, with the masks of the ReLU
+as they are at X.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ Pull = Callable[[Tensor], Tensor]
 def linearised(model: nn.Module, P: Sparse, X: Tensor | Sparse) -> Iterator[tuple[Tensor, Pull]]:
     """The scores (n, k) without dropout, and the product G (n, k) → Jᵀ G (n, d).
 
-    From the scores backwards, because there are fewer of them than of features: k products know J at a node, where
-    forward-mode products would have to be d.
+    From the scores backwards, because there are fewer of them than of features: k products know J
+    at a node, where forward-mode products would have to be d.
     """
     training = {name: module.training for name, module in model.named_modules()}
     at = X.to_dense().detach().clone().requires_grad_()
@@ -27,7 +29,9 @@ def linearised(model: nn.Module, P: Sparse, X: Tensor | Sparse) -> Iterator[tupl
             scores: Tensor = model.eval()(P, at)
 
         def pull(G: Tensor) -> Tensor:
-            (product,) = torch.autograd.grad(scores, at, G.to(scores), retain_graph=True, materialize_grads=True)
+            (product,) = torch.autograd.grad(
+                scores, at, G.to(scores), retain_graph=True, materialize_grads=True
+            )
             return product
 
         yield scores.detach(), pull

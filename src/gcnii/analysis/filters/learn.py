@@ -1,4 +1,6 @@
-"""What the doctor asks of the deepest networks that it trained: their filters, their reach, and a depth."""
+"""What the doctor asks of the deepest networks that it trained: their filters, their reach, and a
+depth.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def learn(
     seed: int,
     show: Callable[[str], None],
 ) -> Learned:
-    """Ask the deepest network of each model; the shallower ones are what a forecast is held against."""
+    """Ask the deepest network of each model; the shallower ones are what a forecast is held
+    against.
+    """
     trained = [one for one, _ in found if one.result is not None]
     deepest = {one.model: one for one in sorted(trained, key=lambda one: one.layers)}
     gone = [one for one, diagnosis in found if diagnosis.verdict.kind == "gone"]
@@ -43,7 +47,9 @@ def learn(
             show(f"{name}: filter")
             answers["filter"][name] = response(model, task.links.whole, task.X, seed=seed).summary()
             show(f"{name}: influence of each hop")
-            answers["influence"][name] = influence(model, task.links.whole, task.X, seed=seed).summary()
+            answers["influence"][name] = influence(
+                model, task.links.whole, task.X, seed=seed
+            ).summary()
         if depth:
             show(f"{name}: depth")
             if checkup in gone:
@@ -61,13 +67,19 @@ def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:
     matrices = [make_links(graph, plan.recipe).whole for plan in plans]
     for plan, P in zip(plans, matrices, strict=True):
         if not isinstance(P, Sparse):
-            raise InputError("frequencies need one propagation matrix; leave out --filter, or models with a geometry")
+            raise InputError(
+                "frequencies need one propagation matrix; leave out --filter, or models with a geometry"
+            )
         try:
             refuse_asymmetric(P)
         except ValueError:
             raise InputError(
                 f"--filter needs a symmetric P̃, which {plan.model} has not on {graph.name}; leave out --filter"
             ) from None
-        if len(P.values) != len(matrices[0].values) or not torch.equal(P.values, matrices[0].values):
+        if len(P.values) != len(matrices[0].values) or not torch.equal(
+            P.values, matrices[0].values
+        ):
             names = ", ".join(plan.model for plan in plans)
-            raise InputError(f"--filter compares models on one P̃, and {names} have several; ask for one at a time")
+            raise InputError(
+                f"--filter compares models on one P̃, and {names} have several; ask for one at a time"
+            )

@@ -1,6 +1,7 @@
 """The filter that a network has learned: how much of a signal of frequency λ passes through it.
 
-Theorem 2 says that GCNII can be any polynomial filter of L̃ = I - P̃; this measures which one it became.
+Theorem 2 says that GCNII can be any polynomial filter of L̃ = I - P̃; this measures which one it
+became.
 """
 
 from __future__ import annotations
@@ -26,18 +27,20 @@ Floats = NDArray[np.float64]
 class Response:
     """g(λ), one entry a band of frequencies.
 
-    Let J be the network linearised at X, and u_i the eigenvectors of L̃.  A signal u_i on the nodes, put on all
-    features, comes out with the part G_i = u_iᵀ J(u_i ·) at its own frequency: a matrix (k, d) from features to scores.
-    g and one matrix W for all frequencies are those that come nearest to all of them: Σ_i ‖G_i - g(λ_i) W‖² is least.
-    Where the network is a filter, J V = g(L̃) V Wᵀ, they are its own.  g is known up to a factor, because W may take it:
-    the largest |g| is 1, and it is positive.
+    Let J be the network linearised at X, and u_i the eigenvectors of L̃.  A signal u_i on the
+    nodes, put on all features, comes out with the part G_i = u_iᵀ J(u_i ·) at its own frequency: a
+    matrix (k, d) from features to scores. g and one matrix W for all frequencies are those that
+    come nearest to all of them: Σ_i ‖G_i - g(λ_i) W‖² is least. Where the network is a filter, J V
+    = g(L̃) V Wᵀ, they are its own.  g is known up to a factor, because W may take it: the largest
+    |g| is 1, and it is positive.
 
     frequency  (b,) λ
     gain       (b,) g(λ)
     error      (b,) its standard error, from the differences between probes; 0 where it is exact
     share      (b,) of all eigenvectors, how many the band has
-    purity     (b,) how much of a response's energy is the signal itself again: 1 for a filter, less where ReLUs that
-               are open at some nodes and shut at others send it to other frequencies
+    purity     (b,) how much of a response's energy is the signal itself again: 1 for a filter, less
+               where ReLUs that are open at some nodes and shut at others send it to other
+               frequencies
     """
 
     frequency: Floats
@@ -53,7 +56,9 @@ class Response:
     @classmethod
     def of(cls, summary: Mapping[str, Sequence[float]]) -> Response:
         """What `summary` gave."""
-        return cls(**{field.name: np.array(summary[field.name], np.float64) for field in fields(cls)})
+        return cls(
+            **{field.name: np.array(summary[field.name], np.float64) for field in fields(cls)}
+        )
 
     def beside(self, curve: ArrayLike) -> Floats:
         """Another filter's values at these frequencies, up to the same kind of factor."""
@@ -61,16 +66,25 @@ class Response:
 
 
 def response(
-    model: nn.Module, P: Sparse, X: Tensor | Sparse, *, bands: int = 24, probes: int | None = 8, seed: int = 0
+    model: nn.Module,
+    P: Sparse,
+    X: Tensor | Sparse,
+    *,
+    bands: int = 24,
+    probes: int | None = 8,
+    seed: int = 0,
 ) -> Response:
     """The filter of `model` on this graph, at these features.
 
     bands   equal steps of λ, over which g is averaged
-    probes  random signals a band, each of which costs one backward pass; None: every eigenvector and every score, which
-            costs n·k of them and gives g(λ_i) itself, for graphs of up to 4000 nodes
+    probes  random signals a band, each of which costs one backward pass; None: every eigenvector
+            and every score, which costs n·k of them and gives g(λ_i) itself, for graphs of up to
+            4000 nodes
     """
     if probes is not None and (probes < 2 or bands < 1):
-        raise InputError(f"an error bar needs at least 2 probes in at least 1 band, got {probes} in {bands}")
+        raise InputError(
+            f"an error bar needs at least 2 probes in at least 1 band, got {probes} in {bands}"
+        )
     refuse_asymmetric(P)
     with linearised(model, P, X) as (scores, pull):
         k = scores.shape[1]
@@ -86,7 +100,9 @@ def response(
 
 @dataclass(frozen=True, eq=False)
 class Echoes:
-    """What came back of a band's signals at their own frequency (s, d), and the share of energy that did (s,)."""
+    """What came back of a band's signals at their own frequency (s, d), and the share of energy
+    that did (s,).
+    """
 
     y: Tensor
     purity: Tensor
@@ -111,22 +127,35 @@ def _each_score(band: Band, k: int) -> list[Tensor]:
 
 
 def _signs(probes: int, k: int, seed: int) -> Tensor:
-    """(probes, k) of 1 and -1, the same for all bands: what they have in common is then W's, and no error of g."""
+    """(probes, k) of 1 and -1, the same for all bands: what they have in common is then W's, and no
+    error of g.
+    """
     random = torch.Generator().manual_seed(seed)
     return torch.randint(2, (probes, k), generator=random).double() * 2 - 1
 
 
 def _separate(bands: Sequence[Band], measured: Sequence[Sequence[Echoes]], exact: bool) -> Response:
-    """Of each band's echoes y_j, each of other scores, the g and m_j for which Σ_j ‖y_j - g m_j‖² is least over all."""
-    # Eigenvectors of one eigenvalue are the same question asked again: their mean does not depend on the basis.
-    each = [torch.cat([e.y.mean(0, keepdim=True) for e in band]) if exact else band[0].y for band in measured]
+    """Of each band's echoes y_j, each of other scores, the g and m_j for which Σ_j ‖y_j - g m_j‖²
+    is least over all.
+    """
+    # Eigenvectors of one eigenvalue are the same question asked again: their mean does not depend
+    # on the basis.
+    each = [
+        torch.cat([e.y.mean(0, keepdim=True) for e in band]) if exact else band[0].y
+        for band in measured
+    ]
     Y = torch.stack(each)  # (bands, questions, d)
     share = torch.tensor([band.share for band in bands], dtype=torch.float64)
-    m = torch.linalg.svd(share.sqrt()[:, None] * Y.flatten(1), full_matrices=False).Vh[0].view(Y.shape[1:])
+    m = (
+        torch.linalg.svd(share.sqrt()[:, None] * Y.flatten(1), full_matrices=False)
+        .Vh[0]
+        .view(Y.shape[1:])
+    )
     along = (Y * m).sum(2)  # (bands, questions)
     gain = along.sum(1)
     weight = m.pow(2).sum(1).clamp(min=1e-300)
-    spread = along - weight * gain[:, None]  # of each question's own estimate along / weight, times its weight
+    # of each question's own estimate along / weight, times its weight
+    spread = along - weight * gain[:, None]
     error = spread.pow(2).sum(1).mul(len(m) / max(len(m) - 1, 1)).sqrt()
     scaled, factor = _scaled(gain.numpy())
     return Response(

@@ -27,7 +27,9 @@ EPOCHS = 60  # enough to see where a training goes; a doctor does not wait for t
 
 @dataclass(frozen=True)
 class LayerReport:
-    """One layer: how smooth its state is, the norm of the loss's gradient there, and what a linear probe reads."""
+    """One layer: how smooth its state is, the norm of the loss's gradient there, and what a linear
+    probe reads.
+    """
 
     name: str
     state: Smoothness
@@ -36,7 +38,12 @@ class LayerReport:
 
     def summary(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"name": self.name, **self.state.summary(), "gradient": self.gradient, "probe": self.probe}
+        return {
+            "name": self.name,
+            **self.state.summary(),
+            "gradient": self.gradient,
+            "probe": self.probe,
+        }
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> LayerReport:
@@ -57,24 +64,39 @@ class Checkup:
     val: float
     test: float
     degrees: tuple[Row, ...]
-    result: Result | None = field(default=None, repr=False, compare=False)  # None where the training diverged
+    # None where the training diverged
+    result: Result | None = field(default=None, repr=False, compare=False)
 
     def summary(self) -> dict[str, Any]:
         """As JSON has it."""
-        head = {"model": self.model, "layers": self.layers, "val": _number(self.val), "test": _number(self.test)}
-        rows = {"before": [row.summary() for row in self.before], "after": [row.summary() for row in self.after]}
+        head = {
+            "model": self.model,
+            "layers": self.layers,
+            "val": _number(self.val),
+            "test": _number(self.test),
+        }
+        rows = {
+            "before": [row.summary() for row in self.before],
+            "after": [row.summary() for row in self.after],
+        }
         return {**head, "settings": self.settings, **rows, "by_degree": list(self.degrees)}
 
     @classmethod
     def of(cls, graph: str, summary: Mapping[str, Any]) -> Checkup:
         """What `summary` gave, of this graph."""
         before, after = (tuple(map(LayerReport.of, summary[when])) for when in ("before", "after"))
-        val, test = (nan if summary[role] is None else float(summary[role]) for role in ("val", "test"))
+        val, test = (
+            nan if summary[role] is None else float(summary[role]) for role in ("val", "test")
+        )
         model, layers, settings = summary["model"], summary["layers"], summary["settings"]
-        return cls(graph, model, layers, settings, before, after, val, test, tuple(summary["by_degree"]))
+        return cls(
+            graph, model, layers, settings, before, after, val, test, tuple(summary["by_degree"])
+        )
 
 
-def examine(watched: Watch, meter: SmoothnessMeter, probe: Probe | None = None) -> tuple[LayerReport, ...]:
+def examine(
+    watched: Watch, meter: SmoothnessMeter, probe: Probe | None = None
+) -> tuple[LayerReport, ...]:
     """Every layer that was caught."""
     return tuple(
         LayerReport(
@@ -94,7 +116,9 @@ class Doctor:
         self.graph, self.split, self.seed, self.device = graph, split, seed, choose_device(device)
         self.meter, self.probe = SmoothnessMeter.of(graph), Probe(graph, split)
 
-    def check(self, model: str, layers: int, on_epoch: Callable[[EpochReport], None] | None = None) -> Checkup:
+    def check(
+        self, model: str, layers: int, on_epoch: Callable[[EpochReport], None] | None = None
+    ) -> Checkup:
         """Build, examine, train for EPOCHS at most, examine again."""
         settings: dict[str, Any] = {"layers": layers, "epochs": EPOCHS, "memory": "keep"}
         plan = make_plan(model, settings, self.graph)
@@ -105,15 +129,28 @@ class Doctor:
         try:
             result = self._train(model, settings, on_epoch)
         except Diverged as error:
-            warnings.warn(f"{model}, {layers} layers: {error}; what follows is of the untrained model", stacklevel=2)
+            warnings.warn(
+                f"{model}, {layers} layers: {error}; what follows is of the untrained model",
+                stacklevel=2,
+            )
             return Checkup(*known, after=before, val=nan, test=nan, degrees=())
         network.load_state_dict({name: weight[0] for name, weight in result.weights.items()})
         after = self._examine(network, task)
-        degrees = () if self.graph.multilabel else tuple(by_degree(self.graph, result.predict(self.graph)))
+        degrees = (
+            ()
+            if self.graph.multilabel
+            else tuple(by_degree(self.graph, result.predict(self.graph)))
+        )
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 
-    def _train(self, model: str, settings: dict[str, Any], on_epoch: Callable[[EpochReport], None] | None) -> Result:
-        where: dict[str, Any] = {"seeds": [self.seed], "split": self.split, "device": self.device.type}
+    def _train(
+        self, model: str, settings: dict[str, Any], on_epoch: Callable[[EpochReport], None] | None
+    ) -> Result:
+        where: dict[str, Any] = {
+            "seeds": [self.seed],
+            "split": self.split,
+            "device": self.device.type,
+        }
         result = fit(self.graph, model, on_epoch=on_epoch, **where, **settings)
         if result.interrupted:
             raise KeyboardInterrupt

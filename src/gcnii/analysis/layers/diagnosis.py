@@ -1,4 +1,5 @@
-"""From numbers to a verdict: rules, each with its threshold, tried on graphs where the truth is known (docs/doctor.md).
+"""From numbers to a verdict: rules, each with its threshold, tried on graphs where the truth is
+known (docs/doctor.md).
 
 Layers count from 0, what the first layer reads.
 """
@@ -16,16 +17,16 @@ from gcnii.analysis.layers.smoothing import Smoothness
 from gcnii.graph import Graph
 from gcnii.propagation import feature_matrix
 
-# A linear probe reads no more above guessing than this share of the most it reads, at any layer or from the features
-# alone: information is gone.
+# A linear probe reads no more above guessing than this share of the most it reads, at any layer or
+# from the features alone: information is gone.
 GONE = 0.25
 # A probe of the last layer is so much below that most: it fades.
 FADED = 0.05
-# States are alike where the mean cosine distance is this share of layer 0's, and the effective rank at most 2, or
-# this share of the width.
+# States are alike where the mean cosine distance is this share of layer 0's, and the effective rank
+# at most 2, or this share of the width.
 ALIKE, FLAT = 0.1, 0.05
-# Alike, and so near Theorem 1's limit at the last layer but one: then it is the graph that made them so.  On Cora the
-# same row for all nodes, which biases lead to, is 0.29 away.
+# Alike, and so near Theorem 1's limit at the last layer but one: then it is the graph that made
+# them so.  On Cora the same row for all nodes, which biases lead to, is 0.29 away.
 DRAWN = 0.15
 # The first layer's gradient is this share of the last layer's, or so many times as large.
 VANISHED, EXPLODED = 1e-3, 1e3
@@ -77,7 +78,11 @@ class Baseline:
 
 
 def diagnose(
-    rows: Rows, *, edges: int, baseline: Baseline | None = None, settings: Mapping[str, Any] | None = None
+    rows: Rows,
+    *,
+    edges: int,
+    baseline: Baseline | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Diagnosis:
     """The first rule that applies gives the verdict.
 
@@ -100,21 +105,35 @@ def diagnose(
 
 
 def compare(found: Sequence[tuple[Checkup, Diagnosis]]) -> list[str]:
-    """Of models of one depth, what those keep that keep it; of models of several depths, the best one by validation."""
+    """Of models of one depth, what those keep that keep it; of models of several depths, the best
+    one by validation.
+    """
     sentences = []
     deepest = max(checkup.layers for checkup, _ in found)
-    kept = [one for one, diagnosis in found if one.layers == deepest and diagnosis.verdict.kind == "kept"]
-    lost = [one.model for one, diagnosis in found if one.layers == deepest and diagnosis.verdict.kind != "kept"]
+    kept = [
+        one
+        for one, diagnosis in found
+        if one.layers == deepest and diagnosis.verdict.kind == "kept"
+    ]
+    lost = [
+        one.model
+        for one, diagnosis in found
+        if one.layers == deepest and diagnosis.verdict.kind != "kept"
+    ]
     if lost and kept:
         keep = ", ".join(f"{one.model} keeps {_percent(one.after[-1].probe)}" for one in kept)
-        sentences.append(f"At {deepest} layers, where information is lost by {', '.join(lost)}: {keep}.")
+        sentences.append(
+            f"At {deepest} layers, where information is lost by {', '.join(lost)}: {keep}."
+        )
     for model in dict.fromkeys(one.model for one, _ in found):
         own = [one for one, _ in found if one.model == model and not isnan(one.val)]
         if len(own) < 2:
             continue
         best = max(own, key=lambda one: one.val)
         scores = f"validation {best.val:.1%}, test {best.test:.1%}"
-        sentences.append(f"After at most {EPOCHS} epochs {model} is best at {best.layers} layers ({scores}).")
+        sentences.append(
+            f"After at most {EPOCHS} epochs {model} is best at {best.layers} layers ({scores})."
+        )
     return sentences
 
 
@@ -124,7 +143,10 @@ def best_layer(rows: Rows) -> int:
 
 
 def _no_edges() -> Finding:
-    return Finding("no edges", "the graph has no edges, so nothing is smoothed; whatever is lost, the weights lose")
+    return Finding(
+        "no edges",
+        "the graph has no edges, so nothing is smoothed; whatever is lost, the weights lose",
+    )
 
 
 def _gone(rows: Rows, baseline: Baseline) -> Finding | None:
@@ -133,9 +155,13 @@ def _gone(rows: Rows, baseline: Baseline) -> Finding | None:
     since = _since(rows, lambda row: _probe(row) <= bound)
     if since is None:
         return None
-    reads = f"a linear probe reads {_percent(rows[-1].probe)} at the last layer, {best:.0%} {whence}"
+    reads = (
+        f"a linear probe reads {_percent(rows[-1].probe)} at the last layer, {best:.0%} {whence}"
+    )
     guess = f"guessing gives {baseline.chance:.0%}"
-    return Finding("gone", f"information is gone from layer {since} on: {_size(rows, since)}; {reads}, {guess}")
+    return Finding(
+        "gone", f"information is gone from layer {since} on: {_size(rows, since)}; {reads}, {guess}"
+    )
 
 
 def _alike(rows: Rows) -> Finding | None:
@@ -143,12 +169,20 @@ def _alike(rows: Rows) -> Finding | None:
     if since is None:
         return None
     end = _last_hidden(rows).distance
-    limit = f"near Theorem 1's limit (distance {end:.2g} at the end)" if end <= DRAWN else "all along one direction"
-    return Finding("alike", f"nodes are nearly alike from layer {since} on, {limit}: {_size(rows, since)}")
+    limit = (
+        f"near Theorem 1's limit (distance {end:.2g} at the end)"
+        if end <= DRAWN
+        else "all along one direction"
+    )
+    return Finding(
+        "alike", f"nodes are nearly alike from layer {since} on, {limit}: {_size(rows, since)}"
+    )
 
 
 def alike_since(rows: Rows) -> int | None:
-    """From which layer on all nodes are nearly alike; the last layer may be scores, and is asked only if alone."""
+    """From which layer on all nodes are nearly alike; the last layer may be scores, and is asked
+    only if alone.
+    """
     start = rows[0].state
     hidden = rows[1:-1] or rows[1:]
 
@@ -164,7 +198,9 @@ def _faded(rows: Rows, baseline: Baseline) -> Finding | None:
     best, whence = _most(rows, baseline)
     if _probe(rows[-1]) >= best - FADED:
         return None
-    reads = f"a linear probe reads {best:.0%} {whence}, {_percent(rows[-1].probe)} at the last layer"
+    reads = (
+        f"a linear probe reads {best:.0%} {whence}, {_percent(rows[-1].probe)} at the last layer"
+    )
     return Finding("faded", f"information fades: {reads}; {_size(rows, len(rows) - 1)}")
 
 
@@ -178,7 +214,9 @@ def _most(rows: Rows, baseline: Baseline) -> tuple[float, str]:
 
 def _kept(rows: Rows) -> Finding:
     probe = rows[-1].probe
-    reads = f"a linear probe reads {_percent(probe)} at the last layer; " if probe is not None else ""
+    reads = (
+        f"a linear probe reads {_percent(probe)} at the last layer; " if probe is not None else ""
+    )
     return Finding("kept", f"information is kept: {reads}{_size(rows, len(rows) - 1)}")
 
 
@@ -190,15 +228,23 @@ def _gradient(rows: Rows) -> Finding | None:
     if VANISHED < share < EXPLODED:
         return None
     kind: Kind = "vanished" if share <= VANISHED else "exploded"
-    return Finding(kind, f"the gradient has {kind} at the first layer: {share:.1g} of the last layer's")
+    return Finding(
+        kind, f"the gradient has {kind} at the first layer: {share:.1g} of the last layer's"
+    )
 
 
 def _dead(rows: Rows) -> Finding | None:
     state = _last_hidden(rows)
-    return Finding("dead", f"{state.dead:.0%} of the units are zero on all nodes") if state.dead >= DEAD else None
+    return (
+        Finding("dead", f"{state.dead:.0%} of the units are zero on all nodes")
+        if state.dead >= DEAD
+        else None
+    )
 
 
-def _advice(verdict: Finding, others: Sequence[Finding], rows: Rows, settings: Mapping[str, Any]) -> tuple[str, ...]:
+def _advice(
+    verdict: Finding, others: Sequence[Finding], rows: Rows, settings: Mapping[str, Any]
+) -> tuple[str, ...]:
     kinds = {verdict.kind, *(finding.kind for finding in others)}
     smoothed = bool(kinds & {"gone", "alike"})
     tries = []

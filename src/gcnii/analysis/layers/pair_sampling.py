@@ -1,4 +1,6 @@
-"""Pairs of nodes whose states are compared: any two, near ones and far ones; drawn once for a graph."""
+"""Pairs of nodes whose states are compared: any two, near ones and far ones; drawn once for a
+graph.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NodePairs:
-    """Pairs (source, target), the sources' numbers among those drawn, and whether these are all pairs of their kind."""
+    """Pairs (source, target), the sources' numbers among those drawn, and whether these are all
+    pairs of their kind.
+    """
 
     source: Tensor
     target: Tensor
@@ -33,14 +37,18 @@ class NodePairs:
     whole: bool
 
     def cosine_distance(self, U: Tensor, zero: Tensor) -> Estimate:
-        """The mean of 1 - u·v over a source's partners, and then over the sources; NaN where there is no pair.
+        """The mean of 1 - u·v over a source's partners, and then over the sources; NaN where there
+        is no pair.
 
         U     (n, width) rows of length one, or zero
         zero  (n,) which are zero: two of them are equal, hence 0 apart
         """
         if not len(self.source):
             return Estimate(nan)
-        ends = zip(*(end.split(max(1, CHUNK // U.shape[1])) for end in (self.source, self.target)), strict=True)
+        ends = zip(
+            *(end.split(max(1, CHUNK // U.shape[1])) for end in (self.source, self.target)),
+            strict=True,
+        )
         dots = torch.cat([(U[one] * U[other]).sum(1) for one, other in ends]).double()
         apart = torch.where(zero[self.source] & zero[self.target], 0, 1 - dots.clamp(max=1))
         count = torch.bincount(self.number)
@@ -57,13 +65,17 @@ def sample_pairs(A: sp.csr_array, random: np.random.Generator) -> dict[str, Node
     itself = [np.arange(n) == source for source in sources]
     return {
         "any": _draw(sources, (~own for own in itself), n, random),
-        "near": _draw(sources, (row & ~own for row, own in zip(near, itself, strict=True)), n, random),
+        "near": _draw(
+            sources, (row & ~own for row, own in zip(near, itself, strict=True)), n, random
+        ),
         "far": _draw(sources, (~row for row in within), n, random),
     }
 
 
 def _draw(sources: Ints, masks: Iterable[Mask], n: int, random: np.random.Generator) -> NodePairs:
-    """Up to TARGETS partners of each source, of those that its mask (n,) allows; all, where all nodes are sources."""
+    """Up to TARGETS partners of each source, of those that its mask (n,) allows; all, where all
+    nodes are sources.
+    """
     whole = len(sources) == n
     chosen = []
     for mask in masks:
@@ -76,7 +88,9 @@ def _draw(sources: Ints, masks: Iterable[Mask], n: int, random: np.random.Genera
 
 
 def _reached(A: sp.csr_array, sources: Ints, hops: tuple[int, ...]) -> list[Iterator[Mask]]:
-    """For each number of hops, source by source, who (n,) is reached within it; 64 sources walk at once, a bit each."""
+    """For each number of hops, source by source, who (n,) is reached within it; 64 sources walk at
+    once, a bit each.
+    """
     walks: list[list[NDArray[np.uint64]]] = []
     for start in range(0, len(sources), WORD):
         seen = np.zeros(A.shape[0], np.uint64)
@@ -84,7 +98,8 @@ def _reached(A: sp.csr_array, sources: Ints, hops: tuple[int, ...]) -> list[Iter
         seen[group] = np.uint64(1) << np.arange(len(group), dtype=np.uint64)
         walk = []
         for hop in range(1, max(hops) + 1):
-            seen = np.bitwise_or.reduceat(seen[A.indices], A.indptr[:-1])  # the diagonal leaves no row empty
+            # the diagonal leaves no row empty
+            seen = np.bitwise_or.reduceat(seen[A.indices], A.indptr[:-1])
             if hop in hops:
                 walk.append(seen)
         walks.append(walk)

@@ -1,4 +1,6 @@
-"""What a linear map could still read from a hidden state: logistic regression on the training nodes, by L-BFGS."""
+"""What a linear map could still read from a hidden state: logistic regression on the training
+nodes, by L-BFGS.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from gcnii.graph import Graph, Role
 from gcnii.metrics.objective import Objective
 
 PENALTY = 1e-3  # on ‖W‖²/2, beside the mean loss of a node
-ROUNDING = 1e-6  # of a state's size: smaller differences between nodes are float32's, and no information
+# of a state's size: smaller differences between nodes are float32's, and no information
+ROUNDING = 1e-6
 STEPS = 100  # of L-BFGS, at most
 
 Array = NDArray[np.float64]
@@ -33,14 +36,19 @@ class Probe:
 
     @property
     def chance(self) -> float:
-        """What guessing the most common label gives on the validation nodes; 0 where a node can have several."""
+        """What guessing the most common label gives on the validation nodes; 0 where a node can
+        have several.
+        """
         y = self.objective.y[self.objective.masks["val"][0]]
         return float(torch.bincount(y).max()) / len(y) if y.ndim == 1 else 0.0
 
     def score(self, H: Tensor, role: Role = "val") -> float:
-        """Accuracy, or micro-F1 where a node can have several labels, of the best linear map of H (n, width)."""
+        """Accuracy, or micro-F1 where a node can have several labels, of the best linear map of H
+        (n, width).
+        """
         Z = centred(H.detach().cpu().double().numpy())
-        # On matrices this small BLAS's threads wait for one another, and keep torch's off the cores meanwhile.
+        # On matrices this small BLAS's threads wait for one another, and keep torch's off the cores
+        # meanwhile.
         with threadpool_limits(1, user_api="blas"):
             Z = Z @ _span(Z[self.train])
             W, b = _regression(Z[self.train], self.Y, one_of_many=self.objective.y.ndim == 1)
@@ -49,14 +57,18 @@ class Probe:
 
 
 def centred(H: Array) -> Array:
-    """The rows less their mean, with a mean square length of 1; or zero where they differ by rounding alone."""
+    """The rows less their mean, with a mean square length of 1; or zero where they differ by
+    rounding alone.
+    """
     Z = H - H.mean(0)
     length, size = np.linalg.norm(Z), np.linalg.norm(H)
     return Z * np.sqrt(len(H)) / length if length > ROUNDING * size else np.zeros_like(H)
 
 
 def _span(Z: Array) -> Array:
-    """(width, ≤ rows) directions beside which the best W has nothing: those of the training nodes, if they are few."""
+    """(width, ≤ rows) directions beside which the best W has nothing: those of the training nodes,
+    if they are few.
+    """
     return np.eye(Z.shape[1]) if len(Z) >= Z.shape[1] else np.linalg.qr(Z.T)[0]
 
 
@@ -73,5 +85,7 @@ def _regression(Z: Array, Y: Array, one_of_many: bool) -> tuple[Array, Array]:
             value, G = (np.logaddexp(0, S) - Y * S).sum() / Y.size, (expit(S) - Y) / Y.size
         return value + PENALTY / 2 * (W**2).sum(), np.append(Z.T @ G + PENALTY * W, G.sum(0))
 
-    found = minimize(loss, np.zeros(width * k + k), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    found = minimize(
+        loss, np.zeros(width * k + k), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
+    )
     return found.x[:-k].reshape(width, k), found.x[-k:]

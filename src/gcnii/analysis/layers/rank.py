@@ -12,7 +12,8 @@ from gcnii.analysis.layers.estimate import Estimate
 
 TOLERANCE = 1e-5  # of the largest singular value: below it lies what float32 rounds
 NARROW, SKETCH = 512, 256  # a wider state is seen through so many random directions
-POWERS = 2  # times the directions are turned towards the largest values (Halko et al. 2011, algorithm 4.4)
+# times the directions are turned towards the largest values (Halko et al. 2011, algorithm 4.4)
+POWERS = 2
 CHUNK = 1 << 16  # rows at a time, for the sake of memory
 
 
@@ -30,11 +31,15 @@ class Spectrum:
 
     @classmethod
     def of(cls, H: Tensor) -> Spectrum:
-        """That of H (n, width): exact, or of a state with NARROW rows and columns or more, by a randomised range."""
+        """That of H (n, width): exact, or of a state with NARROW rows and columns or more, by a
+        randomised range.
+        """
         H = H.T if len(H) < H.shape[1] else H
         if H.shape[1] <= NARROW:
             return cls(_values(H))
-        directions = torch.randn(H.shape[1], SKETCH, dtype=H.dtype, generator=torch.Generator().manual_seed(0))
+        directions = torch.randn(
+            H.shape[1], SKETCH, dtype=H.dtype, generator=torch.Generator().manual_seed(0)
+        )
         Q = torch.linalg.qr(H @ directions)[0]
         for _ in range(POWERS):
             Q = torch.linalg.qr(H @ (H.T @ Q))[0]
@@ -51,8 +56,8 @@ class Spectrum:
     def effective_rank(self) -> Estimate:
         """exp(-Σ p log p), p being the values as shares of their sum; 0 of a state that is zero.
 
-        What was not seen is either even, or as uneven as can be, values of the size of the last one seen: the estimate
-        is the middle of the two, its error half of what is between them.
+        What was not seen is either even, or as uneven as can be, values of the size of the last one
+        seen: the estimate is the middle of the two, its error half of what is between them.
         """
         if not self.values[0]:
             return Estimate(0.0)
@@ -60,13 +65,17 @@ class Spectrum:
         if not self.others or last <= TOLERANCE * float(self.values[0]):
             return Estimate(_effective(self.values))
         even = torch.full((self.others,), (self.rest / self.others) ** 0.5, dtype=torch.float64)
-        uneven = torch.full((min(self.others, round(self.rest / last**2)),), last, dtype=torch.float64)
+        uneven = torch.full(
+            (min(self.others, round(self.rest / last**2)),), last, dtype=torch.float64
+        )
         high, low = (_effective(torch.cat([self.values, tail])) for tail in (even, uneven))
         return Estimate((high + low) / 2, abs(high - low) / 2)
 
 
 def _values(H: Tensor) -> Tensor:
-    """The singular values of a narrow matrix, by the eigenvalues of HᵀH in float64: exact to 1e-8 of the largest."""
+    """The singular values of a narrow matrix, by the eigenvalues of HᵀH in float64: exact to 1e-8
+    of the largest.
+    """
     gram = torch.zeros(H.shape[1], H.shape[1], dtype=torch.float64)
     for part in H.split(CHUNK):
         rows = part.double()

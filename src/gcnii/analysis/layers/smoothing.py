@@ -1,8 +1,9 @@
-"""How smooth a hidden state H (n, width) is on its graph: energy, cosine distances, ranks, Theorem 1's limit.
+"""How smooth a hidden state H (n, width) is on its graph: energy, cosine distances, ranks, Theorem
+1's limit.
 
-`SmoothnessMeter` is made once for a graph and measures state after state.  Edges count in both directions and self-loops not
-at all; Ã = A + I, D̃ its row sums.  What would take long is sampled, the same sample for every state, and comes with
-its standard error.
+`SmoothnessMeter` is made once for a graph and measures state after state.  Edges count in both
+directions and self-loops not at all; Ã = A + I, D̃ its row sums.  What would take long is sampled,
+the same sample for every state, and comes with its standard error.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Smoothness:
     norm            ‖H‖ / √n, the length of a typical row
     energy          Dirichlet energy of a node, tr(Hᵀ (I - P̃) H) / n
     roughness       the same as a share of the state, tr(Hᵀ (I - P̃) H) / ‖H‖²: between 0 and 2
-    mad, mad_gap    mean cosine distance of two nodes; that of far nodes less that of near ones (NaN: there are no such)
+    mad, mad_gap    mean cosine distance of two nodes; that of far nodes less that of near ones
+                    (NaN: there are no such)
     effective_rank  exp(entropy of the singular values as shares)
     rank            number of singular values that are not rounding
     distance        ‖H - ΠH‖ / ‖H‖, where ΠH is Theorem 1's limit
@@ -77,7 +79,9 @@ class SmoothnessMeter:
         pairs = np.stack(sp.triu(A, 1).nonzero())
         self.n, self.m = n, pairs.shape[1]
         self.sampled = self.m > PAIRS
-        self.pairs = torch.tensor(pairs[:, random.integers(self.m, size=PAIRS)] if self.sampled else pairs).long()
+        self.pairs = torch.tensor(
+            pairs[:, random.integers(self.m, size=PAIRS)] if self.sampled else pairs
+        ).long()
         self.root = torch.tensor(np.sqrt(degree))  # D̃^½ 1, the direction of Theorem 1's limit
         _, component = connected_components(A, directed=False)
         self.component = torch.tensor(component).long()
@@ -93,11 +97,17 @@ class SmoothnessMeter:
     def measure(self, H: Tensor) -> Smoothness:
         """Everything about one state (n, width)."""
         if len(H) != self.n:
-            raise InputError(f"a state has a row for each of the graph's {self.n} nodes, got {len(H)}")
+            raise InputError(
+                f"a state has a row for each of the graph's {self.n} nodes, got {len(H)}"
+            )
         H = H.detach().cpu()
         square = torch.cat([part.double().square().sum(1) for part in H.split(CHUNK)])
         size = float(square.sum())
-        energy, mad, spectrum = self._energy(H), self._cosine_distances(H, square.sqrt()), Spectrum.of(H)
+        energy, mad, spectrum = (
+            self._energy(H),
+            self._cosine_distances(H, square.sqrt()),
+            Spectrum.of(H),
+        )
         return Smoothness(
             width=H.shape[1],
             norm=sqrt(size / self.n),
@@ -124,14 +134,19 @@ class SmoothnessMeter:
 
     def _cosine_distances(self, H: Tensor, length: Tensor) -> dict[str, Estimate]:
         U = H / torch.where(length > 0, length, 1).to(H.dtype)[:, None]
-        return {kind: partners.cosine_distance(U, length == 0) for kind, partners in self.partners.items()}
+        return {
+            kind: partners.cosine_distance(U, length == 0)
+            for kind, partners in self.partners.items()
+        }
 
     def _distance(self, H: Tensor, size: float) -> float:
         """‖H - ΠH‖ / ‖H‖: in each component, (ΠH)_i = √d̃_i Σ_j √d̃_j h_j / Σ_j d̃_j."""
         if not size:
             return 0.0
         sums = torch.zeros(len(self.weights), H.shape[1], dtype=torch.float64)
-        for part, root, component in zip(*(x.split(CHUNK) for x in (H, self.root, self.component)), strict=True):
+        for part, root, component in zip(
+            *(x.split(CHUNK) for x in (H, self.root, self.component)), strict=True
+        ):
             sums.index_add_(0, component, part.double() * root[:, None])
         limit = float((sums.square().sum(1) / self.weights).sum())
         return sqrt(max(size - limit, 0.0) / size)

@@ -1,7 +1,10 @@
-"""The hidden states of any model, layer by layer: `with watch(model) as w: model(P, X)`, then `w.layers`.
+"""The hidden states of any model, layer by layer: `with watch(model) as w: model(P, X)`, then
+`w.layers`.
 
-A layer's state is what comes out of its module, once activations, norms and additions outside of the module have been
-applied to it.  Layer 0 is what the first layer reads.  Some models of the registry (APPNP, SGC) propagate without a
+A layer's state is what comes out of its module, once activations, norms and additions outside of
+the module have been
+applied to it.  Layer 0 is what the first layer reads.  Some models of the registry (APPNP, SGC)
+                propagate without a
 module of their own; there, every product by P̃ is a layer.
 """
 
@@ -20,11 +23,46 @@ from gcnii.errors import InputError, UsageError
 from gcnii.nn import Model
 from gcnii.propagation import Pattern, Sparse
 
-# What may follow a layer's module and still belong to the layer: it acts on each unit or row, and mixes no nodes.
+# What may follow a layer's module and still belong to the layer: it acts on each unit or row, and
+# mixes no nodes.
 FOLLOWS = {
-    *("relu", "relu_", "elu", "elu_", "leaky_relu", "leaky_relu_", "gelu", "silu", "selu", "tanh", "sigmoid", "prelu"),
-    *("add", "add_", "__add__", "__radd__", "__iadd__", "sub", "__sub__", "lerp", "mul", "__mul__", "__rmul__"),
-    *("div", "__truediv__", "dropout", "batch_norm", "layer_norm", "instance_norm", "group_norm", "normalize"),
+    *(
+        "relu",
+        "relu_",
+        "elu",
+        "elu_",
+        "leaky_relu",
+        "leaky_relu_",
+        "gelu",
+        "silu",
+        "selu",
+        "tanh",
+        "sigmoid",
+        "prelu",
+    ),
+    *(
+        "add",
+        "add_",
+        "__add__",
+        "__radd__",
+        "__iadd__",
+        "sub",
+        "__sub__",
+        "lerp",
+        "mul",
+        "__mul__",
+        "__rmul__",
+    ),
+    *(
+        "div",
+        "__truediv__",
+        "dropout",
+        "batch_norm",
+        "layer_norm",
+        "instance_norm",
+        "group_norm",
+        "normalize",
+    ),
 }
 
 
@@ -38,14 +76,16 @@ class Layer(NamedTuple):
 def watch(model: nn.Module, layers: Iterable[nn.Module] | None = None) -> Watch:
     """A context in which the last forward pass of `model` leaves its hidden states.
 
-    layers  the modules that are layers, of a model that is not of the registry; by default PyG's convolutions, or else
-            the members of the longest ModuleList
+    layers  the modules that are layers, of a model that is not of the registry; by default PyG's
+            convolutions, or else the members of the longest ModuleList
     """
     return Watch(model, layers)
 
 
 class Watch:
-    """What one forward pass left: `layers`, their `gradients` if a backward pass came, and the `edges` it went over."""
+    """What one forward pass left: `layers`, their `gradients` if a backward pass came, and the
+    `edges` it went over.
+    """
 
     def __init__(self, model: nn.Module, layers: Iterable[nn.Module] | None = None):
         self.model = model
@@ -63,7 +103,8 @@ class Watch:
             self.model.register_forward_hook(self._end, always_call=True),
         ]
         for name, block in self.blocks.items():
-            for part in block.modules():  # a block that is only a list is never called; its parts are
+            # a block that is only a list is never called; its parts are
+            for part in block.modules():
                 self._hooks.append(part.register_forward_pre_hook(self._reads, with_kwargs=True))
                 self._hooks.append(part.register_forward_hook(self._gives(name)))
         return self
@@ -76,13 +117,21 @@ class Watch:
     def layers(self) -> list[Layer]:
         """Layer 0 and all that follow, as they came out of the last forward pass."""
         if not self._found:
-            raise UsageError("no forward pass was seen; call the model within the block: with watch(model) as w: …")
-        return [Layer(name, H.to_dense() if isinstance(H, Sparse) else H) for name, H in self._found.items()]
+            raise UsageError(
+                "no forward pass was seen; call the model within the block: with watch(model) as w: …"
+            )
+        return [
+            Layer(name, H.to_dense() if isinstance(H, Sparse) else H)
+            for name, H in self._found.items()
+        ]
 
     @property
     def gradients(self) -> list[Tensor | None]:
         """The gradient of each layer's state; None where no backward pass reached it."""
-        return [H.grad if isinstance(H, Tensor) and H.requires_grad else None for H in self._found.values()]
+        return [
+            H.grad if isinstance(H, Tensor) and H.requires_grad else None
+            for H in self._found.values()
+        ]
 
     def _begin(self, _: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
         self._found, self._latest = {}, ""
@@ -109,9 +158,11 @@ class Watch:
     def _reads(self, _: nn.Module, args: Any, kwargs: Any) -> None:
         H = _state(value for value in (*args, *kwargs.values()) if not self._propagates(value))
         if not set(self._found) & set(self.blocks) and H is not None:
-            # Whatever a product read before any module was called is no layer's input but this one's.
+            # Whatever a product read before any module was called is no layer's input but this
+            # one's.
             self._found = {"input": self._found.get("input", H)}
-        self._latest = ""  # what happens to the state of the layer before within a module is the module's own
+        # what happens to the state of the layer before within a module is the module's own
+        self._latest = ""
 
     def _propagates(self, value: Any) -> bool:
         return isinstance(value, Sparse) and value.pattern is self._pattern
@@ -146,7 +197,11 @@ class _Follow(TorchFunctionMode):
         self.tell = tell
 
     def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        function: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         result = function(*args, **(kwargs or {}))
         if getattr(function, "__name__", "") in FOLLOWS:
@@ -181,7 +236,9 @@ def _named(model: nn.Module, layers: Iterable[nn.Module] | None) -> dict[str, nn
     layers = _blocks(model) if layers is None else list(layers)
     foreign = [type(layer).__name__ for layer in layers if layer not in names]
     if foreign:
-        raise InputError(f"layers must be modules of the model; these are not: {', '.join(foreign)}")
+        raise InputError(
+            f"layers must be modules of the model; these are not: {', '.join(foreign)}"
+        )
     return {names[layer]: layer for layer in layers}
 
 
@@ -193,10 +250,14 @@ def _blocks(model: nn.Module) -> list[nn.Module]:
     gathers = [module for module in model.modules() if _gathers(module)]
     if gathers:
         return gathers
-    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList | nn.Sequential)]
+    lists = [
+        module for module in model.modules() if isinstance(module, nn.ModuleList | nn.Sequential)
+    ]
     if not lists:
         name = type(model).__name__
-        raise InputError(f"{name} has neither PyG's convolutions nor a list of modules; name its layers: layers=[…]")
+        raise InputError(
+            f"{name} has neither PyG's convolutions nor a list of modules; name its layers: layers=[…]"
+        )
     return list(max(lists, key=len))
 
 
@@ -208,7 +269,9 @@ def _gathers(module: nn.Module) -> bool:
 def _state(values: Iterable[Any]) -> Any:
     """The first of these that can be a state (n, width): a tensor of floats, or sparse features."""
     for value in values:
-        if isinstance(value, Sparse) or (isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 2):
+        if isinstance(value, Sparse) or (
+            isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 2
+        ):
             return value
     return None
 
@@ -225,7 +288,12 @@ def _edges(inputs: Iterable[Any]) -> Iterator[Tensor]:
             yield torch.stack([value.pattern.row_of, value.pattern.columns.long()])
         elif isinstance(value, Tensor) and value.layout in (torch.sparse_coo, torch.sparse_csr):
             yield value.to_sparse_coo().coalesce().indices()
-        elif isinstance(value, Tensor) and not value.is_floating_point() and value.ndim == 2 and len(value) == 2:
+        elif (
+            isinstance(value, Tensor)
+            and not value.is_floating_point()
+            and value.ndim == 2
+            and len(value) == 2
+        ):
             yield value
         elif isinstance(found := getattr(value, "edge_index", None), Tensor):
             yield found

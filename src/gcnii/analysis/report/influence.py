@@ -33,12 +33,16 @@ def draw_influence(found: Mapping[str, Influence]) -> Any:
 
 def influence_table(found: Mapping[str, Influence]) -> Table:
     """A row a hop, and the mean distance."""
-    table = Table("hops away", *found, title="Influence by hop, in %", title_justify="left", box=None)
+    table = Table(
+        "hops away", *found, title="Influence by hop, in %", title_justify="left", box=None
+    )
     for column in table.columns:
         column.justify = "right"
     for hop in range(_last(found) + 1):
         cells = (
-            f"{100 * one.share[hop]:.1f} ± {100 * one.error[hop]:.1f}" if hop < len(one.share) else "–"
+            f"{100 * one.share[hop]:.1f} ± {100 * one.error[hop]:.1f}"
+            if hop < len(one.share)
+            else "–"
             for one in found.values()
         )
         table.add_row(str(hop), *cells)

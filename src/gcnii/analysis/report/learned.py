@@ -1,4 +1,6 @@
-"""What the doctor's further questions gave: the networks' filters, their reach and a depth, printed, kept and drawn."""
+"""What the doctor's further questions gave: the networks' filters, their reach and a depth,
+printed, kept and drawn.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,21 @@ class Learned:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], checkups: Sequence[Checkup]) -> Learned:
-        """What `document` gave, of networks with these checkups; nothing where it was not asked for."""
+        """What `document` gave, of networks with these checkups; nothing where it was not asked
+        for.
+        """
         responses = {model: Response.of(one) for model, one in document.get("filter", {}).items()}
-        influences = {model: Influence.of(one) for model, one in document.get("influence", {}).items()}
+        influences = {
+            model: Influence.of(one) for model, one in document.get("influence", {}).items()
+        }
         alpha = next((one.settings["alpha"] for one in checkups if "alpha" in one.settings), ALPHA)
-        return cls(max(one.layers for one in checkups), alpha, responses, influences, document.get("depth", {}))
+        return cls(
+            max(one.layers for one in checkups),
+            alpha,
+            responses,
+            influences,
+            document.get("depth", {}),
+        )
 
     def document(self) -> dict[str, Any]:
         """As JSON has it; empty where nothing was asked for."""
@@ -55,8 +67,12 @@ class Learned:
         for model, found in self.forecasts.items():
             yield forecast_text(model, found)
 
-    def draw_figures(self, measured: Mapping[str, Mapping[int, float]] | None = None) -> dict[str, Any]:
-        """One a question, by its name.  `measured`: by model, depth → test score of networks trained to the end."""
+    def draw_figures(
+        self, measured: Mapping[str, Mapping[int, float]] | None = None
+    ) -> dict[str, Any]:
+        """One a question, by its name.  `measured`: by model, depth → test score of networks
+        trained to the end.
+        """
         drawings = {}
         if self.responses:
             drawings["filter"] = draw_response(self.responses, layers=self.layers, alpha=self.alpha)

@@ -11,7 +11,8 @@ import numpy as np
 
 from gcnii.files import atomic_write
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; markers and dashes tell them apart in grey.
+# Okabe and Ito's colours, told apart by colour-blind readers too; markers and dashes tell them
+# apart in grey.
 STYLES = (
     ("#0072B2", "o", "-"),
     ("#D55E00", "s", "--"),
@@ -35,22 +36,30 @@ def figure(panels: int, rows: int = 1) -> Any:
 
 def shared_scale(drawing: Any) -> None:
     """One range of y for all axes, so that they can be compared by eye."""
-    top, bottom = (f(limit for axes in drawing.axes for limit in axes.get_ylim()) for f in (max, min))
+    top, bottom = (
+        f(limit for axes in drawing.axes for limit in axes.get_ylim()) for f in (max, min)
+    )
     for axes in drawing.axes:
         axes.set_ylim(bottom, top)
 
 
 def shared_legend(drawing: Any) -> None:
-    """Below all axes: every line that any of them has, once, in as many columns as there is room for."""
+    """Below all axes: every line that any of them has, once, in as many columns as there is room
+    for.
+    """
     lines = {
-        label: line for axes in drawing.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        label: line
+        for axes in drawing.axes
+        for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     columns = _columns(list(lines), room=72 * drawing.get_figwidth())
     drawing.legend(lines.values(), lines, loc="outside lower center", ncols=columns, frameon=False)
 
 
 def _columns(labels: list[str], room: float) -> int:
-    """At 6.2 points a letter, and 42 for a column's line and gaps; legends are filled column by column."""
+    """At 6.2 points a letter, and 42 for a column's line and gaps; legends are filled column by
+    column.
+    """
     for columns in range(len(labels), 1, -1):
         if sum(6.2 * max(map(len, part)) + 42 for part in np.array_split(labels, columns)) <= room:
             return columns
@@ -68,7 +77,9 @@ def save(drawing: Any, path: Path) -> Path:
 
 
 def inline_svg(drawing: Any, name: str, title: str) -> str:
-    """An <svg> to stand within a page: as wide as there is room, its ink the colour of the text around it."""
+    """An <svg> to stand within a page: as wide as there is room, its ink the colour of the text
+    around it.
+    """
     text = _svg(drawing, name, transparent=True)
     (size,) = re.findall(r'viewBox="[^"]+"', text)
     body = re.sub(r"^.*?<svg.*?>|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -82,5 +93,7 @@ def _svg(drawing: Any, name: str, transparent: bool = False) -> str:
 
     page = io.StringIO()
     with rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        drawing.savefig(page, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None})
+        drawing.savefig(
+            page, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None}
+        )
     return page.getvalue()

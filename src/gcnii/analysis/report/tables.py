@@ -9,7 +9,17 @@ from gcnii.train.result import Result
 
 def runs_table(result: Result) -> Table:
     """A row a run."""
-    table = Table("seed", "split", "val", "test", "best epoch", "epochs", "seconds", box=None, header_style="bold")
+    table = Table(
+        "seed",
+        "split",
+        "val",
+        "test",
+        "best epoch",
+        "epochs",
+        "seconds",
+        box=None,
+        header_style="bold",
+    )
     for column in table.columns:
         column.justify = "right"
     for run in result.runs:

@@ -1,6 +1,7 @@
 """Where the paper's theory slips: what it says, what holds, and a counter-example with its numbers.
 
-All are on the star 0–1, 0–2, 0–3, whose degrees D̃ are 4, 2, 2, 2, so that anyone can check them by hand.
+All are on the star 0–1, 0–2, 0–3, whose degrees D̃ are 4, 2, 2, 2, so that anyone can check them by
+hand.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ def _equation_2() -> Erratum:
     Z = HUB
     for _ in range(500):
         Z = 0.9 * (P @ Z) + 0.1 * HUB  # equation 3
-    right, printed = resolvent(P, 0.1) @ HUB, 0.1 * torch.linalg.solve(torch.eye(4) - 0.9 * looped, HUB)
+    right, printed = (
+        resolvent(P, 0.1) @ HUB,
+        0.1 * torch.linalg.solve(torch.eye(4) - 0.9 * looped, HUB),
+    )
     return Erratum(
         "equation 2",
         "equation 3 ends at α (I - (1-α) Ã)^-1 x",
@@ -145,7 +149,10 @@ def _order() -> Erratum:
 def _zeros() -> Erratum:
     theta = change_basis((1.0, 0.0, 1.0))  # change_basis is its own inverse
     right = apply_filter(propagation_matrix(STAR), theta, HUB)
-    rough, fine = (float((_scores(two_channels(theta, epsilon=e), HUB) - right).abs().max()) for e in (1e-2, 1e-8))
+    rough, fine = (
+        float((_scores(two_channels(theta, epsilon=e), HUB) - right).abs().max())
+        for e in (1e-2, 1e-8)
+    )
     exact = float((_scores(four_channels(theta), HUB) - right).abs().max())
     return Erratum(
         "proof of theorem 2",

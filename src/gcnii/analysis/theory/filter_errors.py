@@ -26,7 +26,9 @@ FILTERS: dict[str, tuple[float, ...]] = {
     "personalised PageRank, α = 0.1": tuple(change_basis([0.1 * 0.9**l for l in range(16)])),
     "high pass, λ": (0.0, 1.0),
     "band pass, λ² (2 - λ)²": BAND_PASS,
-    "random, K = 16": tuple(2 * torch.rand(16, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 1),
+    "random, K = 16": tuple(
+        2 * torch.rand(16, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 1
+    ),
 }
 
 
@@ -72,7 +74,9 @@ def realise(P: Sparse, name: str, theta: Sequence[float], X: Tensor) -> Realised
 
 @dataclass(frozen=True)
 class Substitute:
-    """ε in place of zero partial sums: the largest |γ|, and the error of two channels in two precisions."""
+    """ε in place of zero partial sums: the largest |γ|, and the error of two channels in two
+    precisions.
+    """
 
     epsilon: float
     largest: float
@@ -92,6 +96,8 @@ def substitute(P: Sparse, theta: Sequence[float], X: Tensor, epsilon: float) -> 
 
 @torch.no_grad()
 def response(P: Sparse, model: Model, U: Tensor) -> Tensor:
-    """By what the network multiplies each of the signals U (n, d), which have length 1 and one frequency each."""
+    """By what the network multiplies each of the signals U (n, d), which have length 1 and one
+    frequency each.
+    """
     scores: Tensor = model(P, U)
     return (U * scores).sum(0)

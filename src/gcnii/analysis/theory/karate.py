@@ -1,4 +1,6 @@
-"""Zachary's karate club (1977): 34 people, 78 friendships, two hubs; small enough to know every eigenvalue of."""
+"""Zachary's karate club (1977): 34 people, 78 friendships, two hubs; small enough to know every
+eigenvalue of.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,19 @@
-"""The LASSO view of section 3: iterative shrinkage-thresholding (ISTA) is a network of GCNII*'s layers.
+"""The LASSO view of section 3: iterative shrinkage-thresholding (ISTA) is a network of GCNII*'s
+layers.
 
-    min ½ ‖B x - y‖² + ρ ‖x‖₁      x ← S_μρ((I - μ BᵀB) x + μ Bᵀy),   S_t(z) = sign(z) max(|z| - t, 0)
+    min ½ ‖B x - y‖² + ρ ‖x‖₁      x ← S_μρ((I - μ BᵀB) x + μ Bᵀy),   S_t(z) = sign(z) max(|z| - t,
+    0)
 
-The paper reads -BᵀB as W, so that I + μ W is the identity mapping and μ Bᵀy the initial residual.  Here that is taken
-at its word: a real `GCNIIStar` whose hidden states are ISTA's iterates.  A node is a problem y of its own and has no
-neighbours, so P̃ = I.  Three things the paper's sentence leaves out:
+The paper reads -BᵀB as W, so that I + μ W is the identity mapping and μ Bᵀy the initial residual.
+Here that is taken at its word: a real `GCNIIStar` whose hidden states are ISTA's iterates.  A node
+is a problem y of its own and has no neighbours, so P̃ = I.  Three things the paper's sentence
+leaves out:
 
-- The residual is not multiplied by I + μ W, so it is GCNII* that does this, with a weight for each, and not GCNII.
+- The residual is not multiplied by I + μ W, so it is GCNII* that does this, with a weight for each,
+  and not GCNII.
 - x has signs and the ReLU has none: H = (x⁺, x⁻), as in theorem 2.
-- S_t is a ReLU with a bias, S_t(z) = ReLU(z - t) - ReLU(-z - t), and the layers have none: one unit of H0 is always 1.
+- S_t is a ReLU with a bias, S_t(z) = ReLU(z - t) - ReLU(-z - t), and the layers have none: one unit
+  of H0 is always 1.
 """
 
 from __future__ import annotations
@@ -53,7 +58,9 @@ class Lasso:
         """(n, d) after so many steps from x = Bᵀy, where the network starts as well."""
         X = start = self.Y @ self.B
         for _ in range(steps):
-            X = soft_threshold(X - self.step * (X @ self.B.T @ self.B - start), self.step * self.penalty)
+            X = soft_threshold(
+                X - self.step * (X @ self.B.T @ self.B - start), self.step * self.penalty
+            )
         return X
 
 
@@ -63,21 +70,31 @@ def soft_threshold(Z: Floats, threshold: float) -> Floats:
 
 
 def sparse_coding(n: int = 20, m: int = 16, d: int = 24, nonzero: int = 3, seed: int = 0) -> Lasso:
-    """A small problem: y is a sum of a few of the d columns of a random B (m, d), of length 1, and noise."""
+    """A small problem: y is a sum of a few of the d columns of a random B (m, d), of length 1, and
+    noise.
+    """
     random = np.random.default_rng(seed)
     B = random.standard_normal((m, d))
     B /= np.linalg.norm(B, axis=0)
     X = np.zeros((n, d))
     for code in X:
-        code[random.choice(d, nonzero, replace=False)] = random.choice([-1, 1], nonzero) * (1 + random.random(nonzero))
+        code[random.choice(d, nonzero, replace=False)] = random.choice([-1, 1], nonzero) * (
+            1 + random.random(nonzero)
+        )
     return Lasso(B, X @ B.T + 0.01 * random.standard_normal((n, m)), penalty=0.05)
 
 
 def ista_network(problem: Lasso, steps: int, *, alpha: float = 0.1, lam: float = 0.5) -> GCNIIStar:
-    """A GCNII* in float64 with a layer for each step: from Y (n, m), over no edges, its scores are ISTA's iterate."""
+    """A GCNII* in float64 with a layer for each step: from Y (n, m), over no edges, its scores are
+    ISTA's iterate.
+    """
     m, d = problem.B.shape
     width = 2 * d + 1  # x⁺, x⁻ and the constant
-    model = GCNIIStar(m, d, layers=steps, width=width, alpha=alpha, lam=lam, dropout=0.0).double().eval()
+    model = (
+        GCNIIStar(m, d, layers=steps, width=width, alpha=alpha, lam=lam, dropout=0.0)
+        .double()
+        .eval()
+    )
     B = torch.tensor(problem.B)
     signs = torch.zeros(width, d, dtype=torch.float64)
     signs[:-1] = torch.kron(SIGNS[:, :1], torch.eye(d))
@@ -103,12 +120,21 @@ class Iterate:
 
 
 def iterates(problem: Lasso, steps: Iterable[int]) -> list[Iterate]:
-    """Both, by number of steps: objective, share of codes that are not zero, largest difference of the two."""
-    P, Y = propagation_matrix(Graph(X=problem.Y, edges=np.zeros((2, 0), np.int64))), torch.tensor(problem.Y)
+    """Both, by number of steps: objective, share of codes that are not zero, largest difference of
+    the two.
+    """
+    P, Y = (
+        propagation_matrix(Graph(X=problem.Y, edges=np.zeros((2, 0), np.int64))),
+        torch.tensor(problem.Y),
+    )
     found = []
     for count in steps:
         X = problem.ista(count)
         with torch.no_grad():
             scores = ista_network(problem, count)(P, Y).numpy()
-        found.append(Iterate(count, problem.objective(X), float((X != 0).mean()), float(np.abs(scores - X).max())))
+        found.append(
+            Iterate(
+                count, problem.objective(X), float((X != 0).mean()), float(np.abs(scores - X).max())
+            )
+        )
     return found

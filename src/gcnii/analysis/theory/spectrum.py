@@ -1,9 +1,12 @@
-"""Theorem 1 (section 5): where a linear GCN with residual connections ends, how fast, and who gets there first.
+"""Theorem 1 (section 5): where a linear GCN with residual connections ends, how fast, and who gets
+there first.
 
-    M = (I + P̃) / 2,   h_K = M^K x → π,   π = ⟨D̃^½ 1, x⟩ / (2m + n) · D̃^½ 1   on each component of the graph
+    M = (I + P̃) / 2,   h_K = M^K x → π,   π = ⟨D̃^½ 1, x⟩ / (2m + n) · D̃^½ 1   on each component
+    of the graph
 
-The rate is that of the spectral gap λ: the smallest eigenvalue of L̃ = I - P̃ that is not 0.  Self-loops make it at most
-1, because the n - 1 eigenvalues besides 0 add up to n - Σ 1/(d_i + 1) ≤ n - 1; so M's eigenvalues lie in (0, 1].
+The rate is that of the spectral gap λ: the smallest eigenvalue of L̃ = I - P̃ that is not 0.
+Self-loops make it at most 1, because the n - 1 eigenvalues besides 0 add up to n - Σ 1/(d_i + 1) ≤
+n - 1; so M's eigenvalues lie in (0, 1].
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LazyWalk:
-    """M = (I + P̃) / 2 of a graph, whose edges go both ways and whose own self-loops are left out, as in the paper.
+    """M = (I + P̃) / 2 of a graph, whose edges go both ways and whose own self-loops are left out,
+    as in the paper.
 
     P          (n, n) P̃
     degree     (n,) the diagonal of D̃: d_i + 1
@@ -51,7 +55,9 @@ class LazyWalk:
         """The walk on this graph."""
         P = propagation_matrix(graph, direction="both", loops="remove")
         A = adjacency(graph, direction="both", loops="remove")
-        matrix = sp.csr_array((P.values.numpy(), P.pattern.columns.numpy(), P.pattern.rows.numpy()), P.shape)
+        matrix = sp.csr_array(
+            (P.values.numpy(), P.pattern.columns.numpy(), P.pattern.rows.numpy()), P.shape
+        )
         return cls(matrix, A.sum(1) + 1, connected_components(A, directed=False)[1])
 
     def step(self, h: Floats) -> Floats:
@@ -79,8 +85,12 @@ class LazyWalk:
 
     @cached_property
     def gap(self) -> float:
-        """λ: the smallest of the components; 1 where nothing is joined, because there x is its own limit."""
-        return min((self._gap_of(nodes) for nodes in self.components if len(nodes) > 1), default=1.0)
+        """λ: the smallest of the components; 1 where nothing is joined, because there x is its own
+        limit.
+        """
+        return min(
+            (self._gap_of(nodes) for nodes in self.components if len(nodes) > 1), default=1.0
+        )
 
     def _gap_of(self, nodes: NDArray[np.int64]) -> float:
         P = self.P[nodes][:, nodes]
@@ -94,33 +104,50 @@ class LazyWalk:
         return float(eigsh(self.P, 1, which="SA", v0=_start(self.P), return_eigenvectors=False)[0])
 
     def bounds(self, x: Floats, depth: int) -> tuple[float, float, float]:
-        """On |h_K - π|, for x (n,): as printed, Σx (1-λ²/2)^K; with ‖x‖₁ for Σx; and ‖x‖₂ (1-λ/2)^K."""
+        """On |h_K - π|, for x (n,): as printed, Σx (1-λ²/2)^K; with ‖x‖₁ for Σx; and ‖x‖₂
+        (1-λ/2)^K.
+        """
         printed, spectral = (1 - self.gap**2 / 2) ** depth, (1 - self.gap / 2) ** depth
-        return float(x.sum() * printed), float(np.abs(x).sum() * printed), float(np.linalg.norm(x) * spectral)
+        return (
+            float(x.sum() * printed),
+            float(np.abs(x).sum() * printed),
+            float(np.linalg.norm(x) * spectral),
+        )
 
     def depths_to(self, factor: float) -> tuple[int, int]:
-        """After how many layers the spectral bound, and the printed one, have fallen by this factor."""
-        spectral, printed = (ceil(log(factor) / log1p(-rate)) for rate in (self.gap / 2, self.gap**2 / 2))
+        """After how many layers the spectral bound, and the printed one, have fallen by this
+        factor.
+        """
+        spectral, printed = (
+            ceil(log(factor) / log1p(-rate)) for rate in (self.gap / 2, self.gap**2 / 2)
+        )
         return spectral, printed
 
     def tones(self, count: int) -> tuple[Floats, Floats]:
-        """At most `count` frequencies λ from low to high, and signals (n, count) of length 1 that have hardly another.
+        """At most `count` frequencies λ from low to high, and signals (n, count) of length 1 that
+        have hardly another.
 
-        Of a small graph they are eigenvectors of L̃; of a larger one, noise behind a narrow band pass.
+        Of a small graph they are eigenvectors of L̃; of a larger one, noise behind a narrow band
+        pass.
         """
         n = len(self.component)
         if n > EXACT:
             U = self._noise(np.linspace(0, 1 - self.least, count))
         else:
-            U = np.linalg.eigh(-self.P.toarray())[1][:, np.linspace(0, n - 1, min(count, n)).round().astype(int)]
+            U = np.linalg.eigh(-self.P.toarray())[1][
+                :, np.linspace(0, n - 1, min(count, n)).round().astype(int)
+            ]
         return 1 - (U * (self.P @ U)).sum(0), U
 
     def _noise(self, centres: Floats) -> Floats:
-        """White noise behind Chebyshev polynomials of degree BAND, damped by Jackson's factors, about these λ."""
+        """White noise behind Chebyshev polynomials of degree BAND, damped by Jackson's factors,
+        about these λ.
+        """
         k, N = np.arange(BAND), BAND + 1
         angle = np.pi / N
         damping = ((N - k) * np.cos(angle * k) + np.sin(angle * k) / np.tan(angle)) / N
-        weights = (2 - (k == 0)) * damping * np.cos(np.outer(np.arccos(1 - centres), k))  # (count, BAND)
+        # (count, BAND)
+        weights = (2 - (k == 0)) * damping * np.cos(np.outer(np.arccos(1 - centres), k))
         before, now = _start(self.P), self.P @ _start(self.P)
         U = np.outer(before, weights[:, 0])
         for weight in weights[:, 1:].T:
@@ -137,8 +164,9 @@ def exact_gap(P: sp.csr_array) -> float:
 def lanczos_gap(P: sp.csr_array) -> float:
     """λ of a connected graph by Lanczos.
 
-    Real graphs have many eigenvalues close to λ, and Lanczos tells them apart by many products.  A product costs less
-    than its own books, so it is the walk of STRIDE steps whose eigenvalues it finds (Pubmed: 5 s instead of 75).
+    Real graphs have many eigenvalues close to λ, and Lanczos tells them apart by many products.  A
+    product costs less than its own books, so it is the walk of STRIDE steps whose eigenvalues it
+    finds (Pubmed: 5 s instead of 75).
     """
 
     def stride(v: Floats) -> Floats:
@@ -171,7 +199,8 @@ def distances(walk: LazyWalk, x: Floats, depths: Iterable[int]) -> list[Distance
     """How far x (n,) is from its limit, by depth."""
     limit = walk.limit(x)
     return [
-        Distance(depth, float(np.abs(h - limit).max()), *walk.bounds(x, depth)) for depth, h in _states(walk, x, depths)
+        Distance(depth, float(np.abs(h - limit).max()), *walk.bounds(x, depth))
+        for depth, h in _states(walk, x, depths)
     ]
 
 
@@ -199,8 +228,8 @@ class DegreeGroup:
 class Convergence:
     """Conjecture 1: relative error by degree after each of `depths` layers.
 
-    exponents  s of the line error = c (d + 1)^s through all nodes, one a depth; None where h has arrived.  The bound
-               of theorem 1, divided by π_j, would give -½.
+    exponents  s of the line error = c (d + 1)^s through all nodes, one a depth; None where h has
+               arrived.  The bound of theorem 1, divided by π_j, would give -½.
     """
 
     depths: tuple[int, ...]
@@ -208,11 +237,17 @@ class Convergence:
     exponents: tuple[float | None, ...]
 
 
-def convergence_by_degree(graph: Graph, walk: LazyWalk, depths: Sequence[int], seed: int = 0) -> Convergence:
-    """Of the largest component, from x uniform in [0, 1], so that π > 0; other components have a pace of their own."""
+def convergence_by_degree(
+    graph: Graph, walk: LazyWalk, depths: Sequence[int], seed: int = 0
+) -> Convergence:
+    """Of the largest component, from x uniform in [0, 1], so that π > 0; other components have a
+    pace of their own.
+    """
     x = np.random.default_rng(seed).random((graph.n, DRAWS))
     limit, nodes = walk.limit(x), walk.components[0]
-    errors = np.stack([(np.abs(h - limit) / limit)[nodes].mean(1) for _, h in _states(walk, x, depths)])
+    errors = np.stack(
+        [(np.abs(h - limit) / limit)[nodes].mean(1) for _, h in _states(walk, x, depths)]
+    )
     degree = degrees(graph)[nodes]
     groups = []
     for low, high in spans(degree):
@@ -220,7 +255,9 @@ def convergence_by_degree(graph: Graph, walk: LazyWalk, depths: Sequence[int], s
         if inside.any():
             means = tuple(map(float, errors[:, inside].mean(1)))
             groups.append(DegreeGroup(low, high, int(inside.sum()), means))
-    return Convergence(tuple(sorted(depths)), tuple(groups), tuple(_exponent(degree, error) for error in errors))
+    return Convergence(
+        tuple(sorted(depths)), tuple(groups), tuple(_exponent(degree, error) for error in errors)
+    )
 
 
 def _exponent(degree: NDArray[Any], error: Floats) -> float | None:

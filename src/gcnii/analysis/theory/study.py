@@ -14,10 +14,24 @@ from torch import Tensor
 
 from gcnii.analysis.report import theory as report
 from gcnii.analysis.theory.errata import errata
-from gcnii.analysis.theory.filter_errors import BAND_PASS, FILTERS, Realised, Substitute, realise, response, substitute
+from gcnii.analysis.theory.filter_errors import (
+    BAND_PASS,
+    FILTERS,
+    Realised,
+    Substitute,
+    realise,
+    response,
+    substitute,
+)
 from gcnii.analysis.theory.lasso import Iterate, iterates, sparse_coding
 from gcnii.analysis.theory.polynomials import horner, one_channel, two_channels
-from gcnii.analysis.theory.spectrum import Convergence, Distance, LazyWalk, convergence_by_degree, distances
+from gcnii.analysis.theory.spectrum import (
+    Convergence,
+    Distance,
+    LazyWalk,
+    convergence_by_degree,
+    distances,
+)
 from gcnii.graph import Graph
 from gcnii.propagation import Sparse, propagation_matrix
 
@@ -37,7 +51,9 @@ class Study:
     theta: tuple[float, ...] | None
 
     def complete(self, show: Callable[[str], None]) -> None:
-        """Find out all of PARTS now, and say which comes next: Lanczos takes a while on a large graph."""
+        """Find out all of PARTS now, and say which comes next: Lanczos takes a while on a large
+        graph.
+        """
         for part in PARTS:
             show(part.replace("_", " "))
             getattr(self, part)
@@ -54,7 +70,9 @@ class Study:
 
     @cached_property
     def distances(self) -> tuple[list[Distance], list[Distance]]:
-        """Of a signal at the largest component's hub, and of its difference from one at a node of the lowest degree."""
+        """Of a signal at the largest component's hub, and of its difference from one at a node of
+        the lowest degree.
+        """
         nodes = self.walk.components[0]
         falling = nodes[np.argsort(-self.walk.degree[nodes], kind="stable")]
         one, two = np.zeros((2, self.graph.n))
@@ -97,9 +115,13 @@ class Study:
             "GCNII*": horner(theta, len(values)),
             "GCNII, one channel": one_channel(theta, len(values)),
         }
-        found = {name: response(self.matrix, network, U).numpy() for name, network in networks.items()}
+        found = {
+            name: response(self.matrix, network, U).numpy() for name, network in networks.items()
+        }
         found["GCN without weights"] = (1 - values) ** (len(theta) - 1)
-        return report.draw_theory(self.graph.name, self.distances[1], self.by_degree, theta, values, found, self.lasso)
+        return report.draw_theory(
+            self.graph.name, self.distances[1], self.by_degree, theta, values, found, self.lasso
+        )
 
     def document(self, plot: Path | None) -> dict[str, Any]:
         """All of it for JSON."""
@@ -113,7 +135,10 @@ class Study:
             "gap": self.walk.gap,
             "least_eigenvalue": self.walk.least,
             "depth_to_a_thousandth": {"spectral": spectral, "printed": printed},
-            "distances": {"e_i": [asdict(row) for row in one], "e_i - e_j": [asdict(row) for row in two]},
+            "distances": {
+                "e_i": [asdict(row) for row in one],
+                "e_i - e_j": [asdict(row) for row in two],
+            },
             "by_degree": asdict(self.by_degree),
             "filters": [asdict(row) for row in self.filters],
             "epsilon": [asdict(row) for row in self.substitutes],

@@ -17,11 +17,17 @@ Name = Annotated[str, Parameter(help=f"What to measure, by default cora-1: {', '
 def bench(
     *cases: Name,
     device: Device = "auto",
-    rounds: Annotated[int | None, Parameter(help="Give each code so many turns; by default as the case says.")] = None,
+    rounds: Annotated[
+        int | None, Parameter(help="Give each code so many turns; by default as the case says.")
+    ] = None,
     json: Json = False,
-    out: Annotated[Path | None, Parameter(help="A folder for CASE-DEVICE.json; by default nothing is written.")] = None,
+    out: Annotated[
+        Path | None, Parameter(help="A folder for CASE-DEVICE.json; by default nothing is written.")
+    ] = None,
 ) -> None:
-    """Measure an epoch's time and peak memory, here and in other code, beside the least time there can be."""
+    """Measure an epoch's time and peak memory, here and in other code, beside the least time there
+    can be.
+    """
     chosen = [find_case(name) for name in cases or ("cora-1",)]
     if rounds is not None and rounds < 1:
         raise InputError(f"--rounds must be at least 1, got {rounds}")

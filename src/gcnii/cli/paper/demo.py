@@ -22,11 +22,15 @@ Results = dict[Step, Result]
 
 def demo(
     *,
-    out: Annotated[Path, Parameter(help="Where to write the bundle and curves.png.")] = Path("runs/demo"),
+    out: Annotated[Path, Parameter(help="Where to write the bundle and curves.png.")] = Path(
+        "runs/demo"
+    ),
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Train GCNII and a plain GCN at 2 to 64 layers on the digits graph; print, plot and save what came out."""
+    """Train GCNII and a plain GCN at 2 to 64 layers on the digits graph; print, plot and save what
+    came out.
+    """
     refuse_unwritable(out)
     results: Results = {}
     for step in STEPS:
@@ -35,7 +39,9 @@ def demo(
         if results[step].interrupted:
             raise KeyboardInterrupt
     results[MAIN[0]].save(out)
-    draw_curves(out / "curves.png", {step.title: results[step] for step in MAIN}, dict(sweeps(results)))
+    draw_curves(
+        out / "curves.png", {step.title: results[step] for step in MAIN}, dict(sweeps(results))
+    )
     if json:
         tests = {step.title: result.summary()["test_mean"] for step, result in results.items()}
         print_json({"graph": "digits", "test": tests, "bundle": str(out)})
@@ -44,7 +50,13 @@ def demo(
 
 
 def _print(results: Results, out: Path) -> None:
-    table = Table("model", "val", "test", "seconds", title="digits: 1,797 images, 20 labels a class; accuracy in %")
+    table = Table(
+        "model",
+        "val",
+        "test",
+        "seconds",
+        title="digits: 1,797 images, 20 labels a class; accuracy in %",
+    )
     for step in MAIN:
         best = results[step].runs[0]
         table.add_row(step.title, percent(best.val), percent(best.test), f"{best.seconds:.1f}")

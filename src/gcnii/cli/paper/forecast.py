@@ -13,12 +13,12 @@ from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 def forecast(
     *cases: Annotated[str, Parameter(help="Graphs to test it on; by default all.")],
     device: Device = "auto",
-    results: Annotated[Path, Parameter(help="The folder with cells/; forecast/CASE.json is written below it.")] = Path(
-        "results"
-    ),
-    keep: Annotated[Path, Parameter(help="A folder for trained networks; those in it are not trained again.")] = Path(
-        "runs/forecast"
-    ),
+    results: Annotated[
+        Path, Parameter(help="The folder with cells/; forecast/CASE.json is written below it.")
+    ] = Path("results"),
+    keep: Annotated[
+        Path, Parameter(help="A folder for trained networks; those in it are not trained again.")
+    ] = Path("runs/forecast"),
     json: Json = False,
 ) -> None:
     """Hold the depth that the doctor recommends against GCNII trained at every depth."""

@@ -13,21 +13,30 @@ from gcnii.errors import InputError
 
 def html(
     *,
-    out: Annotated[Path, Parameter(help="The page; the figures are written beside it.")] = Path("report.html"),
-    results: Annotated[Path, Parameter(help="The folder with cells/ and perhaps doctor/.")] = Path("results"),
+    out: Annotated[Path, Parameter(help="The page; the figures are written beside it.")] = Path(
+        "report.html"
+    ),
+    results: Annotated[Path, Parameter(help="The folder with cells/ and perhaps doctor/.")] = Path(
+        "results"
+    ),
 ) -> None:
     """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
     from gcnii.paper.report.page import write_page
 
     if out.is_dir():
-        raise InputError(f"--out {out} is a folder; name the page in it, such as {out / 'report.html'}")
+        raise InputError(
+            f"--out {out} is a folder; name the page in it, such as {out / 'report.html'}"
+        )
     refuse_unwritable(out.parent)
     for path in write_page(results, out):
         print(path)
 
 
 def readme(
-    root: Annotated[Path, Parameter(help="The project's folder, with README.md and results/.")] = Path(), /
+    root: Annotated[
+        Path, Parameter(help="The project's folder, with README.md and results/.")
+    ] = Path(),
+    /,
 ) -> None:
     """Rewrite the tables and pictures of README.md and docs/ from results/."""
     from gcnii.paper.report.readme import update_readme

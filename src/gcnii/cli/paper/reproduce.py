@@ -15,19 +15,32 @@ from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 from gcnii.errors import InputError
 from gcnii.paper.tables.registry import TITLES, cells_of, choose
 
-# torch takes seconds to import, which nobody waits for who asks for help or misspells a table: hence imports below.
+# torch takes seconds to import, which nobody waits for who asks for help or misspells a table:
+# hence imports below.
 if TYPE_CHECKING:
     from gcnii.paper.ledger.ledger import Ledger
 
-app = App(name="reproduce", help="Run the paper's tables and figures, as far as they have not been run yet.")
+app = App(
+    name="reproduce",
+    help="Run the paper's tables and figures, as far as they have not been run yet.",
+)
 
 Table = Annotated[str, Parameter(help=f"{', '.join(TITLES)} or all.")]
-Only = Annotated[str, Parameter(help="Only cells with this word in their name, such as cora or table2/gcnii/cora.")]
+Only = Annotated[
+    str,
+    Parameter(help="Only cells with this word in their name, such as cora or table2/gcnii/cora."),
+]
 Jobs = Annotated[
-    int, Parameter(help="How many to run at once, each in a process of its own; on a GPU, small ones pay.")
+    int,
+    Parameter(
+        help="How many to run at once, each in a process of its own; on a GPU, small ones pay."
+    ),
 ]
 LedgerFile = Annotated[
-    Path | None, Parameter(name="--ledger", help="The file of finished runs; by default in the user's data folder.")
+    Path | None,
+    Parameter(
+        name="--ledger", help="The file of finished runs; by default in the user's data folder."
+    ),
 ]
 
 
@@ -39,16 +52,20 @@ def reproduce(
     only: Only = "",
     runs: Annotated[
         int | None,
-        Parameter(help="Seeds a cell; by default 100 in Table 2, 10 elsewhere, 3 on PPI (1 on its stand-in)."),
+        Parameter(
+            help="Seeds a cell; by default 100 in Table 2, 10 elsewhere, 3 on PPI (1 on its stand-in)."
+        ),
     ] = None,
     device: Device = "auto",
     jobs: Jobs = 1,
     ledger: LedgerFile = None,
     json: Json = False,
 ) -> None:
-    """Run what is missing of a table or figure, keep each finished run, and print ours beside the paper's numbers.
+    """Run what is missing of a table or figure, keep each finished run, and print ours beside the
+    paper's numbers.
 
-    Stopped or killed, it goes on where it was when the same command is given again; two at once share the work.
+    Stopped or killed, it goes on where it was when the same command is given again; two at once
+    share the work.
     """
     cells = choose(table, only)
     if runs is not None and runs < 1:
@@ -97,7 +114,9 @@ def export_cells(
 
     path = _path(ledger)
     if not path.exists():
-        raise InputError(f"{path} does not exist; give --ledger the file of `gcnii reproduce`, which makes one")
+        raise InputError(
+            f"{path} does not exist; give --ledger the file of `gcnii reproduce`, which makes one"
+        )
     with _open(path) as book:
         files = ledger_io.export_cells(book, cells_of("all"), out)
     print(f"{len(files)} cells in {out}")
@@ -105,7 +124,9 @@ def export_cells(
 
 @app.command(name="import")
 def import_runs(
-    folder: Annotated[Path, Parameter(help="A folder of `export`, or of what `gcnii train --json` printed.")],
+    folder: Annotated[
+        Path, Parameter(help="A folder of `export`, or of what `gcnii train --json` printed.")
+    ],
     /,
     *,
     ledger: LedgerFile = None,
@@ -116,23 +137,33 @@ def import_runs(
     from gcnii.paper.ledger import ledger_io
 
     if not any(folder.rglob("*.json")):
-        raise InputError(f"{folder} holds no JSON document; give the folder that `gcnii reproduce export` wrote")
-    found = ledger_io.find_runs(cells_of("all"), folder)  # and refuse what is wrong, before there is a ledger
+        raise InputError(
+            f"{folder} holds no JSON document; give the folder that `gcnii reproduce export` wrote"
+        )
+    # and refuse what is wrong, before there is a ledger
+    found = ledger_io.find_runs(cells_of("all"), folder)
     with _open(ledger) as book:
         print(f"{book.record_all(found.runs)} new runs in {book.path}")
     if found.strangers:
-        warnings.warn(f"documents left out, as no cell of the tables is measured so: {found.strangers}", stacklevel=2)
+        warnings.warn(
+            f"documents left out, as no cell of the tables is measured so: {found.strangers}",
+            stacklevel=2,
+        )
 
 
 @app.command(name="search")
 def search(
-    name: Annotated[str, Parameter(help="A cell without published settings, or a word in the names of several.")],
+    name: Annotated[
+        str, Parameter(help="A cell without published settings, or a word in the names of several.")
+    ],
     /,
     *,
     budget: Annotated[int, Parameter(help="Tries, with those that are kept already.")] = 30,
     device: Device = "auto",
     jobs: Jobs = 1,
-    out: Annotated[Path, Parameter(help="A folder for NAME.json with every try.")] = Path("results/search"),
+    out: Annotated[Path, Parameter(help="A folder for NAME.json with every try.")] = Path(
+        "results/search"
+    ),
 ) -> None:
     """Search settings that nobody published, at random, by validation alone."""
     if budget < 1:
@@ -146,7 +177,10 @@ def search(
     from gcnii.train.hardware import choose_device
 
     def tell(record: dict[str, Any]) -> None:
-        winner = record["winner"] and f"{json_format.dumps(record['winner'])}, best of {record['budget']} by validation"
+        winner = (
+            record["winner"]
+            and f"{json_format.dumps(record['winner'])}, best of {record['budget']} by validation"
+        )
         print(f"{record['search']}: {winner or 'no winner, every try failed'}")
 
     searches = choose_searches(name)
@@ -173,9 +207,13 @@ def adopt(
     folder: Annotated[Path, Parameter(help="The folder of `search`.")] = Path("results/search"),
     /,
     *,
-    out: Annotated[Path | None, Parameter(help="A file for them; by default the one that the cells read.")] = None,
+    out: Annotated[
+        Path | None, Parameter(help="A file for them; by default the one that the cells read.")
+    ] = None,
 ) -> None:
-    """Take the winners of the searches that have enough tries as settings of their cells; others stay as they are."""
+    """Take the winners of the searches that have enough tries as settings of their cells; others
+    stay as they are.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder; give the one that `gcnii reproduce search` wrote")
     from gcnii.files import write_document
@@ -184,16 +222,22 @@ def adopt(
 
     found, file = winners(folder), out or FILE
     if not found:
-        raise InputError(f"{folder} has no winner of at least {ENOUGH} tries; go on with `gcnii reproduce search`")
+        raise InputError(
+            f"{folder} has no winner of at least {ENOUGH} tries; go on with `gcnii reproduce search`"
+        )
     adopted = _adopted(file) | found
     write_document(file, {name: dict(sorted(adopted[name].items())) for name in sorted(adopted)})
-    print(f"{len(found)} winners of searches with at least {ENOUGH} tries; {file} holds {len(adopted)}")
+    print(
+        f"{len(found)} winners of searches with at least {ENOUGH} tries; {file} holds {len(adopted)}"
+    )
 
 
 def _adopted(file: Path) -> dict[str, Any]:
     from gcnii.files import read_document
 
-    return read_document(file, {str: dict}, "file of adopted settings", dict) if file.exists() else {}
+    return (
+        read_document(file, {str: dict}, "file of adopted settings", dict) if file.exists() else {}
+    )
 
 
 def _refuse_no_jobs(jobs: int) -> None:

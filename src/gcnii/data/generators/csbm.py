@@ -1,7 +1,8 @@
-"""The contextual stochastic block model (Deshpande et al. 2018): labels decide both the edges and the features.
+"""The contextual stochastic block model (Deshpande et al. 2018): labels decide both the edges and
+the features.
 
-Of m = n·degree/2 edges the share `homophily` joins equal labels, and x_i = μ_{y_i} + N(0, I), where the class means μ
-lie `signal` apart.
+Of m = n·degree/2 edges the share `homophily` joins equal labels, and x_i = μ_{y_i} + N(0, I), where
+the class means μ lie `signal` apart.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def read(
     degree            mean number of neighbours
     homophily         share of the edges that join nodes of one class
     signal            distance of two class means, in standard deviations of the noise
-    labels_per_class  training nodes a class; 30 % of all nodes are for validation and the rest for testing
+    labels_per_class  training nodes a class; 30 % of all nodes are for validation and the rest for
+                      testing
     """
     check("csbm", "n", n, 2, whole=True)
     check("csbm", "classes", classes, 2, n, whole=True)
@@ -49,11 +51,19 @@ def read(
     y = random.permutation(np.arange(n) % classes)
     edges = draw_edges(y, round(n * degree / 2), homophily, random)
     X = _means(classes, features, signal, random)[y] + random.standard_normal((n, features))
-    return Graph(X=X.astype(np.float32), edges=edges, y=y, splits=(_split(y, labels_per_class, random),), name="csbm")
+    return Graph(
+        X=X.astype(np.float32),
+        edges=edges,
+        y=y,
+        splits=(_split(y, labels_per_class, random),),
+        name="csbm",
+    )
 
 
 def draw_edges(y: Ints, m: int, homophily: float, random: np.random.Generator) -> Ints:
-    """m different edges, of which exactly round(homophily·m) join equal labels, in time and memory O(n + m)."""
+    """m different edges, of which exactly round(homophily·m) join equal labels, in time and memory
+    O(n + m).
+    """
     n, sizes = len(y), np.bincount(y)
     order, starts = np.argsort(y, kind="stable"), np.cumsum(sizes) - sizes
 
@@ -73,10 +83,14 @@ def draw_edges(y: Ints, m: int, homophily: float, random: np.random.Generator) -
     return np.concatenate(drawn, axis=1)
 
 
-def _draw(m: int, pairs: int, n: int, partner: Callable[[Ints], Ints], random: np.random.Generator) -> Ints:
+def _draw(
+    m: int, pairs: int, n: int, partner: Callable[[Ints], Ints], random: np.random.Generator
+) -> Ints:
     """m different edges u < v, u drawn from all nodes and v from its possible partners."""
     if m > pairs / 2:  # drawing until m are different would take long
-        raise DataError(f"csbm draws at most half of the {pairs} possible edges of a kind, got {m}; lower degree")
+        raise DataError(
+            f"csbm draws at most half of the {pairs} possible edges of a kind, got {m}; lower degree"
+        )
     codes = np.zeros(0, np.int64)
     while len(codes) < m:
         u = random.integers(n, size=2 * (m - len(codes)) + 16)
@@ -87,8 +101,12 @@ def _draw(m: int, pairs: int, n: int, partner: Callable[[Ints], Ints], random: n
     return np.stack(np.divmod(codes[:m], n))
 
 
-def _means(classes: int, features: int, signal: float, random: np.random.Generator) -> NDArray[np.float64]:
-    """(classes, features) means on a sphere: orthogonal, hence `signal` apart, where there is room for it."""
+def _means(
+    classes: int, features: int, signal: float, random: np.random.Generator
+) -> NDArray[np.float64]:
+    """(classes, features) means on a sphere: orthogonal, hence `signal` apart, where there is room
+    for it.
+    """
     directions = random.standard_normal((classes, features))
     if classes <= features:
         directions = np.linalg.qr(directions.T)[0].T

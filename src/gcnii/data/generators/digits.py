@@ -1,4 +1,6 @@
-"""The handwritten digits inside scikit-learn, as a k-nearest-neighbour graph: a first data set without a download."""
+"""The handwritten digits inside scikit-learn, as a k-nearest-neighbour graph: a first data set
+without a download.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ TRAIN_A_CLASS, VAL, TEST = 20, 500, 1000
 
 
 def read(neighbours: int = 8, seed: int = 0) -> Graph:
-    """1797 images of 8×8 pixels in 0…1; two are joined if either is among the `neighbours` nearest of the other.
+    """1797 images of 8×8 pixels in 0…1; two are joined if either is among the `neighbours` nearest
+    of the other.
 
-    20 images a class are for training, 500 for validation and 1000 for testing, drawn by `seed`; 97 have no role.
+    20 images a class are for training, 500 for validation and 1000 for testing, drawn by `seed`; 97
+    have no role.
     """
     from sklearn.datasets import load_digits
 
@@ -33,7 +37,8 @@ def read(neighbours: int = 8, seed: int = 0) -> Graph:
 
 
 def nearest(points: NDArray[np.float64], neighbours: int) -> NDArray[np.int64]:
-    """Edges from every point to its nearest others, either way once; of equally near ones the first wins.
+    """Edges from every point to its nearest others, either way once; of equally near ones the first
+    wins.
 
     Distances of whole numbers are exact, so that the graph is the same on every machine.
     """

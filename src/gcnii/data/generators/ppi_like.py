@@ -1,8 +1,10 @@
 """A stand-in for PPI, drawn from a model that is written here: it has PPI's shape, not its content.
 
-Every node has a function z = the centre of its community + noise, in 24 dimensions; links join nodes of one community
-more often than others; the 50 features are a noisy linear view of z, and each of the 121 labels says on which side of a
-plane z lies.  Centres, view and planes are the same in all graphs, so what is learnt on some holds for the others.
+Every node has a function z = the centre of its community + noise, in 24 dimensions; links join
+nodes of one community more often than others; the 50 features are a noisy linear view of z, and
+each of the 121 labels says on which side of a
+plane z lies.  Centres, view and planes are the same in all graphs, so what is learnt on some holds
+               for the others.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ RARE, COMMON = 0.1, 0.65  # shares of nodes that have a label; PPI's mean is 0.3
 
 
 def read(graphs: int = 24, n: int = 2373, degree: float = 28, seed: int = 0) -> Graph:
-    """`graphs` graphs of n nodes each, one in twelve for validation, as many for testing, the rest for training."""
+    """`graphs` graphs of n nodes each, one in twelve for validation, as many for testing, the rest
+    for training.
+    """
     check("ppi-like", "graphs", graphs, 3, whole=True)
     check("ppi-like", "n", n, 2 * COMMUNITIES, whole=True)
     check("ppi-like", "degree", degree, 0)
@@ -34,7 +38,10 @@ def read(graphs: int = 24, n: int = 2373, degree: float = 28, seed: int = 0) -> 
     planes = random.standard_normal((DIMENSIONS, LABELS)) / DIMENSIONS**0.5
     z = [_functions(n, centres, random) for _ in range(graphs)]
     heights = np.concatenate([own @ planes for _, own in z])
-    bars = [np.quantile(heights[:, i], 1 - share) for i, share in enumerate(random.uniform(RARE, COMMON, LABELS))]
+    bars = [
+        np.quantile(heights[:, i], 1 - share)
+        for i, share in enumerate(random.uniform(RARE, COMMON, LABELS))
+    ]
     each = [
         Graph(
             X=(own @ view + NOISE * random.standard_normal((n, FEATURES))).astype(np.float32),
@@ -45,7 +52,9 @@ def read(graphs: int = 24, n: int = 2373, degree: float = 28, seed: int = 0) -> 
     ]
     held_out = max(1, graphs // 12)
     counts: dict[Role, int] = {"train": graphs - 2 * held_out, "val": held_out, "test": held_out}
-    return join(each, [role for role, count in counts.items() for _ in range(count)], name="ppi-like")
+    return join(
+        each, [role for role, count in counts.items() for _ in range(count)], name="ppi-like"
+    )
 
 
 def _functions(

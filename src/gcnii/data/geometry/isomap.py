@@ -1,4 +1,6 @@
-"""Isomap of a graph: a place in the plane for every node, whose distances come near the numbers of hops."""
+"""Isomap of a graph: a place in the plane for every node, whose distances come near the numbers of
+hops.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,15 @@ FLAT = 1e-9  # of the main axis: an axis along which the graph extends by roundi
 SAME = 1e-6  # hops: nodes that differ by less do so by rounding
 
 
-def isomap(links: NDArray[np.int64], n: int, name: str = "the graph") -> tuple[NDArray[Any], NDArray[Any]]:
-    """GraphAdjacency (2, m) in both directions → (n, 2) places, and the number (n,) of each node's component.
+def isomap(
+    links: NDArray[np.int64], n: int, name: str = "the graph"
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """GraphAdjacency (2, m) in both directions → (n, 2) places, and the number (n,) of each node's
+    component.
 
-    Distances between components are infinite, so each is embedded by itself, around the origin.  Axes are turned so
-    that permuting the nodes permutes the places; only a graph with symmetries, a star or a ring, leaves them open.
+    Distances between components are infinite, so each is embedded by itself, around the origin.
+    Axes are turned so that permuting the nodes permutes the places; only a graph with symmetries, a
+    star or a ring, leaves them open.
     """
     A = sp.csr_array((np.ones(links.shape[1]), (links[0], links[1])), (n, n))
     count, component = connected_components(A, directed=False)
@@ -42,7 +48,9 @@ def isomap(links: NDArray[np.int64], n: int, name: str = "the graph") -> tuple[N
 
 
 def _plane(A: sp.csr_array) -> NDArray[Any]:
-    """Classical scaling: the two main axes of the centred -D²/2, as in scikit-learn's Isomap once it has D."""
+    """Classical scaling: the two main axes of the centred -D²/2, as in scikit-learn's Isomap once
+    it has D.
+    """
     # scikit-learn's own KernelPCA would do, but its dense solver finds no axis at all in a star.
     K = shortest_path(A, unweighted=True)
     K *= K  # in place, like the rest: it may be large
@@ -60,17 +68,21 @@ def _plane(A: sp.csr_array) -> NDArray[Any]:
 
 
 def closest(Z: NDArray[Any], component: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """(2, m) the closest pairs of a component, in both directions: at most `count`, and all below some distance ρ.
+    """(2, m) the closest pairs of a component, in both directions: at most `count`, and all below
+    some distance ρ.
 
-    Nodes with the same neighbours share a place.  Where such pairs alone are more than `count` (the leaves of a hub),
-    they are passed over, because they would fill the neighbourhood with nodes in no direction.
+    Nodes with the same neighbours share a place.  Where such pairs alone are more than `count` (the
+    leaves of a hub), they are passed over, because they would fill the neighbourhood with nodes in
+    no direction.
     """
-    # paper: the ρ at which both neighbourhoods are equally large on average; here: the largest that does not exceed
-    # it, because many pairs may be at the same distance, and who comes first among them must not decide.
+    # paper: the ρ at which both neighbourhoods are equally large on average; here: the largest that
+    # does not exceed it, because many pairs may be at the same distance, and who comes first among
+    # them must not decide.
     reach = 1 + np.ptp(Z, 0).sum()
-    points = np.column_stack([Z - Z.min(0), 2 * reach * component])  # components out of each other's sight
-    # Above zero, because SciPy splits at the next number above a coordinate; above zero itself that is denormal, and
-    # where those count as zero, as they do in training, it would split forever.
+    # components out of each other's sight
+    points = np.column_stack([Z - Z.min(0), 2 * reach * component])
+    # Above zero, because SciPy splits at the next number above a coordinate; above zero itself that
+    # is denormal, and where those count as zero, as they do in training, it would split forever.
     tree = KDTree(1 + points)
 
     def within(distance: float) -> int:

@@ -1,4 +1,6 @@
-"""Neighbourhoods of Geom-GCN (Pei et al. 2020): who is near, by the graph and in a plane, and in which direction."""
+"""Neighbourhoods of Geom-GCN (Pei et al. 2020): who is near, by the graph and in a plane, and in
+which direction.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ RELATIONS = 2 * QUADRANTS
 class Neighbourhood:
     """Neighbours of two kinds, in the graph and in the plane, by the quadrant in which they lie.
 
-    edges     (2, m) a neighbour over the node that gathers from it; no pair stands twice, none is a self-loop
-    relation  (m,) 0 to 3: the quadrant of a neighbour in the graph; 4 to 7: that of one in the plane
+    edges     (2, m) a neighbour over the node that gathers from it; no pair stands twice, none is a
+              self-loop
+    relation  (m,) 0 to 3: the quadrant of a neighbour in the graph; 4 to 7: that of one in the
+              plane
     """
 
     edges: NDArray[np.int64]
@@ -31,7 +35,9 @@ class Neighbourhood:
 
 
 def neighbourhood(graph: Graph, geometry: str, *, offline: bool = False) -> Neighbourhood:
-    """The neighbourhood that was published for the graph, where there is one; else, for "isomap", a computed one."""
+    """The neighbourhood that was published for the graph, where there is one; else, for "isomap", a
+    computed one.
+    """
     path = fetch_neighbourhood(graph.source, geometry, offline)
     if path is not None:
         return _published(graph, path)
@@ -57,7 +63,8 @@ def _published(graph: Graph, path: Path) -> Neighbourhood:
 
 
 def _computed(graph: Graph) -> Neighbourhood:
-    from gcnii.data.geometry.isomap import closest, isomap, quadrant  # brings parts of SciPy that nobody else waits for
+    # brings parts of SciPy that nobody else waits for
+    from gcnii.data.geometry.isomap import closest, isomap, quadrant
 
     links = _links(graph)
     Z, component = isomap(links, graph.n, graph.name)
@@ -74,7 +81,9 @@ def _links(graph: Graph) -> NDArray[np.int64]:
 
 
 def _last_wins(edges: NDArray[np.int64], relation: NDArray[Any], n: int) -> Neighbourhood:
-    """A pair that is near in both ways keeps the last relation, that in the plane, as in the authors' code."""
+    """A pair that is near in both ways keeps the last relation, that in the plane, as in the
+    authors' code.
+    """
     codes, last = np.unique((edges[0] * n + edges[1])[::-1], return_index=True)
     return Neighbourhood(_split(codes, n), relation[::-1][last].astype(np.int64))
 

@@ -1,12 +1,14 @@
 """A graph of your own: a folder with `nodes.csv` and `edges.csv`.
 
-nodes.csv   a header, then one row a node: `id` (any text), any number of feature columns (numbers), `label` (any text;
-            empty or absent: unknown) and, if you want to choose it, `split` (train, val, test or empty)
-edges.csv   a header, then one row an edge: `source` and `target` (or the first two columns, whatever their names),
-            both ids of nodes.csv
+nodes.csv   a header, then one row a node: `id` (any text), any number of feature columns (numbers),
+            `label` (any text; empty or absent: unknown) and, if you want to choose it, `split`
+            (train, val, test or empty)
+edges.csv   a header, then one row an edge: `source` and `target` (or the first two columns,
+            whatever their names), both ids of nodes.csv
 
-Features are taken as they are.  Without a `split` column the labelled nodes are split 60/20/20 within each class, in an
-order drawn by `seed`: at least one of every class for training and, of a class of three or more, one for validation.
+Features are taken as they are.  Without a `split` column the labelled nodes are split 60/20/20
+within each class, in an order drawn by `seed`: at least one of every class for training and, of a
+class of three or more, one for validation.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ from gcnii.data.readers.table import Table, read_table
 from gcnii.errors import DataError
 from gcnii.graph import Graph, Split
 
-ROLES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test", "": ""}
+ROLES = {
+    "train": "train",
+    "val": "val",
+    "valid": "val",
+    "validation": "val",
+    "test": "test",
+    "": "",
+}
 LARGEST = float(np.finfo(np.float32).max)
 NOT_FEATURES = ("id", "label", "split")
 SPARSE_ABOVE, SPARSE_BELOW = 100, 0.1  # columns, share that is not zero
@@ -71,7 +80,9 @@ def _ids(nodes: Table) -> dict[str, int]:
 def _features(nodes: Table) -> NDArray[np.float32] | sp.csr_array:
     places = [j for j, name in enumerate(nodes.header) if name.lower() not in NOT_FEATURES]
     if not places:
-        raise DataError(f"nodes.csv has no feature columns beside {', '.join(nodes.header)}; a node needs at least one")
+        raise DataError(
+            f"nodes.csv has no feature columns beside {', '.join(nodes.header)}; a node needs at least one"
+        )
     X = np.empty((len(nodes.rows), len(places)))
     for i, row in enumerate(nodes.rows):
         try:
@@ -95,11 +106,15 @@ def _refuse_cell(nodes: Table, i: int, places: list[int]) -> None:
             fits = False
         if not fits:
             came = f"is {cell!r}" if cell else "is empty"
-            raise DataError(f"{nodes.place(i)}: the feature {nodes.header[j]!r} {came}; it must be a finite number")
+            raise DataError(
+                f"{nodes.place(i)}: the feature {nodes.header[j]!r} {came}; it must be a finite number"
+            )
 
 
 def _labels(nodes: Table) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
-    """Class ids, -1 where the label is unknown, and the classes' names; none if no node has a label."""
+    """Class ids, -1 where the label is unknown, and the classes' names; none if no node has a
+    label.
+    """
     labels = nodes.column("label", required=False)
     classes = _sorted({label for label in labels if label})
     number = {name: c for c, name in enumerate(classes)} | {"": -1}
@@ -125,13 +140,19 @@ def _given_roles(nodes: Table, y: NDArray[np.int64]) -> NDArray[Any]:
     for i, word in enumerate(nodes.column("split")):
         role = ROLES.get(word.lower())
         if role is None:
-            raise DataError(f"{nodes.place(i)}: the split is {word!r}; it must be train, val, test or empty")
+            raise DataError(
+                f"{nodes.place(i)}: the split is {word!r}; it must be train, val, test or empty"
+            )
         if role and y[i] < 0:
-            raise DataError(f"{nodes.place(i)} is in {role} but has no label; label it or empty its split")
+            raise DataError(
+                f"{nodes.place(i)} is in {role} but has no label; label it or empty its split"
+            )
         roles[i] = role
     for role in ("train", "val"):
         if role not in roles:
-            raise DataError(f"the split column of nodes.csv has no {role} node; mark some, or remove the column")
+            raise DataError(
+                f"the split column of nodes.csv has no {role} node; mark some, or remove the column"
+            )
     return roles
 
 
@@ -154,11 +175,15 @@ def _drawn_roles(y: NDArray[np.int64], seed: int) -> NDArray[Any]:
 
 def _edges(edges: Table, ids: dict[str, int]) -> NDArray[np.int64]:
     if len(edges.header) < 2:
-        raise DataError(f"edges.csv must have two columns, source and target, got {', '.join(edges.header)!r}")
+        raise DataError(
+            f"edges.csv must have two columns, source and target, got {', '.join(edges.header)!r}"
+        )
     named = edges.has("source") and edges.has("target")
     columns = ("source", "target") if named else edges.header[:2]
     if all(name in ids for name in columns):
-        raise DataError("row 1 of edges.csv holds node ids; begin the file with the header source,target")
+        raise DataError(
+            "row 1 of edges.csv holds node ids; begin the file with the header source,target"
+        )
     return np.array([_ends(edges, edges.column(name), ids) for name in columns], dtype=np.int64)
 
 
@@ -167,4 +192,6 @@ def _ends(edges: Table, names: list[str], ids: dict[str, int]) -> list[int]:
         return [ids[name] for name in names]
     except KeyError:
         i = next(i for i, name in enumerate(names) if name not in ids)
-        raise DataError(f"{edges.place(i)} names the node {names[i]!r}, which nodes.csv does not have") from None
+        raise DataError(
+            f"{edges.place(i)} names the node {names[i]!r}, which nodes.csv does not have"
+        ) from None

@@ -1,8 +1,9 @@
 """Geom-GCN files (Pei et al. 2020): four web graphs, and ten splits for seven sets.
 
-`out1_node_feature_label.txt`: id, features (commas), label; `out1_graph_edges.txt`: source, target; both with tabs
-between the columns and a header.  `NAME_split_0.6_0.2_I.npz`: three masks.
-`outf_nodes_space_relation_NAME_KIND.txt`: two nodes (comma), `graph` or `latent_space`, and a quadrant from 0 to 3.
+`out1_node_feature_label.txt`: id, features (commas), label; `out1_graph_edges.txt`: source, target;
+both with tabs between the columns and a header.  `NAME_split_0.6_0.2_I.npz`: three masks.
+`outf_nodes_space_relation_NAME_KIND.txt`: two nodes (comma), `graph` or `latent_space`, and a
+quadrant from 0 to 3.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from gcnii.graph import Graph, Split
 
 SPLITS = 10
 NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
-KINDS = {"isomap": "MDS", "poincare": "poincare", "struc2vec": "struc2vec"}  # geometry: as the files call it
+# geometry: as the files call it
+KINDS = {"isomap": "MDS", "poincare": "poincare", "struc2vec": "struc2vec"}
 
 
 def split_name(stem: str, i: int) -> str:

@@ -1,7 +1,9 @@
-"""Planetoid files (Yang et al. 2016): Cora, Citeseer and Pubmed, read as the authors of GCNII read them.
+"""Planetoid files (Yang et al. 2016): Cora, Citeseer and Pubmed, read as the authors of GCNII read
+them.
 
-`ind.NAME.allx` holds the features of all nodes but the test nodes, `tx` those of the test nodes in the order of
-`test.index`; `ally` and `ty` hold the labels, one-hot; `y` those of the training nodes only; `graph` the neighbours.
+`ind.NAME.allx` holds the features of all nodes but the test nodes, `tx` those of the test nodes in
+the order of `test.index`; `ally` and `ty` hold the labels, one-hot; `y` those of the training nodes
+only; `graph` the neighbours.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ def read_public(files: Files, *, stem: str) -> Graph:
 def read_full(files: Files, *, stem: str) -> Graph:
     """The graph with the ten splits of Geom-GCN (48/32/20)."""
     X, edges, y = _read(files, stem)
-    # paper: silent; here: the 15 unlabelled nodes of Citeseer are class 0, as the authors' argmax of their zero
-    # rows makes them, because the masks of Geom-GCN contain them and the printed numbers count them.
+    # paper: silent; here: the 15 unlabelled nodes of Citeseer are class 0, as the authors' argmax
+    # of their zero rows makes them, because the masks of Geom-GCN contain them and the printed
+    # numbers count them.
     y = np.maximum(y, 0)
     return Graph(X=X, edges=edges, y=y, splits=ten_splits(files, stem), name=f"{stem}-full")
 

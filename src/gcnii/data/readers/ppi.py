@@ -1,7 +1,9 @@
-"""PPI (Zitnik & Leskovec 2017, as split by Hamilton et al. 2017): 24 graphs of proteins with 121 labels each.
+"""PPI (Zitnik & Leskovec 2017, as split by Hamilton et al. 2017): 24 graphs of proteins with 121
+labels each.
 
-For each part of train, valid and test: `PART_feats.npy` (n, 50), `PART_labels.npy` (n, 121), `PART_graph_id.npy` (n,)
-and `PART_graph.json`, a networkx node-link document whose ids are the rows of the arrays.
+For each part of train, valid and test: `PART_feats.npy` (n, 50), `PART_labels.npy` (n, 121),
+`PART_graph_id.npy` (n,) and `PART_graph.json`, a networkx node-link document whose ids are the rows
+of the arrays.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ ROLES: dict[str, Role] = {"train": "train", "valid": "val", "test": "test"}
 def read(files: Files) -> Graph:
     """All graphs as one block-diagonal Graph, split by whole graphs.
 
-    The features are used as they are shipped: upstream is believed to have standardised them already.
+    The features are used as they are shipped: upstream is believed to have standardised them
+    already.
     """
     graphs = [(graph, role) for part, role in ROLES.items() for graph in _graphs(files, part)]
     return join([graph for graph, _ in graphs], [role for _, role in graphs], name="ppi")
@@ -31,12 +34,18 @@ def read(files: Files) -> Graph:
 
 def _graphs(files: Files, part: str) -> list[Graph]:
     """The graphs of one part, in the order of their ids."""
-    X, y, graph_id = (_array(files, f"{part}_{kind}") for kind in ("feats.npy", "labels.npy", "graph_id.npy"))
+    X, y, graph_id = (
+        _array(files, f"{part}_{kind}") for kind in ("feats.npy", "labels.npy", "graph_id.npy")
+    )
     edges = _links(files, f"{part}_graph.json", len(X))
     if not len(X) == len(y) == len(graph_id):
-        raise DataError(f"PPI's {part} arrays must have equal heights, got {len(X)}, {len(y)} and {len(graph_id)}")
+        raise DataError(
+            f"PPI's {part} arrays must have equal heights, got {len(X)}, {len(y)} and {len(graph_id)}"
+        )
     if (graph_id[edges[0]] != graph_id[edges[1]]).any():
-        raise DataError(f"{part}_graph.json joins nodes of different graphs, but {part}_graph_id.npy keeps them apart")
+        raise DataError(
+            f"{part}_graph.json joins nodes of different graphs, but {part}_graph_id.npy keeps them apart"
+        )
     graphs = []
     for one in np.unique(graph_id):
         inside = graph_id == one
@@ -59,8 +68,12 @@ def _links(files: Files, name: str, n: int) -> NDArray[np.int64]:
         ids = {node["id"] for node in document["nodes"]}
         pairs = [(link["source"], link["target"]) for link in document["links"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{name} is not a node-link document ({error!r}); fetch it again") from error
+        raise DataError(
+            f"{name} is not a node-link document ({error!r}); fetch it again"
+        ) from error
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     if ids != set(range(n)) or not ((edges >= 0) & (edges < n)).all():
-        raise DataError(f"{name} must have the node ids 0…{n - 1}, one for each row of the features, but has others")
+        raise DataError(
+            f"{name} must have the node ids 0…{n - 1}, one for each row of the features, but has others"
+        )
     return edges

@@ -12,7 +12,9 @@ from gcnii.errors import DataError
 
 @dataclass(frozen=True)
 class Table:
-    """The header and the rows of a CSV file, all cells stripped; `numbers` are row numbers, the header's being 1."""
+    """The header and the rows of a CSV file, all cells stripped; `numbers` are row numbers, the
+    header's being 1.
+    """
 
     name: str
     header: list[str]
@@ -27,7 +29,9 @@ class Table:
         """The cells of one column; empty text where a column that is not required is absent."""
         found = [j for j, header in enumerate(self.header) if header.lower() == name.lower()]
         if not found and required:
-            raise DataError(f"{self.name} has no column {name!r}; its columns are {', '.join(self.header)}")
+            raise DataError(
+                f"{self.name} has no column {name!r}; its columns are {', '.join(self.header)}"
+            )
         if len(found) > 1:
             raise DataError(f"{self.name} has {len(found)} columns called {name!r}; keep one")
         return [row[found[0]] for row in self.rows] if found else [""] * len(self.rows)
@@ -48,14 +52,18 @@ def read_table(path: Path) -> Table:
                 rows.append(cells)
                 numbers.append(number)
     except csv.Error as error:
-        raise DataError(f"row {number + 1} of {path.name} is not CSV ({error}); check its quotes") from error
+        raise DataError(
+            f"row {number + 1} of {path.name} is not CSV ({error}); check its quotes"
+        ) from error
     if not rows:
         raise DataError(f"{path.name} is empty; begin it with a header")
     header = rows.pop(0)
     table = Table(path.name, header, rows, numbers[1:])
     for i, row in enumerate(rows):
         if len(row) != len(header):
-            raise DataError(f"{table.place(i)} has {len(row)} cells, but the header has {len(header)}")
+            raise DataError(
+                f"{table.place(i)} has {len(row)} cells, but the header has {len(header)}"
+            )
     return table
 
 
@@ -63,11 +71,17 @@ def _text(path: Path) -> str:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise DataError(f"{path.parent} has no {path.name}; a graph is a folder with nodes.csv and edges.csv") from None
+        raise DataError(
+            f"{path.parent} has no {path.name}; a graph is a folder with nodes.csv and edges.csv"
+        ) from None
     except OSError as error:
-        raise DataError(f"cannot read {path} ({error.strerror}); make it a readable file") from error
+        raise DataError(
+            f"cannot read {path} ({error.strerror}); make it a readable file"
+        ) from error
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = content.count(b"\n", 0, error.start) + 1
-        raise DataError(f"row {row} of {path.name} is not UTF-8 text; save the file as UTF-8") from error
+        raise DataError(
+            f"row {row} of {path.name} is not UTF-8 text; save the file as UTF-8"
+        ) from error

@@ -1,7 +1,8 @@
-"""Pickles of arrays, sparse matrices and neighbour lists, read without running anything they ask for.
+"""Pickles of arrays, sparse matrices and neighbour lists, read without running anything they ask
+for.
 
-A pickle names functions and calls them.  Here it may name only those below, none of which can do more than build a
-value; any other name is refused before it is looked up.
+A pickle names functions and calls them.  Here it may name only those below, none of which can do
+more than build a value; any other name is refused before it is looked up.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from gcnii.errors import DataError
 
 
 class _Csr:
-    """Stands in for scipy's csr_matrix, so that a pickle fills a bare object and none of scipy's code runs."""
+    """Stands in for scipy's csr_matrix, so that a pickle fills a bare object and none of scipy's
+    code runs.
+    """
 
     def matrix(self) -> sp.csr_array:
         """The sparse matrix the pickle described."""
@@ -28,13 +31,16 @@ class _Csr:
 
 
 def _latin1(text: str, encoding: str) -> bytes:
-    """How Python 3 writes bytes into an old pickle; the one encoding it uses for that, and no other."""
+    """How Python 3 writes bytes into an old pickle; the one encoding it uses for that, and no
+    other.
+    """
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"bytes in the encoding {encoding!r}")
     return text.encode("latin1")
 
 
-# numpy has moved these two between releases; asking an array and a number for them works with every release.
+# numpy has moved these two between releases; asking an array and a number for them works with every
+# release.
 _RECONSTRUCT = np.empty(0).__reduce__()[0]
 _SCALAR = np.float64(0).__reduce__()[0]
 
@@ -75,4 +81,6 @@ def unpickle(path: Path) -> Any:
             f"{path.name} asks for {refused}, which no data file needs; it was not run, fetch another copy"
         ) from None
     except Exception as error:  # a broken pickle can raise anything
-        raise DataError(f"{path.name} is not a pickle of arrays ({error}); fetch it again") from error
+        raise DataError(
+            f"{path.name} is not a pickle of arrays ({error}); fetch it again"
+        ) from error

@@ -1,1 +1,3 @@
-"""Speed and memory: this code, PyG's and the authors' manner, measured in turn, beside the least time there can be."""
+"""Speed and memory: this code, PyG's and the authors' manner, measured in turn, beside the least
+time there can be.
+"""

@@ -1,4 +1,6 @@
-"""GCNII as others run it: the same network on the same P̃, trained by plain PyTorch, eagerly, one run at a time."""
+"""GCNII as others run it: the same network on the same P̃, trained by plain PyTorch, eagerly, one
+run at a time.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ def _pyg_layer(width: int, alpha: float, lam: float, l: int) -> nn.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it uses what torch has deprecated
         from torch_geometric.nn import GCN2Conv
-    layer: nn.Module = GCN2Conv(width, alpha=alpha, theta=lam, layer=l, normalize=False, add_self_loops=False)
+    layer: nn.Module = GCN2Conv(
+        width, alpha=alpha, theta=lam, layer=l, normalize=False, add_self_loops=False
+    )
     return layer
 
 
@@ -91,7 +95,8 @@ def adjacency_for(who: Who, links: GraphAdjacency) -> Tensor:
     P = links.whole
     places = torch.stack([P.pattern.row_of, P.pattern.columns.long()])
     with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants(False):
-        warnings.simplefilter("ignore")  # torch says once a process that CSR is in beta state, or that nobody checks it
+        # torch says once a process that CSR is in beta state, or that nobody checks it
+        warnings.simplefilter("ignore")
         matrix = torch.sparse_coo_tensor(places, P.values, P.shape, is_coalesced=True)
         return matrix if who == "authors" else matrix.to_sparse_csr()
 
@@ -108,15 +113,21 @@ class Part:
     def loss(self, network: Network) -> Tensor:
         """Cross-entropy of one label a node, or of several."""
         scores, y = network(self.X, self.adjacency)[self.nodes], self.y[self.nodes]
-        return binary_cross_entropy_with_logits(scores, y) if y.ndim == 2 else cross_entropy(scores, y)
+        return (
+            binary_cross_entropy_with_logits(scores, y) if y.ndim == 2 else cross_entropy(scores, y)
+        )
 
 
 class Peer:
-    """A peer in training; `val_loss` is that of the last epoch, read by the host as early stopping has to."""
+    """A peer in training; `val_loss` is that of the last epoch, read by the host as early stopping
+    has to.
+    """
 
     def __init__(self, who: Who, scene: BenchGraph, plan: Plan, device: torch.device):
         self.train, self.val = _parts(who, scene, plan, device)
-        network = build_network(who, plan, scene.graph.d, scene.graph.k).to(device, plan.recipe.dtype)
+        network = build_network(who, plan, scene.graph.d, scene.graph.k).to(
+            device, plan.recipe.dtype
+        )
         dense = [*network.encode.parameters(), *network.decode.parameters()]
         groups: list[dict[str, Any]] = [
             {"params": network.convs.parameters(), "weight_decay": plan.recipe.decay_conv},
@@ -135,15 +146,21 @@ class Peer:
                 self.adam.step()
             self.network.eval()
             with torch.no_grad():
-                self.val_loss = sum(float(part.loss(self.network)) for part in self.val) / len(self.val)
+                self.val_loss = sum(float(part.loss(self.network)) for part in self.val) / len(
+                    self.val
+                )
         return count
 
 
 def _parts(who: Who, scene: BenchGraph, plan: Plan, device: torch.device) -> list[list[Part]]:
-    """To learn from and to stop by: the full graph; or, of several graphs, those with training or validation nodes."""
+    """To learn from and to stop by: the full graph; or, of several graphs, those with training or
+    validation nodes.
+    """
     graph, dtype = scene.graph, plan.recipe.dtype
     links, roles = scene.links.to(device, dtype), (graph.splits[0].train, graph.splits[0].val)
-    X = torch.tensor(graph.X.toarray() if isinstance(graph.X, sp.csr_array) else graph.X).to(device, dtype)
+    X = torch.tensor(graph.X.toarray() if isinstance(graph.X, sp.csr_array) else graph.X).to(
+        device, dtype
+    )
     y = torch.tensor(graph.labels, device=device)
     y = y.to(dtype) if graph.multilabel else y
 

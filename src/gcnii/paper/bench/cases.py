@@ -1,4 +1,5 @@
-"""What `gcnii bench` measures.  A case is a value: lines that are timed in turn, and what their times are counted per.
+"""What `gcnii bench` measures.  A case is a value: lines that are timed in turn, and what their
+times are counted per.
 
 Nothing here needs torch, so that the command line can name the cases without waiting for it.
 """
@@ -17,7 +18,9 @@ Unit = Literal["replicas", "layers", "entries"]
 
 @dataclass(frozen=True)
 class Named:
-    """A graph of the catalog; where its files are not on this machine, one of the same size is drawn."""
+    """A graph of the catalog; where its files are not on this machine, one of the same size is
+    drawn.
+    """
 
     name: str
     parameters: tuple[tuple[str, float], ...] = ()  # of a generated set
@@ -28,7 +31,8 @@ class Shape:
     """A graph to draw: n nodes with d features in k classes.
 
     entries  of A: two an edge
-    hub      neighbours of the best connected node, from where degrees fall by a power law; 0: all links alike
+    hub      neighbours of the best connected node, from where degrees fall by a power law; 0: all
+             links alike
     density  share of X that is not zero; below 1, X is sparse
     """
 
@@ -42,7 +46,9 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One row of a case: whose code trains how many replicas at once of which network, on which graph."""
+    """One row of a case: whose code trains how many replicas at once of which network, on which
+    graph.
+    """
 
     who: Who
     graph: Named | Shape
@@ -56,7 +62,8 @@ class Line:
 class Case:
     """Lines by the kind of device, and how they are timed.
 
-    per       what a time is divided by before two lines are compared; 1.00 for all is growth in proportion
+    per       what a time is divided by before two lines are compared; 1.00 for all is growth in
+              proportion
     why_cuda  why there are no lines for a CPU, where there are none
     rounds    how often every line has its turn
     warm_up   epochs before the first round on a GPU; on a CPU one is enough
@@ -85,7 +92,8 @@ PRECISIONS = ("float32", "tf32", "bfloat16")  # on a GPU, fewer of them for thos
 PEERS: tuple[Who, ...] = ("pyg", "authors")
 CORA, CITESEER, PUBMED = Named("cora"), Named("citeseer"), Named("pubmed")
 PPI = Named("ppi-like", (("n", 2245), ("degree", 27.2)))  # the mean of PPI's training graphs
-PRODUCTS = Shape(n=2_449_029, entries=123_718_280, d=100, k=47, hub=17_000)  # ogbn-products in numbers
+# ogbn-products in numbers
+PRODUCTS = Shape(n=2_449_029, entries=123_718_280, d=100, k=47, hub=17_000)
 
 
 def _race(
@@ -96,9 +104,12 @@ def _race(
     replicas: int = 1,
     precisions: tuple[str, ...] = ("float32",),
 ) -> tuple[Line, ...]:
-    """Ours in every precision; then the peers, one run at a time, in those that plain PyTorch has a switch for."""
+    """Ours in every precision; then the peers, one run at a time, in those that plain PyTorch has a
+    switch for.
+    """
     ours = [
-        Line(who="gcnii", graph=graph, model=model, precision=precision, replicas=replicas) for precision in precisions
+        Line(who="gcnii", graph=graph, model=model, precision=precision, replicas=replicas)
+        for precision in precisions
     ]
     theirs = [
         Line(who=who, graph=graph, model=model, precision=precision)
@@ -125,7 +136,10 @@ def _products() -> tuple[Line, ...]:
         for precision in PRECISIONS
     ]
     # 64 layers are more than PyG's activations leave room for; that it is so is measured too.
-    theirs = [Line(who="pyg", graph=PRODUCTS, settings=settings | {"layers": layers}) for layers in (4, 16, 64)]
+    theirs = [
+        Line(who="pyg", graph=PRODUCTS, settings=settings | {"layers": layers})
+        for layers in (4, 16, 64)
+    ]
     return (*ours, *theirs)
 
 

@@ -29,7 +29,9 @@ def wait_for(device: torch.device) -> None:
 
 @contextmanager
 def products_in(precision: str) -> Iterator[None]:
-    """Within, torch's own matrix products of float32 use TF32 for `tf32`, and full float32 for everything else."""
+    """Within, torch's own matrix products of float32 use TF32 for `tf32`, and full float32 for
+    everything else.
+    """
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:

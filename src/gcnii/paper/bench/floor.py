@@ -1,16 +1,20 @@
-"""The floor: the least time an epoch of GCNII can take, from two rates that are measured on the same device.
+"""The floor: the least time an epoch of GCNII can take, from two rates that are measured on the
+same device.
 
-An epoch is a training step and an evaluation.  Per layer and replica it passes over so many matrices of n·h numbers:
+An epoch is a training step and an evaluation.  Per layer and replica it passes over so many
+matrices of n·h numbers:
 
-    training forward   4   read D and H0, write D and S    (D = dropped-out H; S = (1-α) P̃ D + α H0)
+    training forward   4   read D and H0, write D and S    (D = dropped-out H; S = (1-α) P̃ D + α
+                       H0)
     backward           3   read dZ and D, write dZ         (D's sign is the mask)
     weight gradients   2   read S and dZ                   (dW = β Sᵀ dZ)
     gradient of H0     1   read dZ                         (dH0 = α Σ dZ Mᵀ, M = (1-β) I + β W)
     evaluation         3   read H and H0, write H
 
-and makes five products of (n, h) by (h, h), 2·n·h² operations each: S M forward, dZ Mᵀ backward, Sᵀ dZ, dZ Mᵀ for H0,
-and S M in evaluation.  The floor is the larger of bytes / bandwidth and operations / rate.  Where a matrix of n·h
-numbers does not fit into the cache, each of the three sparse products also fetches a row of h numbers for every entry
+and makes five products of (n, h) by (h, h), 2·n·h² operations each: S M forward, dZ Mᵀ backward, Sᵀ
+dZ, dZ Mᵀ for H0, and S M in evaluation.  The floor is the larger of bytes / bandwidth and
+operations / rate.  Where a matrix of n·h numbers does not fit into the cache, each of the three
+sparse products also fetches a row of h numbers for every entry
 of P̃.  The two dense layers, Adam and the loss are left out.
 """
 
@@ -28,7 +32,12 @@ from gcnii.paper.bench.clock import products_in, timed
 TRAINING_PASSES, EVALUATION_PASSES = 4 + 3 + 2 + 1, 3
 TRAINING_PRODUCTS, EVALUATION_PRODUCTS = 4, 1
 SPARSE_PRODUCTS = 3
-DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
+DTYPES = {
+    "float32": torch.float32,
+    "tf32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float64": torch.float64,
+}
 COPIED = {"cuda": 1 << 30, "cpu": 1 << 28}  # bytes, more than any cache holds
 SIDE = {"cuda": 8192, "cpu": 2048}  # of the two matrices that are multiplied
 TRIES = 10
@@ -76,8 +85,12 @@ class Rates:
     cache: int | None
 
     def or_faster(self, again: Rates) -> Rates:
-        """The better of two measurements, rate by rate: whatever else the machine does only makes them slower."""
-        operations = {name: max(rate, again.operations[name]) for name, rate in self.operations.items()}
+        """The better of two measurements, rate by rate: whatever else the machine does only makes
+        them slower.
+        """
+        operations = {
+            name: max(rate, again.operations[name]) for name, rate in self.operations.items()
+        }
         return Rates(max(self.bandwidth, again.bandwidth), operations, self.cache)
 
     def floor(self, work: Work, precision: str) -> Floor:
@@ -86,18 +99,23 @@ class Rates:
         many = work.h * work.layers * work.replicas
         passes = TRAINING_PASSES * work.trained + EVALUATION_PASSES * work.evaluated
         moved = passes * many * size
-        if self.cache is not None and work.at_once * work.h * size > self.cache:  # replicas come one after the other
+        # replicas come one after the other
+        if self.cache is not None and work.at_once * work.h * size > self.cache:
             moved += SPARSE_PRODUCTS * work.entries * many * size
         products = TRAINING_PRODUCTS * work.trained + EVALUATION_PRODUCTS * work.evaluated
         operations = products * 2 * work.h * many
         by_bytes, by_operations = moved / self.bandwidth, operations / self.operations[precision]
-        bound: Literal["bytes", "operations"] = "bytes" if by_bytes >= by_operations else "operations"
+        bound: Literal["bytes", "operations"] = (
+            "bytes" if by_bytes >= by_operations else "operations"
+        )
         return Floor(max(by_bytes, by_operations), bound, moved, operations)
 
 
 def measure_rates(device: torch.device, precisions: list[str]) -> Rates:
     """A large copy, and a large matrix product in each precision; the best of ten each."""
-    return Rates(_bandwidth(device), {name: _products(device, name) for name in precisions}, _cache(device))
+    return Rates(
+        _bandwidth(device), {name: _products(device, name) for name in precisions}, _cache(device)
+    )
 
 
 def _bandwidth(device: torch.device) -> float:

@@ -1,4 +1,6 @@
-"""Graphs to measure on: those of the catalog, or drawn ones of any size, made on the device in seconds."""
+"""Graphs to measure on: those of the catalog, or drawn ones of any size, made on the device in
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ LEARNT, STOPPED_BY = 20, 500  # training nodes a class, and validation nodes: Pl
 class BenchGraph:
     """Features, labels and splits, and the links beside them.
 
-    graph  holds no edges where the links were drawn: to check and sort millions of them on the CPU would take minutes
+    graph  holds no edges where the links were drawn: to check and sort millions of them on the CPU
+           would take minutes
     drawn  whether it is a stand-in for a graph that is not on this machine, or for none
     """
 
@@ -50,7 +53,11 @@ def make_bench_graph(source: Named | Shape, device: torch.device) -> BenchGraph:
             raise  # nothing was missing: the parameters are wrong
         counts = entry.counts
         shape = Shape(
-            n=counts.nodes, entries=2 * (counts.edges or 0), d=counts.features, k=counts.classes, density=0.01
+            n=counts.nodes,
+            entries=2 * (counts.edges or 0),
+            d=counts.features,
+            k=counts.classes,
+            density=0.01,
         )
         return _drawn(shape, device, f"a drawn graph of {source.name}'s size")
     return BenchGraph(graph, GraphAdjacency.of(adjacency(graph)), drawn=False)
@@ -75,22 +82,27 @@ def _drawn(shape: Shape, device: torch.device, name: str) -> BenchGraph:
 def _features(shape: Shape, random: np.random.Generator) -> Any:
     if shape.density == 1:
         return random.standard_normal((shape.n, shape.d), dtype=np.float32)
-    X = sp.random_array((shape.n, shape.d), density=shape.density, format="csr", dtype=np.float32, rng=random)
+    X = sp.random_array(
+        (shape.n, shape.d), density=shape.density, format="csr", dtype=np.float32, rng=random
+    )
     return sp.csr_array(X)
 
 
 def draw_links(shape: Shape, device: torch.device) -> GraphAdjacency:
-    """Symmetric links of about `entries` entries; a pair that is drawn twice counts once, so there are somewhat fewer.
+    """Symmetric links of about `entries` entries; a pair that is drawn twice counts once, so there
+    are somewhat fewer.
 
-    Ends are drawn by rank: the share of ends within the first x of n ranks is (x/n)^s, with s such that the first rank
-    has `hub` neighbours.
+    Ends are drawn by rank: the share of ends within the first x of n ranks is (x/n)^s, with s such
+    that the first rank has `hub` neighbours.
     """
     n, generator = shape.n, torch.Generator(device).manual_seed(0)
     s = log(shape.entries / shape.hub) / log(n) if shape.hub else 1.0
     number = torch.randperm(n, generator=generator, device=device)
 
     def ends() -> Tensor:
-        share = torch.rand(shape.entries // 2, generator=generator, device=device, dtype=torch.float64)
+        share = torch.rand(
+            shape.entries // 2, generator=generator, device=device, dtype=torch.float64
+        )
         return number[(share.pow_(1 / s) * n).long().clamp_(max=n - 1)]
 
     u, v = ends(), ends()

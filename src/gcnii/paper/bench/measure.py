@@ -1,4 +1,6 @@
-"""Measure a case: every line in turn, round after round, so that whatever else the machine does meets all alike."""
+"""Measure a case: every line in turn, round after round, so that whatever else the machine does
+meets all alike.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,11 @@ class Timed:
     def cost(self, case: Case) -> float:
         """The best time, divided by what the case counts per."""
         settings = plan_of(self.line).model_settings
-        amounts = {"replicas": self.line.replicas, "layers": settings["layers"], "entries": self.scene.entries}
+        amounts = {
+            "replicas": self.line.replicas,
+            "layers": settings["layers"],
+            "entries": self.scene.entries,
+        }
         cost = self.best
         for unit in case.per:
             cost /= amounts[unit]
@@ -97,7 +103,8 @@ def measure(case: Case, device: torch.device, rounds: int, on_step: OnStep) -> M
         before = measure_rates(device, precisions)
         for group in [lines] if case.together else [[line] for line in lines]:
             found += _take_turns(case, group, scenes, rounds, on_step)
-            # What is only cached would not count as free when the next line asks how much it may keep.
+            # What is only cached would not count as free when the next line asks how much it may
+            # keep.
             gc.collect()
             if device.type == "cuda":
                 torch.cuda.empty_cache()
@@ -120,11 +127,15 @@ class _Scenes(dict[Named | Shape, BenchGraph]):
 
 def _runnable(lines: tuple[Line, ...]) -> tuple[list[Line], list[str]]:
     reasons = [(line, why_not(line)) for line in lines]
-    notes = [f"{line.who} in {line.precision} left out: {reason}" for line, reason in reasons if reason]
+    notes = [
+        f"{line.who} in {line.precision} left out: {reason}" for line, reason in reasons if reason
+    ]
     return [line for line, reason in reasons if not reason], list(dict.fromkeys(notes))
 
 
-def _take_turns(case: Case, lines: list[Line], scenes: _Scenes, rounds: int, on_step: OnStep) -> list[Timed]:
+def _take_turns(
+    case: Case, lines: list[Line], scenes: _Scenes, rounds: int, on_step: OnStep
+) -> list[Timed]:
     entrants = []
     for line in lines:
         on_step(f"{line.who}, warming up")
@@ -144,7 +155,8 @@ class Entrant:
         self.contestant: Runner | None = None
         with self._fits():
             if device.type == "cpu" and case.warm_up:
-                # A rehearsal: what the process loads when code first runs, 100 MiB and more, is no line's own.
+                # A rehearsal: what the process loads when code first runs, 100 MiB and more, is no
+                # line's own.
                 make_runner(line, scene, device).epochs(1)
             self.peak = Peak(device)
             self.contestant = make_runner(line, scene, device)
@@ -152,7 +164,8 @@ class Entrant:
             self.peak.begin()
             if case.warm_up:
                 self._warm_up(self.contestant, case.warm_up)
-                self.timed.peak = self.peak.bytes()  # before others come, whose memory is not this line's
+                # before others come, whose memory is not this line's
+                self.timed.peak = self.peak.bytes()
 
     def _warm_up(self, contestant: Runner, epochs: int) -> None:
         if self.device.type == "cpu":

@@ -1,4 +1,6 @@
-"""Peak memory: the most that one line of a case adds, while it trains, to what was there before it was built."""
+"""Peak memory: the most that one line of a case adds, while it trains, to what was there before it
+was built.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ STATUS, REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Peak:
-    """Made before a line is built; `begin` when it is, because what building took for a moment does not count."""
+    """Made before a line is built; `begin` when it is, because what building took for a moment does
+    not count.
+    """
 
     def __init__(self, device: torch.device):
         self.device = device
@@ -28,11 +32,14 @@ class Peak:
             _hand_back()
             try:
                 REFERENCES.write_text("5")  # the high-water mark of the process starts anew
-            except OSError:  # not allowed everywhere: then the mark stays where a line before has left it
+            # not allowed everywhere: then the mark stays where a line before has left it
+            except OSError:
                 self.before = None
 
     def bytes(self) -> int | None:
-        """torch's allocations on a GPU, resident memory on a CPU; None where the system does not tell."""
+        """torch's allocations on a GPU, resident memory on a CPU; None where the system does not
+        tell.
+        """
         if self.device.type == "cuda":
             highest: int | None = torch.cuda.max_memory_allocated(self.device)
         else:
@@ -58,5 +65,7 @@ def _status(name: str) -> int | None:
     """A line of the kernel's account of this process, in bytes."""
     if not STATUS.exists():
         return None
-    found = [line.split()[1] for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:")]
+    found = [
+        line.split()[1] for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:")
+    ]
     return 1024 * int(found[0]) if found else None

@@ -1,4 +1,6 @@
-"""What a measured case leaves behind: one JSON document, with everything needed to measure and to judge it again."""
+"""What a measured case leaves behind: one JSON document, with everything needed to measure and to
+judge it again.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,12 @@ def document(found: Measured) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "versions": versions(),
         "commit": COMMIT,
-        "graph": {"name": scene.graph.name, "drawn": scene.drawn, "n": scene.graph.n, "entries": scene.entries},
+        "graph": {
+            "name": scene.graph.name,
+            "drawn": scene.drawn,
+            "n": scene.graph.n,
+            "entries": scene.entries,
+        },
         "per": list(case.per),
         "rates": asdict(found.rates),
         "floor": COUNTED,
@@ -45,12 +52,19 @@ def document(found: Measured) -> dict[str, Any]:
 
 def write(folder: Path, record: dict[str, Any]) -> Path:
     """Put the document into `CASE-DEVICE.json`, whole."""
-    return write_document(folder / f"{record['case']}-{record['device'].split(':')[0]}.json", record)
+    return write_document(
+        folder / f"{record['case']}-{record['device'].split(':')[0]}.json", record
+    )
 
 
 def _line(found: Measured, timed: Timed) -> dict[str, Any]:
     line, settings, floor = timed.line, plan_of(timed.line).model_settings, found.floor(timed)
-    words = {"who": line.who, "model": line.model, "layers": settings["layers"], "width": settings["width"]}
+    words = {
+        "who": line.who,
+        "model": line.model,
+        "layers": settings["layers"],
+        "width": settings["width"],
+    }
     return words | {
         "precision": line.precision,
         "replicas": line.replicas,
@@ -70,4 +84,6 @@ def _line(found: Measured, timed: Timed) -> dict[str, Any]:
 def _processor() -> str | None:
     about = Path("/proc/cpuinfo")
     lines = about.read_text().splitlines() if about.exists() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None
+    )

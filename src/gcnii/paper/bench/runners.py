@@ -24,7 +24,8 @@ from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 
-Epochs = Callable[[int], int]  # do so many epochs, or somewhat more; how many they were, once the device is done
+# do so many epochs, or somewhat more; how many they were, once the device is done
+Epochs = Callable[[int], int]
 ENDLESS = 20_000  # epochs; more than are ever timed, so that nobody stops early
 
 
@@ -57,14 +58,17 @@ def plan_of(line: Line) -> Plan:
 
 
 def work_of(line: Line, scene: BenchGraph) -> Work:
-    """What an epoch of this line has to go through; of several graphs, those with training or validation nodes."""
+    """What an epoch of this line has to go through; of several graphs, those with training or
+    validation nodes.
+    """
     settings, graph = plan_of(line).model_settings, scene.graph
     trained = evaluated = at_once = graph.n
     entries = scene.entries
     if graph.part is not None:
         nodes, rows = np.bincount(graph.part), scene.links.pattern.rows.cpu().diff().numpy()
         trained, evaluated = (
-            int(nodes[np.unique(graph.part[mask])].sum()) for mask in (graph.splits[0].train, graph.splits[0].val)
+            int(nodes[np.unique(graph.part[mask])].sum())
+            for mask in (graph.splits[0].train, graph.splits[0].val)
         )
         at_once = int(nodes.max())
         entries = int(rows[np.isin(graph.part, graph.part[graph.splits[0].train])].sum())
@@ -93,7 +97,9 @@ def ours(line: Line, scene: BenchGraph, device: torch.device) -> Epochs:
     plan = plan_of(line)
     dtype = plan.recipe.dtype
     links, X = scene.links.to(device, dtype), feature_matrix(scene.graph).to(device, dtype)
-    group = ReplicaGroup(Task(scene.graph, plan, device, links, X), [Run(seed) for seed in range(line.replicas)])
+    group = ReplicaGroup(
+        Task(scene.graph, plan, device, links, X), [Run(seed) for seed in range(line.replicas)]
+    )
 
     def epochs(count: int) -> int:
         start = group.epoch
@@ -114,9 +120,13 @@ def end_to_end(line: Line, device: torch.device) -> Runner:
     def run(count: int) -> int:
         for _ in range(count):
             graph = data.load(name, offline=True)
-            result = fit(graph, line.model, seeds=range(line.replicas), device=str(device), **line.settings)
+            result = fit(
+                graph, line.model, seeds=range(line.replicas), device=str(device), **line.settings
+            )
             epochs = [run.epochs for run in result.runs]
-            facts.update(test_mean=float(result.test.mean()), test_std=float(result.test.std(ddof=1)))
+            facts.update(
+                test_mean=float(result.test.mean()), test_std=float(result.test.std(ddof=1))
+            )
             facts.update(runs=len(epochs), epochs_mean=float(np.mean(epochs)))
         return count
 

@@ -1,8 +1,12 @@
-"""The ledger: an SQLite file of finished runs, so that nothing is run twice and an interrupted table goes on.
+"""The ledger: an SQLite file of finished runs, so that nothing is run twice and an interrupted
+table goes on.
 
-A run is its settings' hash and its seed.  Several processes may work from one ledger: each claims seeds before it
-trains them.  A claim ends with its run, with its process, or, from another container, when that is silent too long.
-All must be on one machine: SQLite's write-ahead log does not reach over a network.  `export` and `import` do.
+A run is its settings' hash and its seed.  Several processes may work from one ledger: each claims
+seeds before it
+trains them.  A claim ends with its run, with its process, or, from another container, when that is
+              silent too long.
+All must be on one machine: SQLite's write-ahead log does not reach over a network.  `export` and
+`import` do.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ from gcnii.paper.tables.cells import MeasuredRun
 
 FORMAT = 1  # of the file, in SQLite's user_version
 PATIENCE = 60.0  # seconds to wait for another process that is writing
-SILENCE = 1800.0  # seconds after which a claim from another container is void: its processes cannot be seen from here
+# seconds after which a claim from another container is void: its processes cannot be seen from here
+SILENCE = 1800.0
 BEAT = 30.0  # seconds between signs of life
 
 NAMES = tuple(field.name for field in fields(MeasuredRun))
@@ -68,7 +73,9 @@ class Ledger:
         self.beaten = time.monotonic()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._explained():
-            self.connection = sqlite3.connect(self.path.absolute(), timeout=PATIENCE, isolation_level=None)
+            self.connection = sqlite3.connect(
+                self.path.absolute(), timeout=PATIENCE, isolation_level=None
+            )
             self._refuse_strangers()
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = FULL")
@@ -85,13 +92,17 @@ class Ledger:
             ours = False
         if not ours:
             self.connection.close()
-            raise InputError(f"{self.path} is no ledger, and is left as it is; give another file for one")
+            raise InputError(
+                f"{self.path} is no ledger, and is left as it is; give another file for one"
+            )
 
     def _make(self) -> None:
         with self._transaction():
             (found,) = self.connection.execute("PRAGMA user_version").fetchone()
             if found > FORMAT:
-                raise LedgerError(f"{self.path} is a ledger of format {found}, this gcnii knows {FORMAT}; update gcnii")
+                raise LedgerError(
+                    f"{self.path} is a ledger of format {found}, this gcnii knows {FORMAT}; update gcnii"
+                )
             if found == 0:
                 for statement in SCHEMA.split(";"):
                     self.connection.execute(statement)
@@ -112,7 +123,8 @@ class Ledger:
         """The finished runs, by seed."""
         with self._explained():
             found = self.connection.execute(
-                f"SELECT {COLUMNS} FROM runs WHERE settings_hash = ? ORDER BY seed", (settings_hash,)
+                f"SELECT {COLUMNS} FROM runs WHERE settings_hash = ? ORDER BY seed",
+                (settings_hash,),
             ).fetchall()
         try:
             return [_run(row) for row in found]
@@ -141,7 +153,9 @@ class Ledger:
         return new
 
     def claim(self, settings_hash: str, seeds: Iterable[int], most: int) -> list[int]:
-        """At most so many of the seeds, which nobody has finished or is at work on; they are now ours."""
+        """At most so many of the seeds, which nobody has finished or is at work on; they are now
+        ours.
+        """
         with self._explained(), self._transaction():
             self._expire_claims()
             taken = self.connection.execute(
@@ -149,7 +163,10 @@ class Ledger:
                 (settings_hash, settings_hash),
             ).fetchall()
             free = [seed for seed in seeds if (seed,) not in set(taken)][:most]
-            rows = [(settings_hash, seed, self.owner, self.host, os.getpid(), time.time()) for seed in free]
+            rows = [
+                (settings_hash, seed, self.owner, self.host, os.getpid(), time.time())
+                for seed in free
+            ]
             self.connection.executemany("INSERT INTO claims VALUES (?, ?, ?, ?, ?, ?)", rows)
         return free
 
@@ -169,22 +186,31 @@ class Ledger:
         if time.monotonic() - self.beaten > BEAT:
             self.beaten = time.monotonic()
             with self._explained():
-                self.connection.execute("UPDATE claims SET beat = ? WHERE owner = ?", (time.time(), self.owner))
+                self.connection.execute(
+                    "UPDATE claims SET beat = ? WHERE owner = ?", (time.time(), self.owner)
+                )
 
     def _drop_claims(self, settings_hash: str, seeds: Iterable[int]) -> None:
         rows = [(settings_hash, seed, self.owner) for seed in seeds]
-        self.connection.executemany("DELETE FROM claims WHERE settings_hash = ? AND seed = ? AND owner = ?", rows)
+        self.connection.executemany(
+            "DELETE FROM claims WHERE settings_hash = ? AND seed = ? AND owner = ?", rows
+        )
 
     def _expire_claims(self) -> None:
-        """End the claims of the dead, and of the silent where nobody can tell whether they are dead."""
-        owners = self.connection.execute("SELECT owner, host, pid, max(beat) FROM claims GROUP BY owner").fetchall()
+        """End the claims of the dead, and of the silent where nobody can tell whether they are
+        dead.
+        """
+        owners = self.connection.execute(
+            "SELECT owner, host, pid, max(beat) FROM claims GROUP BY owner"
+        ).fetchall()
         dead = [(owner,) for owner, *process in owners if not self._lives(*process)]
         self.connection.executemany("DELETE FROM claims WHERE owner = ?", dead)
 
     def _lives(self, host: str, pid: int, beat: float) -> bool:
         if host != self.host or os.name == "nt":  # where to ask would end it
             return beat >= time.time() - SILENCE
-        return _alive(pid) and _started(pid) <= beat + 1  # one that began later was given the number of a dead one
+        # one that began later was given the number of a dead one
+        return _alive(pid) and _started(pid) <= beat + 1
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -224,14 +250,19 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         pass  # another user's
-    return _stat(pid)[:1] != ["Z"]  # killed, but not asked after by its parent, as nobody does in many containers
+    # killed, but not asked after by its parent, as nobody does in many containers
+    return _stat(pid)[:1] != ["Z"]
 
 
 def _started(pid: int) -> float:
     """When a process began, in seconds since 1970; long ago where the system does not tell."""
     if not (about := _stat(pid)):
         return 0.0
-    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + int(about[19]) / os.sysconf("SC_CLK_TCK")
+    return (
+        time.time()
+        - time.clock_gettime(time.CLOCK_BOOTTIME)
+        + int(about[19]) / os.sysconf("SC_CLK_TCK")
+    )
 
 
 def _stat(pid: int) -> list[str]:
@@ -245,10 +276,13 @@ def _stat(pid: int) -> list[str]:
 def _row(run: MeasuredRun) -> tuple[Any, ...]:
     values = {name: getattr(run, name) for name in NAMES}
     return tuple(
-        json.dumps(value) if name in AS_JSON and value is not None else value for name, value in values.items()
+        json.dumps(value) if name in AS_JSON and value is not None else value
+        for name, value in values.items()
     )
 
 
 def _run(row: tuple[Any, ...]) -> MeasuredRun:
     values = dict(zip(NAMES, row, strict=True))
-    return MeasuredRun.of({name: json.loads(v) if name in AS_JSON and v else v for name, v in values.items()})
+    return MeasuredRun.of(
+        {name: json.loads(v) if name in AS_JSON and v else v for name, v in values.items()}
+    )

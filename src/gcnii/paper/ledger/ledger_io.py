@@ -1,4 +1,6 @@
-"""Runs between the ledger and files: results/cells, one JSON document a cell, and what `gcnii train --json` printed."""
+"""Runs between the ledger and files: results/cells, one JSON document a cell, and what `gcnii train
+--json` printed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from gcnii.paper.tables.cells import Cell, MeasuredCell, MeasuredRun, runs_of
 
 RUNS = {  # a bundle's run.json has them too, where `graph` is an object
     **{"graph": (str, dict), "model": str, "settings": dict, "runs": [dict]},
-    **{"device": Maybe(str), "cell": Maybe(str), "settings_hash": Maybe(str), "interrupted": Maybe(bool)},
+    **{
+        "device": Maybe(str),
+        "cell": Maybe(str),
+        "settings_hash": Maybe(str),
+        "interrupted": Maybe(bool),
+    },
 }
 
 
@@ -23,27 +30,41 @@ def measured(cell: Cell, ledger: Ledger) -> MeasuredCell:
     """The cell with its runs in the ledger: those of seeds 0 … n-1, as far as none is missing."""
     key = run_key(cell)
     runs = tuple(run for i, run in enumerate(ledger.runs(key)) if run.seed == i)
-    words = {name: getattr(cell, name) for name in ("table", "row", "column", "graph", "model", "command", "printed")}
+    words = {
+        name: getattr(cell, name)
+        for name in ("table", "row", "column", "graph", "model", "command", "printed")
+    }
     marks = {name: getattr(cell, name) for name in ("note", "extra", "stand_in", "splits")}
-    return MeasuredCell(cell=cell.id, settings=plan_of(cell).settings, settings_hash=key, runs=runs, **words, **marks)
+    return MeasuredCell(
+        cell=cell.id,
+        settings=plan_of(cell).settings,
+        settings_hash=key,
+        runs=runs,
+        **words,
+        **marks,
+    )
 
 
 class Found(NamedTuple):
     """What the documents of a folder hold."""
 
-    runs: list[tuple[str, str, list[MeasuredRun]]]  # with the settings' hash and the cell that they were measured as
+    # with the settings' hash and the cell that they were measured as
+    runs: list[tuple[str, str, list[MeasuredRun]]]
     strangers: int  # documents that were measured as no cell is
 
 
 def export_cells(ledger: Ledger, cells: Iterable[Cell], folder: Path) -> list[Path]:
-    """Write every cell that has runs; what its file holds already and the ledger does not is taken in first."""
+    """Write every cell that has runs; what its file holds already and the ledger does not is taken
+    in first.
+    """
     cells = _within_reach(ledger, list(cells))
     ledger.record_all(find_runs(cells, folder).runs)
     found = [measured(cell, ledger) for cell in cells]
     for cell in found:
         if behind := len(ledger.runs(cell.settings_hash)) - cell.n:
             warnings.warn(
-                f"runs of {cell.cell} left out, as seed {cell.n} is missing before them: {behind}", stacklevel=2
+                f"runs of {cell.cell} left out, as seed {cell.n} is missing before them: {behind}",
+                stacklevel=2,
             )
     return [cell.save(folder) for cell in found if cell.runs and _replaces(cell, cell.path(folder))]
 
@@ -55,38 +76,50 @@ def _replaces(cell: MeasuredCell, path: Path) -> bool:
         return True
     if cell.stand_in and not held.get("stand_in"):
         warnings.warn(
-            f"{path} is left as it is: it is of the paper's graph, and this ledger's of a stand-in", stacklevel=3
+            f"{path} is left as it is: it is of the paper's graph, and this ledger's of a stand-in",
+            stacklevel=3,
         )
         return False
     warnings.warn(
-        f"{path} held {len(held['runs'])} runs of other settings or of another graph, now replaced", stacklevel=3
+        f"{path} held {len(held['runs'])} runs of other settings or of another graph, now replaced",
+        stacklevel=3,
     )
     return True
 
 
 def _within_reach(ledger: Ledger, cells: list[Cell]) -> list[Cell]:
-    """Those that may have runs in the ledger, found without a data set: to ask for their hashes opens it."""
+    """Those that may have runs in the ledger, found without a data set: to ask for their hashes
+    opens it.
+    """
     graphs = {cell.id: cell.graph for cell in cells}
-    recorded = {graphs.get(name) for name in ledger.cells()}  # None where a cell had another name then
+    # None where a cell had another name then
+    recorded = {graphs.get(name) for name in ledger.cells()}
     return [cell for cell in cells if cell.graph in recorded or None in recorded]
 
 
 def find_runs(cells: Iterable[Cell], folder: Path) -> Found:
     """The runs of every document below the folder that was measured as one of the cells is.
 
-    A measured cell must have its cell's hash.  What `gcnii train --json` printed must agree in graph, and not by name
-    alone, in model and in every setting in force; the version of the software is then unknown, and so told apart.
+    A measured cell must have its cell's hash.  What `gcnii train --json` printed must agree in
+    graph, and not by name alone, in model and in every setting in force; the version of the
+    software is then unknown, and so told apart.
     """
     documents = {path: _document(path) for path in sorted(folder.rglob("*.json"))}
     cells, runs, strangers = list(cells), [], 0
     for path, document in documents.items():
         if document.get("interrupted"):
-            warnings.warn(f"{path} is left out: its training was stopped before its end", stacklevel=2)
-        elif cell := next(_matches(document, cells), None):  # cells that match the same document share their runs
+            warnings.warn(
+                f"{path} is left out: its training was stopped before its end", stacklevel=2
+            )
+        # cells that match the same document share their runs
+        elif cell := next(_matches(document, cells), None):
             splits = len(open_graph(cell).splits)
             alike = [run for run in document["runs"] if run.split == run.seed % splits]
             if others := len(document["runs"]) - len(alike):
-                warnings.warn(f"runs of {path} left out, as their split is not their seed's: {others}", stacklevel=2)
+                warnings.warn(
+                    f"runs of {path} left out, as their split is not their seed's: {others}",
+                    stacklevel=2,
+                )
             runs.append((run_key(cell), cell.id, alike))
         else:
             strangers += 1
@@ -107,11 +140,24 @@ def _with_runs(document: dict[str, Any]) -> dict[str, Any]:
 
 def _matches(document: dict[str, Any], cells: Iterable[Cell]) -> Iterator[Cell]:
     if "cell" in document:
-        named = (cell for cell in cells if (cell.id, cell.graph) == (document["cell"], document["graph"]))
-        named = (cell for cell in named if in_force(plan_of(cell).settings) == in_force(document["settings"]))
+        named = (
+            cell for cell in cells if (cell.id, cell.graph) == (document["cell"], document["graph"])
+        )
+        named = (
+            cell
+            for cell in named
+            if in_force(plan_of(cell).settings) == in_force(document["settings"])
+        )
         yield from (cell for cell in named if run_key(cell) == document["settings_hash"])
         return
-    settings, known = in_force(document["settings"]), (document["graph"], document["model"], "published", False)
-    alike = (cell for cell in cells if (cell.graph, cell.model, cell.splits, cell.by_degree) == known)
+    settings, known = (
+        in_force(document["settings"]),
+        (document["graph"], document["model"], "published", False),
+    )
+    alike = (
+        cell for cell in cells if (cell.graph, cell.model, cell.splits, cell.by_degree) == known
+    )
     alike = (cell for cell in alike if in_force(plan_of(cell).settings) == settings)
-    yield from (cell for cell in alike if open_graph(cell).fingerprint == document.get("fingerprint"))
+    yield from (
+        cell for cell in alike if open_graph(cell).fingerprint == document.get("fingerprint")
+    )

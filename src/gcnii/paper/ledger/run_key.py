@@ -1,4 +1,6 @@
-"""When two runs are the same: model, settings in force, graph and seed agree.  Cells that agree in these share runs."""
+"""When two runs are the same: model, settings in force, graph and seed agree.  Cells that agree in
+these share runs.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,17 @@ from gcnii.graph import Graph
 from gcnii.paper.tables.cells import Cell
 from gcnii.train.plan import Plan, make_plan
 
-# What is switched off does not count, so that a run from before there was such a setting is still the same run.
+# What is switched off does not count, so that a run from before there was such a setting is still
+# the same run.
 OFF: dict[str, Any] = {
-    **{"clip": 0.0, "window": 0, "plateau": 0, "drop_edge": 0.0, "norm": "symmetric", "diffusion": "none"},
+    **{
+        "clip": 0.0,
+        "window": 0,
+        "plateau": 0,
+        "drop_edge": 0.0,
+        "norm": "symmetric",
+        "diffusion": "none",
+    },
     **{"geometry": "none", "batches": "full", "precision": "float32"},
 }
 # Nor do settings that nobody asks for where another one has this value.
@@ -51,7 +61,9 @@ def plan_of(cell: Cell) -> Plan:
 def in_force(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that some number depends on."""
     settings = {**OFF, **settings}
-    idle = {name for (other, value), names in IDLE.items() if settings[other] == value for name in names}
+    idle = {
+        name for (other, value), names in IDLE.items() if settings[other] == value for name in names
+    }
     off = {name for name, value in OFF.items() if settings[name] == value}
     return {name: value for name, value in settings.items() if name not in {*idle, *off, *NEVER}}
 
@@ -59,7 +71,11 @@ def in_force(settings: Mapping[str, Any]) -> dict[str, Any]:
 def run_key(cell: Cell) -> str:
     """The same for cells whose runs are the same, and for no others."""
     plan = plan_of(cell)
-    identity = {"graph": open_graph(cell).fingerprint, "model": plan.model, "settings": in_force(plan.settings)}
+    identity = {
+        "graph": open_graph(cell).fingerprint,
+        "model": plan.model,
+        "settings": in_force(plan.settings),
+    }
     if cell.by_degree:
         identity["by_degree"] = "kept"
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,4 +1,6 @@
-"""What `gcnii doctor GRAPH --json` printed, for the page: verdicts on the deepest models, and a figure a question."""
+"""What `gcnii doctor GRAPH --json` printed, for the page: verdicts on the deepest models, and a
+figure a question.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _FORETOLD = {
 }
 VISIT = {
     **{"graph": str, "epochs": int, "command": str, "comparison": [str], "checkups": [_CHECKUP]},
-    "filter": Maybe({str: {key: [float] for key in ("frequency", "gain", "error", "share", "purity")}}),
+    "filter": Maybe(
+        {str: {key: [float] for key in ("frequency", "gain", "error", "share", "purity")}}
+    ),
     "influence": Maybe({str: {"share": [float], "error": [float], "nodes": int, "silent": int}}),
     "depth": Maybe({str: _FORETOLD}),
 }
@@ -66,12 +70,16 @@ class Visit:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], measured: Iterable[MeasuredCell] = ()) -> Visit:
-        """The document of one call; its forecasts stand beside those of the measured cells that they speak of."""
+        """The document of one call; its forecasts stand beside those of the measured cells that
+        they speak of.
+        """
         graph, rows = document["graph"], document["checkups"]
         if not rows:
             raise InputError("it has no checkups")
         deepest = [one for one in rows if one["layers"] == max(other["layers"] for other in rows)]
-        verdicts = {f"{one['model']}, {one['layers']} layers": one["diagnosis"]["text"] for one in deepest}
+        verdicts = {
+            f"{one['model']}, {one['layers']} layers": one["diagnosis"]["text"] for one in deepest
+        }
         checkups = [Checkup.of(graph, one) for one in rows]
         sentences = tuple(document["comparison"])
         learned = Learned.of(document, checkups).draw_figures(_to_the_end(checkups, measured))
@@ -80,7 +88,11 @@ class Visit:
 
     def svg(self, name: str) -> str:
         """A figure to stand within the page."""
-        return inline_svg((self.figures | self.learned)[name], f"doctor-{self.graph}-{name}", f"{self.graph}: {name}")
+        return inline_svg(
+            (self.figures | self.learned)[name],
+            f"doctor-{self.graph}-{name}",
+            f"{self.graph}: {name}",
+        )
 
 
 def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[Visit]:
@@ -89,16 +101,27 @@ def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[Vis
 
 
 def _read(path: Path, measured: Sequence[MeasuredCell]) -> Visit:
-    return read_document(path, VISIT, "document of `gcnii doctor GRAPH --json`", partial(Visit.of, measured=measured))
+    return read_document(
+        path, VISIT, "document of `gcnii doctor GRAPH --json`", partial(Visit.of, measured=measured)
+    )
 
 
-def _to_the_end(checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]) -> dict[str, dict[int, float]]:
-    """By model, depth → mean test score of the cells that were trained as the doctor trains, but for OWN."""
+def _to_the_end(
+    checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]
+) -> dict[str, dict[int, float]]:
+    """By model, depth → mean test score of the cells that were trained as the doctor trains, but
+    for OWN.
+    """
     recipes = {(one.graph, one.model): _recipe(one.settings) for one in checkups}
     found: dict[str, dict[int, float]] = {}
     for cell in measured:
         alike = recipes.get((cell.graph, cell.model)) == _recipe(cell.settings)
-        if alike and "layers" in cell.settings and cell.splits == "published" and not isnan(cell.mean):
+        if (
+            alike
+            and "layers" in cell.settings
+            and cell.splits == "published"
+            and not isnan(cell.mean)
+        ):
             found.setdefault(cell.model, {})[cell.settings["layers"]] = cell.mean / 100
     return found
 

@@ -1,4 +1,6 @@
-"""A cell's seeds as dots, over the printed mean and its standard deviation: a drawing of a few hundred bytes."""
+"""A cell's seeds as dots, over the printed mean and its standard deviation: a drawing of a few
+hundred bytes.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,15 @@ LEAST = 1.0  # points to either side: a narrower scale would make noise look lik
 
 
 def dot_plot(
-    scores: Sequence[float], mean: float, printed: Printed | None, width: int = 104, radius: float = 2
+    scores: Sequence[float],
+    mean: float,
+    printed: Printed | None,
+    width: int = 104,
+    radius: float = 2,
 ) -> Markup:
-    """An <svg>: a dot a seed, a tall line at the mean if there is one, a band and a dashed line for what is printed."""
+    """An <svg>: a dot a seed, a tall line at the mean if there is one, a band and a dashed line for
+    what is printed.
+    """
     scores = sorted(filter(isfinite, scores))
     if not scores:
         return Markup()
@@ -30,9 +38,13 @@ def dot_plot(
     parts = []
     if printed:
         left, right = x(centre - sd), x(centre + sd)
-        parts.append(f'<rect class="band" x="{left}" y="0" width="{right - left:.1f}" height="{height}"/>')
+        parts.append(
+            f'<rect class="band" x="{left}" y="0" width="{right - left:.1f}" height="{height}"/>'
+        )
         parts.append(f'<path class="printed" d="M{x(centre)} 0v{height}"/>')
-    places = " ".join(f"M{a} {b}h0" for a, b in _stacked([x(score) for score in scores], height, radius))
+    places = " ".join(
+        f"M{a} {b}h0" for a, b in _stacked([x(score) for score in scores], height, radius)
+    )
     parts.append(f'<path class="dots" stroke-width="{2 * radius}" d="{places}"/>')
     title = f"{_count(len(scores))} from {scores[0]:.1f} to {scores[-1]:.1f}"
     if known:
@@ -41,11 +53,15 @@ def dot_plot(
     if printed:
         title += f"; printed {printed.mean:g}" + (f" ± {printed.sd:g}" if printed.sd else "")
     size = f'viewBox="0 0 {width} {height:g}" width="{width}" height="{height:g}"'
-    return Markup(f'<svg class="plot" {size} role="img"><title>{title}</title>{"".join(parts)}</svg>')
+    return Markup(
+        f'<svg class="plot" {size} role="img"><title>{title}</title>{"".join(parts)}</svg>'
+    )
 
 
 def _stacked(places: Sequence[float], height: float, radius: float) -> list[tuple[float, float]]:
-    """Dots that would hide one another go below and above the middle in turn, as far as there is room."""
+    """Dots that would hide one another go below and above the middle in turn, as far as there is
+    room.
+    """
     seen: Counter[int] = Counter()
     dots = []
     for place in places:

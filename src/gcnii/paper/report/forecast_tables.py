@@ -1,4 +1,6 @@
-"""The test of the recommended depth as two tables in Markdown; scores, costs and errors in per cent."""
+"""The test of the recommended depth as two tables in Markdown; scores, costs and errors in per
+cent.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ ADVISERS = (*(f"always {depth}" for depth in FIXED), "all six, to the end", *ASK
 
 
 def advice_tables(records: Iterable[Record]) -> str:
-    """What each advice costs, graph by graph and in the mean over those held out; then the curves with their errors."""
+    """What each advice costs, graph by graph and in the mean over those held out; then the curves
+    with their errors.
+    """
     records = list(records)
     return f"{_costs(records)}\n{_curves(records)}"
 
@@ -43,7 +47,9 @@ def _advice(record: Record) -> Iterator[list[int]]:
 
 
 def _cost_cells(record: Record) -> Iterator[str]:
-    """`2.7 ± 0.7 (11, 2, 10)`: the cost and, where the adviser's name does not say it, the depth each seed is told."""
+    """`2.7 ± 0.7 (11, 2, 10)`: the cost and, where the adviser's name does not say it, the depth
+    each seed is told.
+    """
     for adviser, depths in zip(ADVISERS, _advice(record), strict=True):
         told = "" if adviser.startswith("always") else f" ({', '.join(map(str, depths))})"
         yield f"{spread(costs(record, depths))}{told}" if depths else "–"
@@ -54,7 +60,9 @@ def _curves(records: Sequence[Record]) -> str:
     rows = [row for record in records for row in _curve_rows(record)]
     held = [record for record in records if not record["chose"]]
     for name, words in ASKED.items() if held else ():
-        each = [(fmean(errors(record, name)), fmean(errors(record, name, flat=True))) for record in held]
+        each = [
+            (fmean(errors(record, name)), fmean(errors(record, name, flat=True))) for record in held
+        ]
         title = f"**mean of {len(held)} held out**"
         rows.append([title, words, *("" for _ in depths), *map(spread, zip(*each, strict=True))])
     return _table(["graph", "test accuracy", *map(str, depths), "error", "of a flat line"], rows)

@@ -1,4 +1,6 @@
-"""The paper's tables with what was measured of them: for each cell a word, our number and the printed one."""
+"""The paper's tables with what was measured of them: for each cell a word, our number and the
+printed one.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from gcnii.paper.report.dots import dot_plot
 from gcnii.paper.tables.cells import Cell, MeasuredCell
 from gcnii.paper.tables.registry import CELLS, TITLES
 
-DIGITS = {"table2": 1, "table3": 1, "table4": 2, "table5": 2, "figure1": 1, "figure2": 1}  # as printed
+# as printed
+DIGITS = {"table2": 1, "table3": 1, "table4": 2, "table5": 2, "figure1": 1, "figure2": 1}
 
 # A shape and a word, so that no verdict rests on its colour.
 MARKS = {
@@ -69,8 +72,14 @@ class TableCell:
         return dot_plot(self.measured.test, self.measured.mean, printed, width, radius)
 
     def every(self, field: str) -> str:
-        """The different values of a field over the runs, and how many runs have each: devices, versions, commits."""
-        words = Counter(_recorded(getattr(run, field)) for run in self.measured.runs) if self.measured else Counter()
+        """The different values of a field over the runs, and how many runs have each: devices,
+        versions, commits.
+        """
+        words = (
+            Counter(_recorded(getattr(run, field)) for run in self.measured.runs)
+            if self.measured
+            else Counter()
+        )
         if len(words) < 2:
             return "".join(words)
         return "; ".join(f"{value} ({count} runs)" for value, count in words.items())
@@ -84,7 +93,9 @@ def _recorded(value: str | dict[str, str | None] | None) -> str:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of the paper: in parts of rows by name, with a cell (None where the paper has none) for each column."""
+    """A table of the paper: in parts of rows by name, with a cell (None where the paper has none)
+    for each column.
+    """
 
     name: str
     title: str
@@ -94,7 +105,9 @@ class Grid:
     @property
     def shown(self) -> list[TableCell]:
         """Every cell."""
-        return [cell for rows in self.parts.values() for row in rows.values() for cell in row if cell]
+        return [
+            cell for rows in self.parts.values() for row in rows.values() for cell in row if cell
+        ]
 
     @property
     def counts(self) -> Counter[str]:
@@ -109,7 +122,10 @@ class Grid:
         seconds: dict[str, list[float]] = {}
         for run in runs:
             seconds.setdefault(run.device, []).append(run.seconds)
-        return ", ".join(f"{len(each):,} runs on {on} ({_long(sum(each))})" for on, each in sorted(seconds.items()))
+        return ", ".join(
+            f"{len(each):,} runs on {on} ({_long(sum(each))})"
+            for on, each in sorted(seconds.items())
+        )
 
 
 def _long(seconds: float) -> str:
@@ -131,15 +147,23 @@ def grid(table: str, measured: Iterable[MeasuredCell]) -> Grid:
 
 
 def _place(cell: Cell) -> tuple[str, str]:
-    """Part and row: where the columns are no graphs, each graph is a part; what is ours alone stands below."""
+    """Part and row: where the columns are no graphs, each graph is a part; what is ours alone
+    stands below.
+    """
     graph = cell.graph.capitalize()
     if cell.extra:
         return "Not in the paper", cell.row
-    return (graph, cell.row.removeprefix(f"{graph} ")) if cell.row.startswith(f"{graph} ") else ("", cell.row)
+    return (
+        (graph, cell.row.removeprefix(f"{graph} "))
+        if cell.row.startswith(f"{graph} ")
+        else ("", cell.row)
+    )
 
 
 def notes(cells: Iterable[Cell | MeasuredCell]) -> list[str]:
-    """What a reader must know of the cells: each note once, after the rows it is about, with columns if not all."""
+    """What a reader must know of the cells: each note once, after the rows it is about, with
+    columns if not all.
+    """
     cells = list(cells)
     columns = Counter(cell.row for cell in cells)
     about: dict[str, dict[str, list[str]]] = {}
@@ -150,4 +174,7 @@ def notes(cells: Iterable[Cell | MeasuredCell]) -> list[str]:
     def place(row: str, some: list[str]) -> str:
         return row if len(some) == columns[row] else f"{row} ({', '.join(some)})"
 
-    return [f"{', '.join(place(*each) for each in rows.items())}: {note}" for note, rows in about.items()]
+    return [
+        f"{', '.join(place(*each) for each in rows.items())}: {note}"
+        for note, rows in about.items()
+    ]

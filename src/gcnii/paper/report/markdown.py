@@ -45,14 +45,24 @@ def _counts(grids: Iterable[Grid]) -> str:
     rows = [["", *MARKS.values(), "all"], ["---"] * (len(MARKS) + 2)]
     for table in grids:
         counts = table.counts
-        rows.append([table.title.split(":")[0], *(str(counts[word] or "") for word in MARKS), str(counts.total())])
+        rows.append(
+            [
+                table.title.split(":")[0],
+                *(str(counts[word] or "") for word in MARKS),
+                str(counts.total()),
+            ]
+        )
     return "".join(f"|{'|'.join(row)}|\n" for row in rows)
 
 
 def _section(table: Grid) -> str:
     """A table a part, and what must be known of its cells."""
-    parts = (f"{f'### {part}' + chr(10) * 2 if part else ''}{_rows(table, part)}" for part in table.parts)
-    known = [f"- {note}\n" for note in notes(shown.measured for shown in table.shown if shown.measured)]
+    parts = (
+        f"{f'### {part}' + chr(10) * 2 if part else ''}{_rows(table, part)}" for part in table.parts
+    )
+    known = [
+        f"- {note}\n" for note in notes(shown.measured for shown in table.shown if shown.measured)
+    ]
     cost = [f"Behind it: {table.cost}.\n"] if table.cost else []
     return "\n".join([f"## {table.title}\n", *parts, *(["".join(known)] if known else []), *cost])
 
@@ -68,7 +78,9 @@ def _cell(shown: TableCell | None) -> str:
 
 
 def cell_words(shown: TableCell, runs: bool = True) -> Iterator[str]:
-    """`85.3±0.5`, `(100)` runs, `●`, `85.5±0.5`, as far as there are such; `failed`, `(2/3)` where a run diverged."""
+    """`85.3±0.5`, `(100)` runs, `●`, `85.5±0.5`, as far as there are such; `failed`, `(2/3)` where
+    a run diverged.
+    """
     if shown.measured and shown.word == "failed":
         yield from ("failed", f"({sum(map(isfinite, shown.measured.test))}/{shown.measured.n})")
     elif shown.measured and shown.word != "missing":

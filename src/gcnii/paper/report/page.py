@@ -1,4 +1,6 @@
-"""report.html: one page that needs nothing else: the tables cell by cell, the seeds, both figures, the doctor."""
+"""report.html: one page that needs nothing else: the tables cell by cell, the seeds, both figures,
+the doctor.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from gcnii.paper.tables.cells import MeasuredCell, read_cells
 from gcnii.paper.tables.registry import CELLS
 
 
-def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iterable[Visit] = ()) -> str:
+def page(
+    measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iterable[Visit] = ()
+) -> str:
     """The HTML."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -33,16 +37,26 @@ def page(measured: Iterable[MeasuredCell], drawn: Iterable[Figure], visits: Iter
         visits=list(visits),
         captions=CAPTIONS,
         words=list(MARKS),
-        runs=len({(one.settings_hash, run.seed) for one in measured for run in one.runs}),  # cells share runs
+        # cells share runs
+        runs=len({(one.settings_hash, run.seed) for one in measured for run in one.runs}),
         version=__version__,
     )
 
 
 def write_page(results: Path, out: Path) -> list[Path]:
-    """Write the page of results/cells and results/doctor, and beside it each figure of the paper as SVG and PNG."""
+    """Write the page of results/cells and results/doctor, and beside it each figure of the paper as
+    SVG and PNG.
+    """
     measured = read_cells(results / "cells")
     drawn = figures(measured)
     with atomic_write(out) as temporary:
-        temporary.write_text(page(measured, drawn, read_visits(results / "doctor", measured)), "utf-8")
-    pictures = [(one, out.with_name(f"{one.name}{kind}")) for one in drawn if one.drawing for kind in (".svg", ".png")]
+        temporary.write_text(
+            page(measured, drawn, read_visits(results / "doctor", measured)), "utf-8"
+        )
+    pictures = [
+        (one, out.with_name(f"{one.name}{kind}"))
+        for one in drawn
+        if one.drawing
+        for kind in (".svg", ".png")
+    ]
     return [out, *(save(one.drawing, path) for one, path in pictures)]

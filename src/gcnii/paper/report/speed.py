@@ -1,4 +1,6 @@
-"""Speed and memory as tables: from the documents of `gcnii bench`, for the terminal, the README and its page."""
+"""Speed and memory as tables: from the documents of `gcnii bench`, for the terminal, the README and
+its page.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,29 @@ NAMES = {
 UNITS = {"replicas": "run", "layers": "layer", "entries": "entry"}
 _TIME = (float, NOTHING)
 _LINE = {
-    **{"who": set(NAMES), "precision": str, "failed": str, "floor": ({"seconds": float, "bound": str}, NOTHING)},
+    **{
+        "who": set(NAMES),
+        "precision": str,
+        "failed": str,
+        "floor": ({"seconds": float, "bound": str}, NOTHING),
+    },
     **dict.fromkeys(("layers", "width", "entries", "replicas"), int),
     **dict.fromkeys(("best", "median", "ratio", "peak_bytes"), _TIME),
     **dict.fromkeys(("runs", "epochs_mean", "test_mean", "test_std"), Maybe(float)),
 }
 RECORD = {
     **dict.fromkeys(("case", "title", "command", "device"), str),
-    **{"threads": int, "commit": (str, NOTHING), "versions": {str: (str, NOTHING)}, "graph": {"name": str}},
-    **{"per": [set(UNITS)], "rates": {"bandwidth": float, "operations": {str: float}}, "notes": [str]},
+    **{
+        "threads": int,
+        "commit": (str, NOTHING),
+        "versions": {str: (str, NOTHING)},
+        "graph": {"name": str},
+    },
+    **{
+        "per": [set(UNITS)],
+        "rates": {"bandwidth": float, "operations": {str: float}},
+        "notes": [str],
+    },
     "lines": [_LINE],
 }
 COLUMNS = (
@@ -62,8 +78,12 @@ def _remarks(record: Record) -> list[str]:
     """What the ratio and the floor are made of, what the runs scored, what was left out."""
     rates, units = record["rates"], [UNITS[unit] for unit in record["per"]]
     remarks = [f"ratio: time by {' and '.join(units)}, beside the first line's"]
-    speeds = [f"{speed / 1e12:.3g} TFLOP/s in {name}" for name, speed in rates["operations"].items()]
-    remarks.append(f"floor: {rates['bandwidth'] / 1e9:.3g} GB/s and {', '.join(speeds)}, as measured")
+    speeds = [
+        f"{speed / 1e12:.3g} TFLOP/s in {name}" for name, speed in rates["operations"].items()
+    ]
+    remarks.append(
+        f"floor: {rates['bandwidth'] / 1e9:.3g} GB/s and {', '.join(speeds)}, as measured"
+    )
     if "tf32" in rates["operations"]:
         remarks.append("tf32: PyTorch's switch for products of float32, on for the peers too")
     scores = [
@@ -120,8 +140,13 @@ def speed_tables(records: Iterable[Record]) -> str:
 
 
 def _markdown(record: Record) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items() if version)
-    rows = [f"|{'|'.join(cells)}|" for cells in (COLUMNS, ["---"] * len(COLUMNS), *map(_cells, record["lines"]))]
+    versions = ", ".join(
+        f"{name} {version}" for name, version in record["versions"].items() if version
+    )
+    rows = [
+        f"|{'|'.join(cells)}|"
+        for cells in (COLUMNS, ["---"] * len(COLUMNS), *map(_cells, record["lines"]))
+    ]
     return (
         f"### {headline(record)}\n\n`{record['command']}` at {record['commit']}; {versions}.\n\n"
         + "\n".join(rows)
@@ -156,7 +181,9 @@ def many_sentence(alone: Record, many: Record) -> str:
 
 def _timed(record: Record, who: str) -> list[Record]:
     """The lines of one contestant that have a time."""
-    lines = [line for line in record["lines"] if line["who"] == who and line["best"] and line["ratio"]]
+    lines = [
+        line for line in record["lines"] if line["who"] == who and line["best"] and line["ratio"]
+    ]
     if not lines:
         raise InputError(
             f"{record['case']} on {record['device']} has no time of {who}; measure it: {record['command']}"

@@ -24,7 +24,9 @@ NAMES = 24  # columns for the names of rows; longer ones go on in the next line
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a table.  Where they are too wide, the runs of each cell go first; then columns move below the others."""
+    """Rows of a table.  Where they are too wide, the runs of each cell go first; then columns move
+    below the others.
+    """
 
     name: str
     columns: list[str]
@@ -41,7 +43,11 @@ class Part:
         block: list[str] = []
         for column in self.columns:
             wider = self._table([*block, column], runs)
-            if block and console.measure(wider, options=options.update_width(WIDE)).maximum > options.max_width:
+            if (
+                block
+                and console.measure(wider, options=options.update_width(WIDE)).maximum
+                > options.max_width
+            ):
                 yield self._table(block, runs)
                 block = []
             block.append(column)
@@ -50,25 +56,37 @@ class Part:
     def _table(self, columns: list[str], runs: bool) -> Table:
         table = Table(Column(self.name, max_width=NAMES), *columns, box=None, header_style="bold")
         for name, row in self.rows.items():
-            cells = [" ".join(cell_words(row[column], runs)) if column in row else "" for column in columns]
+            cells = [
+                " ".join(cell_words(row[column], runs)) if column in row else ""
+                for column in columns
+            ]
             if any(cells):
                 table.add_row(name, *cells)
         return table
 
     @property
     def _runs(self) -> str:
-        counts = {shown.measured.n for row in self.rows.values() for shown in row.values() if shown.measured}
+        counts = {
+            shown.measured.n
+            for row in self.rows.values()
+            for shown in row.values()
+            if shown.measured
+        }
         return " to ".join(str(n) for n in sorted({min(counts), max(counts)}))
 
 
 def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[Part | Table | str]:
-    """Each of the paper's tables with its title, those of degrees and the notes; then what the marks mean."""
+    """Each of the paper's tables with its title, those of degrees and the notes; then what the
+    marks mean.
+    """
     words: set[str] = set()
     for name, title in TITLES.items():
         own = [cell for cell in cells if cell.table == name]
         if own:
             parts = list(_parts(name, own))
-            words.update(shown.word for part in parts for row in part.rows.values() for shown in row.values())
+            words.update(
+                shown.word for part in parts for row in part.rows.values() for shown in row.values()
+            )
             yield from (title, *parts, *_degrees(own), *(f"  {note}" for note in notes(own)), "")
     yield _legend(words)
 
@@ -78,11 +96,19 @@ def _parts(name: str, cells: list[MeasuredCell]) -> Iterator[Part]:
     table = grid(name, cells)
     for part, rows in table.parts.items():
         chosen = {
-            row: {column: one for column, one in zip(table.columns, shown, strict=True) if one and one.measured}
+            row: {
+                column: one
+                for column, one in zip(table.columns, shown, strict=True)
+                if one and one.measured
+            }
             for row, shown in rows.items()
         }
         if any(chosen.values()):
-            columns = [column for column in table.columns if any(column in shown for shown in chosen.values())]
+            columns = [
+                column
+                for column in table.columns
+                if any(column in shown for shown in chosen.values())
+            ]
             yield Part(part, columns, {row: shown for row, shown in chosen.items() if shown})
 
 
@@ -101,7 +127,9 @@ def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
     lines = [line for line in degree_curves(cells) if line.who == "all"]
     for graph in dict.fromkeys(line.graph for line in lines):
         own = [line for line in lines if line.graph == graph]
-        table = Table("degree", "nodes", *(str(line.layers) for line in own), box=None, header_style="bold")
+        table = Table(
+            "degree", "nodes", *(str(line.layers) for line in own), box=None, header_style="bold"
+        )
         for groups in zip(*(line.groups for line in own), strict=True):
             scores = (f"{100 * group.accuracy:.1f}" for group in groups)
             table.add_row(span(groups[0].low, groups[0].high), str(groups[0].nodes), *scores)
@@ -114,7 +142,9 @@ def as_json(cells: Sequence[MeasuredCell]) -> dict[str, Any]:
 
 
 def _cell(cell: MeasuredCell) -> dict[str, Any]:
-    verdict = cell.verdict and {name: _finite(value) for name, value in asdict(cell.verdict).items()}
+    verdict = cell.verdict and {
+        name: _finite(value) for name, value in asdict(cell.verdict).items()
+    }
     mean, sd = (cell.mean, cell.sd) if isfinite(cell.mean) else (None, None)
     return cell.record() | {"mean": mean, "sd": sd, "n": cell.n, "verdict": verdict}
 

@@ -1,4 +1,6 @@
-"""Random search for settings that nobody published, by validation alone: the test score is neither read nor kept."""
+"""Random search for settings that nobody published, by validation alone: the test score is neither
+read nor kept.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ from gcnii.train.result import Result
 Settings = dict[str, Any]
 SEEDS = 3  # runs a try
 _SCORES = [(float, NOTHING)]
-RECORD = {"search": str, "budget": int, "tries": [{"settings": dict, "val": _SCORES, "val_loss": _SCORES}]}
+RECORD = {
+    "search": str,
+    "budget": int,
+    "tries": [{"settings": dict, "val": _SCORES, "val_loss": _SCORES}],
+}
 RULE = f"highest mean validation score of seeds 0 to {SEEDS - 1}; of equals, the one with the lowest validation loss"
 
 
@@ -60,9 +66,14 @@ class Search:
 
 
 def run_search(
-    search: Search, folder: Path, budget: int, device: str = "auto", on_try: Callable[[str], None] = lambda words: None
+    search: Search,
+    folder: Path,
+    budget: int,
+    device: str = "auto",
+    on_try: Callable[[str], None] = lambda words: None,
 ) -> dict[str, Any]:
-    """Try until `budget` tries are kept in the folder, those of others and of earlier calls among them; the record.
+    """Try until `budget` tries are kept in the folder, those of others and of earlier calls among
+    them; the record.
 
     `on_try` is told the settings of each, of those that are kept already too.
     """
@@ -75,11 +86,19 @@ def run_search(
 
 
 def winners(folder: Path) -> dict[str, Settings]:
-    """Of the searches in the folder that have enough tries, not all of which diverged: name → settings."""
+    """Of the searches in the folder that have enough tries, not all of which diverged: name →
+    settings.
+    """
     paths = sorted(folder.glob("*.json"))
     if not paths:
-        raise InputError(f"{folder} holds no searches; give the folder that `gcnii reproduce search` wrote")
-    found = {record["search"]: _winner(record["tries"]) for record in map(_read, paths) if record["budget"] >= ENOUGH}
+        raise InputError(
+            f"{folder} holds no searches; give the folder that `gcnii reproduce search` wrote"
+        )
+    found = {
+        record["search"]: _winner(record["tries"])
+        for record in map(_read, paths)
+        if record["budget"] >= ENOUGH
+    }
     return {name: settings for name, settings in found.items() if settings is not None}
 
 
@@ -106,17 +125,36 @@ def _try(search: Search, settings: Settings, device: str) -> dict[str, Any]:
     start, result = time.perf_counter(), _fit(search, settings, device)
     if result and result.interrupted:
         raise KeyboardInterrupt
-    runs = [run.summary() for run in result.runs] if result else [{"val": None, "val_loss": None}] * SEEDS
+    runs = (
+        [run.summary() for run in result.runs]
+        if result
+        else [{"val": None, "val_loss": None}] * SEEDS
+    )
     numbers = {name: [run[name] for run in runs] for name in ("val", "val_loss")}
     seconds, where = time.perf_counter() - start, {"versions": versions(), "commit": COMMIT}
-    return {"settings": settings, **numbers, "seconds": seconds, "device": device_name(choose_device(device)), **where}
+    return {
+        "settings": settings,
+        **numbers,
+        "seconds": seconds,
+        "device": device_name(choose_device(device)),
+        **where,
+    }
 
 
 def _fit(search: Search, settings: Settings, device: str) -> Result | None:
-    """None of a try that loses: it diverged, or the device has too little memory even for one seed at a time."""
+    """None of a try that loses: it diverged, or the device has too little memory even for one seed
+    at a time.
+    """
     for batch in (None, 1):
         try:
-            return fit(load(search.graph), search.model, seeds=range(SEEDS), batch=batch, device=device, **settings)
+            return fit(
+                load(search.graph),
+                search.model,
+                seeds=range(SEEDS),
+                batch=batch,
+                device=device,
+                **settings,
+            )
         except Diverged:
             return None
         except (MemoryError, RuntimeError) as error:
@@ -133,15 +171,24 @@ def _winner(tries: list[dict[str, Any]]) -> Settings | None:
 
 
 def _record(search: Search, tries: list[dict[str, Any]]) -> dict[str, Any]:
-    about = {"search": search.name, "command": f"gcnii reproduce search {search.name} --budget {len(tries)}"}
+    about = {
+        "search": search.name,
+        "command": f"gcnii reproduce search {search.name} --budget {len(tries)}",
+    }
     space = {name: value for name, value in asdict(search).items() if name != "name"}
-    return about | space | {"rule": RULE, "budget": len(tries), "winner": _winner(tries), "tries": tries}
+    return (
+        about
+        | space
+        | {"rule": RULE, "budget": len(tries), "winner": _winner(tries), "tries": tries}
+    )
 
 
 def _keep(search: Search, path: Path, done: dict[str, Any]) -> None:
-    """Add a try to those that are in the file by now, unless another process was faster with the same settings."""
-    # Two processes that end a try within the milliseconds from here to the replacing lose the earlier one's: there is
-    # no lock, because the next call makes up for it.
+    """Add a try to those that are in the file by now, unless another process was faster with the
+    same settings.
+    """
+    # Two processes that end a try within the milliseconds from here to the replacing lose the
+    # earlier one's: there is no lock, because the next call makes up for it.
     tries = _tried(search, path)
     if any(other["settings"] == done["settings"] for other in tries):
         return
@@ -163,6 +210,10 @@ def _tried(search: Search, path: Path) -> list[dict[str, Any]]:
         return []
     record = _read(path)
     mine = json.loads(json.dumps(_record(search, [])))
-    if any(record.get(name) != mine[name] for name in ("search", "graph", "model", "fixed", "axes")):
-        raise InputError(f"{path} holds a search of another space; move it away, or choose another --out")
+    if any(
+        record.get(name) != mine[name] for name in ("search", "graph", "model", "fixed", "axes")
+    ):
+        raise InputError(
+            f"{path} holds a search of another space; move it away, or choose another --out"
+        )
     return list(record["tries"])

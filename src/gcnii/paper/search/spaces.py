@@ -64,13 +64,20 @@ AT_EACH_DEPTH: dict[str, tuple[Axis, ...]] = dict.fromkeys(("gcnii", "gcnii-star
 
 def _searches(cells: Iterable[Cell], axes: dict[str, tuple[Axis, ...]]) -> list[Search]:
     return [
-        Search(cell.id, cell.graph, cell.model, {"layers": cell.settings["layers"]}, axes[cell.model]) for cell in cells
+        Search(
+            cell.id, cell.graph, cell.model, {"layers": cell.settings["layers"]}, axes[cell.model]
+        )
+        for cell in cells
     ]
 
 
 def _unpublished(cell: Cell) -> bool:
-    """Whether it is one of the DropEdge family, with DropEdge, at another depth than the published one."""
-    return "(Drop)" in cell.row and preset(cell.graph, cell.model)["layers"] != cell.settings["layers"]
+    """Whether it is one of the DropEdge family, with DropEdge, at another depth than the published
+    one.
+    """
+    return (
+        "(Drop)" in cell.row and preset(cell.graph, cell.model)["layers"] != cell.settings["layers"]
+    )
 
 
 SEARCHES = {
@@ -88,5 +95,7 @@ def choose_searches(word: str) -> list[Search]:
     """Those with this word in their name."""
     found = [search for name, search in SEARCHES.items() if word.lower() in name]
     if not found:
-        raise InputError(f"no search has {word!r} in its name; names are like {next(iter(SEARCHES))}")
+        raise InputError(
+            f"no search has {word!r} in its name; names are like {next(iter(SEARCHES))}"
+        )
     return found

@@ -1,4 +1,5 @@
-"""A cell of a table is a value: what is trained, on what, how, and the number that the paper prints there.
+"""A cell of a table is a value: what is trained, on what, how, and the number that the paper prints
+there.
 
 `Cell` is the question; `MeasuredCell` the answer, one JSON file below results/cells.
 """
@@ -20,19 +21,48 @@ from gcnii.paper.verdict import Verdict, judge
 
 Splits = Literal["published", "60/20/20"]
 
-GROUP = {"who": {"all", "test"}, "from": int, "below": (int, NOTHING), "nodes": int, "accuracy": float}
+GROUP = {
+    "who": {"all", "test"},
+    "from": int,
+    "below": (int, NOTHING),
+    "nodes": int,
+    "accuracy": float,
+}
 RUN = Only(
     {
         **dict.fromkeys(("seed", "split", "best_epoch", "epochs"), int),
         **dict.fromkeys(("test", "val", "val_loss"), (float, NOTHING)),
         **{"seconds": float, "device": str},
-        **{"versions": Maybe((dict, NOTHING)), "commit": Maybe((str, NOTHING)), "by_degree": Maybe(([GROUP], NOTHING))},
+        **{
+            "versions": Maybe((dict, NOTHING)),
+            "commit": Maybe((str, NOTHING)),
+            "by_degree": Maybe(([GROUP], NOTHING)),
+        },
     }
 )
 CELL = Only(
     {
-        **dict.fromkeys(("cell", "table", "row", "column", "graph", "model", "settings_hash", "command", "note"), str),
-        **{"settings": dict, "runs": [dict], "extra": bool, "stand_in": bool, "splits": Maybe(set(get_args(Splits)))},
+        **dict.fromkeys(
+            (
+                "cell",
+                "table",
+                "row",
+                "column",
+                "graph",
+                "model",
+                "settings_hash",
+                "command",
+                "note",
+            ),
+            str,
+        ),
+        **{
+            "settings": dict,
+            "runs": [dict],
+            "extra": bool,
+            "stand_in": bool,
+            "splits": Maybe(set(get_args(Splits))),
+        },
         "printed": (Only({"mean": float, "sd": (float, NOTHING), "source": str}), NOTHING),
     }
 )
@@ -99,7 +129,9 @@ class MeasuredRun:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], at: str = "run", **known: Any) -> MeasuredRun:
-        """Of what stands `at` some place of a document, and what that says of all runs; refused where it is no run."""
+        """Of what stands `at` some place of a document, and what that says of all runs; refused
+        where it is no run.
+        """
         record = {**known, **record}
         check(record, RUN, at)
         for name, most in LIMITS.items():
@@ -109,7 +141,11 @@ class MeasuredRun:
 
     def record(self) -> dict[str, Any]:
         """As it stands in JSON; groups of degrees only where they were asked for."""
-        return {name: value for name, value in asdict(self).items() if name != "by_degree" or value is not None}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name != "by_degree" or value is not None
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +188,9 @@ class MeasuredCell:
 
     @property
     def sd(self) -> float | None:
-        """The sample standard deviation of all runs; None of a single run, and where a run has no score."""
+        """The sample standard deviation of all runs; None of a single run, and where a run has no
+        score.
+        """
         return stdev(self.test) if self.n > 1 and all(map(isfinite, self.test)) else None
 
     @property
@@ -188,11 +226,18 @@ class MeasuredCell:
 def read_cells(folder: Path) -> list[MeasuredCell]:
     """Every measured cell below the folder, in the order of their names."""
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; `gcnii reproduce export --out {folder}` writes it")
-    cells = {path: read_document(path, CELL, "measured cell", _measured) for path in sorted(folder.glob("*/*.json"))}
+        raise InputError(
+            f"there is no folder {folder}; `gcnii reproduce export --out {folder}` writes it"
+        )
+    cells = {
+        path: read_document(path, CELL, "measured cell", _measured)
+        for path in sorted(folder.glob("*/*.json"))
+    }
     for path, cell in cells.items():
         if cell.path(folder) != path:  # two files of one cell, and one of them would count
-            raise InputError(f"{path} holds {cell.cell}, whose file is {cell.path(folder)}; move it there, or away")
+            raise InputError(
+                f"{path} holds {cell.cell}, whose file is {cell.path(folder)}; move it there, or away"
+            )
     return list(cells.values())
 
 

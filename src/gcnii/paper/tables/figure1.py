@@ -1,7 +1,9 @@
 """Figure 1: accuracy of a GCN with residual connections by degree and depth.
 
-The paper prints neither numbers nor settings.  Each run is graded by degree (`analysis.by_degree`), all nodes and the
-test nodes apart.  The paper's figure is of all nodes, those learnt from too: the eight groups that the authors speak of
+The paper prints neither numbers nor settings.  Each run is graded by degree (`analysis.by_degree`),
+all nodes and the
+test nodes apart.  The paper's figure is of all nodes, those learnt from too: the eight groups that
+                   the authors speak of
 exist on Cora only so.
 """
 

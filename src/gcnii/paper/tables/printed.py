@@ -1,4 +1,6 @@
-"""What the paper prints: accuracies in per cent, with their spread where it is given, and who measured them."""
+"""What the paper prints: accuracies in per cent, with their spread where it is given, and who
+measured them.
+"""
 
 from __future__ import annotations
 
@@ -27,22 +29,39 @@ Cells = dict[str, dict[str, Printed]]  # model → data set → number
 Row = tuple[float | tuple[float, float] | None, ...]
 
 PUBLIC = ("cora", "citeseer", "pubmed")
-TEN_SPLITS = ("cora-full", "citeseer-full", "pubmed-full", "chameleon", "cornell", "texas", "wisconsin")
+TEN_SPLITS = (
+    "cora-full",
+    "citeseer-full",
+    "pubmed-full",
+    "chameleon",
+    "cornell",
+    "texas",
+    "wisconsin",
+)
 DEPTHS = (2, 4, 8, 16, 32, 64)
 
 
 def _number(value: float | tuple[float, float], source: str) -> Printed:
-    return Printed(*value, source=source) if isinstance(value, tuple) else Printed(value, source=source)
+    return (
+        Printed(*value, source=source)
+        if isinstance(value, tuple)
+        else Printed(value, source=source)
+    )
 
 
 def _cells(sets: tuple[str, ...], rows: dict[str, tuple[str, Row]]) -> Cells:
     return {
-        model: {name: _number(value, source) for name, value in zip(sets, row, strict=True) if value is not None}
+        model: {
+            name: _number(value, source)
+            for name, value in zip(sets, row, strict=True)
+            if value is not None
+        }
         for model, (source, row) in rows.items()
     }
 
 
-# Public splits, mean ± standard deviation of 100 runs for the paper's own.  `jknet` and `incep` are with DropEdge.
+# Public splits, mean ± standard deviation of 100 runs for the paper's own.  `jknet` and `incep` are
+# with DropEdge.
 TABLE_2 = _cells(
     PUBLIC,
     {
@@ -57,7 +76,8 @@ TABLE_2 = _cells(
     },
 )
 
-# Public splits by depth (2, 4, 8, 16, 32, 64 layers); None is a dash or OOM.  `drop` is with DropEdge.
+# Public splits by depth (2, 4, 8, 16, 32, 64 layers); None is a dash or OOM.  `drop` is with
+# DropEdge.
 _TABLE_3: dict[str, dict[str, Row]] = {
     "cora": {
         "gcn": (81.1, 80.4, 69.5, 64.9, 60.3, 28.7),

@@ -27,11 +27,15 @@ CELLS: dict[str, tuple[Cell, ...]] = {
 
 
 def cells_of(table: str) -> tuple[Cell, ...]:
-    """The cells of a table or figure, or of `all`; Table 4's on a stand-in where PPI is not at hand."""
+    """The cells of a table or figure, or of `all`; Table 4's on a stand-in where PPI is not at
+    hand.
+    """
     if table == "all":
         return tuple(cell for name in TITLES for cell in cells_of(name))
     if table not in TITLES:
-        raise InputError(f"the paper has no {table!r}; {did_you_mean(table, TITLES)}known: {', '.join(TITLES)}, all")
+        raise InputError(
+            f"the paper has no {table!r}; {did_you_mean(table, TITLES)}known: {', '.join(TITLES)}, all"
+        )
     if table == "table4" and not table4.has_ppi():
         return tuple(map(table4.stand_in, table4.CELLS))
     return CELLS[table]
@@ -41,5 +45,7 @@ def choose(table: str, only: str = "") -> list[Cell]:
     """The cells of a table whose id has this word in it."""
     cells = [cell for cell in cells_of(table) if only.lower() in cell.id]
     if not cells:
-        raise InputError(f"no cell of {table} has {only!r} in its name; names are like {cells_of(table)[0].id}")
+        raise InputError(
+            f"no cell of {table} has {only!r} in its name; names are like {cells_of(table)[0].id}"
+        )
     return cells

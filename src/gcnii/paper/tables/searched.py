@@ -1,4 +1,5 @@
-"""Settings that nobody published, found by our searches: the winners of results/search, by the name of the search.
+"""Settings that nobody published, found by our searches: the winners of results/search, by the name
+of the search.
 
 A cell that is not here yet has the published settings of the nearest cell, at its own depth.
 """

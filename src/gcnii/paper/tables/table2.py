@@ -58,7 +58,13 @@ def _below(like: str, name: str, suffix: str, note: str, **changes: Any) -> Cell
 
 CELLS = (
     *(_cell(row, name) for row in ROWS for name in PUBLIC),
-    *(_below("GCNII*", name, "as printed", PRINTED_FORM, model="gcnii-star-printed") for name in PUBLIC),
+    *(
+        _below("GCNII*", name, "as printed", PRINTED_FORM, model="gcnii-star-printed")
+        for name in PUBLIC
+    ),
     # Cora has none.
-    *(_below("GCNII", name, "no own loops", NO_LOOPS, settings={"loops": "remove"}) for name in ("citeseer", "pubmed")),
+    *(
+        _below("GCNII", name, "no own loops", NO_LOOPS, settings={"loops": "remove"})
+        for name in ("citeseer", "pubmed")
+    ),
 )

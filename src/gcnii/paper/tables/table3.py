@@ -1,9 +1,10 @@
 """Table 3: accuracy by depth on the public splits.
 
-GCNII has Table 2's settings at every depth, as its authors say; their text says that each depth had its own, and so it
-stands below the table with settings of our own, where they have been searched for.  For the DropEdge family only one
-depth a data set was published; the others have settings of our own, chosen by validation (`search.py`).  Without
-DropEdge, the same settings with all links: so are the scripts of its authors.
+GCNII has Table 2's settings at every depth, as its authors say; their text says that each depth had
+its own, and so it stands below the table with settings of our own, where they have been searched
+for.  For the DropEdge family only one depth a data set was published; the others have settings of
+our own, chosen by validation (`search.py`).  Without DropEdge, the same settings with all links: so
+are the scripts of its authors.
 """
 
 from __future__ import annotations
@@ -134,5 +135,6 @@ CELLS = (
         if layers >= SHALLOWEST.get(model, 2)
     ),
     *(_kipf(name, layers) for name in PUBLIC for layers in DEPTHS),
-    *(cell for cell in SEARCHED if cell.id in ADOPTED),  # the others would be the table's own under another name
+    # the others would be the table's own under another name
+    *(cell for cell in SEARCHED if cell.id in ADOPTED),
 )

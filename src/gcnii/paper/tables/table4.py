@@ -1,4 +1,6 @@
-"""Table 4: micro-F1 on PPI, or, where its files are not at hand, a few epochs on a stand-in of its shape."""
+"""Table 4: micro-F1 on PPI, or, where its files are not at hand, a few epochs on a stand-in of its
+shape.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,23 @@ SHORT = {"graphsage-lstm": 10, "gaan": 4}  # epochs on the stand-in; the others 
 EPOCHS = 20
 
 CELLS = tuple(
-    Cell(table="table4", row=row, column="PPI", graph="ppi", model=model, runs=RUNS, printed=TABLE_4[model])
+    Cell(
+        table="table4",
+        row=row,
+        column="PPI",
+        graph="ppi",
+        model=model,
+        runs=RUNS,
+        printed=TABLE_4[model],
+    )
     for row, model in ROWS.items()
 )
 
 
 def stand_in(cell: Cell) -> Cell:
-    """The same model on `ppi-like`, whose scores say nothing of PPI's: that it trains at this size is all it shows."""
+    """The same model on `ppi-like`, whose scores say nothing of PPI's: that it trains at this size
+    is all it shows.
+    """
     epochs = SHORT.get(cell.model, EPOCHS)
     return replace(
         cell,

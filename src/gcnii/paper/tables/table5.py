@@ -9,22 +9,32 @@ from gcnii.paper.tables.cells import Cell
 from gcnii.paper.tables.printed import TABLE_5, TEN_SPLITS
 from gcnii.train.presets import preset
 
-RUNS = 10  # one a split, as in the paper; a verdict that tells seeds from splits wants several: --runs 30
+# one a split, as in the paper; a verdict that tells seeds from splits wants several: --runs 30
+RUNS = 10
 WEB = ("chameleon", "cornell", "texas", "wisconsin")
 
-# row of the paper: model, settings that differ from the preset, key of TABLE_5.  Table 2's, and after GAT Geom-GCN's.
-_GEOM: dict[str, table2.Row] = {f"Geom-GCN-{x}": (f"geom-gcn-{x.lower()}", {}, f"geom-gcn-{x.lower()}") for x in "IPS"}
+# row of the paper: model, settings that differ from the preset, key of TABLE_5.  Table 2's, and
+# after GAT Geom-GCN's.
+_GEOM: dict[str, table2.Row] = {
+    f"Geom-GCN-{x}": (f"geom-gcn-{x.lower()}", {}, f"geom-gcn-{x.lower()}") for x in "IPS"
+}
 _TWO = [*table2.ROWS.items()]
 ROWS: dict[str, table2.Row] = dict([*_TWO[:2], *_GEOM.items(), *_TWO[2:]])
 
-LAST_WEIGHTS = "Geom-GCN's number, whose code tests the weights of the last epoch where it means the best ones"
+LAST_WEIGHTS = (
+    "Geom-GCN's number, whose code tests the weights of the last epoch where it means the best ones"
+)
 
 # Rows below the table: the row that each varies, how, on which graphs, and why
 BOTH_WAYS = "the authors' code gathers from out-neighbours alone, as do most quoted codes from in-neighbours"
-CORRECTED = "Cornell as shipped in 2020 carries Texas's features and labels; upstream corrected it in 2022"
+CORRECTED = (
+    "Cornell as shipped in 2020 carries Texas's features and labels; upstream corrected it in 2022"
+)
 DECAY = "the appendix prints a decay of 0.005, beyond the grid that its text names; 0.001 is that grid's largest"
 KEPT = "the appendix's rate of DropEdge read as the share of links that stay, which DropEdge's own scripts ask for"
-TRUE_SHARES = "60/20/20 of each class, as the text says; the published splits are 48/32/20 and not stratified"
+TRUE_SHARES = (
+    "60/20/20 of each class, as the text says; the published splits are 48/32/20 and not stratified"
+)
 
 
 def _cell(like: str, name: str, **changes: Any) -> Cell:
@@ -47,18 +57,29 @@ def _below(row: str, name: str, suffix: str, note: str, **changes: Any) -> Cell:
 
 CELLS = (
     *(_cell(row, name) for row in ROWS for name in TEN_SPLITS),
-    *(_below("GCNII*", name, "as printed", table2.PRINTED_FORM, model="gcnii-star-printed") for name in TEN_SPLITS),
+    *(
+        _below("GCNII*", name, "as printed", table2.PRINTED_FORM, model="gcnii-star-printed")
+        for name in TEN_SPLITS
+    ),
     *(
         _below(row, name, "links both ways", BOTH_WAYS, settings={"direction": "both"})
         for row in ("GCN", "GCNII", "GCNII*")
         for name in WEB
     ),
     *(
-        _below("APPNP", name, "decay 0.001", DECAY, settings={"decay_conv": 1e-3, "decay_dense": 1e-3})
+        _below(
+            "APPNP", name, "decay 0.001", DECAY, settings={"decay_conv": 1e-3, "decay_dense": 1e-3}
+        )
         for name in ("cornell", "wisconsin")
     ),
     *(
-        _below(row, name, "rate kept", KEPT, settings={"drop_edge": round(1 - preset(name, model)["drop_edge"], 1)})
+        _below(
+            row,
+            name,
+            "rate kept",
+            KEPT,
+            settings={"drop_edge": round(1 - preset(name, model)["drop_edge"], 1)},
+        )
         for row, model in (("JKNet(Drop)", "jknet"), ("Incep(Drop)", "incep"))
         for name in WEB
     ),

@@ -18,10 +18,12 @@ History = Literal["none", "cv"]
 class Batch:
     """GraphAdjacency and features of a part of the graph.
 
-    nodes  the nodes of the graph whose scores the model gives, in the order of the scores' rows; None: all
+    nodes  the nodes of the graph whose scores the model gives, in the order of the scores' rows;
+           None: all
     """
 
-    links: Any  # GraphAdjacency, RelationalAdjacency or Hops: their `whole` is what a model gathers over
+    # GraphAdjacency, RelationalAdjacency or Hops: their `whole` is what a model gathers over
+    links: Any
     X: Tensor | Sparse
     nodes: Tensor | None = None
 

@@ -1,7 +1,9 @@
-"""Clusters: groups of nodes of about equal size with few links between them, which are Cluster-GCN's batches.
+"""Clusters: groups of nodes of about equal size with few links between them, which are
+Cluster-GCN's batches.
 
-METIS (Karypis & Kumar 1998) cuts the graph where `pymetis` is installed.  Else it is cut here by the same plan: join
-nodes in pairs until few are left, cut those, undo the joining step by step and move nodes to where their links go.
+METIS (Karypis & Kumar 1998) cuts the graph where `pymetis` is installed.  Else it is cut here by
+the same plan: join nodes in pairs until few are left, cut those, undo the joining step by step and
+move nodes to where their links go.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def cluster(A: sp.csr_array, count: int) -> Labels:
 
 
 def cutter() -> str:
-    """Who cuts on this machine: the same links give other clusters, and so other numbers, elsewhere."""
+    """Who cuts on this machine: the same links give other clusters, and so other numbers,
+    elsewhere.
+    """
     try:
         return f"pymetis {version('pymetis')}"
     except PackageNotFoundError:
@@ -52,7 +56,9 @@ def _undirected(A: sp.csr_array) -> sp.csr_array:
 
 
 def cut(links: sp.csr_array, weight: Weights, count: int) -> Labels:
-    """The clusters of a weighted graph: links (n, n) symmetric without a diagonal, weight (n,) of the nodes."""
+    """The clusters of a weighted graph: links (n, n) symmetric without a diagonal, weight (n,) of
+    the nodes.
+    """
     n = links.shape[0]
     labels = None
     if n > COARSEST * count:
@@ -68,12 +74,19 @@ def cut(links: sp.csr_array, weight: Weights, count: int) -> Labels:
 
 
 def _join_pairs(links: sp.csr_array, weight: Weights, heaviest: float) -> Labels:
-    """The number (n,) of the pair, or of the single node, in which each node ends; pairs have a strong link."""
+    """The number (n,) of the pair, or of the single node, in which each node ends; pairs have a
+    strong link.
+    """
     n = links.shape[0]
     row, column = np.repeat(np.arange(n), np.diff(links.indptr)), links.indices
     low, high = np.minimum(row, column), np.maximum(row, column)
-    # Both ends must rate a link alike, or they wait for others in circles; hence a hash of the pair breaks ties.
-    rating = links.data / (weight[row] * weight[column]) * (1 + 1e-6 * np.sin(low * 12.9898 + high * 78.233))
+    # Both ends must rate a link alike, or they wait for others in circles; hence a hash of the pair
+    # breaks ties.
+    rating = (
+        links.data
+        / (weight[row] * weight[column])
+        * (1 + 1e-6 * np.sin(low * 12.9898 + high * 78.233))
+    )
     rating[weight[row] + weight[column] > heaviest] = -1
     mate = np.full(n, -1)
     for _ in range(6):
@@ -81,7 +94,8 @@ def _join_pairs(links: sp.csr_array, weight: Weights, heaviest: float) -> Labels
         free = np.flatnonzero((mate < 0) & (favourite >= 0))
         mutual = free[favourite[favourite[free]] == free]
         mate[mutual] = favourite[mutual]
-    # The many leaves of a hub have no free neighbour left: they join each other, and so do nodes without links.
+    # The many leaves of a hub have no free neighbour left: they join each other, and so do nodes
+    # without links.
     left = np.flatnonzero((mate < 0) & (2 * weight <= heaviest))
     favourite = _best(row, column, links.data, n)[left]
     order = np.argsort(favourite, kind="stable")
@@ -92,7 +106,9 @@ def _join_pairs(links: sp.csr_array, weight: Weights, heaviest: float) -> Labels
     fits = weight[one] + weight[other] <= heaviest
     mate[one[fits]], mate[other[fits]] = other[fits], one[fits]
     own = np.arange(n)
-    return np.asarray(np.unique(np.where(mate < 0, own, np.minimum(own, mate)), return_inverse=True)[1])
+    return np.asarray(
+        np.unique(np.where(mate < 0, own, np.minimum(own, mate)), return_inverse=True)[1]
+    )
 
 
 def _best(row: Labels, column: Labels, rating: Weights, n: int) -> Labels:
@@ -105,14 +121,17 @@ def _best(row: Labels, column: Labels, rating: Weights, n: int) -> Labels:
 
 
 def _grow(links: sp.csr_array, weight: Weights, count: int) -> Labels:
-    """One cluster after the other: take the node with the most links into it, until it has its share of the weight."""
+    """One cluster after the other: take the node with the most links into it, until it has its
+    share of the weight.
+    """
     n = links.shape[0]
     labels = np.full(n, -1)
     for label in range(count):
         share = weight[labels < 0].sum() / (count - label)
         pull, size = np.zeros(n), 0.0
         while (labels < 0).any() and (size < share or label == count - 1):
-            # A cluster begins, and goes on where its links end, at the node with the fewest links to the rest.
+            # A cluster begins, and goes on where its links end, at the node with the fewest links
+            # to the rest.
             wanted = pull if pull.max() > 0 else -(links @ (labels < 0).astype(float))
             node = int(np.where(labels < 0, wanted, -np.inf).argmax())
             if size and size + weight[node] / 2 > share and label < count - 1:
@@ -126,7 +145,9 @@ def _grow(links: sp.csr_array, weight: Weights, count: int) -> Labels:
 
 
 def _refine(links: sp.csr_array, weight: Weights, labels: Labels, count: int) -> Labels:
-    """Move nodes to the cluster that most of their links go to, as long as clusters keep their size; the best pass."""
+    """Move nodes to the cluster that most of their links go to, as long as clusters keep their
+    size; the best pass.
+    """
     n, mean = len(labels), weight.sum() / count
     best, least = labels, np.inf
     for turn in range(PASSES):
@@ -135,7 +156,9 @@ def _refine(links: sp.csr_array, weight: Weights, labels: Labels, count: int) ->
         cost = _cut_weight(links, labels) - np.minimum(room, 0).sum() * links.sum()
         if cost < least:
             best, least = labels, cost
-        pull: Any = sp.csr_array(links @ sp.csr_array((np.ones(n), (np.arange(n), labels)), (n, count)))
+        pull: Any = sp.csr_array(
+            links @ sp.csr_array((np.ones(n), (np.arange(n), labels)), (n, count))
+        )
         row, column = np.repeat(np.arange(n), np.diff(pull.indptr)), pull.indices
         own = column == labels[row]
         target = _best(row, column, np.where(own | (weight[row] > room[column]), 0, pull.data), n)
@@ -144,15 +167,24 @@ def _refine(links: sp.csr_array, weight: Weights, labels: Labels, count: int) ->
         gain = np.asarray(there - here, np.float64)
         # Neighbours that swap at once gain nothing: a turn is for a half of the nodes only.
         mine = (np.sin(np.arange(n) * 12.9898 + turn * 78.233) > 0) & (target >= 0)
-        mine &= (gain > 0) | ((gain == 0) & (size[target] + weight < size[labels])) | (room[labels] < 0)
+        mine &= (
+            (gain > 0) | ((gain == 0) & (size[target] + weight < size[labels])) | (room[labels] < 0)
+        )
         labels = _move(labels, weight, np.flatnonzero(mine), target, gain, room, spare)
     return best
 
 
 def _move(
-    labels: Labels, weight: Weights, nodes: Labels, target: Labels, gain: Weights, room: Weights, spare: Weights
+    labels: Labels,
+    weight: Weights,
+    nodes: Labels,
+    target: Labels,
+    gain: Weights,
+    room: Weights,
+    spare: Weights,
 ) -> Labels:
-    """Of the nodes, by their gain, those for which the target has room and which their own cluster can spare.
+    """Of the nodes, by their gain, those for which the target has room and which their own cluster
+    can spare.
 
     Who loses by it moves only as long as the own cluster is too large.
     """

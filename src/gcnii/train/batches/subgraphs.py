@@ -14,7 +14,8 @@ from gcnii.train.batches.batch import Batch
 
 
 class Subgraphs:
-    """A step sees `size` groups of nodes and the links within them; each epoch takes the groups in another order.
+    """A step sees `size` groups of nodes and the links within them; each epoch takes the groups in
+    another order.
 
     group  (n,) the number of the group of each node; nodes below zero are in none
     """

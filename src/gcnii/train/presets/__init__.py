@@ -18,5 +18,7 @@ def presets_of(name: str) -> Mapping[str, Settings]:
 
 
 def preset(name: str, model: str) -> Settings:
-    """The settings for a model on a data set of the catalog, as a new dict; empty where none were published."""
+    """The settings for a model on a data set of the catalog, as a new dict; empty where none were
+    published.
+    """
     return dict(presets_of(name).get(model, {}))

@@ -1,4 +1,6 @@
-"""GAT, GaAN and GeniePath, at the settings of those who published the numbers that the paper quotes."""
+"""GAT, GaAN and GeniePath, at the settings of those who published the numbers that the paper
+quotes.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,22 @@ _GENIEPATH: Settings = {
 
 _PPI: dict[str, Settings] = {
     "gat-ppi": {
-        **{"layers": 3, "width": 256, "heads": 4, "out_heads": 6, "dropout": 0.0, "lr": 0.005, **_NO_DECAY},
-        **{"epochs": 100_000, "patience": 100, "monitor": "val_either", "batches": "parts", "batch_size": 2},
+        **{
+            "layers": 3,
+            "width": 256,
+            "heads": 4,
+            "out_heads": 6,
+            "dropout": 0.0,
+            "lr": 0.005,
+            **_NO_DECAY,
+        },
+        **{
+            "epochs": 100_000,
+            "patience": 100,
+            "monitor": "val_either",
+            "batches": "parts",
+            "batch_size": 2,
+        },
     },
     "gaan": {
         **{"layers": 2, "width": 128, "heads": 8, "dropout": 0.1, "lr": 0.01, **_NO_DECAY},
@@ -52,7 +68,13 @@ def of(name: str) -> Mapping[str, Settings]:
     if name in _CITATIONS:
         lr, decay, out_heads = _CITATIONS[name]
         model = {"layers": 2, "width": 8, "heads": 8, "out_heads": out_heads, "dropout": 0.6}
-        stop = {"epochs": 1000, "patience": 1000, "monitor": "val_loss", "window": 100, "window_from": 500}
+        stop = {
+            "epochs": 1000,
+            "patience": 1000,
+            "monitor": "val_loss",
+            "window": 100,
+            "window_from": 500,
+        }
         return {"gat": {**model, "lr": lr, "decay_conv": decay, "decay_dense": decay, **stop}}
     if name in _FULL:
         width, out_heads, decay = _FULL[name]
@@ -61,5 +83,15 @@ def of(name: str) -> Mapping[str, Settings]:
         stop = {"epochs": 5000, "patience": 100, "monitor": "val_either", "window": 0}
         pace = {"plateau": 50, "plateau_factor": 0.8}
         graph = {"direction": "in", "loops": "remove"}
-        return {"gat": {**model, "lr": 0.05, "decay_conv": decay, "decay_dense": decay, **stop, **pace, **graph}}
+        return {
+            "gat": {
+                **model,
+                "lr": 0.05,
+                "decay_conv": decay,
+                "decay_dense": decay,
+                **stop,
+                **pace,
+                **graph,
+            }
+        }
     return {}

@@ -19,7 +19,14 @@ _GEOM_GCN = {
 
 # Their GCN gathers from in-neighbours alone, where Geom-GCN's neighbourhoods go both ways.
 _GCN: Settings = {
-    **{"lr": 0.05, "epochs": 5000, "patience": 100, "monitor": "val_either", "plateau": 50, "plateau_factor": 0.8},
+    **{
+        "lr": 0.05,
+        "epochs": 5000,
+        "patience": 100,
+        "monitor": "val_either",
+        "plateau": 50,
+        "plateau_factor": 0.8,
+    },
     **{"direction": "in", "loops": "remove"},
 }
 
@@ -29,5 +36,14 @@ def of(name: str) -> Mapping[str, Settings]:
     if name not in _GEOM_GCN:
         return {}
     width, decay = _GEOM_GCN[name]
-    settings = {"layers": 2, "width": width, "dropout": 0.5, "decay_conv": decay, "decay_dense": decay}
-    return {**dict.fromkeys(("geom-gcn-i", "geom-gcn-p", "geom-gcn-s"), settings), "gcn": {**settings, **_GCN}}
+    settings = {
+        "layers": 2,
+        "width": width,
+        "dropout": 0.5,
+        "decay_conv": decay,
+        "decay_dense": decay,
+    }
+    return {
+        **dict.fromkeys(("geom-gcn-i", "geom-gcn-p", "geom-gcn-s"), settings),
+        "gcn": {**settings, **_GCN},
+    }

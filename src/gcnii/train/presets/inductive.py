@@ -12,7 +12,13 @@ _VR_GCN = ("vr-gcn-cv", "vr-gcn-cvd")
 # PPI, as published; batches, norms and step sizes are the models' own.
 _SAGE_PPI: Settings = {"layers": 2, "width": 128, "dropout": 0.0, "epochs": 10, "monitor": "last"}
 _VR_PPI: Settings = {"layers": 2, "width": 512, "dropout": 0.2, "epochs": 800, "monitor": "last"}
-_CLUSTER_PPI: Settings = {"layers": 5, "width": 2048, "dropout": 0.2, "epochs": 400, "monitor": "last"}
+_CLUSTER_PPI: Settings = {
+    "layers": 5,
+    "width": 2048,
+    "dropout": 0.2,
+    "epochs": 400,
+    "monitor": "last",
+}
 
 # Pubmed: published nowhere; a few settings were tried by hand.
 _SAGE_PUBMED: Settings = {
@@ -28,7 +34,11 @@ _CLUSTER_PUBMED: Settings = {
 def of(name: str) -> Mapping[str, Settings]:
     """model → settings for a data set; empty where none are known."""
     if name == "ppi":
-        return dict.fromkeys(_GRAPHSAGE, _SAGE_PPI) | dict.fromkeys(_VR_GCN, _VR_PPI) | {"cluster-gcn": _CLUSTER_PPI}
+        return (
+            dict.fromkeys(_GRAPHSAGE, _SAGE_PPI)
+            | dict.fromkeys(_VR_GCN, _VR_PPI)
+            | {"cluster-gcn": _CLUSTER_PPI}
+        )
     if name == "pubmed-full":
         return dict.fromkeys(_GRAPHSAGE, _SAGE_PUBMED) | {"cluster-gcn": _CLUSTER_PUBMED}
     return {}

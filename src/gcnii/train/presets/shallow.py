@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from gcnii.train.presets.settings import STOP, Settings
 
-# Fey & Lenssen 2019, whose numbers the paper quotes for GCN and APPNP: the lowest validation loss of up to 200 epochs.
+# Fey & Lenssen 2019, whose numbers the paper quotes for GCN and APPNP: the lowest validation loss
+# of up to 200 epochs.
 _QUOTED: Settings = {
     **{"dropout": 0.5, "lr": 0.01, "decay_conv": 5e-4, "decay_dense": 5e-4},
     **{"epochs": 200, "patience": 200, "monitor": "val_loss", "window": 10, "window_from": 100},
@@ -37,7 +38,14 @@ def of(name: str) -> Mapping[str, Settings]:
         model = {"layers": 10, "width": 64, "alpha": alpha, "dropout": 0.5}
         return {"appnp": {**model, **STOP, "decay_conv": decay, "decay_dense": decay}}
     epochs, decay = _SGC[name]
-    sgc = {"layers": 2, "lr": 0.2, "decay_conv": decay, "decay_dense": decay, "epochs": epochs, "monitor": "last"}
+    sgc = {
+        "layers": 2,
+        "lr": 0.2,
+        "decay_conv": decay,
+        "decay_dense": decay,
+        "epochs": epochs,
+        "monitor": "last",
+    }
     return {
         "gcn": {"layers": 2, "width": 16, **_QUOTED},
         "appnp": {"layers": 10, "width": 64, "alpha": 0.1, **_QUOTED},

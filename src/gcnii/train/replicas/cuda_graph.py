@@ -1,4 +1,6 @@
-"""An epoch as one CUDA graph: hundreds of small kernels are launched at once instead of one by one from Python."""
+"""An epoch as one CUDA graph: hundreds of small kernels are launched at once instead of one by one
+from Python.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ WARM = 3  # epochs run kernel by kernel first: torch allocates, Triton compiles,
 
 
 class CapturedEpoch:
-    """Calls an epoch whose whole effect is on tensors that stay where they are; after a few times, as a graph.
+    """Calls an epoch whose whole effect is on tensors that stay where they are; after a few times,
+    as a graph.
 
     Capturing computes nothing, so nothing in the epoch may depend on what the host knows of it.
 
@@ -22,7 +25,11 @@ class CapturedEpoch:
     """
 
     def __init__(
-        self, device: torch.device, why_not: str = "", stream: torch.cuda.Stream | None = None, pool: Any = None
+        self,
+        device: torch.device,
+        why_not: str = "",
+        stream: torch.cuda.Stream | None = None,
+        pool: Any = None,
     ):
         self.device = device
         self.capture = CAPTURES.get(device.type)
@@ -34,7 +41,9 @@ class CapturedEpoch:
         self.replay: Work | None = None
 
     def another(self) -> CapturedEpoch:
-        """For other work, in the same memory: what graphs take turns with, they need not keep from each other."""
+        """For other work, in the same memory: what graphs take turns with, they need not keep from
+        each other.
+        """
         return CapturedEpoch(self.device, self.why_not, self.stream, self.pool)
 
     def __call__(self, epoch: Work) -> None:
@@ -62,7 +71,9 @@ class CapturedEpoch:
 
 @contextmanager
 def _aside(stream: torch.cuda.Stream | None) -> Iterator[None]:
-    """Within, on this stream: the default one cannot be captured, and warming up belongs on the one that is."""
+    """Within, on this stream: the default one cannot be captured, and warming up belongs on the one
+    that is.
+    """
     if stream is None:
         yield
         return

@@ -21,7 +21,8 @@ from gcnii.train.run import Measures, Run
 from gcnii.train.stopping import StoppingState
 from gcnii.train.task import Task
 
-# The host looks at what the device measured after so many epochs at most, because a look waits for the device; …
+# The host looks at what the device measured after so many epochs at most, because a look waits for
+# the device; …
 SYNC_EVERY = {"cpu": 1, "cuda": 64}
 PAUSE = 0.15  # … and after so many seconds, because Ctrl-C waits for a look
 
@@ -35,11 +36,14 @@ class Diverged(GcniiError, FloatingPointError):
 
 
 class ReplicaGroup:
-    """`runs[i]` is the record of replica i; those that have stopped stay until half of the group has."""
+    """`runs[i]` is the record of replica i; those that have stopped stay until half of the group
+    has.
+    """
 
     def __init__(self, task: Task, runs: list[Run]):
         self.task, self.runs = task, list(runs)
-        self.epoch = max(run.epochs for run in runs)  # epochs done; those that have stopped stay behind
+        # epochs done; those that have stopped stay behind
+        self.epoch = max(run.epochs for run in runs)
         graph, device = task.graph, task.device
         self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], device)
         self.replicas.model.recomputes = recomputes(task, len(runs))
@@ -50,7 +54,8 @@ class ReplicaGroup:
         self.stopping = StoppingState(task.plan.recipe, runs, device, self.most)
         self.full = task.plan.recipe.batches == "full"
         self.evaluated = task.evaluation([run.split for run in runs])
-        self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)  # of training nodes; their number
+        # of training nodes; their number
+        self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)
         self.step = torch.zeros((), dtype=torch.int32, device=device)
         self.captured = CapturedEpoch(device)
         self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
@@ -63,18 +68,26 @@ class ReplicaGroup:
         return sum(not run.stopped for run in self.runs)
 
     def advance(self) -> list[list[Measures]]:
-        """Some epochs, and a look at them: for each epoch, the measures of the replicas that had not stopped before."""
+        """Some epochs, and a look at them: for each epoch, the measures of the replicas that had
+        not stopped before.
+        """
         start, epochs = time.perf_counter(), self._until_the_next_look()
         for _ in range(epochs):
             self._one_epoch()
             self.epoch += 1
         measures, standings = self.stopping.fetch(epochs)
         self.pace = (time.perf_counter() - start) / epochs
-        took_part = [new["epochs"] - run.epochs for run, new in zip(self.runs, standings, strict=True)]
+        took_part = [
+            new["epochs"] - run.epochs for run, new in zip(self.runs, standings, strict=True)
+        ]
         self._refuse_divergence(measures, took_part)
         seen = []
         for i, each in enumerate(measures):
-            there = [(run, now) for run, now, last in zip(self.runs, each, took_part, strict=True) if i < last]
+            there = [
+                (run, now)
+                for run, now, last in zip(self.runs, each, took_part, strict=True)
+                if i < last
+            ]
             for run, now in there:
                 run.curve.append((now.train_loss, now.val_loss, now.val))
                 run.seconds += self.pace / len(there)
@@ -84,7 +97,8 @@ class ReplicaGroup:
         return [each for each in seen if each]
 
     def _until_the_next_look(self) -> int:
-        # Every multiple of `most` has its look: there the group may shrink, at the same epochs however fast it is.
+        # Every multiple of `most` has its look: there the group may shrink, at the same epochs
+        # however fast it is.
         left = min(self.task.plan.recipe.epochs - self.epoch, self.most - self.epoch % self.most)
         return max(1, min(left, int(PAUSE / self.pace)))
 
@@ -100,7 +114,9 @@ class ReplicaGroup:
         self.captured(self._judge)
 
     def _captured_step(self, batch: Batch) -> CapturedEpoch:
-        """A graph for each batch that comes again in every epoch; those that do not share one that is none."""
+        """A graph for each batch that comes again in every epoch; those that do not share one that
+        is none.
+        """
         if not self.batches.static:
             return self.transient
         if batch not in self.steps:
@@ -117,7 +133,9 @@ class ReplicaGroup:
         """A step on this batch; its scores."""
         with arithmetic(self.task.plan.recipe, self.task.device):
             objective, count, _ = self._view(batch)
-            scores, loss = self.replicas.step(batch, objective, self.stopping.clock, step, self.stopping.scales)
+            scores, loss = self.replicas.step(
+                batch, objective, self.stopping.clock, step, self.stopping.scales
+            )
             self.losses.add_(torch.stack([loss.double() * count, count.double()]))
         return scores
 
@@ -128,7 +146,9 @@ class ReplicaGroup:
             self.losses.zero_()
 
     def _view(self, batch: Batch) -> tuple[Objective, Tensor, bool]:
-        """The objective of a batch, its training nodes (r,), and whether there are any; asked once, for it waits."""
+        """The objective of a batch, its training nodes (r,), and whether there are any; asked once,
+        for it waits.
+        """
         if batch not in self.views:
             objective = self.objective.at(batch.nodes)
             count = objective.masks["train"].sum(-1)
@@ -137,10 +157,14 @@ class ReplicaGroup:
 
     @torch.no_grad()
     def _measure(self, noisy: Tensor | None) -> Tensor:
-        """(measures, r) float64, in the order of `Measures`; `noisy` are the scores of the training pass."""
+        """(measures, r) float64, in the order of `Measures`; `noisy` are the scores of the training
+        pass.
+        """
         objective, *_ = self._view(self.evaluated)
         scores = self.replicas.scores(self.evaluated)
-        monitored = noisy if noisy is not None and self.task.plan.recipe.monitor == "noisy_loss" else scores
+        monitored = (
+            noisy if noisy is not None and self.task.plan.recipe.monitor == "noisy_loss" else scores
+        )
         total, count = self.losses
         val_loss = objective.loss(monitored, "val")
         val, test = objective.score(scores, "val"), objective.score(scores, "test")
@@ -154,7 +178,9 @@ class ReplicaGroup:
                 for run in lost:
                     run.epochs = self.epoch - len(measures) + i + 1
                     run.seconds += self.pace * (i + 1) / len(self.runs)
-                seeds = f"seed {lost[0].seed}" + (f" and {len(lost) - 1} more" if len(lost) > 1 else "")
+                seeds = f"seed {lost[0].seed}" + (
+                    f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+                )
                 raise Diverged(
                     f"the loss of {seeds} was infinite or not a number in epoch {lost[0].epochs}; "
                     f"try a smaller lr (now {self.task.plan.recipe.lr:g}), or look for extreme values in the features",
@@ -162,9 +188,11 @@ class ReplicaGroup:
                 )
 
     def compact(self) -> None:
-        """Go on without those that have stopped, once they are half of the group; the others' numbers stay.
+        """Go on without those that have stopped, once they are half of the group; the others'
+        numbers stay.
 
-        Sums over a smaller group may be rounded otherwise, so it must not depend on the clock when it happens.
+        Sums over a smaller group may be rounded otherwise, so it must not depend on the clock when
+        it happens.
         """
         stay = [i for i, run in enumerate(self.runs) if not run.stopped]
         if not stay or 2 * len(stay) > len(self.runs) or self.epoch % self.most:
@@ -185,9 +213,20 @@ class ReplicaGroup:
     def stacks(self) -> dict[str, Stack]:
         """What a checkpoint must keep beside the runs' records."""
         first, second = self.replicas.moments
-        stacks = {"now": self.replicas.weights, "first": first, "second": second, "best": self.replicas.best}
-        copies = {role: {name: weight.clone() for name, weight in stack.items()} for role, stack in stacks.items()}
-        return copies | {"adam": {"steps": torch.tensor([self.replicas.steps])}, "batches": self.batches.state()}
+        stacks = {
+            "now": self.replicas.weights,
+            "first": first,
+            "second": second,
+            "best": self.replicas.best,
+        }
+        copies = {
+            role: {name: weight.clone() for name, weight in stack.items()}
+            for role, stack in stacks.items()
+        }
+        return copies | {
+            "adam": {"steps": torch.tensor([self.replicas.steps])},
+            "batches": self.batches.state(),
+        }
 
     def restore(self, stacks: dict[str, Stack]) -> None:
         """Go on from what `stacks` gave."""

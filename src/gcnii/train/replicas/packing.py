@@ -1,4 +1,6 @@
-"""Many weights as one tensor, so that a step of Adam or a copy of the best weights is one operation and not sixty."""
+"""Many weights as one tensor, so that a step of Adam or a copy of the best weights is one operation
+and not sixty.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class Layout:
     groups  for each group of Adam, the names of its weights in the order in which they lie
     """
 
-    def __init__(self, shapes: Mapping[str, Sequence[int]], groups: Mapping[str, tuple[float, float]]):
+    def __init__(
+        self, shapes: Mapping[str, Sequence[int]], groups: Mapping[str, tuple[float, float]]
+    ):
         self.shapes = {name: tuple(shape) for name, shape in shapes.items()}
         self.sizes = {name: prod(shape) for name, shape in self.shapes.items()}
         self.groups: dict[tuple[float, float], list[str]] = {}
@@ -28,8 +32,12 @@ class Layout:
             self.groups.setdefault(groups[name], []).append(name)
 
     def pack(self, stack: Stack) -> list[Tensor]:
-        """A new tensor (r, size) for each group; the zeros that fill up a row stay zeros under Adam."""
-        return [self._row([stack[name].flatten(1) for name in names]) for names in self.groups.values()]
+        """A new tensor (r, size) for each group; the zeros that fill up a row stay zeros under
+        Adam.
+        """
+        return [
+            self._row([stack[name].flatten(1) for name in names]) for names in self.groups.values()
+        ]
 
     def _row(self, weights: list[Tensor]) -> Tensor:
         filled = sum(weight.shape[1] for weight in weights)
@@ -40,7 +48,8 @@ class Layout:
         views = {}
         for flat, names in zip(flats, self.groups.values(), strict=True):
             sizes = [self.sizes[name] for name in names]
-            # One split, whose gradient is one concatenation; a slice for each weight would be sixty additions.
+            # One split, whose gradient is one concatenation; a slice for each weight would be sixty
+            # additions.
             pieces = flat.split([*sizes, flat.shape[-1] - sum(sizes)], -1)
             for name, piece in zip(names, pieces, strict=False):
                 views[name] = piece.view(*flat.shape[:-1], *self.shapes[name])

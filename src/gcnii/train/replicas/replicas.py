@@ -1,4 +1,6 @@
-"""Many runs at once: the weights of r seeds, stacked, and one model that vmap runs over all of them."""
+"""Many runs at once: the weights of r seeds, stacked, and one model that vmap runs over all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ from gcnii.train.replicas.packing import Layout, Stack
 
 
 class Replicas:
-    """r models of one plan, each with the weights and the dropout masks of its own seed; none knows of the others.
+    """r models of one plan, each with the weights and the dropout masks of its own seed; none knows
+    of the others.
 
-    Weights, Adam's moments and the best weights change in place alone: a captured epoch holds their addresses.
+    Weights, Adam's moments and the best weights change in place alone: a captured epoch holds their
+    addresses.
     """
 
     def __init__(self, plan: Plan, d: int, k: int, seeds: Sequence[int], device: torch.device):
@@ -31,12 +35,18 @@ class Replicas:
         each = [dict(model.named_parameters()) for model in models]
         groups = {name: _group(name, self.model, self.recipe) for name in each[0]}
         self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, groups)
-        flats = self.layout.pack({name: torch.stack([own[name].detach() for own in each]) for name in each[0]})
+        flats = self.layout.pack(
+            {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
+        )
         flats = [flat.to(device) for flat in flats]
         self._hold(flats, [flat.clone() for flat in flats])
 
     def _hold(
-        self, flats: list[Tensor], best: list[Tensor], moments: Sequence[list[Tensor]] = (), steps: int = 0
+        self,
+        flats: list[Tensor],
+        best: list[Tensor],
+        moments: Sequence[list[Tensor]] = (),
+        steps: int = 0,
     ) -> None:
         self.flats, self.best_flats = [flat.detach().requires_grad_() for flat in flats], best
         # L2 is added to the gradient (not AdamW), in the paper's two groups.
@@ -44,7 +54,9 @@ class Replicas:
             {"params": [flat], "weight_decay": decay, "lr": lr}
             for flat, (decay, lr) in zip(self.flats, self.layout.groups, strict=True)
         ]
-        self.adam = Adam(groups, lr=self.recipe.lr, fused=True, capturable=self.seeds.device.type == "cuda")
+        self.adam = Adam(
+            groups, lr=self.recipe.lr, fused=True, capturable=self.seeds.device.type == "cuda"
+        )
         for flat, first, second in zip(self.flats, *moments, strict=True) if moments else ():
             step = torch.tensor(float(steps), device=flat.device)
             self.adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
@@ -88,8 +100,12 @@ class Replicas:
         flats, best = ([flat[rows] for flat in flats] for flats in (self.flats, self.best_flats))
         self._hold(flats, best, (first, second), self.steps)
 
-    def scores(self, batch: Batch, epoch: Tensor | int | None = None, step: Tensor | int = 0) -> Tensor:
-        """(r, n, k); with an epoch, in training mode with the masks of that epoch and of that step in it."""
+    def scores(
+        self, batch: Batch, epoch: Tensor | int | None = None, step: Tensor | int = 0
+    ) -> Tensor:
+        """(r, n, k); with an epoch, in training mode with the masks of that epoch and of that step
+        in it.
+        """
         training = epoch is not None
         self.model.train(training)
         rate, form = self.recipe.drop_edge, self.recipe.drop_form
@@ -100,7 +116,8 @@ class Replicas:
                 return functional_call(self.model, weights, (P, batch.X))  # type: ignore[no-any-return]
 
         keys = self.idle_keys if epoch is None else epoch_key(self.seeds, epoch, step)
-        if len(keys) == 1:  # vmap over one replica costs half as much again as the model itself on a CPU
+        # vmap over one replica costs half as much again as the model itself on a CPU
+        if len(keys) == 1:
             return one(self.layout.named([flat[0] for flat in self.flats]), keys[0])[None]
         return vmap(one)(self.layout.named(self.flats), keys)
 
@@ -112,13 +129,16 @@ class Replicas:
         step: Tensor | int = 0,
         scales: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """One step of Adam for every replica; the scores (r, n, k) before it, and the training loss (r,).
+        """One step of Adam for every replica; the scores (r, n, k) before it, and the training loss
+        (r,).
 
         scales  (r,) by which each replica's step size is multiplied
         """
         scores = self.scores(batch, epoch, step)
         loss = objective.loss(scores, "train")
-        for flat, gradient in zip(self.flats, torch.autograd.grad(loss.sum(), self.flats), strict=True):
+        for flat, gradient in zip(
+            self.flats, torch.autograd.grad(loss.sum(), self.flats), strict=True
+        ):
             flat.grad = gradient
         self._descend(scales)
         return scores.detach(), loss.detach()
@@ -131,7 +151,8 @@ class Replicas:
         self.adam.step()
         self.adam.zero_grad()
         for flat, old in zip(self.flats, before, strict=False):
-            # A step of Adam is proportional to its step size, so a shorter one is a part of the way.
+            # A step of Adam is proportional to its step size, so a shorter one is a part of the
+            # way.
             flat.copy_(torch.lerp(old, flat, scales.to(flat)[:, None]))  # type: ignore[union-attr]
 
     @torch.no_grad()
@@ -144,5 +165,7 @@ class Replicas:
 def _group(name: str, model: Model, recipe: Recipe) -> tuple[float, float]:
     """Decay and step size of a weight; some may step shorter."""
     decay = recipe.decay_conv if name.startswith("convs.") else recipe.decay_dense
-    factor = next((factor for part, factor in model.card.step_sizes.items() if part in name.split(".")), 1.0)
+    factor = next(
+        (factor for part, factor in model.card.step_sizes.items() if part in name.split(".")), 1.0
+    )
     return decay, recipe.lr * factor

@@ -19,13 +19,25 @@ DEPTHS = (2, 4, 8, 16, 32, 64)
 
 def line(shares, layers=2, who="all", nodes=1000, hubs=None, many=6):
     """A curve whose groups were right in these shares of their nodes, in two runs."""
-    groups = tuple(DegreeGroup(2**i, 2 ** (i + 1), nodes, (share, share)) for i, share in enumerate(shares))
-    return Curve("cora", layers, who, groups, None if hubs is None else DegreeGroup(101, inf, many, (hubs, hubs)))
+    groups = tuple(
+        DegreeGroup(2**i, 2 ** (i + 1), nodes, (share, share)) for i, share in enumerate(shares)
+    )
+    return Curve(
+        "cora",
+        layers,
+        who,
+        groups,
+        None if hubs is None else DegreeGroup(101, inf, many, (hubs, hubs)),
+    )
 
 
 def arm(model, means, graph="cora"):
     """Ten seeds around each mean."""
-    return Arm(graph, model, {d: tuple(m + 0.1 * i for i in range(10)) for d, m in zip(DEPTHS, means, strict=True)})
+    return Arm(
+        graph,
+        model,
+        {d: tuple(m + 0.1 * i for i in range(10)) for d, m in zip(DEPTHS, means, strict=True)},
+    )
 
 
 PAPERS = [
@@ -44,8 +56,14 @@ def test_figure_1_has_a_panel_for_each_graph_and_set_of_nodes():
     lines = [line((0.7, 0.8, 0.9), layers, who) for layers, who in product(DEPTHS, ("all", "test"))]
     drawing = draw_figure1(lines)
     assert [axes.get_title() for axes in drawing.axes] == ["cora: all nodes", "cora: test nodes"]
-    assert [tick.get_text() for tick in drawing.axes[0].get_xticklabels()] == ["1\n1,000", "2–3\n1,000", "4–7\n1,000"]
-    assert [one.get_label() for one in drawing.axes[0].get_lines()] == [f"{layers} layers" for layers in DEPTHS]
+    assert [tick.get_text() for tick in drawing.axes[0].get_xticklabels()] == [
+        "1\n1,000",
+        "2–3\n1,000",
+        "4–7\n1,000",
+    ]
+    assert [one.get_label() for one in drawing.axes[0].get_lines()] == [
+        f"{layers} layers" for layers in DEPTHS
+    ]
     assert list(drawing.axes[0].get_lines()[0].get_ydata()) == [70, 80, 90]
 
 
@@ -53,14 +71,18 @@ def test_figure_2_draws_means_with_their_spread():
     (axes,) = draw_figure2(PAPERS).axes
     names = ["GCNII: both", "GCN + initial residual", "GCN + identity mapping", "GCN"]
     assert [one.get_label() for one in axes.get_lines()] == names
-    assert axes.get_lines()[3].get_ydata() == pytest.approx([81.45, 80.45, 69.45, 65.45, 60.45, 29.45])
+    assert axes.get_lines()[3].get_ydata() == pytest.approx(
+        [81.45, 80.45, 69.45, 65.45, 60.45, 29.45]
+    )
     low = axes.collections[3].get_paths()[0].vertices[:, 1].min()
     assert low == pytest.approx(29.45 - 0.3028, abs=1e-3)
 
 
 def test_the_legend_knows_what_the_first_panel_lacks():
     drawings = (
-        draw_figure2([PAPERS[3], *(arm(one.model, one.means.values(), "pubmed") for one in PAPERS)]),
+        draw_figure2(
+            [PAPERS[3], *(arm(one.model, one.means.values(), "pubmed") for one in PAPERS)]
+        ),
         draw_figure1([line((0.7,), 2), line((0.7,), 2, "test"), line((0.6,), 4, "test")]),
     )
     assert [len(drawing.legends[0].get_texts()) for drawing in drawings] == [4, 2]
@@ -90,7 +112,9 @@ def test_the_papers_sentences_on_degrees_hold_on_data_that_is_as_they_say():
 
 
 def test_a_single_hub_decides_nothing():
-    *_, hub = degree_claims([line((0.7, 0.8, 0.9)), line((0.6, 0.5, 0.4), layers=64, hubs=0.0, many=1)])
+    *_, hub = degree_claims(
+        [line((0.7, 0.8, 0.9)), line((0.6, 0.5, 0.4), layers=64, hubs=0.0, many=1)]
+    )
     assert hub.word == "undecided"
     assert hub.figure == "0.0 % right, of 1 (95 %: 0 to 79)"
 
@@ -98,12 +122,23 @@ def test_a_single_hub_decides_nothing():
 def test_a_network_that_gives_all_nodes_one_label_says_nothing_of_degrees():
     deep = line((0.6, 0.5, 0.4), layers=64, hubs=0.0)
     alike = replace(
-        deep, groups=tuple(replace(group, accuracies=(group.accuracy,) * 9 + (0.1,)) for group in deep.groups)
+        deep,
+        groups=tuple(
+            replace(group, accuracies=(group.accuracy,) * 9 + (0.1,)) for group in deep.groups
+        ),
     )
     each = replace(
-        deep, groups=tuple(replace(g, accuracies=tuple(g.accuracy + i / 1e4 for i in range(10))) for g in deep.groups)
+        deep,
+        groups=tuple(
+            replace(g, accuracies=tuple(g.accuracy + i / 1e4 for i in range(10)))
+            for g in deep.groups
+        ),
     )
-    assert words(degree_claims([line((0.7, 0.8, 0.9)), alike])) == ["held", "undecided", "undecided"]
+    assert words(degree_claims([line((0.7, 0.8, 0.9)), alike])) == [
+        "held",
+        "undecided",
+        "undecided",
+    ]
     assert words(degree_claims([line((0.7, 0.8, 0.9)), each])) == ["held", "held", "held"]
 
 
@@ -133,7 +168,8 @@ def test_the_papers_sentences_on_the_ablation_hold_on_data_that_is_as_they_say()
 @pytest.mark.parametrize(
     ("which", "changed"),
     [
-        (0, arm("gcn-identity", (81, 81, 81, 81, 81, 81))),  # no collapse at all: that is more than marginal
+        # no collapse at all: that is more than marginal
+        (0, arm("gcn-identity", (81, 81, 81, 81, 81, 81))),
         (0, arm("gcn-identity", (81, 81, 81, 81, 60, 30))),  # two doublings later than GCN
         (1, arm("gcn-initial", (82, 81, 70, 60, 50, 50))),  # loses more than half of what GCN loses
         (0, arm("gcn-identity", (81, 81, 60, 50, 40, 30))),  # no delay
@@ -143,7 +179,9 @@ def test_the_papers_sentences_on_the_ablation_hold_on_data_that_is_as_they_say()
 )
 def test_a_sentence_falls_with_the_data_that_bears_it(which, changed):
     kept = [one for one in PAPERS if one.model != changed.model]
-    assert [i for i, word in enumerate(words(ablation_claims([*kept, changed]))) if word == "not held"] == [which]
+    assert [
+        i for i, word in enumerate(words(ablation_claims([*kept, changed]))) if word == "not held"
+    ] == [which]
 
 
 def test_arms_that_were_not_measured_make_no_claim():

@@ -14,7 +14,9 @@ SHALLOW, DEEP = 2, 64  # layers; the paper's sentences are of these two
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, whether it held (None: our data does not tell), and the figure that says so."""
+    """A sentence of the paper, whether it held (None: our data does not tell), and the figure that
+    says so.
+    """
 
     text: str
     held: bool | None
@@ -44,7 +46,9 @@ class Slope:
 
 
 def slope(points: Iterable[tuple[float, float, float]]) -> Slope | None:
-    """Through (x, y, variance of y), weighted by the inverse of the variance; None of fewer than two points."""
+    """Through (x, y, variance of y), weighted by the inverse of the variance; None of fewer than
+    two points.
+    """
     points = [(x, y, 1 / variance) for x, y, variance in points]
     if len({x for x, _, _ in points}) < 2:
         return None
@@ -57,7 +61,9 @@ def slope(points: Iterable[tuple[float, float, float]]) -> Slope | None:
 
 
 def above(a: Sequence[float], b: Sequence[float]) -> bool | None:
-    """Whether the mean of a is the higher one, by Welch's t-test, two-sided at 5 %; None where that does not tell."""
+    """Whether the mean of a is the higher one, by Welch's t-test, two-sided at 5 %; None where that
+    does not tell.
+    """
     if min(len(a), len(b)) < 2:
         return None
     if variance(a) + variance(b) == 0:  # a constant has no t

@@ -1,4 +1,6 @@
-"""Figure 1: accuracy of a GCN with residual connections by degree, for each depth; with the claims of section 5."""
+"""Figure 1: accuracy of a GCN with residual connections by degree, for each depth; with the claims
+of section 5.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,16 @@ def draw_figure1(curves: Iterable[Curve]) -> Any:
     depths = sorted({line.layers for line in curves})
     styles = dict(zip(depths, STYLES, strict=False))
     drawing = figure(len(graphs), rows=len(WHO))
-    for axes, (who, graph) in zip(drawing.axes, [(who, graph) for who in WHO for graph in graphs], strict=True):
+    for axes, (who, graph) in zip(
+        drawing.axes, [(who, graph) for who in WHO for graph in graphs], strict=True
+    ):
         lines = [line for line in curves if (line.graph, line.who) == (graph, who)]
         for line in sorted(lines, key=lambda one: one.layers):
             # Six bands over one another would be one: the depths between have bars, side by side.
-            shift, band = 0.07 * (depths.index(line.layers) - len(depths) / 2), line.layers in (depths[0], depths[-1])
+            shift, band = (
+                0.07 * (depths.index(line.layers) - len(depths) / 2),
+                line.layers in (depths[0], depths[-1]),
+            )
             _draw(axes, line, styles[line.layers], shift, band)
         _label(axes, lines)
         axes.set(title=f"{graph}: {WHO[who]}", ylim=(0, 103), ylabel="accuracy (%)")
@@ -42,7 +49,9 @@ def _draw(axes: Any, line: Curve, style: tuple[str, str, str], shift: float, ban
     places = [log2(group.low) + shift for group in line.groups]
     means = [100 * group.accuracy for group in line.groups]
     low, high = ([100 * group.interval[i] for group in line.groups] for i in (0, 1))
-    axes.plot(places, means, color=colour, marker=marker, linestyle=dash, label=f"{line.layers} layers")
+    axes.plot(
+        places, means, color=colour, marker=marker, linestyle=dash, label=f"{line.layers} layers"
+    )
     if band:
         axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
     else:
@@ -65,20 +74,30 @@ def degree_claims(curves: Iterable[Curve]) -> list[Claim]:
 
 
 def _rises(line: Curve) -> Claim:
-    """By the sign of a straight line through the groups, undecided where its 95 % interval has both signs."""
+    """By the sign of a straight line through the groups, undecided where its 95 % interval has both
+    signs.
+    """
     text = f"With {line.layers} layers accuracy rises with the degree"
-    found = slope((log2(group.low), 100 * group.accuracy, _variance(group)) for group in line.groups)
+    found = slope(
+        (log2(group.low), 100 * group.accuracy, _variance(group)) for group in line.groups
+    )
     return Claim(text, found.rises if found else None, str(found or "one group of degrees only"))
 
 
 def _falls_fastest(shallow: Curve, deep: Curve) -> Claim:
-    """Two depths on the same nodes are taken as independent: too wide where nodes are easy for both."""
+    """Two depths on the same nodes are taken as independent: too wide where nodes are easy for
+    both.
+    """
     text = f"From {shallow.layers} to {deep.layers} layers, nodes of a high degree lose most"
     if deep.collapsed:
         return Claim(text, None, ONE_LABEL)
     after = {group.low: group for group in deep.groups}
     losses = [
-        (log2(group.low), 100 * (group.accuracy - after[group.low].accuracy), _variance(group, after[group.low]))
+        (
+            log2(group.low),
+            100 * (group.accuracy - after[group.low].accuracy),
+            _variance(group, after[group.low]),
+        )
         for group in shallow.groups
     ]
     found = slope(losses)
@@ -86,7 +105,9 @@ def _falls_fastest(shallow: Curve, deep: Curve) -> Claim:
 
 
 def _fails(line: Curve) -> Claim:
-    """Not classified: fewer than half of them are labelled right, undecided where the 95 % interval has both."""
+    """Not classified: fewer than half of them are labelled right, undecided where the 95 % interval
+    has both.
+    """
     text = f"With {line.layers} layers, nodes of more than {HUB} neighbours are not classified"
     if not line.hubs:
         return Claim(text, None, "there is no such node")
@@ -98,6 +119,8 @@ def _fails(line: Curve) -> Claim:
 
 
 def _variance(*groups: DegreeGroup) -> float:
-    """Of an accuracy in points, or of the difference of two; Laplace's rule keeps it from 0 where all were right."""
+    """Of an accuracy in points, or of the difference of two; Laplace's rule keeps it from 0 where
+    all were right.
+    """
     shares = ((g.accuracy * g.nodes + 1) / (g.nodes + 2) for g in groups)
     return sum(1e4 * p * (1 - p) / g.nodes for p, g in zip(shares, groups, strict=True))

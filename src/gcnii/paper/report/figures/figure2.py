@@ -1,4 +1,6 @@
-"""Figure 2: GCN, initial residual and identity mapping alone, and both, by depth; with the claims of section 6.4."""
+"""Figure 2: GCN, initial residual and identity mapping alone, and both, by depth; with the claims
+of section 6.4.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ class Arm:
     def collapse(self) -> int | None:
         """The first depth, beyond its best, that has lost more than FALL points."""
         means = self.means
-        return first((d for d in means if d > self.best), lambda depth: means[depth] < means[self.best] - FALL)
+        return first(
+            (d for d in means if d > self.best),
+            lambda depth: means[depth] < means[self.best] - FALL,
+        )
 
 
 def draw_figure2(arms: Iterable[Arm]) -> Any:
@@ -52,11 +57,14 @@ def draw_figure2(arms: Iterable[Arm]) -> Any:
     depths = sorted({layers for arm in arms for layers in arm.test})
     drawing = figure(len(graphs))
     for axes, graph in zip(drawing.axes, graphs, strict=True):
-        for arm in sorted((arm for arm in arms if arm.graph == graph), key=lambda arm: list(ARMS).index(arm.model)):
+        for arm in sorted(
+            (arm for arm in arms if arm.graph == graph), key=lambda arm: list(ARMS).index(arm.model)
+        ):
             _draw(axes, arm, STYLES[list(ARMS).index(arm.model)])
         axes.set_xscale("log", base=2)
         axes.set_xticks(depths, [str(layers) for layers in depths])
-        edges = (depths[0] / EDGE, depths[-1] * EDGE)  # where panels lack depths, the others still stand above theirs
+        # where panels lack depths, the others still stand above theirs
+        edges = (depths[0] / EDGE, depths[-1] * EDGE)
         axes.set(xlabel="layers", ylabel="test accuracy (%)", title=graph, xlim=edges, ylim=(0, 95))
     shared_legend(drawing)
     return drawing
@@ -66,13 +74,17 @@ def _draw(axes: Any, arm: Arm, style: tuple[str, str, str]) -> None:
     colour, marker, dash = style
     depths, means = list(arm.means), list(arm.means.values())
     spread = [stdev(arm.test[layers]) if len(arm.test[layers]) > 1 else 0 for layers in depths]
-    low, high = ([mean + sign * sd for mean, sd in zip(means, spread, strict=True)] for sign in (-1, 1))
+    low, high = (
+        [mean + sign * sd for mean, sd in zip(means, spread, strict=True)] for sign in (-1, 1)
+    )
     axes.plot(depths, means, color=colour, marker=marker, linestyle=dash, label=ARMS[arm.model])
     axes.fill_between(depths, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def ablation_claims(arms: Iterable[Arm]) -> list[Claim]:
-    """The sentences that the arms of one graph can answer, where they go from the shallowest to the deepest."""
+    """The sentences that the arms of one graph can answer, where they go from the shallowest to the
+    deepest.
+    """
     by_model = {arm.model: arm for arm in arms if {SHALLOW, DEEP} <= arm.test.keys()}
     asked = (
         (_delays, ("deep-gcn", "gcn-identity")),
@@ -80,11 +92,17 @@ def ablation_claims(arms: Iterable[Arm]) -> list[Claim]:
         (_shallow_is_best, ("gcn-initial",)),
         (_rises, ("gcnii",)),
     )
-    return [claim(*(by_model[name] for name in names)) for claim, names in asked if set(names) <= set(by_model)]
+    return [
+        claim(*(by_model[name] for name in names))
+        for claim, names in asked
+        if set(names) <= set(by_model)
+    ]
 
 
 def _delays(gcn: Arm, identity: Arm) -> Claim:
-    """Marginally: GCN collapses, and identity mapping puts that off by one doubling of the depth at most."""
+    """Marginally: GCN collapses, and identity mapping puts that off by one doubling of the depth at
+    most.
+    """
     plain, put_off = gcn.collapse, identity.collapse
     held = plain is not None and put_off is not None and plain < put_off <= 2 * plain
     collapses = f"more than {FALL} points below its best: GCN {_at(plain)}, with identity mapping {_at(put_off)}"
@@ -98,8 +116,12 @@ def _at(depth: int | None) -> str:
 def _relieves(gcn: Arm, initial: Arm) -> Claim:
     """Greatly: less than half of GCN's loss is left."""
     plain, relieved = (arm.means[arm.best] - arm.means[DEEP] for arm in (gcn, initial))
-    figures = f"best to {DEEP} layers: GCN loses {plain:.1f} points, with initial residual {relieved:.1f}"
-    return Claim("Initial residual alone relieves over-smoothing greatly", relieved < plain / 2, figures)
+    figures = (
+        f"best to {DEEP} layers: GCN loses {plain:.1f} points, with initial residual {relieved:.1f}"
+    )
+    return Claim(
+        "Initial residual alone relieves over-smoothing greatly", relieved < plain / 2, figures
+    )
 
 
 def _shallow_is_best(initial: Arm) -> Claim:
@@ -116,4 +138,8 @@ def _rises(both: Arm) -> Claim:
     means = both.means
     best = f"best {means[both.best]:.1f} at {both.best}"
     figures = f"{means[SHALLOW]:.1f} at {SHALLOW} layers, {means[DEEP]:.1f} at {DEEP}; {best}"
-    return Claim("Both together: accuracy rises with depth", above(both.test[DEEP], both.test[SHALLOW]), figures)
+    return Claim(
+        "Both together: accuracy rises with depth",
+        above(both.test[DEEP], both.test[SHALLOW]),
+        figures,
+    )

@@ -19,7 +19,12 @@ def degree_curves(measured: Iterable[MeasuredCell]) -> list[Curve]:
     """Figure 1's lines, of the cells whose runs were graded by degree."""
     cells = _declared("figure1", measured)
     graded = [(cell, [run.by_degree for run in one.runs if run.by_degree]) for cell, one in cells]
-    return [line for cell, rows in graded if rows for line in curves(cell.graph, cell.settings["layers"], rows)]
+    return [
+        line
+        for cell, rows in graded
+        if rows
+        for line in curves(cell.graph, cell.settings["layers"], rows)
+    ]
 
 
 def ablation_arms(measured: Iterable[MeasuredCell]) -> list[Arm]:
@@ -59,7 +64,9 @@ def figures(measured: Iterable[MeasuredCell]) -> list[Figure]:
     lines, arms = degree_curves(measured), ablation_arms(measured)
     graphs = dict.fromkeys(line.graph for line in lines)
     degree = {
-        f"{graph}, {words}": degree_claims(line for line in lines if (line.graph, line.who) == (graph, who))
+        f"{graph}, {words}": degree_claims(
+            line for line in lines if (line.graph, line.who) == (graph, who)
+        )
         for graph in graphs
         for who, words in WHO.items()
     }
