@@ -87,6 +87,13 @@ class Only:
     names: dict[str, Any]
 
 
+def json_value(value: Any) -> Any:
+    """The value as JSON has it: null for a number that is not finite, a list for a tuple."""
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    return [json_value(one) for one in value] if isinstance(value, tuple | list) else value
+
+
 def write_document(path: Path, document: Document) -> Path:
     """Put it there, whole."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -8,8 +8,8 @@ from shlex import quote
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from rich.table import Table
 
-from gcnii.analysis.report.tables import headline, runs_table
 from gcnii.cli.console import table_console
 from gcnii.cli.flags import with_settings
 from gcnii.cli.options import (
@@ -24,6 +24,7 @@ from gcnii.cli.options import (
 from gcnii.cli.progress import training_bar
 from gcnii.data import fetch_neighbourhood
 from gcnii.errors import InputError
+from gcnii.metrics.text import percent
 from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
 from gcnii.train.result import Result
@@ -99,5 +100,27 @@ def _print(result: Result, folder: Path, as_json: bool) -> None:
         return
     table_console().print(runs_table(result))
     print(
-        f"\n{headline(result)}\nbundle: {folder}   (label nodes with: gcnii predict {quote(str(folder))})"
+        f"\n{result!r}\nbundle: {folder}   (label nodes with: gcnii predict {quote(str(folder))})"
     )
+
+
+def runs_table(result: Result) -> Table:
+    """A row a run."""
+    table = Table(
+        "seed",
+        "split",
+        "val",
+        "test",
+        "best epoch",
+        "epochs",
+        "seconds",
+        box=None,
+        header_style="bold",
+    )
+    for column in table.columns:
+        column.justify = "right"
+    for run in result.runs:
+        scores = (percent(run.val), percent(run.test))
+        counts = (str(run.best_epoch + 1), str(run.epochs), f"{run.seconds:.1f}")
+        table.add_row(str(run.seed), str(run.split), *scores, *counts)
+    return table

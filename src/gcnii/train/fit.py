@@ -18,7 +18,7 @@ from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.hardware import choose_device, device_name, tuned_cpu
 from gcnii.train.interrupt import interruptible
-from gcnii.train.plan import make_plan
+from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.result import Result
@@ -41,6 +41,9 @@ class EpochReport(NamedTuple):
     val: float
 
 
+OnEpoch = Callable[[EpochReport], None]
+
+
 def fit(
     graph: Graph,
     model: str = "gcnii",
@@ -50,27 +53,50 @@ def fit(
     device: str = "auto",
     batch: int | None = None,
     checkpoint: Path | str | None = None,
-    on_epoch: Callable[[EpochReport], None] | None = None,
+    on_epoch: OnEpoch | None = None,
     **settings: Any,
 ) -> Result:
-    """Train `model` once a seed; return the weights that were best on validation, with their
-    scores.
+    """Train `model` once per seed and return, for each, the weights that were best on validation.
 
-    seeds       one run each; by default one for each split of the graph.  Seed s takes split s
-                modulo their number
+    seeds       one run each; default: one for each split of the graph.  Seed s trains on split
+                s modulo the number of splits
     split       train every seed on this split instead
     device      auto, cpu or cuda
-    batch       replicas trained at once: by default one on a CPU, whose caches are small, and all
-                on a GPU
-    checkpoint  a file to save the state to now and then; where it holds this very training, it goes
-                on from there
+    batch       replicas trained at once; default: one on a CPU, whose caches are small, and all on
+                a GPU
+    checkpoint  a file to save the state to now and then; if it holds this very training, resume it
+    on_epoch    called with an EpochReport after each epoch
     settings    of the model and of the Recipe; what is not given comes from the graph's preset,
                 then from the defaults
     """
-    task = Task.of(graph, make_plan(model, settings, graph), choose_device(device))
-    training = Training(
-        task, _make_runs(graph, seeds, split), Path(checkpoint) if checkpoint else None
+    plan = make_plan(model, settings, graph)
+    return fit_plan(
+        graph,
+        plan,
+        seeds=seeds,
+        split=split,
+        device=device,
+        batch=batch,
+        checkpoint=checkpoint,
+        on_epoch=on_epoch,
     )
+
+
+def fit_plan(
+    graph: Graph,
+    plan: Plan,
+    *,
+    seeds: Sequence[int] | None = None,
+    split: int | None = None,
+    device: str = "auto",
+    batch: int | None = None,
+    checkpoint: Path | str | None = None,
+    on_epoch: OnEpoch | None = None,
+) -> Result:
+    """`fit` for a plan that has been made already."""
+    task = Task.of(graph, plan, choose_device(device))
+    runs = _make_runs(graph, seeds, split)
+    training = Training(task, runs, Path(checkpoint) if checkpoint else None)
     with tuned_cpu(), interruptible() as interrupt:
         for group in training.groups(batch):
             while group.running and not interrupt:
@@ -109,7 +135,7 @@ class Training:
         for start in range(0, len(waiting), max(size, 1)):
             yield ReplicaGroup(self.task, waiting[start : start + size])
 
-    def advance(self, group: ReplicaGroup, on_epoch: Callable[[EpochReport], None] | None) -> None:
+    def advance(self, group: ReplicaGroup, on_epoch: OnEpoch | None) -> None:
         """Some epochs of a group, and everything that follows from them."""
         first, epochs = group.epoch, group.advance()
         self._collect(group)

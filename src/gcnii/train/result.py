@@ -19,8 +19,9 @@ from safetensors.torch import load_file
 
 from gcnii import __version__
 from gcnii.errors import BundleError, GraphError
-from gcnii.files import atomic_write, write_document
+from gcnii.files import atomic_write, json_value, write_document
 from gcnii.graph import Graph
+from gcnii.metrics.text import mean_and_spread
 from gcnii.nn import Model
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
@@ -87,6 +88,11 @@ class Result:
         return np.array([run.val for run in self.runs])
 
     @property
+    def std(self) -> float:
+        """The sample standard deviation of the test scores (ddof 1); NaN of a single run."""
+        return float(self.test.std(ddof=1)) if len(self.runs) > 1 else nan
+
+    @property
     def best(self) -> int:
         """The run that was best on validation: the one that predicts."""
         by_score = self.plan.recipe.monitor.startswith("val_score")
@@ -100,6 +106,13 @@ class Result:
         """What the scores are."""
         return "micro-F1" if self.graph.multilabel else "accuracy"
 
+    def __repr__(self) -> str:
+        """One line: what was trained, on what, how well."""
+        layers = self.plan.model_settings.get("layers")
+        model = self.plan.model + (f", {layers} layers" if layers else "")
+        test = mean_and_spread(self.test)
+        return f"{model}, on {self.graph.name}: test {self.metric} {test}"
+
     def summary(self) -> dict[str, Any]:
         """The one JSON document of `gcnii train --json`."""
         return {
@@ -108,8 +121,8 @@ class Result:
             "model": self.plan.model,
             "settings": self.plan.settings,
             "runs": [run.summary() for run in self.runs],
-            "test_mean": _number(self.test.mean()),
-            "test_std": _number(self.test.std(ddof=1)) if len(self.runs) > 1 else None,
+            "test_mean": json_value(self.test.mean()),
+            "test_std": json_value(self.std),
             "device": self.device,
             "interrupted": self.interrupted,
         }
@@ -246,7 +259,3 @@ def _open_weights(folder: Path, record: dict[str, Any]) -> Stack:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _number(value: Any) -> float | None:
-    return None if value != value else float(value)  # JSON has no NaN

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
+from gcnii.files import json_value
+
 
 class Measures(NamedTuple):
     """What one epoch measured on one replica; the validation loss is the one that the recipe
@@ -48,8 +50,4 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The run without its curve, as it stands in JSON."""
         fields = ("seed", "split", "test", "val", "val_loss", "best_epoch", "epochs", "seconds")
-        return {name: _plain(getattr(self, name)) for name in fields}
-
-
-def _plain(value: float) -> float | None:
-    return None if value != value else value  # JSON has no NaN
+        return {name: json_value(getattr(self, name)) for name in fields}

@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from gcnii.analysis.report.style import STYLES, figure
-from gcnii.analysis.report.tables import span
 from gcnii.analysis.theory.filter_errors import Realised, Substitute
 from gcnii.analysis.theory.lasso import Iterate
 from gcnii.analysis.theory.spectrum import Convergence, DegreeGroup, Distance, Floats
+from gcnii.metrics.text import span
 
 FLOOR = 1e-8  # what is nearer than this is of no interest to the eye
 

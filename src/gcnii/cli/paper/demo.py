@@ -9,10 +9,10 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from gcnii.analysis.report.tables import percent
 from gcnii.cli.console import table_console
 from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 from gcnii.cli.progress import training_bar
+from gcnii.metrics.text import percent
 from gcnii.paper.demo import EPOCHS, MAIN, STEPS, Step, run, sweeps
 from gcnii.paper.report.figures.curves import draw_curves
 from gcnii.train.result import Result
