@@ -19,17 +19,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from gcnii import kernels
 from gcnii.errors import InputError
-from gcnii.propagation import GraphAdjacency, Sparse
+from gcnii.propagation import Adjacency, Sparse, replicas_first
 
 Matrix = TypeVar("Matrix", Tensor, Sparse)
-Rate = Annotated[float, "share of entries set to zero while training, before every layer"]
+DropForm = Literal["entries", "pairs"]
 
 LEVELS = 1 << 16  # a 16-bit lane decides an element, so keep rates are multiples of 1/65536
 # Numbers of the hash; as tensors, because torch would make one of each at every call.
@@ -148,7 +148,7 @@ class Drop(torch.autograd.Function):
     ) -> tuple[Tensor, int]:
         """All replicas in one pass."""
         H, key = (
-            one.expand(info.batch_size, *one.shape) if dim is None else one.movedim(dim, 0)
+            replicas_first(one, dim, info.batch_size)
             for one, dim in zip((H, key), in_dims, strict=False)
         )
         return Drop.apply(H, key, kept), 0  # type: ignore[no-untyped-call]
@@ -318,12 +318,10 @@ def _mix(x: Tensor) -> Tensor:
     return x ^ (x >> 15 & 0x1FFFF)
 
 
-DropForm = Literal["entries", "pairs"]
+def drop_edges(adjacency: Adjacency, rate: float, form: DropForm) -> Sparse:
+    """DropEdge (Rong et al. 2020): P of the links that are kept in this forward pass.
 
-
-def drop_edges(links: GraphAdjacency, rate: float, form: DropForm) -> Any:
-    """The propagation matrix of the links that are left, drawn from the key of the forward pass;
-    loops always stay.
+    Which ones are kept is drawn from the next key; self-loops always stay.
 
     entries  the authors' form: u may lose v while v keeps u, and degrees are counted over what u
              has left
@@ -333,6 +331,7 @@ def drop_edges(links: GraphAdjacency, rate: float, form: DropForm) -> Any:
     # needs no sorting.
     kept = round((1 - rate) * LEVELS)
     if kept == LEVELS:
-        return links.whole
-    mask = keep_mask(next_key(links.weights.device), len(links.weights), kept)
-    return links.matrix(mask if form == "entries" else mask[links.pairs])
+        return adjacency.whole
+    weights = adjacency.weights
+    mask = keep_mask(next_key(weights.device), len(weights), kept)
+    return adjacency.matrix(mask if form == "entries" else mask[adjacency.pairs])

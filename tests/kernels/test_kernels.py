@@ -6,6 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnii.dropout import LEVELS, epoch_key, keep_mask
+from gcnii.kernels.layouts import schedule_of, slots_of
 from gcnii.propagation import Sparse
 
 
@@ -36,7 +37,7 @@ def test_every_row_gathers_its_neighbours(device, width, own_values):
     scales = torch.tensor([1.0, 2.0 if own_values else 1.0], dtype=torch.float64, device=device)[
         :, None, None
     ]
-    weighted = M.pattern.schedule(16, 16).with_values(values)
+    weighted = schedule_of(M.pattern, 16, 16).with_values(values)
     torch.testing.assert_close(gather(weighted, H), scales * (dense @ H))
     expected = scales * (dense @ H) + 0.1 * H0
     torch.testing.assert_close(gather(weighted, H, H0, 0.1), expected)
@@ -55,7 +56,7 @@ def test_dots_are_those_of_each_entry(device):
 def test_a_schedule_holds_every_entry_once(device):
     A = hubs(70, 90)
     pattern = Sparse.from_scipy(A).to(device, torch.float64).pattern
-    schedule = pattern.schedule(32, 16)
+    schedule = schedule_of(pattern, 32, 16)
     rows = schedule.order[schedule.order >= 0]
     assert sorted(rows.tolist()) == list(range(70))
     places = schedule.place[schedule.place < A.nnz].tolist()
@@ -69,7 +70,7 @@ def test_a_schedule_holds_every_entry_once(device):
 def test_slots_hold_every_entry_once_and_those_of_a_row_are_of_one_block(device):
     A = hubs(70, 90)
     M = Sparse.from_scipy(A).to(device, torch.float64)
-    slots = M.pattern.slots(32, 4)
+    slots = slots_of(M.pattern, 32, 4)
     assert sorted(slots.order[slots.order >= 0].tolist()) == list(range(70))
     assert sorted(slots.place[slots.place < A.nnz].tolist()) == list(range(A.nnz))
     order, weights = (

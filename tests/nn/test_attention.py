@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from support.exact import exact_features
 from support.small_models import both_ways, build, inputs, web
 from torch.nn.functional import elu
 
@@ -12,7 +13,7 @@ from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph
 from gcnii.nn.gat import GATConv
 from gcnii.nn.geniepath import Depth
-from gcnii.propagation import GraphAdjacency, Sparse, adjacency, feature_matrix
+from gcnii.propagation import GraphAdjacency, Sparse, adjacency
 from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
 
@@ -86,7 +87,7 @@ def test_a_dropped_link_gets_no_attention(name):
         :, (links.weights * kept) > 0
     ].numpy()
     without = sp.csr_array((np.ones(places.shape[1]), tuple(places)), A.shape)
-    model, X = build(name, graph), feature_matrix(graph)
+    model, X = build(name, graph), exact_features(graph)
     torch.testing.assert_close(
         model(links.matrix(kept), X), model(GraphAdjacency.of(without).whole, X)
     )
@@ -96,7 +97,7 @@ def test_a_dropped_link_gets_no_attention(name):
 def test_attention_does_not_ask_how_links_are_normalised(name):
     graph = web()
     A = adjacency(graph, loops="remove")
-    model, X = build(name, graph), feature_matrix(graph)
+    model, X = build(name, graph), exact_features(graph)
     torch.testing.assert_close(
         model(GraphAdjacency.of(A, "walk").whole, X), model(GraphAdjacency.of(A).whole, X)
     )
@@ -109,7 +110,7 @@ def test_a_node_without_neighbours_has_finite_scores_and_gradients(name, dropped
     links = GraphAdjacency.of(adjacency(alone))
     model = build(name, alone)
     scores = model(
-        links.matrix(torch.full_like(links.weights, float(dropped == 0))), feature_matrix(alone)
+        links.matrix(torch.full_like(links.weights, float(dropped == 0))), exact_features(alone)
     )
     scores.square().mean().backward()
     assert scores.isfinite().all()

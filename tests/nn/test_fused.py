@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from support.exact import exact_features
 from support.small_models import build, inputs, web
 from torch.func import functional_call, vmap
 
@@ -9,7 +10,7 @@ from gcnii.dropout import drop_edges, epoch_key, keyed
 from gcnii.nn import MODELS, skeleton
 from gcnii.nn.gcnii import GCNIIConv
 from gcnii.nn.skeleton import Convs
-from gcnii.propagation import GraphAdjacency, Sparse, adjacency, feature_matrix
+from gcnii.propagation import GraphAdjacency, Sparse, adjacency
 
 FUSED = ["gcnii", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-ppi"]
 
@@ -36,7 +37,7 @@ def train(model, seeds, drop_edge):
     one vmap.
     """
     graph = web()
-    links, X = GraphAdjacency.of(adjacency(graph)), feature_matrix(graph)
+    links, X = GraphAdjacency.of(adjacency(graph)), exact_features(graph)
     own = {name: weight.detach() for name, weight in model.named_parameters()}
     weights = {
         name: torch.stack([W * 1.1**s for s in seeds]).requires_grad_() for name, W in own.items()

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support.exact import exact_features
 from support.literal import LITERAL
 from support.small_models import build, dense, inputs, plan, web
 
 from gcnii import fit, load
 from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph, Split
-from gcnii.propagation import feature_matrix
 from gcnii.train.plan import make_plan
-from gcnii.train.task import make_links
+from gcnii.train.task import make_adjacency
 
 GEOMETRIES = {"geom-gcn-i": "isomap", "geom-gcn-p": "poincare", "geom-gcn-s": "struc2vec"}
 
@@ -66,7 +66,7 @@ def test_a_division_that_does_not_occur_learns_nothing(real_data):
     settings = {"geometry": "poincare", "width": 2, "precision": "float64", "dropout": 0.0}
     made = make_plan("geom-gcn-p", settings, graph)
     model = made.build(graph.d, graph.k)
-    P, X = make_links(graph, made.recipe).whole, feature_matrix(graph).to("cpu", torch.float64)
+    P, X = make_adjacency(graph, made.recipe).whole, exact_features(graph)
     model(P, X).square().sum().backward()
     moved = model.convs[0].W.grad.reshape(20, 9, 2).abs().amax((0, 2)) > 0
     assert moved.tolist() == [True, True, True, True, False, True, False, True, True]
@@ -75,7 +75,7 @@ def test_a_division_that_does_not_occur_learns_nothing(real_data):
 def test_with_dropped_links_the_scores_are_still_those_of_the_equation():
     graph = web()
     model = build("geom-gcn-i", graph)
-    relations = make_links(graph, plan("geom-gcn-i").recipe)
+    relations = make_adjacency(graph, plan("geom-gcn-i").recipe)
     P = relations.matrix(
         torch.tensor(np.random.default_rng(0).random(len(relations.weights)) < 0.6)
     )
@@ -84,7 +84,7 @@ def test_with_dropped_links_the_scores_are_still_those_of_the_equation():
         weights.__getitem__, dense(P), graph.X, **plan("geom-gcn-i").model_settings
     )
     np.testing.assert_allclose(
-        model(P, feature_matrix(graph)).detach(), expected, rtol=1e-11, atol=1e-12
+        model(P, exact_features(graph)).detach(), expected, rtol=1e-11, atol=1e-12
     )
 
 
@@ -105,9 +105,9 @@ def test_other_models_can_gather_over_the_wider_neighbourhood():
 def test_a_geometry_and_a_diffusion_exclude_each_other():
     with pytest.raises(
         ValueError,
-        match="a geometry has neighbours of its own, which no diffusion replaces; choose",
+        match="a geometry has neighbours of its own, which a diffusion cannot replace; choose",
     ):
-        make_links(web(), make_plan("geom-gcn-i", {"diffusion": "ppr"}).recipe)
+        make_adjacency(web(), make_plan("geom-gcn-i", {"diffusion": "ppr"}).recipe)
 
 
 def write_rings(folder):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support.exact import exact_features, exact_matrix
 from support.fitting import fitting
 from support.small_models import build, inputs, web
 
@@ -16,7 +17,7 @@ from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.cluster_gcn import neighbour_sum
 from gcnii.nn.graphsage import LONGEST, LSTMConv, MeanConv, PoolConv, Turns
-from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix, propagation_matrix
+from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.train.batches import Neighbours
 from gcnii.train.fit import fit
 
@@ -38,7 +39,7 @@ def both_ways(graph):
 
 def test_a_layer_of_graphsage_mean_is_pygs_sageconv(undirected):
     pyg = pytest.importorskip("torch_geometric.nn")
-    P, X = propagation_matrix(undirected, norm="mean"), feature_matrix(undirected)
+    P, X = exact_matrix(undirected, norm="mean"), exact_features(undirected)
     conv, theirs = (
         MeanConv(undirected.d, 4).double(),
         pyg.SAGEConv(undirected.d, 8, bias=False).double(),
@@ -52,7 +53,7 @@ def test_a_layer_of_graphsage_mean_is_pygs_sageconv(undirected):
 
 def test_a_layer_of_graphsage_pool_is_pygs_sageconv_with_projection_and_maximum(undirected):
     pyg = pytest.importorskip("torch_geometric.nn")
-    P, X = propagation_matrix(undirected, norm="mean"), feature_matrix(undirected)
+    P, X = exact_matrix(undirected, norm="mean"), exact_features(undirected)
     conv = PoolConv(undirected.d, 4).double()
     theirs = pyg.SAGEConv((16, undirected.d), 4, aggr="max", bias=False, root_weight=False).double()
     theirs.lin_l.weight.data = conv.neighbours.data.T
@@ -63,7 +64,7 @@ def test_a_layer_of_graphsage_pool_is_pygs_sageconv_with_projection_and_maximum(
 
 def test_a_layer_of_cluster_gcn_is_pygs_clustergcnconv(undirected):
     pyg = pytest.importorskip("torch_geometric.nn")
-    P, X = propagation_matrix(undirected, norm="enhanced"), feature_matrix(undirected)
+    P, X = exact_matrix(undirected, norm="enhanced"), exact_features(undirected)
     W = torch.randn(2 * undirected.d, 5, dtype=torch.float64)
     theirs = pyg.ClusterGCNConv(undirected.d, 5, diag_lambda=1.0, bias=False).double()
     theirs.lin_out.weight.data, theirs.lin_root.weight.data = (
@@ -77,7 +78,7 @@ def test_a_layer_of_cluster_gcn_is_pygs_clustergcnconv(undirected):
 
 def test_cluster_gcn_first_sums_over_the_neighbours_and_not_over_the_node_itself():
     graph = web()
-    P = propagation_matrix(graph, norm="enhanced")
+    P = exact_matrix(graph, norm="enhanced")
     A = adjacency(graph, loops="remove").toarray()
     np.testing.assert_array_equal(neighbour_sum(P).to_dense().numpy(), A)
 
@@ -86,7 +87,7 @@ def test_cluster_gcn_first_sums_over_the_neighbours_and_not_over_the_node_itself
 @pytest.mark.parametrize("sparse", [False, True])
 def test_on_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sparse):
     graph = web(sparse=sparse)
-    links, X = GraphAdjacency.of(adjacency(graph), "mean"), feature_matrix(graph)
+    links, X = GraphAdjacency.of(adjacency(graph), "mean"), exact_features(graph)
     model = build(name, graph, layers=3)
     scores = model(links.whole, X)
     batches = Neighbours(
@@ -94,7 +95,7 @@ def test_on_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sp
     )
     for batch in batches.epoch(0, 0):
         torch.testing.assert_close(
-            model(batch.links.whole, batch.X), scores[batch.nodes], rtol=1e-9, atol=1e-9
+            model(batch.P, batch.X), scores[batch.nodes], rtol=1e-9, atol=1e-9
         )
 
 
@@ -114,7 +115,7 @@ def test_a_link_of_value_zero_tells_nothing(name):
     )
     model = build(name, graph, layers=2)
     dropped, without = links.matrix(kept), GraphAdjacency.of(adjacency(bare), "mean").whole
-    X = feature_matrix(graph)
+    X = exact_features(graph)
     torch.testing.assert_close(model(dropped, X), model(without, X), rtol=1e-9, atol=1e-9)
 
 
@@ -122,7 +123,7 @@ def test_a_link_of_value_zero_tells_nothing(name):
 def test_a_node_without_neighbours_is_told_zero(name):
     alone = Graph(X=np.ones((3, 4)), edges=[[0], [1]], y=[0, 1, 1])
     conv = build(name, alone, layers=1).convs[0]
-    told = conv.near(propagation_matrix(alone, norm="mean"), feature_matrix(alone))
+    told = conv.near(exact_matrix(alone, norm="mean"), exact_features(alone))
     assert told[0].abs().max() > 0
     assert told[2].abs().max() == 0
 
@@ -138,7 +139,7 @@ def test_an_lstm_reads_neighbours_one_by_one_in_the_order_of_their_states():
     graph = Graph(
         X=np.random.default_rng(0).normal(size=(5, 3)), edges=[[0, 0, 0], [1, 2, 3]], directed=True
     )
-    P, X = propagation_matrix(graph, norm="mean"), feature_matrix(graph)
+    P, X = exact_matrix(graph, norm="mean"), exact_features(graph)
     conv, cell = LSTMConv(3, 4).double(), torch.nn.LSTM(3, 4, batch_first=True).double()
     torch.nn.init.normal_(conv.b)
     cell.weight_ih_l0.data, cell.weight_hh_l0.data = (
@@ -159,24 +160,22 @@ def test_an_lstm_reads_no_more_than_128_neighbours():
         edges=[[0] * (n - 1), range(1, n)],
         directed=True,
     )
-    P, X = propagation_matrix(graph, norm="mean"), feature_matrix(graph)
+    P, X = exact_matrix(graph, norm="mean"), exact_features(graph)
     conv = LSTMConv(3, 2).double()
     nearest = 1 + torch.argsort(X[1:] @ torch.arange(1, 4).double().sin())[:LONGEST]
     few = Graph(X=graph.X, edges=[[0] * LONGEST, nearest.tolist()], directed=True)
     assert len(Turns.of(P.pattern).active) == LONGEST
-    torch.testing.assert_close(
-        conv.near(P, X)[0], conv.near(propagation_matrix(few, norm="mean"), X)[0]
-    )
+    torch.testing.assert_close(conv.near(P, X)[0], conv.near(exact_matrix(few, norm="mean"), X)[0])
 
 
 def test_the_gradient_of_a_maximum_goes_to_the_largest_and_is_shared_among_equals():
     graph = Graph(
         X=np.array([[0.0], [1.0], [2.0], [2.0]]), edges=[[0, 0, 0], [1, 2, 3]], directed=True
     )
-    P = propagation_matrix(graph, norm="mean")
+    P = exact_matrix(graph, norm="mean")
     conv = PoolConv(1, 1).double()
     conv.pool.data.fill_(1.0)
-    H = feature_matrix(graph).double().requires_grad_()
+    H = exact_features(graph).requires_grad_()
     conv.near(P, H)[0].sum().backward()
     full = conv.neighbours.detach().sum()
     torch.testing.assert_close(H.grad[:, 0], torch.stack([0 * full, 0 * full, full / 2, full / 2]))

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import torch
+from support.exact import exact_matrix
 
 from gcnii import data
-from gcnii.propagation import GraphAdjacency, adjacency, diffuse, propagation_matrix, resolvent
+from gcnii.propagation import GraphAdjacency, adjacency, diffuse, resolvent
 from gcnii.propagation import diffusion as diffusion_file
 from gcnii.train.fit import fit
 
@@ -18,7 +19,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def walk(graph):
-    return propagation_matrix(graph).to_dense().numpy()
+    return exact_matrix(graph).to_dense().numpy()
 
 
 def by_column(S):
@@ -81,10 +82,10 @@ def test_a_diffusion_takes_the_place_of_the_links_and_is_normalised_like_them(gr
 
 
 def test_the_closed_form_is_made_once_and_refuses_large_graphs(graph, monkeypatch):
-    P = propagation_matrix(graph)
+    P = exact_matrix(graph)
     assert resolvent(P, 0.1) is resolvent(P, 0.1)
     expected = 0.1 * torch.linalg.inv(torch.eye(80, dtype=torch.float64) - 0.9 * P.to_dense())
     torch.testing.assert_close(resolvent(P, 0.1), expected)
     monkeypatch.setattr("gcnii.propagation.pagerank.LARGEST", 79)
     with pytest.raises(ValueError, match="takes graphs of up to 79 nodes, got 80; use appnp"):
-        resolvent(propagation_matrix(graph), 0.1)
+        resolvent(exact_matrix(graph), 0.1)

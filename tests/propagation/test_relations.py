@@ -104,7 +104,7 @@ def test_dropedge_drops_them_for_each_replica_its_own_way(relations, form):
 
 def test_the_places_of_the_divisions_are_cut_once(relations):
     one, other = relations.matrix(), relations.matrix(torch.ones(len(relations.weights)))
-    assert one.divisions is other.divisions
+    assert one.layout is other.layout
     assert one.apart is one.apart
 
 

@@ -6,9 +6,10 @@ import torch
 
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
-from gcnii.propagation import RelationalMatrix, feature_matrix, propagation_matrix
+from gcnii.propagation import RelationalMatrix
 from gcnii.train.plan import make_plan
-from gcnii.train.task import make_links
+from gcnii.train.task import make_adjacency
+from support.exact import exact_features, exact_matrix
 from support.fitting import fitting
 
 
@@ -22,8 +23,8 @@ def web(n=30, d=6, k=3, sparse=False, seed=0):
 def inputs(graph, name=None):
     """P and X; with the name of a model that needs a geometry, P has one."""
     if name and "geometry" in MODELS[name].card.recipe:
-        return make_links(graph, plan(name).recipe).whole, feature_matrix(graph)
-    return propagation_matrix(graph), feature_matrix(graph)
+        return make_adjacency(graph, plan(name).recipe).whole, exact_features(graph)
+    return exact_matrix(graph), exact_features(graph)
 
 
 def dense(P):
@@ -34,7 +35,7 @@ def dense(P):
     if not isinstance(P, RelationalMatrix):
         return matrix
     division = np.full(matrix.shape, -1)
-    division[P.pattern.row_of, P.pattern.columns] = P.divisions.relation
+    division[P.pattern.row_of, P.pattern.columns] = P.layout.relation
     return matrix, division
 
 

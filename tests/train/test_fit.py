@@ -64,10 +64,10 @@ def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
 def test_the_forward_pass_of_a_seed_is_the_same_in_company_to_the_last_bit(graph):
     work = task(graph, layers=8, width=32)
     together = ReplicaGroup(work, [Run(seed) for seed in range(5)]).replicas.scores(
-        Batch(work.links, work.X), epoch=3
+        Batch.of(work.adjacency, work.X), epoch=3
     )
     alone = [
-        ReplicaGroup(work, [Run(seed)]).replicas.scores(Batch(work.links, work.X), epoch=3)
+        ReplicaGroup(work, [Run(seed)]).replicas.scores(Batch.of(work.adjacency, work.X), epoch=3)
         for seed in range(5)
     ]
     assert torch.equal(together, torch.cat(alone))
@@ -120,7 +120,7 @@ def test_a_step_is_adam_with_l2_in_the_gradient_and_two_decays(graph):
     for _ in range(3):
         adam.zero_grad()
         torch.nn.functional.cross_entropy(
-            model(work.links.whole, work.X)[train], torch.tensor(graph.labels)[train]
+            model(work.P, work.X)[train], torch.tensor(graph.labels)[train]
         ).backward()
         adam.step()
         group.advance()
@@ -315,17 +315,21 @@ def test_a_graph_without_a_split_is_refused(graph):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"lr": 0.0}, "lr is a step size and must be above 0, got 0.0"),
-        ({"patience": 0}, "patience counts epochs and must be at least 1, got 0"),
-        ({"heat_time": 800.0}, "heat_time can be at most 700, got 800.0"),
-        ({"decay_conv": -1.0}, "decay_conv is an L2 penalty and must be 0 or more, got -1.0"),
+        ({"lr": 0.0}, "lr must be a number > 0, got 0.0"),
+        ({"patience": 0}, "patience must be an integer ≥ 1, got 0"),
+        ({"heat_time": 800.0}, "heat_time must be a number in [0, 700], got 800.0"),
+        ({"decay_conv": -1.0}, "decay_conv must be a number ≥ 0, got -1.0"),
         (
             {"monitor": "test"},
             "monitor must be one of val_loss, val_score, val_score_ties, ",
         ),
-        ({"layers": 0}, "layers must be a whole number of at least 1, got 0"),
-        ({"alpha": 1.5}, "alpha is a share and must lie in [0, 1], got 1.5"),
-        ({"lam": -1.0}, "lam must be 0 or more, got -1.0"),
+        ({"layers": 0}, "layers must be an integer ≥ 1, got 0"),
+        ({"epochs": 2.5}, "epochs must be an integer ≥ 1, got 2.5"),
+        ({"dropout": 1.0}, "dropout must be a number in [0, 1), got 1.0"),
+        ({"fanout": ()}, "fanout must be one or more integers ≥ 0, got ()"),
+        ({"clip": float("nan")}, "clip must be a number ≥ 0, got nan"),
+        ({"alpha": 1.5}, "alpha must be a number in [0, 1], got 1.5"),
+        ({"lam": -1.0}, "lam must be a number ≥ 0, got -1.0"),
         (
             {"layer": 3},
             "gcnii has no setting 'layer'; did you mean 'layers'? known: layers, width, alpha",

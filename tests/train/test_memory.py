@@ -79,7 +79,7 @@ def kept_bytes(graph, name, layers, forget):
         keyed(epoch_key(torch.tensor([0]), 0)[0]),
     ):
         # holds what is kept, so that no address is used twice
-        scores = model(task.links.whole, task.X)
+        scores = model(task.P, task.X)
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     assert scores.requires_grad
     return sum(size for address, size in seen.items() if address not in weights) / (
@@ -129,5 +129,5 @@ def test_outside_of_fit_a_forgetful_model_trains_by_torchs_own_seed(graph):
     model = task.plan.build(graph.d, graph.k).train()
     model.recomputes = True
     torch.manual_seed(0)
-    model(task.links.whole, task.X).square().mean().backward()
+    model(task.P, task.X).square().mean().backward()
     assert all(weight.grad.abs().max() > 0 for weight in model.parameters())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import overload
 
 import torch
 from torch import Tensor
 
 from gcnii.kernels import gather, schedule, slots
 from gcnii.kernels.layer import backward_layer, forward_layer, initial_gradient
+from gcnii.kernels.layouts import CSR, schedule_of, slots_of
 from gcnii.kernels.mask import drop, finish_layer, open_where
 from gcnii.kernels.products import gradients
 
@@ -19,10 +20,10 @@ Matrix = slots.SlottedMatrix | schedule.ScheduledMatrix
 NARROW = 128
 
 
-def order(pattern: Any, H: Tensor) -> Order:
+def order(pattern: CSR, H: Tensor) -> Order:
     """How the layers on H (r, n, h) go through a sparse matrix, by its Pattern."""
-    fused: slots.Slots | None = pattern.slots(*cut(H)) if H.shape[2] <= NARROW else None
-    return fused or cast(schedule.Schedule, pattern.schedule(*gather.cut(H)))
+    fused = slots_of(pattern, *cut(H)) if H.shape[2] <= NARROW else None
+    return fused or schedule_of(pattern, *gather.cut(H))
 
 
 def cut(H: Tensor) -> tuple[int, int]:
@@ -105,7 +106,11 @@ def backward(
     return dH if keys is None else drop(dH, keys[0], kept, out=dH), dH0, dM1, dM2
 
 
-def _like(H: Tensor, M: Tensor | None) -> Any:
+@overload
+def _like(H: Tensor, M: Tensor) -> Tensor: ...
+@overload
+def _like(H: Tensor, M: None) -> None: ...
+def _like(H: Tensor, M: Tensor | None) -> Tensor | None:
     """Multiplied as what is stored is: in 16 bits where H has them."""
     return None if M is None else M.to(H.dtype)
 

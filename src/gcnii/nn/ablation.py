@@ -5,10 +5,10 @@ alone.
 import torch
 from torch import Tensor, nn
 
-from gcnii.dropout import Rate
-from gcnii.nn.gcnii import Alpha, Lam, betas, identity_mapping
+from gcnii.nn.gcnii import betas, identity_mapping
 from gcnii.nn.model import ModelCard
-from gcnii.nn.skeleton import GCNIISkeleton, Layers, Width
+from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
+from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -45,7 +45,6 @@ class GCNInitial(GCNIISkeleton):
     card = ModelCard(
         paper="Chen et al. 2020, section 6.4",
         equation="H ← σ(((1-α) P̃ H + α H0) W)",
-        tables=("Figure 2",),
     )
 
     def __init__(
@@ -69,7 +68,6 @@ class GCNIdentity(GCNIISkeleton):
     card = ModelCard(
         paper="Chen et al. 2020, section 6.4",
         equation="H ← σ(P̃ H ((1-β) I + β W)), β_l = log(λ/l + 1)",
-        tables=("Figure 2",),
     )
 
     def __init__(

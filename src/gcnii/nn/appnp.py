@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from gcnii.dropout import Dropout, Rate
-from gcnii.nn.gcnii import Alpha
+from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import Alpha, Layers, Rate, Width
 from gcnii.propagation import Sparse, resolvent
 
 
@@ -40,7 +39,6 @@ class APPNP(Predict):
     card = ModelCard(
         paper="Klicpera et al. 2019; equation 3",
         equation="Z ← (1-α) P̃ Z + α f(X)",
-        tables=("Table 2", "Table 5"),
         recipe={"epochs": 200},
     )
 

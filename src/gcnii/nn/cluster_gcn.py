@@ -5,10 +5,10 @@ cluster at a time.
 import torch
 from torch import Tensor, nn
 
-from gcnii.dropout import Dropout, Rate
+from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.normed import NormedDense
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import Layers, Rate, Width
 from gcnii.nn.weights import glorot_dense
 from gcnii.propagation import Sparse
 
@@ -21,7 +21,6 @@ class ClusterGCN(Model):
     card = ModelCard(
         paper="Chiang et al. 2019, with diagonal enhancement",
         equation="H ← σ(LN(concat(A' H, H) W)), A' = D̃^-1 Ã + diag(D̃^-1 Ã)",
-        tables=("Table 4",),
         recipe={
             **{"norm": "enhanced", "batches": "clusters", "clusters": 50, "batch_size": 1},
             **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 400, "monitor": "last"},

@@ -4,9 +4,9 @@ convolution differs.
 
 from torch import Tensor, nn
 
-from gcnii.dropout import Rate
 from gcnii.nn.model import ModelCard
-from gcnii.nn.skeleton import GCNIISkeleton, Layers, Width
+from gcnii.nn.settings import Layers, Rate, Width
+from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -29,7 +29,6 @@ class DeepGCN(GCNIISkeleton):
     card = ModelCard(
         paper="Kipf & Welling 2017, in the skeleton of Chen et al. 2020",
         equation="H ← σ(P̃ H W) between two dense layers",
-        tables=("Figure 2",),
     )
     conv: type[nn.Module] = DeepGCNConv
 

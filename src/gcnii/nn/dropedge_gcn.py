@@ -6,24 +6,18 @@ DropEdge itself is a way of training and works for every model: the recipe's `dr
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, relu
 
-from gcnii.dropout import Dropout, Rate
+from gcnii.dropout import Dropout
 from gcnii.errors import InputError
 from gcnii.nn.matmul import matmul
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
-
-SelfWeight = Annotated[bool, "give every convolution a second weight, for the node itself"]
-BatchNorm = Annotated[
-    bool, "normalise what a convolution gives to mean 0 and variance 1 over the nodes"
-]
 
 EPSILON = 1e-5  # keeps a unit that is the same on all nodes from dividing by zero
 
@@ -103,7 +97,6 @@ class DropEdgeGCN(DropEdgeNetwork):
     card = ModelCard(
         paper="Rong et al. 2020",
         equation="H ← σ(P̃ H W + H W_self + b)",
-        tables=("Table 3",),
         recipe={
             "lr": 0.01,
             "decay_conv": 5e-4,

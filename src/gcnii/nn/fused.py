@@ -25,7 +25,7 @@ from gcnii import kernels
 from gcnii.dropout import LEVELS, Dropout, InplaceDropout, next_keys
 from gcnii.errors import UsageError
 from gcnii.propagation import Pattern, Sparse
-from gcnii.propagation.sparse import multiply_each
+from gcnii.propagation.product import multiply_each
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,26 @@
 """GaAN (Zhang et al. 2018): attention whose heads each node opens and closes by a gate of its own."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 from torch.func import vmap
 from torch.nn.functional import leaky_relu
 
-from gcnii.dropout import Dropout, Rate
-from gcnii.nn.gat import Heads
+from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import Heads, Layers, Rate, Width
 from gcnii.nn.weights import glorot, glorot_dense
-from gcnii.propagation import Sparse, attend, row_max, row_softmax
+from gcnii.propagation import (
+    Propagation,
+    Sparse,
+    attend,
+    dots,
+    row_max,
+    row_softmax,
+    row_sums,
+    to_entries,
+)
 
 # the authors' sizes for PPI: first layer, a head's keys and values, the gate
 EMBED, KEY, VALUE, POOL = 64, 24, 32, 64
@@ -55,7 +65,7 @@ class GatedAttention(nn.Module):
         """
         Q, K = (Z.unflatten(1, (self.heads, -1)) for Z in (self.query(own), H @ self.key))
         # paper: q · k; here: both are divided by √24 first, as in the authors' code.
-        E = vmap(P.pattern.dots, in_dims=1, out_dims=1)(Q, K) / KEY
+        E = vmap(partial(dots, P.pattern), in_dims=1, out_dims=1)(Q, K) / KEY
         return row_softmax(P.pattern, E, neighbour)
 
     def gates(self, P: Sparse, H: Tensor, neighbour: Tensor) -> Tensor:
@@ -64,11 +74,11 @@ class GatedAttention(nn.Module):
         """
         # paper: also from x_i, and without a hidden layer; here: the authors' code.
         Z = torch.where(
-            neighbour[:, None], P.pattern.to_entries(self.pool(H), end="column"), -torch.inf
+            neighbour[:, None], to_entries(P.pattern, self.pool(H), end="column"), -torch.inf
         )
         top = row_max(P.pattern, Z)
         top = torch.where(top.isfinite(), top, 0)
-        count = P.pattern.row_sums(neighbour.to(H.dtype)).clamp(min=1)
+        count = row_sums(P.pattern, neighbour.to(H.dtype)).clamp(min=1)
         mean = P.with_values(neighbour / count[P.pattern.row_of]) @ H
         context = leaky_relu(self.context(torch.cat([top, mean], 1)), 0.1)
         return torch.sigmoid(self.gate(context))
@@ -83,7 +93,6 @@ class GaAN(Model):
     card = ModelCard(
         paper="Zhang et al. 2018",
         equation="x_i ← σ(W [x_i, g_ih Σ_j α_ijh v_jh] + b), α = softmax_j(q_i·k_j), g_i = sigmoid(pooled neighbours)",
-        tables=("Table 4",),
         recipe={
             **{
                 "lr": 0.01,
@@ -115,14 +124,14 @@ class GaAN(Model):
         self.convs = nn.ModuleList(GatedAttention(each, width, heads) for each in reads)
         self.drop = Dropout(dropout)
 
-    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """The last hidden layer (n, width)."""
         H: Tensor = self.dense["encode"](X)
         for l, conv in enumerate(self.convs):
             H = self.drop(conv(P.at(l), H))
         return H
 
-    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def forward(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
         scores: Tensor = self.dense["decode"](self.embed(P, X))
         return scores

@@ -4,21 +4,15 @@ On citations as Fey & Lenssen (2019) ran it, because the paper quotes their numb
 one for PPI.
 """
 
-from typing import Annotated
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu, leaky_relu
 
-from gcnii.dropout import Dropout, Rate
+from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers
+from gcnii.nn.settings import Heads, HeadWidth, Layers, OutHeads, Rate
 from gcnii.nn.weights import glorot
-from gcnii.propagation import Sparse, attend, row_softmax
-
-HeadWidth = Annotated[int, "number of hidden units of each head"]
-Heads = Annotated[int, "number of attention heads, whose outputs stand side by side"]
-OutHeads = Annotated[int, "number of attention heads of the last layer, whose outputs are averaged"]
+from gcnii.propagation import Propagation, Sparse, attend, row_softmax, to_entries
 
 
 class Attention(nn.Module):
@@ -40,8 +34,8 @@ class Attention(nn.Module):
         they are zero.
         """
         Z = (H @ self.W).unflatten(1, (self.heads, -1))
-        own = P.pattern.to_entries((Z[: P.shape[0]] * self.a1).sum(-1), end="row")
-        theirs = P.pattern.to_entries((Z * self.a2).sum(-1), end="column")
+        own = to_entries(P.pattern, (Z[: P.shape[0]] * self.a1).sum(-1), end="row")
+        theirs = to_entries(P.pattern, (Z * self.a2).sum(-1), end="column")
         alpha = row_softmax(P.pattern, leaky_relu(own + theirs, 0.2), P.values != 0)
         return attend(P, self.drop(alpha), Z)
 
@@ -77,7 +71,6 @@ class GAT(Model):
     card = ModelCard(
         paper="Veličković et al. 2018",
         equation="h_i ← σ(Σ_j α_ij W h_j + b), α_ij = softmax_j(LeakyReLU(a1·W h_i + a2·W h_j))",
-        tables=("Table 2", "Table 5"),
         recipe={
             **{"lr": 0.005, "decay_conv": 5e-4, "decay_dense": 5e-4, "epochs": 1000},
             **{"patience": 1000, "monitor": "val_loss", "window": 100, "window_from": 500},
@@ -103,19 +96,19 @@ class GAT(Model):
         self.convs.append(GATMean(self.widths[-1], k, out_heads, dropout))
         self.drop = Dropout(dropout)
 
-    def layer(self, l: int, P: Sparse, H: Tensor | Sparse) -> Tensor:
+    def layer(self, l: int, P: Propagation, H: Tensor | Sparse) -> Tensor:
         """Layer l before σ, counted from 0."""
         scores: Tensor = self.convs[l](P.at(l), self.drop(H))
         return scores
 
-    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor | Sparse:
+    def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor | Sparse:
         """What the last layer reads: (n, heads · width), or X where there is only one."""
         H = X
         for l in range(len(self.convs) - 1):
             H = elu(self.layer(l, P, H))
         return H
 
-    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def forward(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
         return self.layer(len(self.convs) - 1, P, self.embed(P, X))
 
@@ -127,7 +120,6 @@ class GATPPI(GAT):
     card = ModelCard(
         paper="Veličković et al. 2018, section 3.3",
         equation="h_i ← σ(Σ_j α_ij W h_j + b + W' h_i + b'), α_ij as in gat",
-        tables=("Table 4",),
         recipe={
             **{"lr": 0.005, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 100_000},
             **{"patience": 100, "monitor": "val_either"},
@@ -151,7 +143,7 @@ class GATPPI(GAT):
         ends = zip(self.widths, (*self.widths[1:], k), strict=True)
         self.dense = nn.ModuleList(nn.Linear(*both) for both in ends)
 
-    def layer(self, l: int, P: Sparse, H: Tensor | Sparse) -> Tensor:
+    def layer(self, l: int, P: Propagation, H: Tensor | Sparse) -> Tensor:
         """Layer l before σ, counted from 0."""
         H = self.drop(H)
         gathered, skipped = self.convs[l](P.at(l), H), self.dense[l](H)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from gcnii.dropout import Dropout, Rate
+from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import Layers, Rate, Width
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse
 
@@ -36,7 +36,6 @@ class GCN(Model):
     card = ModelCard(
         paper="Kipf & Welling 2017; equation 1",
         equation="H ← σ(P̃ H W + b)",
-        tables=("Table 2", "Table 3", "Table 5"),
         recipe={"decay_conv": 5e-4, "epochs": 200},
     )
 

@@ -23,6 +23,5 @@ class GCNResidual(DeepGCN):
     card = ModelCard(
         paper="Chen et al. 2020, equation 6",
         equation="H ← σ((P̃ H + H) W)",
-        tables=("Figure 1",),
     )
     conv = GCNResidualConv

@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import log
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from gcnii.dropout import Rate
 from gcnii.nn.fused import Mappings
 from gcnii.nn.model import ModelCard
-from gcnii.nn.skeleton import GCNIISkeleton, Layers, Width
+from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
+from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
-
-Alpha = Annotated[float, "share α of the first layer's output in every later layer"]
-Lam = Annotated[
-    float,
-    "the λ of β_l = log(λ/l + 1), which is the share of W in layer l; the rest is the identity",
-]
 
 
 class GCNIIConv(nn.Module):
@@ -52,7 +46,6 @@ class GCNII(GCNIISkeleton):
     card = ModelCard(
         paper="Chen et al. 2020, equation 5",
         equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W)), β_l = log(λ/l + 1)",
-        tables=("Table 2", "Table 3", "Table 5", "Figure 2"),
     )
     conv: type[nn.Module] = GCNIIConv
 

@@ -48,7 +48,6 @@ class GCNIIPPI(GCNII):
     card = ModelCard(
         paper="Chen et al. 2020, section 6.2",
         equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W) + H)",
-        tables=("Table 4",),
     )
     conv = GCNIISkipConv
 
@@ -59,6 +58,5 @@ class GCNIIStarPPI(GCNII):
     card = ModelCard(
         paper="Chen et al. 2020, section 6.2, as coded",
         equation="H ← σ((1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2) + H)",
-        tables=("Table 4",),
     )
     conv = GCNIIStarSkipConv

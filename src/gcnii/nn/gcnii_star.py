@@ -72,7 +72,6 @@ class GCNIIStar(GCNII):
     card = ModelCard(
         paper="Chen et al. 2020, section 4, as coded",
         equation="H ← σ((1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2))",
-        tables=("Table 2", "Table 3", "Table 5"),
     )
     conv = GCNIIStarConv
 

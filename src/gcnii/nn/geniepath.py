@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import Layers, Width
 from gcnii.nn.weights import glorot
-from gcnii.propagation import Sparse, row_softmax
+from gcnii.propagation import Propagation, Sparse, row_softmax, to_entries
 
 
 class Breadth(nn.Module):
@@ -25,8 +25,8 @@ class Breadth(nn.Module):
 
     def forward(self, P: Sparse, H: Tensor) -> Tensor:
         """(d, width) → (n, width)."""
-        own = P.pattern.to_entries(H[: P.shape[0]] @ self.W_s, end="row")
-        theirs = P.pattern.to_entries(H @ self.W_d, end="column")
+        own = to_entries(P.pattern, H[: P.shape[0]] @ self.W_s, end="row")
+        theirs = to_entries(P.pattern, H @ self.W_d, end="column")
         alpha = row_softmax(P.pattern, torch.tanh(own + theirs) @ self.v, P.values != 0)
         return torch.tanh(P.with_values(alpha[:, 0]) @ H @ self.W)
 
@@ -91,7 +91,6 @@ class GeniePath(Model):
     card = ModelCard(
         paper="Liu et al. 2019",
         equation="z_i = tanh(W Σ_j α_ij h_j), c ← f(z) ⊙ c + i(z) ⊙ tanh(W_c z), h ← o(z) ⊙ tanh(c)",
-        tables=("Table 4",),
         recipe=RECIPE,
     )
     path: type[nn.Module] = AdaptivePath
@@ -101,7 +100,7 @@ class GeniePath(Model):
         self.dense = nn.ModuleDict({"encode": nn.Linear(d, width), "decode": nn.Linear(width, k)})
         self.convs = nn.ModuleList(self.path(width) for _ in range(layers))
 
-    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """The last state (n, width)."""
         H: Tensor = self.dense["encode"](X)
         C = torch.zeros_like(H)
@@ -109,7 +108,7 @@ class GeniePath(Model):
             H, C = path(P.at(l), H, C)
         return H
 
-    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def forward(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
         scores: Tensor = self.dense["decode"](self.embed(P, X))
         return scores
@@ -126,12 +125,11 @@ class GeniePathLazy(GeniePath):
     card = ModelCard(
         paper="Liu et al. 2019, the lazy variant",
         equation="h_t = tanh(W Σ_j α_ij h_t-1), then μ and c by LSTM gates of [h_t, μ]",
-        tables=("Table 4",),
         recipe=RECIPE,
     )
     path = LazyPath
 
-    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """The last state (n, width)."""
         chain: list[Tensor] = [self.dense["encode"](X)]
         paths = [path for path in self.convs if isinstance(path, LazyPath)]

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from gcnii.dropout import Dropout, Rate
+from gcnii.dropout import Dropout
 from gcnii.errors import InputError
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import Layers, Rate, Width
 from gcnii.propagation import DIVISIONS, RelationalMatrix, Sparse
 
 
@@ -64,7 +64,6 @@ def _about(geometry: str) -> ModelCard:
     return ModelCard(
         paper="Pei et al. 2020",
         equation="H ← σ(‖_r P_r H W_r) over 2 neighbourhoods × 4 quadrants and the node itself; the mean at the end",
-        tables=("Table 5",),
         recipe=_recipe(geometry),
     )
 

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from gcnii.dropout import Dropout, Rate
+from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import Layers, Rate, Width
 from gcnii.nn.weights import glorot
-from gcnii.propagation import Pattern, Sparse, row_max
+from gcnii.propagation import Pattern, Propagation, Sparse, row_max, to_entries
 
 LONGEST = 128  # neighbours that an LSTM reads of a node
 
@@ -66,7 +66,7 @@ class PoolConv(SAGEConv):
 
     def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
         """The maximum over a node without neighbours is zero, as after ReLU none is below."""
-        E = P.pattern.to_entries(relu(H @ self.pool + self.b), end="column")
+        E = to_entries(P.pattern, relu(H @ self.pool + self.b), end="column")
         E = torch.where((P.values != 0)[:, None], E, 0)
         return row_max(P.pattern, E).clamp(min=0) @ self.neighbours
 
@@ -91,7 +91,7 @@ class LSTMConv(SAGEConv):
         """
         turns = Turns.of(P.pattern)
         order = _reading_order(P, H)[turns.entries]
-        read = P.pattern.to_entries(H @ self.W + self.b, end="column")[order]
+        read = to_entries(P.pattern, H @ self.W + self.b, end="column")[order]
         present = (P.values != 0)[order]
         h = c = read.new_zeros(P.shape[0], self.U.shape[0])
         ended = []
@@ -175,7 +175,7 @@ class GraphSAGE(Model):
         self.dense = nn.ModuleDict({"decode": nn.Linear(2 * width, k)})
         self.drop = Dropout(dropout)
 
-    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """The last hidden layer (n, 2 · width), each row divided by its length."""
         H: Any = X
         for l, conv in enumerate(self.convs):
@@ -185,7 +185,7 @@ class GraphSAGE(Model):
         length: Tensor = H.square().sum(1, keepdim=True).clamp(min=1e-12).sqrt()
         return H / length  # type: ignore[no-any-return]
 
-    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def forward(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
         scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
         return scores
@@ -197,7 +197,6 @@ class GraphSAGEMean(GraphSAGE):
     card = ModelCard(
         paper="Hamilton et al. 2017",
         equation="H ← σ(concat(H W, D^-1 A H W'))",
-        tables=("Table 4",),
         recipe=RECIPE,
     )
     supports_history = True
@@ -210,7 +209,6 @@ class GraphSAGEPool(GraphSAGE):
     card = ModelCard(
         paper="Hamilton et al. 2017",
         equation="H_i ← σ(concat(H_i W, max_j σ(H_j W_p + b) W'))",
-        tables=("Table 4",),
         recipe=RECIPE,
     )
     conv = PoolConv
@@ -222,7 +220,6 @@ class GraphSAGELSTM(GraphSAGE):
     card = ModelCard(
         paper="Hamilton et al. 2017",
         equation="H_i ← σ(concat(H_i W, LSTM(H_j : j ∈ N(i)) W'))",
-        tables=("Table 4",),
         recipe=RECIPE,
     )
     conv = LSTMConv

@@ -13,18 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from gcnii.dropout import Dropout, Rate, next_key, numbered_keys
-from gcnii.nn.dropedge_gcn import (
-    BatchNorm,
-    DropEdgeNetwork,
-    NodeNorm,
-    SelfWeight,
-    between,
-    normalise,
-)
+from gcnii.dropout import Dropout, next_key, numbered_keys
+from gcnii.nn.dropedge_gcn import DropEdgeNetwork, NodeNorm, between, normalise
 from gcnii.nn.model import ModelCard
 from gcnii.nn.recompute import recompute
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Pattern, Sparse
 
@@ -63,7 +56,6 @@ class Incep(DropEdgeNetwork):
     card = ModelCard(
         paper="Rong et al. 2020",
         equation="conv([x_0, b_1, b_2, …]) with b_j = j times σ(conv(·)) of x_0, no weight shared",
-        tables=("Table 2", "Table 3", "Table 5"),
         recipe={
             "lr": 0.005,
             "decay_conv": 5e-4,

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from gcnii.dropout import Dropout, Rate
-from gcnii.nn.dropedge_gcn import BatchNorm, DropEdgeConv, DropEdgeNetwork, SelfWeight, between
+from gcnii.dropout import Dropout
+from gcnii.nn.dropedge_gcn import DropEdgeConv, DropEdgeNetwork, between
 from gcnii.nn.gcn import GCNConv
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width
 from gcnii.propagation import Sparse
 
 
@@ -27,7 +27,6 @@ class JKNet(DropEdgeNetwork):
     card = ModelCard(
         paper="Xu et al. 2018, in the form of Rong et al. 2020",
         equation="conv([x_n, x_0, x_1, …]) of a chain x_i = σ(conv(x_i-1))",
-        tables=("Table 2", "Table 3", "Table 5"),
         recipe={
             "lr": 0.005,
             "decay_conv": 5e-4,
@@ -87,9 +86,9 @@ class Jumping(Model):
         return scores
 
 
-def _card(equation: str, *tables: str) -> ModelCard:
+def _card(equation: str) -> ModelCard:
     recipe = {"lr": 0.005, "decay_conv": 5e-4, "epochs": 400}
-    return ModelCard(paper="Xu et al. 2018", equation=equation, tables=tables, recipe=recipe)
+    return ModelCard(paper="Xu et al. 2018", equation=equation, recipe=recipe)
 
 
 class JKNetConcat(Jumping):
@@ -130,8 +129,7 @@ class JKNetLSTM(Jumping):
     # Table 4 quotes its own paper, where the layers on PPI are GAT's; here: GCN's, as on the
     # citations.
     card = _card(
-        "(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v",
-        "Table 4",
+        "(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v"
     )
 
     def __init__(

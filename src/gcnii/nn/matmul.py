@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from gcnii.kernels.products import gradients
-from gcnii.propagation import Sparse
+from gcnii.propagation import Sparse, replicas_first
 
 
 def matmul(H: Tensor | Sparse, W: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ class MatMul(torch.autograd.Function):
     ) -> tuple[Tensor, int]:
         """All replicas at once."""
         H, W = (
-            one.expand(info.batch_size, *one.shape) if dim is None else one.movedim(dim, 0)
+            replicas_first(one, dim, info.batch_size)
             for one, dim in zip((H, W), in_dims, strict=True)
         )
         return MatMul.apply(H, W), 0  # type: ignore[no-untyped-call]

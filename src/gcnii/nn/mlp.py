@@ -1,8 +1,8 @@
 """MLP: what the features alone give, without the graph."""
 
-from gcnii.dropout import Rate
 from gcnii.nn.model import ModelCard
-from gcnii.nn.skeleton import GCNIISkeleton, Width
+from gcnii.nn.settings import Rate, Width
+from gcnii.nn.skeleton import GCNIISkeleton
 
 
 class MLP(GCNIISkeleton):

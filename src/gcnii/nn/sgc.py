@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.skeleton import Layers
+from gcnii.nn.settings import Layers
 from gcnii.propagation import Sparse
 
 

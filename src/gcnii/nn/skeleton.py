@@ -4,7 +4,6 @@ the authors' code).
 
 from collections.abc import Callable, Iterable
 from math import isqrt
-from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +15,6 @@ from gcnii.nn.fused import fused_layers
 from gcnii.nn.model import Model
 from gcnii.nn.recompute import recompute
 from gcnii.propagation import Pattern, Sparse
-
-Layers = Annotated[int, "number of convolutions; the two dense layers are not counted"]
-Width = Annotated[int, "number of hidden units"]
 
 
 class GCNIISkeleton(Model):

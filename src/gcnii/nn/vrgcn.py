@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gcnii.dropout import Dropout, Rate
+from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.normed import NormedDense
-from gcnii.nn.skeleton import Layers, Width
+from gcnii.nn.settings import Layers, Rate, Width
 from gcnii.nn.weights import glorot_dense
-from gcnii.propagation import Sparse
+from gcnii.propagation import Propagation, Sparse
 
 DENSE = 2  # dense layers after each gathering
 
@@ -43,7 +43,6 @@ class VRGCN(Model):
     card = ModelCard(
         paper="Chen, Zhu & Song 2018; CV",
         equation="P H ≈ P̂ (H - h̄) + P h̄ with old activations h̄",
-        tables=("Table 4",),
         recipe=RECIPE,
     )
     supports_sampling = True
@@ -61,7 +60,7 @@ class VRGCN(Model):
         self.dense = nn.ModuleDict({"decode": glorot_dense(width, k, bias=False)})
         self.drop = Dropout(dropout)
 
-    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """The last hidden layer (n, width)."""
         H = X.to_dense()
         for l, block in enumerate(self.convs):
@@ -71,7 +70,7 @@ class VRGCN(Model):
                 H = dense(self.drop(H))
         return H
 
-    def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def forward(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
         scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
         return scores
@@ -83,11 +82,10 @@ class VRGCNDropout(VRGCN):
     card = ModelCard(
         paper="Chen, Zhu & Song 2018; CVD",
         equation="P H ≈ P̂ (M - h̄) + P h̄ + √R P_drawn (H - M), M being H without dropout",
-        tables=("Table 4",),
         recipe=RECIPE,
     )
 
-    def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
+    def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """The last hidden layer (n, width)."""
         if not self.training:  # M would be H
             return super().embed(P, X)

@@ -1,6 +1,4 @@
-"""What attention needs: the softmax over each row's stored entries, their maximum, and sums that
-are theirs alone.
-"""
+"""What attention needs: softmax and maximum over each row's entries, and sums of their own."""
 
 from __future__ import annotations
 
@@ -8,12 +6,13 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
-from gcnii.propagation.sparse import Pattern, Sparse
+from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.product import row_sums, to_entries
+from gcnii.propagation.sparse import Sparse
 
 
 def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> Tensor:
-    """E (entries, h) → (entries, h), positive, and in each row of the pattern the entries of a
-    column sum to 1.
+    """E (entries, h) → (entries, h): positive, and summing to 1 over the entries of each row.
 
     present  (entries,) which entries count; the others get 0 (a link that DropEdge has left out is
              stored as zero)
@@ -23,8 +22,8 @@ def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> T
     top = row_max(pattern, E.detach())
     top = torch.where(top.isfinite(), top, 0)  # a row with nothing in it
     Z = (E - top.index_select(0, pattern.row_of)).exp()
-    total = pattern.row_sums(Z)
-    return Z / pattern.to_entries(torch.where(total > 0, total, 1), end="row")
+    total = row_sums(pattern, Z)
+    return Z / to_entries(pattern, torch.where(total > 0, total, 1), end="row")
 
 
 def row_max(pattern: Pattern, E: Tensor) -> Tensor:
@@ -33,14 +32,11 @@ def row_max(pattern: Pattern, E: Tensor) -> Tensor:
     Entries that are equally large share the gradient equally, so that it depends on no order.
     """
     index = pattern.row_of[:, None].expand(E.shape)
-    return E.new_full((pattern.shape[0], E.shape[1]), -torch.inf).scatter_reduce(
-        0, index, E, "amax"
-    )
+    lowest = E.new_full((pattern.shape[0], E.shape[1]), -torch.inf)
+    return lowest.scatter_reduce(0, index, E, "amax")
 
 
 def attend(P: Sparse, alpha: Tensor, Z: Tensor) -> Tensor:
-    """Σ_j α_ij Z_j for each head: alpha (entries, heads) at P's places, Z (d, heads, h) → (n,
-    heads, h).
-    """
+    """Σ_j α_ij Z_j for each head: alpha (entries, heads), Z (d, heads, h) → (n, heads, h)."""
     sums: Tensor = vmap(lambda alpha, Z: P.with_values(alpha) @ Z, in_dims=1, out_dims=1)(alpha, Z)
     return sums

@@ -1,132 +1,188 @@
-"""How a model is trained.  Each setting is declared here once; the command line and the bundle read
-the fields.
+"""Recipe: how a model is trained.  Each setting is declared once, in the group that it belongs to.
+
+The command line makes flags of the fields, a bundle stores them, and a run's key is made of those
+that are in force.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Annotated, Any, Literal, get_type_hints
 
 import torch
 
 from gcnii.dropout import DropForm
 from gcnii.errors import InputError
+from gcnii.nn.settings import Bounds, Setting, Settings, check_settings, setting_of
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
-from gcnii.train.batches import Batching, History
-from gcnii.train.stopping import Monitor
+from gcnii.train.batches.batch import Batching, History
+from gcnii.train.stopping import Stopping
 
 Memory = Literal["auto", "keep", "recompute"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
-NOT_NEGATIVE = (
-    *("clip", "window", "window_from", "plateau", "plateau_floor"),
-    *("heat_time", "top_k", "threshold", "batch_size"),
-)
+
+POSITIVE, NOT_NEGATIVE = Bounds(above=0), Bounds(least=0)
+NO_DIFFUSION = ("diffusion", ("none",))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """The defaults are the paper's for Cora (section 6.1)."""
+class Optimiser:
+    """Adam, with L2 penalties in the paper's two groups of weights."""
 
-    lr: Annotated[float, "step size of Adam"] = 0.01
-    decay_conv: Annotated[float, "L2 penalty on the convolutions (the paper's L2_c)"] = 0.01
-    decay_dense: Annotated[float, "L2 penalty on the two dense layers (the paper's L2_d)"] = 5e-4
-    clip: Annotated[float, "clip every entry of the gradient to ± this; 0 for no clipping"] = 0.0
-    epochs: Annotated[int, "train for at most so many epochs"] = 1500
-    patience: Annotated[int, "stop after so many epochs without a better validation"] = 100
-    monitor: Annotated[
-        Monitor, "what a better validation is; `last` keeps the last epoch's weights"
-    ] = "val_loss"
-    window: Annotated[
-        int, "also stop when the validation loss exceeds the mean of so many epochs before; 0 never"
-    ] = 0
-    window_from: Annotated[int, "the epoch from which on the window counts"] = 0
-    plateau: Annotated[
-        int, "after so many epochs without a better validation, lower the step size; 0 never"
-    ] = 0
-    plateau_factor: Annotated[float, "by which the step size is multiplied then"] = 0.5
-    plateau_floor: Annotated[float, "the smallest step size"] = 0.0
+    lr: Annotated[float, Setting("step size of Adam", POSITIVE)] = 0.01
+    decay_conv: Annotated[
+        float, Setting("L2 penalty on the convolutions (the paper's L2_c)", NOT_NEGATIVE)
+    ] = 0.01
+    decay_dense: Annotated[
+        float, Setting("L2 penalty on the two dense layers (the paper's L2_d)", NOT_NEGATIVE)
+    ] = 5e-4
+    clip: Annotated[
+        float,
+        Setting("clip every entry of the gradient to ± this; 0: no clipping", NOT_NEGATIVE, 0.0),
+    ] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphSettings:
+    """How P is made of the graph."""
+
     direction: Annotated[
-        Direction, "in a directed graph, gather from out-, in- or both neighbours"
+        Direction, Setting("in a directed graph, gather from out-, in- or both neighbours")
     ] = "out"
     loops: Annotated[
-        Loops, "whether the graph's own self-loops count beside the one that P̃ adds"
+        Loops, Setting("keep the graph's own self-loops beside the one that P̃ adds, or remove them")
     ] = "keep"
-    norm: Annotated[Norm, "how the propagation matrix is normalised"] = "symmetric"
-    diffusion: Annotated[Diffusion, "replace the links by a diffusion over them (GDC)"] = "none"
-    teleport: Annotated[float, "chance to go back to the start in each step of a ppr diffusion"] = (
-        0.05
-    )
-    heat_time: Annotated[float, "how long a heat diffusion lasts"] = 5.0
-    top_k: Annotated[int, "keep a diffusion's so many largest links of a node; 0: by threshold"] = (
-        128
-    )
+    norm: Annotated[
+        Norm, Setting("how the propagation matrix is normalised", neutral="symmetric")
+    ] = "symmetric"
+    diffusion: Annotated[
+        Diffusion, Setting("replace the links by a diffusion over them (GDC)", neutral="none")
+    ] = "none"
+    teleport: Annotated[
+        float,
+        Setting(
+            "probability of returning to the start in each step of a ppr diffusion",
+            Bounds(above=0, below=1),
+            unused_when=NO_DIFFUSION,
+        ),
+    ] = 0.05
+    heat_time: Annotated[
+        float,
+        Setting(
+            "how long a heat diffusion lasts",
+            Bounds(least=0, most=LONGEST_HEAT),
+            unused_when=NO_DIFFUSION,
+        ),
+    ] = 5.0
+    top_k: Annotated[
+        int,
+        Setting(
+            "number of a diffusion's largest links to keep per node; 0: use threshold",
+            NOT_NEGATIVE,
+            unused_when=NO_DIFFUSION,
+        ),
+    ] = 128
     threshold: Annotated[
-        float, "with top_k 0, keep a diffusion's links of at least this weight"
+        float,
+        Setting(
+            "with top_k 0, keep a diffusion's links of at least this weight",
+            NOT_NEGATIVE,
+            unused_when=NO_DIFFUSION,
+        ),
     ] = 1e-4
     geometry: Annotated[
-        Geometry, "embedding in a plane that adds neighbours and sorts them (Geom-GCN)"
+        Geometry,
+        Setting(
+            "embedding in a plane that adds neighbours and sorts them (Geom-GCN)", neutral="none"
+        ),
     ] = "none"
-    drop_edge: Annotated[float, "share of links left out in each epoch (DropEdge)"] = 0.0
+    drop_edge: Annotated[
+        float,
+        Setting("share of links left out in each epoch (DropEdge)", Bounds(least=0, below=1), 0.0),
+    ] = 0.0
     drop_form: Annotated[
-        DropForm, "leave out links as stored, one direction alone, or as pairs"
+        DropForm,
+        Setting(
+            "leave out links one direction at a time, or both directions together",
+            unused_when=("drop_edge", (0.0,)),
+        ),
     ] = "entries"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSettings:
+    """What one step of training sees."""
+
     batches: Annotated[
-        Batching, "one step sees the full graph, whole parts of it, clusters, or neighbours"
+        Batching,
+        Setting("what a step sees: the full graph, parts, clusters or neighbours", neutral="full"),
     ] = "full"
     batch_size: Annotated[
-        int, "graphs, clusters or nodes a step; 0 is 1 graph, 1 cluster or 512 nodes"
+        int,
+        Setting(
+            "graphs, clusters or nodes per step; 0: 1 graph, 1 cluster or 512 nodes",
+            NOT_NEGATIVE,
+            unused_when=("batches", ("full",)),
+        ),
     ] = 0
-    clusters: Annotated[int, "into how many clusters the graph is cut"] = 50
+    clusters: Annotated[
+        int,
+        Setting(
+            "number of clusters into which the graph is cut",
+            Bounds(least=1),
+            unused_when=("batches", ("full", "parts", "neighbours")),
+        ),
+    ] = 50
     fanout: Annotated[
-        tuple[int, ...], "neighbours drawn for a node, layer by layer from the last; 0 is all"
+        tuple[int, ...],
+        Setting(
+            "neighbours sampled per node, layer by layer from the last; 0: all",
+            NOT_NEGATIVE,
+            unused_when=("batches", ("full", "parts", "clusters")),
+        ),
     ] = (10, 25)
     history: Annotated[
-        History, "old activations that make up for neighbours not drawn (VR-GCN)"
+        History,
+        Setting(
+            "old activations stand in for neighbours that were not sampled (VR-GCN)",
+            unused_when=("batches", ("full", "parts", "clusters")),
+        ),
     ] = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareSettings:
+    """Where numbers are kept, and how exactly they are multiplied."""
+
     memory: Annotated[
-        Memory, "keep activations for backward, or recompute them; auto: as memory allows"
+        Memory,
+        Setting(
+            "keep activations for backward, or recompute them; auto: as memory allows", ignored=True
+        ),
     ] = "auto"
     precision: Annotated[
-        Precision, "of the numbers; on a GPU, tf32 or bfloat16 round products for speed"
+        Precision,
+        Setting(
+            "of the numbers; on a GPU, tf32 or bfloat16 round products for speed",
+            neutral="float32",
+        ),
     ] = "float32"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(HardwareSettings, BatchSettings, GraphSettings, Stopping, Optimiser):
+    """All groups in one flat set of fields; the defaults are the paper's for Cora (section 6.1)."""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
-        object.__setattr__(self, "fanout", tuple(self.fanout))
-        for name in ("decay_conv", "decay_dense"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(
-                    f"{name} is an L2 penalty and must be 0 or more, got {getattr(self, name)}"
-                )
-        if not 0 < self.lr < float("inf"):
-            raise InputError(f"lr is a step size and must be above 0, got {self.lr}")
-        for name in ("epochs", "patience"):
-            if getattr(self, name) < 1:
-                raise InputError(
-                    f"{name} counts epochs and must be at least 1, got {getattr(self, name)}"
-                )
-        if not 0 <= self.drop_edge < 1:
+        check_settings(recipe_hints(), vars(self))
+        object.__setattr__(self, "fanout", tuple(self.fanout))  # JSON has lists
+        if self.rule.noisy and self.batches != "full":
             raise InputError(
-                f"drop_edge is a share of links and must lie in [0, 1), got {self.drop_edge}"
-            )
-        if self.clusters < 1:
-            raise InputError(f"clusters must be at least 1, got {self.clusters}")
-        for name in NOT_NEGATIVE:
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{name} must be 0 or more, got {getattr(self, name)}")
-        if self.heat_time > LONGEST_HEAT:
-            raise InputError(f"heat_time can be at most {LONGEST_HEAT}, got {self.heat_time}")
-        for name in ("plateau_factor", "teleport"):
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
-        if not self.fanout or min(self.fanout) < 0:
-            raise InputError(f"fanout must be numbers of 0 or more, one a layer, got {self.fanout}")
-        for name, choices in _choices().items():
-            if getattr(self, name) not in choices:
-                raise InputError(
-                    f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}"
-                )
-        if self.monitor == "noisy_loss" and self.batches != "full":
-            raise InputError(
-                f"noisy_loss needs the full graph in one batch, got {self.batches}; monitor val_loss"
+                f"monitor {self.monitor} needs the full graph in one batch, got batches "
+                f"{self.batches}; monitor val_loss"
             )
 
     @property
@@ -135,9 +191,30 @@ class Recipe:
         return torch.float64 if self.precision == "float64" else torch.float32
 
 
-def _choices() -> dict[str, tuple[Any, ...]]:
-    hints = get_type_hints(Recipe)
-    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
-
-
 RECIPE_FIELDS = tuple(field.name for field in fields(Recipe))
+
+
+@cache
+def recipe_hints() -> dict[str, Any]:
+    """Each field's annotation."""
+    return get_type_hints(Recipe, include_extras=True)
+
+
+def in_force(settings: Mapping[str, Any]) -> Settings:
+    """The settings that some number depends on: what a run's key is made of.
+
+    A setting at its neutral value is left out, and so is one that nothing asks for.
+    """
+    known = {name: setting_of(hint)[1] for name, hint in recipe_hints().items()}
+    neutral = {name: one.neutral for name, one in known.items() if one.neutral is not None}
+    settings = {**neutral, **settings}
+
+    def counts(name: str, value: object) -> bool:
+        if name not in known:
+            return True  # a model's own
+        one = known[name]
+        other, values = one.unused_when or ("", ())
+        used = not one.unused_when or settings[other] not in values
+        return used and not one.ignored and not (name in neutral and value == neutral[name])
+
+    return {name: value for name, value in settings.items() if counts(name, value)}

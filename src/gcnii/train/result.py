@@ -95,11 +95,7 @@ class Result:
     @property
     def best(self) -> int:
         """The run that was best on validation: the one that predicts."""
-        by_score = self.plan.recipe.monitor.startswith("val_score")
-        return min(
-            range(len(self.runs)),
-            key=lambda i: -self.runs[i].val if by_score else self.runs[i].val_loss,
-        )
+        return self.plan.recipe.best(self.runs)
 
     @property
     def metric(self) -> str:
@@ -162,7 +158,7 @@ class Result:
     @torch.no_grad()
     def _run(self, method: str, graph: Graph, device: str) -> NDArray[np.floating[Any]]:
         model, task = self.network(graph, device)
-        output: torch.Tensor = getattr(model, method)(task.links.whole, task.X)
+        output: torch.Tensor = getattr(model, method)(task.P, task.X)
         return output.to_dense().cpu().numpy()
 
     def save(self, folder: Path | str) -> Path:

@@ -1,8 +1,7 @@
-"""When training stops, and which weights it keeps: the published rules, patience, window and
-plateau.
+"""Stopping: when training ends, which weights it keeps, and when the step size falls.
 
-Rules speak of all replicas at once, in tensors (r,), and ask the host nothing: a GPU follows them
-alone.
+The published rules, patience, window and plateau.  They speak of all replicas at once, in tensors
+(r,), and ask the host nothing: a GPU follows them alone.
 """
 
 from __future__ import annotations
@@ -10,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, nan
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from gcnii.nn.settings import Bounds, Setting
 from gcnii.train.run import Measures, Run
 
-if TYPE_CHECKING:
-    from gcnii.train.recipe import Recipe
-
 Monitor = Literal[
-    "val_loss", "val_score", "val_score_ties", "val_score_loss", "val_either", "noisy_loss", "last"
+    "val_loss",
+    "val_score",
+    "val_score_ties",
+    "val_score_loss",
+    "val_either",
+    "noisy_loss",
+    "last",
 ]
 
 
@@ -32,17 +35,26 @@ class Validation(NamedTuple):
     score: Tensor
 
 
+Compare = Callable[[Validation, Validation, Validation], Tensor]
+
+
 @dataclass(frozen=True)
 class Rule:
-    """`keep`: whether this epoch's weights are better than those kept; `reset`: whether patience
-    starts anew.
+    """A stopping rule.
 
-    Both are asked with this epoch's validation, that of the weights kept, and the best ever seen of
-    each.
+    keep      whether this epoch's weights are better than those kept
+    reset     whether patience starts again
+    by_score  whether the score decides between runs and about a plateau; else the loss does
+    noisy     whether the validation loss is that of the training pass, dropout and all
+
+    `keep` and `reset` are called with this epoch's validation, that of the weights kept, and the
+    best ever seen of each.
     """
 
-    keep: Callable[[Validation, Validation, Validation], Tensor]
-    reset: Callable[[Validation, Validation, Validation], Tensor]
+    keep: Compare
+    reset: Compare
+    by_score: bool = False
+    noisy: bool = False
 
 
 def _either(now: Validation, kept: Validation, best: Validation) -> Tensor:
@@ -81,19 +93,76 @@ RULES: dict[Monitor, Rule] = {
     # GCNII on citations and web pages
     "val_loss": Rule(_lower, _lower),
     # GCNII on PPI; GaAN
-    "val_score": Rule(_higher, _higher),
+    "val_score": Rule(_higher, _higher, by_score=True),
     # GDC: of equal scores the last one
-    "val_score_ties": Rule(_as_high, _as_high),
+    "val_score_ties": Rule(_as_high, _as_high, by_score=True),
     # PPNP and APPNP: patience as GAT, but the highest score, and among equals the lowest loss
-    "val_score_loss": Rule(_higher_or_lower, _either),
-    # GAT: patience starts anew when loss or score is as good as ever; weights are kept when both
-    # are
+    "val_score_loss": Rule(_higher_or_lower, _either, by_score=True),
+    # GAT: patience starts again when loss or score is as good as ever; weights are kept when both are
     "val_either": Rule(_both, _either),
     # DropEdge: the validation loss of the training pass, dropout and all
-    "noisy_loss": Rule(_as_low, _as_low),
+    "noisy_loss": Rule(_as_low, _as_low, noisy=True),
     # SGC, GraphSAGE, Cluster-GCN
     "last": Rule(_always, _always),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopping:
+    """The settings of stopping; a Recipe has them among its own."""
+
+    epochs: Annotated[int, Setting("maximum number of epochs", Bounds(least=1))] = 1500
+    patience: Annotated[
+        int, Setting("epochs without improvement before stopping", Bounds(least=1))
+    ] = 100
+    monitor: Annotated[
+        Monitor,
+        Setting("what counts as an improvement on validation; last: keep the last epoch's weights"),
+    ] = "val_loss"
+    window: Annotated[
+        int,
+        Setting(
+            "also stop when the validation loss exceeds the mean of this many epochs; 0: never",
+            Bounds(least=0),
+            neutral=0,
+        ),
+    ] = 0
+    window_from: Annotated[
+        int,
+        Setting(
+            "first epoch in which the window counts", Bounds(least=0), unused_when=("window", (0,))
+        ),
+    ] = 0
+    plateau: Annotated[
+        int,
+        Setting(
+            "epochs without improvement before the step size is lowered; 0: never",
+            Bounds(least=0),
+            neutral=0,
+        ),
+    ] = 0
+    plateau_factor: Annotated[
+        float,
+        Setting(
+            "factor by which a plateau lowers the step size",
+            Bounds(above=0, below=1),
+            unused_when=("plateau", (0,)),
+        ),
+    ] = 0.5
+    plateau_floor: Annotated[
+        float,
+        Setting("smallest step size", Bounds(least=0), unused_when=("plateau", (0,))),
+    ] = 0.0
+
+    @property
+    def rule(self) -> Rule:
+        """What `monitor` names."""
+        return RULES[self.monitor]
+
+    def best(self, runs: Sequence[Run]) -> int:
+        """The place of the run that was best on validation."""
+        badness = [-run.val if self.rule.by_score else run.val_loss for run in runs]
+        return min(range(len(runs)), key=badness.__getitem__)
 
 
 class Numbers(NamedTuple):
@@ -113,24 +182,24 @@ class Numbers(NamedTuple):
 
 
 class StoppingState:
-    """All of it changes in place and without a question to the host, so that a captured epoch can
-    do it.
+    """Where each replica stands, on its device: best epoch, patience, step size, last measures.
+
+    All of it changes in place and without a question to the host, so that a captured epoch can do
+    it.
 
     table    (numbers, r) float64, in which whole numbers are exact too
     history  (epochs, measures, r) float64: what the last epochs measured, the latest last
     clock    () int32, epochs done
     """
 
-    def __init__(self, recipe: Recipe, runs: Sequence[Run], device: torch.device, epochs: int):
-        self.recipe = recipe
-        self.table = (
-            torch.tensor([_numbers(run) for run in runs], dtype=torch.float64)
-            .T.contiguous()
-            .to(device)
-        )
-        history = torch.zeros(
-            max(recipe.window, epochs), len(Measures._fields), len(runs), dtype=torch.float64
-        )
+    def __init__(
+        self, settings: Stopping, lr: float, runs: Sequence[Run], device: torch.device, epochs: int
+    ):
+        self.settings, self.smallest = settings, settings.plateau_floor / lr
+        rows = [_numbers(run) for run in runs]
+        self.table = torch.tensor(rows, dtype=torch.float64).T.contiguous().to(device)
+        shape = max(settings.window, epochs), len(Measures._fields), len(runs)
+        history = torch.zeros(shape, dtype=torch.float64)
         for i, run in enumerate(runs):
             for ago, (_, loss, _) in enumerate(reversed(run.curve[-len(history) :]), 1):
                 history[-ago, 1, i] = loss
@@ -139,71 +208,61 @@ class StoppingState:
 
     @property
     def scales(self) -> Tensor | None:
-        """(r,) by which the step sizes are multiplied, where the recipe ever lowers them."""
-        return self.table[Numbers._fields.index("lr_scale")] if self.recipe.plateau else None
+        """(r,) by which the step sizes are multiplied; None where they never fall."""
+        return self.table[Numbers._fields.index("lr_scale")] if self.settings.plateau else None
 
     def update(self, measures: Tensor) -> Tensor:
-        """Take in an epoch's (measures, r); which replicas' weights are to be kept (r,).
+        """Take in an epoch's (measures, r) and return which replicas' weights to keep (r,).
 
         A replica that has stopped keeps its numbers, whatever else it measures.
         """
-        recipe, rule, old = self.recipe, RULES[self.recipe.monitor], Numbers(*self.table.unbind())
+        old, rule = Numbers(*self.table.unbind()), self.settings.rule
         now, kept = Validation(measures[1], measures[2]), Validation(old.val_loss, old.val)
         best = Validation(old.lowest, old.highest)
         running = old.stopped == 0
         keep = rule.keep(now, kept, best) & running
         fresh_epoch = torch.where(rule.reset(now, kept, best), old.epochs, old.fresh_epoch)
-        epochs = old.epochs + 1
-        stopped = (epochs >= recipe.epochs) | (old.epochs - fresh_epoch >= recipe.patience)
-        if recipe.window:
-            # Losses in float32 are summed exactly in float64, in whatever order a device does it.
-            mean = self.history[-recipe.window :, 1].sum(0) / recipe.window
-            stopped |= (epochs > max(recipe.window, recipe.window_from)) & (now.loss > mean)
         val_loss, val, test = torch.where(keep, measures[1:], self.table[:3]).unbind()
         lr_scale, stale = self._follow_plateau(old, now)
         new = Numbers(
-            val_loss,
-            val,
-            test,
-            best_epoch=torch.where(keep, old.epochs, old.best_epoch),
-            epochs=epochs,
-            fresh_epoch=fresh_epoch,
-            lowest=torch.fmin(old.lowest, now.loss),
-            highest=torch.fmax(old.highest, now.score),
-            lr_scale=lr_scale,
-            stale=stale,
-            stopped=stopped.double(),
+            *(val_loss, val, test, torch.where(keep, old.epochs, old.best_epoch)),
+            *(old.epochs + 1, fresh_epoch),
+            *(torch.fmin(old.lowest, now.loss), torch.fmax(old.highest, now.score)),
+            *(lr_scale, stale, self._ends(old.epochs, fresh_epoch, now.loss).double()),
         )
         torch.where(running, torch.stack(new), self.table, out=self.table)
         self.history.copy_(torch.cat([self.history[1:], measures[None]]))
         self.clock.add_(1)
         return keep
 
+    def _ends(self, epoch: Tensor, fresh_epoch: Tensor, loss: Tensor) -> Tensor:
+        """(r,) whether this epoch is the last: out of epochs, of patience, or above the window."""
+        settings, epochs = self.settings, epoch + 1
+        ends = (epochs >= settings.epochs) | (epoch - fresh_epoch >= settings.patience)
+        if settings.window:
+            # Losses in float32 are summed exactly in float64, in whatever order a device does it.
+            mean = self.history[-settings.window :, 1].sum(0) / settings.window
+            ends |= (epochs > max(settings.window, settings.window_from)) & (loss > mean)
+        return ends
+
     def _follow_plateau(self, old: Numbers, now: Validation) -> tuple[Tensor, Tensor]:
-        """The factor of the step size, and the epochs since it was lowered or validation was
-        better.
-        """
-        recipe = self.recipe
-        if not recipe.plateau:
+        """The factor of the step size, and the epochs since it fell or validation improved."""
+        settings = self.settings
+        if not settings.plateau:
             return old.lr_scale, old.stale
-        by_score = recipe.monitor.startswith("val_score")
-        better = now.score > old.highest if by_score else now.loss < old.lowest
+        better = now.score > old.highest if settings.rule.by_score else now.loss < old.lowest
         stale = (old.stale + 1) * ~better
-        due = stale > recipe.plateau
-        lower = (old.lr_scale * recipe.plateau_factor).clamp(min=recipe.plateau_floor / recipe.lr)
+        due = stale > settings.plateau
+        lower = (old.lr_scale * settings.plateau_factor).clamp(min=self.smallest)
         return torch.where(due, lower, old.lr_scale), stale * ~due
 
     def narrow(self, rows: Tensor) -> None:
         """Go on with some of the replicas."""
-        self.table, self.history = (
-            self.table[:, rows].contiguous(),
-            self.history[..., rows].contiguous(),
-        )
+        self.table = self.table[:, rows].contiguous()
+        self.history = self.history[..., rows].contiguous()
 
-    def fetch(self, epochs: int) -> tuple[list[list[Measures]], list[dict[str, Any]]]:
-        """The measures of the last epochs, for each replica, and how each stands: one transfer,
-        which waits.
-        """
+    def fetch(self, epochs: int) -> tuple[list[list[Measures]], list[dict[str, float]]]:
+        """The replicas' measures of the last epochs, and fields of their Runs: one transfer."""
         rows = torch.cat([self.history[-epochs:].flatten(0, 1), self.table]).tolist()
         width = len(Measures._fields)
         measures = [zip(*rows[i * width : (i + 1) * width], strict=True) for i in range(epochs)]
@@ -217,11 +276,9 @@ def _numbers(run: Run) -> list[float]:
     return list((numbers if run.best_epoch >= 0 else numbers | {"val": -inf}).values())
 
 
-def _fields(numbers: Sequence[float]) -> dict[str, Any]:
+def _fields(numbers: Sequence[float]) -> dict[str, float]:
     """The fields of `Run`, from its numbers in the table."""
-    fields: dict[str, Any] = dict(zip(Numbers._fields, numbers, strict=True))
+    fields = dict(zip(Numbers._fields, numbers, strict=True))
     fields |= {name: int(fields[name]) for name in ("best_epoch", "epochs", "fresh_epoch", "stale")}
-    return fields | {
-        "stopped": fields["stopped"] > 0,
-        "val": fields["val"] if fields["best_epoch"] >= 0 else nan,
-    }
+    kept = fields["best_epoch"] >= 0
+    return fields | {"stopped": fields["stopped"] > 0, "val": fields["val"] if kept else nan}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +15,7 @@ from gcnii import data
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.propagation import (
+    Adjacency,
     GraphAdjacency,
     RelationalAdjacency,
     Sparse,
@@ -27,24 +27,30 @@ from gcnii.train.batches import Batch, Batches, Full, Neighbours, Subgraphs, clu
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe
 
-NODES = 512  # a step, where neighbours are drawn and no number is given
+NODES = 512  # per step, where neighbours are sampled and no number is given
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What all groups of a fit share: the plan, and the graph's links and X on the device."""
+    """What all groups of a fit share: the plan, and the graph's adjacency and X on the device."""
 
     graph: Graph
     plan: Plan
     device: torch.device
-    links: Any  # GraphAdjacency, or what the plan's geometry makes of them
+    adjacency: Adjacency
     X: Tensor | Sparse
 
     @classmethod
     def of(cls, graph: Graph, plan: Plan, device: torch.device) -> Task:
-        """Make the links as the recipe says and move them and X to the device."""
-        links = make_links(graph, plan.recipe).to(device, plan.recipe.dtype)
-        return cls(graph, plan, device, links, feature_matrix(graph).to(device, plan.recipe.dtype))
+        """Make the adjacency as the recipe says; move it and X to the device."""
+        dtype = plan.recipe.dtype
+        links = make_adjacency(graph, plan.recipe).to(device, dtype)
+        return cls(graph, plan, device, links, feature_matrix(graph, dtype=dtype).to(device))
+
+    @property
+    def P(self) -> Sparse:
+        """The propagation matrix of the full graph."""
+        return self.adjacency.whole
 
     def batches(self, split: int) -> Batches:
         """What the steps of a run on this split see."""
@@ -52,35 +58,37 @@ class Task:
         size = recipe.batch_size or (NODES if recipe.batches == "neighbours" else 1)
         match recipe.batches:
             case "full":
-                return Full(Batch(self.links, self.X))
+                return Full(Batch.of(self.adjacency, self.X))
             case "parts":
-                return Subgraphs(self.links, self.X, self._tensor(self._parts(split)), size)
+                return Subgraphs(self.adjacency, self.X, self._tensor(self._parts(split)), size)
             case "clusters":
-                return Subgraphs(self.links, self.X, self._tensor(self._clusters(split)), size)
+                return Subgraphs(self.adjacency, self.X, self._tensor(self._clusters(split)), size)
             case "neighbours":
-                return Neighbours(
-                    self.links,
-                    self.X,
-                    self._tensor(np.flatnonzero(self.graph.splits[split].train)),
-                    size=size,
-                    fanout=recipe.fanout,
-                    layers=self.plan.model_settings["layers"],
-                    history=recipe.history,
-                )
+                return self._neighbours(split, size)
+
+    def _neighbours(self, split: int, size: int) -> Neighbours:
+        recipe = self.plan.recipe
+        return Neighbours(
+            self.adjacency,
+            self.X,
+            self._tensor(np.flatnonzero(self.graph.splits[split].train)),
+            size=size,
+            fanout=recipe.fanout,
+            layers=self.plan.model_settings["layers"],
+            history=recipe.history,
+        )
 
     def evaluation(self, splits: Sequence[int]) -> Batch:
-        """What the runs on these splits are judged on: all; of several graphs, those with
-        validation or test nodes.
-        """
+        """What runs on these splits are judged on: all nodes, or the graphs with val or test nodes."""
         part, masks = self.graph.part, [self.graph.splits[split] for split in splits]
         if part is None or self.plan.recipe.batches == "full":
-            return Batch(self.links, self.X)
+            return Batch.of(self.adjacency, self.X)
         asked = np.any([mask.val | mask.test for mask in masks], axis=0)
         nodes = self._tensor(np.flatnonzero(np.isin(part, part[asked])))
-        return Batch(self.links.induced(nodes), self.X[nodes], nodes)
+        return Batch.of(self.adjacency.induced(nodes), self.X[nodes], nodes)
 
     def _parts(self, split: int) -> NDArray[np.int64]:
-        """(n,) the graph of each node, -1 in those graphs that have nobody to learn from."""
+        """(n,) the graph of each node, -1 in graphs without training nodes."""
         part = self.graph.part
         if part is None:
             raise GraphError(
@@ -89,35 +97,29 @@ class Task:
         return np.where(np.isin(part, part[self.graph.splits[split].train]), part, -1)
 
     def _clusters(self, split: int) -> NDArray[np.int64]:
-        """(n,) the cluster of each node, -1 in those graphs of several that have nobody to learn
-        from.
-        """
-        pattern, weights = self.links.pattern, self.links.weights
-        parts = (array.cpu().numpy() for array in (weights, pattern.columns, pattern.rows))
-        A = sp.csr_array(tuple(parts), pattern.shape)
-        seen = (
-            np.arange(self.graph.n)
-            if self.graph.part is None
-            else np.flatnonzero(self._parts(split) >= 0)
-        )
+        """(n,) the cluster of each node, -1 in graphs (of several) without training nodes."""
+        pattern, weights = self.adjacency.pattern, self.adjacency.weights
+        arrays = (array.cpu().numpy() for array in (weights, pattern.columns, pattern.rows))
+        A = sp.csr_array(tuple(arrays), pattern.shape)
+        several = self.graph.part is not None
+        seen = np.flatnonzero(self._parts(split) >= 0) if several else np.arange(self.graph.n)
         labels = np.full(self.graph.n, -1)
         labels[seen] = cluster(sp.csr_array(A[seen][:, seen]), self.plan.recipe.clusters)
         return labels
 
-    def _tensor(self, array: Any) -> Tensor:
-        return torch.tensor(np.asarray(array), device=self.device)
+    def _tensor(self, array: NDArray[np.int64]) -> Tensor:
+        return torch.tensor(array, device=self.device)
 
 
-def make_links(graph: Graph, recipe: Recipe) -> Any:
+def make_adjacency(graph: Graph, recipe: Recipe) -> GraphAdjacency | RelationalAdjacency:
     """Who gathers from whom, as the recipe says, in float64."""
     if recipe.geometry != "none":
         if recipe.diffusion != "none":
             raise InputError(
-                "a geometry has neighbours of its own, which no diffusion replaces; choose one of the two"
+                "a geometry has neighbours of its own, which a diffusion cannot replace; choose one"
             )
-        return RelationalAdjacency.of(
-            data.neighbourhood(graph, recipe.geometry), graph.n, recipe.norm
-        )
+        neighbourhood = data.neighbourhood(graph, recipe.geometry)
+        return RelationalAdjacency.of(neighbourhood, graph.n, recipe.norm)
     A = adjacency(graph, recipe.direction, recipe.loops)
     if recipe.diffusion != "none":
         names = ("teleport", "heat_time", "top_k", "threshold")

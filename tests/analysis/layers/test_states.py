@@ -12,7 +12,7 @@ from gcnii.graph import Graph
 from gcnii.nn import APPNP, GCN, GCNII, MODELS, GCNResidual
 from gcnii.propagation import feature_matrix, propagation_matrix
 from gcnii.train.plan import make_plan
-from gcnii.train.task import make_links
+from gcnii.train.task import make_adjacency
 
 PARALLEL = {"incep", "mlp", "ppnp"}  # they have no chain of layers
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
@@ -76,7 +76,7 @@ def test_steps_of_propagation_without_a_module_are_layers(inputs):
 def test_every_model_can_be_watched_without_being_changed(name, graph):
     plan = make_plan(name, fitting(name, {"precision": "float64", "layers": 4, "width": 6}))
     model, X = plan.build(graph.d, graph.k).eval(), feature_matrix(graph)
-    P = make_links(graph, plan.recipe).whole
+    P = make_adjacency(graph, plan.recipe).whole
     before = model(P, X).detach()
     with watch(model) as w:
         watched = model(P, X)

@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from gcnii.propagation import GraphAdjacency
+from gcnii.propagation import GraphAdjacency, Propagation
+from gcnii.propagation.product import row_sums
 from gcnii.train.batches import Neighbours
 from gcnii.train.batches.history import ActivationHistory, HistoryHop
 from gcnii.train.batches.neighbours import NeighbourSampler
@@ -55,7 +56,7 @@ def test_the_same_seed_epoch_and_step_draw_the_same_and_others_do_not():
 def test_the_rows_of_a_hop_are_the_first_columns_of_it_and_the_columns_of_the_next():
     A = tangle()
     for batch in neighbours(A, layers=3).epoch(0, 0):
-        first, second, third = (batch.links.at(l) for l in range(3))
+        first, second, third = (batch.P.at(l) for l in range(3))
         assert (second.shape[1], third.shape[1]) == (first.shape[0], second.shape[0])
         assert len(batch.X) == first.shape[1]
         # X here is the number of the node
@@ -72,9 +73,9 @@ def test_up_to_fanout_different_neighbours_are_drawn_from_the_last_layer_on():
     batch = next(iter(neighbours(A, fanout=(2, 4), layers=3, size=40).epoch(0, 0)))
     ids = batch.X[:, 0].long().numpy()
     for layer, fanout in ((2, 2), (1, 4), (0, 4)):
-        hop = batch.links.at(layer)
+        hop = batch.P.at(layer)
         links = (hop.pattern.row_of != hop.pattern.columns).long()
-        drawn = hop.pattern.row_sums(links.double())
+        drawn = row_sums(hop.pattern, links.double())
         assert drawn.tolist() == np.minimum(degree, fanout)[ids[: hop.shape[0]]].tolist()
         places = torch.stack([hop.pattern.row_of, hop.pattern.columns.long()], 1)
         assert len(places.unique(dim=0)) == len(places)
@@ -84,7 +85,7 @@ def test_a_mean_is_over_those_drawn():
     A = tangle()
     A.setdiag(0)
     A.eliminate_zeros()
-    hop = next(iter(neighbours(A, fanout=(3,), layers=1).epoch(0, 0))).links.at(0)
+    hop = next(iter(neighbours(A, fanout=(3,), layers=1).epoch(0, 0))).P.at(0)
     counts = hop.pattern.rows.diff()
     assert counts.max() == 3
     torch.testing.assert_close(hop.values, 1 / counts[hop.pattern.row_of].double())
@@ -107,7 +108,7 @@ def test_all_neighbours_give_the_rows_of_the_full_matrix(norm):
     batch = next(iter(batches.epoch(0, 0)))
     ids = batch.X[:, 0].long()
     expected = GraphAdjacency.of(A, norm).whole.to_dense()[batch.nodes][:, ids]
-    torch.testing.assert_close(batch.links.at(0).to_dense(), expected)
+    torch.testing.assert_close(batch.P.at(0).to_dense(), expected)
 
 
 # --- estimates
@@ -201,8 +202,8 @@ def test_the_history_is_that_of_the_step_before_and_of_the_nodes_it_computed():
     batches = neighbours(tangle(), fanout=(2, 0), history="cv", size=10)
     steps = batches.epoch(0, 0)
     batch = next(steps)
-    hop = batch.links.at(1)
-    assert not isinstance(batch.links.at(0), HistoryHop)  # draws all, and needs no history
+    hop = batch.P.at(1)
+    assert not isinstance(batch.P.at(0), HistoryHop)  # draws all, and needs no history
     H = torch.randn(hop.shape[1], 4, dtype=torch.float64)
     first = hop.gather(H)
     assert torch.equal(hop.gather(H), first)  # within the step nothing is taken in
@@ -212,8 +213,7 @@ def test_the_history_is_that_of_the_step_before_and_of_the_nodes_it_computed():
     assert int((table != 0).any(1).sum()) == len(hop.nodes)
 
 
-def test_hops_cannot_be_thinned_out():
-    hops = next(iter(neighbours(tangle()).epoch(0, 0))).links
-    assert hops.whole is hops.matrix() is hops
-    with pytest.raises(ValueError, match="cannot be thinned out by DropEdge"):
-        hops.matrix(torch.ones(3))
+def test_sampled_neighbours_are_a_propagation_that_dropedge_leaves_alone():
+    batch = next(iter(neighbours(tangle()).epoch(0, 0)))
+    assert isinstance(batch.P, Propagation)
+    assert batch.adjacency is None

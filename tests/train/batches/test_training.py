@@ -101,10 +101,10 @@ def test_a_step_of_clusters_sees_so_many_clusters_and_the_links_among_them(graph
     seen = list(batches(graph, batches="clusters", clusters=6, batch_size=3).epoch(0, 0))
     assert len(seen) == 2
     assert torch.cat([batch.nodes for batch in seen]).sort().values.tolist() == list(range(60))
-    full = Task.of(graph, make_plan("gcnii", {}, graph), torch.device("cpu")).links.pattern
+    full = Task.of(graph, make_plan("gcnii", {}, graph), torch.device("cpu")).adjacency.pattern
     for batch in seen:
         inside = torch.isin(full.row_of, batch.nodes) & torch.isin(full.columns, batch.nodes)
-        assert len(batch.links.pattern.columns) == int(inside.sum())
+        assert len(batch.adjacency.pattern.columns) == int(inside.sum())
 
 
 @pytest.mark.parametrize("kind", ["parts", "clusters"])
@@ -128,23 +128,23 @@ def test_neighbours_are_drawn_for_the_training_nodes_once_an_epoch(graphs):
         (
             "gcn",
             {"batches": "neighbours"},
-            "gcn does not gather hop by hop and cannot be trained on drawn neighbours; "
-            "use batches full, parts or clusters",
+            "gcn cannot be trained on sampled neighbours; use batches full, parts or clusters",
         ),
         (
             "graphsage-mean",
             {"drop_edge": 0.2},
-            "drawn neighbours are not thinned out further; use drop_edge 0, got 0.2",
+            "DropEdge does not apply to sampled neighbours; set drop_edge to 0, got 0.2",
         ),
         (
             "graphsage-pool",
             {"history": "cv"},
-            "old activations make up for products alone, which graphsage-pool has none of; use history none",
+            "graphsage-pool has no use for old activations; set history to none",
         ),
         (
             "gcn",
             {"batches": "clusters", "monitor": "noisy_loss"},
-            "noisy_loss needs the full graph in one batch, got clusters; monitor val_loss",
+            "monitor noisy_loss needs the full graph in one batch, got batches clusters; "
+            "monitor val_loss",
         ),
     ],
 )

@@ -422,7 +422,7 @@ def test_of_several_graphs_those_with_nodes_to_judge_by_are_evaluated(monkeypatc
     some = fit(graphs, "gcnii-ppi", **settings)
     task = Task.of(graphs, make_plan("gcnii-ppi", {"batches": "parts"}), CPU)
     assert len(task.evaluation([0]).nodes) == 2 * 120  # a graph for validation, one for testing
-    monkeypatch.setattr(Task, "evaluation", lambda self, splits: Batch(self.links, self.X))
+    monkeypatch.setattr(Task, "evaluation", lambda self, splits: Batch.of(self.adjacency, self.X))
     every = fit(graphs, "gcnii-ppi", **settings)
     np.testing.assert_allclose(some.runs[0].curve, every.runs[0].curve, rtol=1e-6)
     assert some.test == pytest.approx(every.test)

@@ -81,7 +81,7 @@ def forecast(graph: Graph, result: Result) -> Forecast:
     run = result.runs[result.best]
     probe = Probe(graph, run.split)
     with torch.no_grad(), watch(model) as watched:
-        model(task.links.whole, task.X)
+        model(task.P, task.X)
     states = [H for _, H in watched.layers]
     if len(states) < 2:
         raise InputError(f"{result.plan.model} has no layers to choose from; use gcnii")

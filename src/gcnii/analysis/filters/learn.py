@@ -21,7 +21,7 @@ from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.propagation import Sparse
 from gcnii.train.plan import Plan
-from gcnii.train.task import make_links
+from gcnii.train.task import make_adjacency
 
 
 def learn(
@@ -45,11 +45,9 @@ def learn(
         if filters:
             model, task = checkup.result.network(graph)
             show(f"{name}: filter")
-            answers["filter"][name] = response(model, task.links.whole, task.X, seed=seed).summary()
+            answers["filter"][name] = response(model, task.P, task.X, seed=seed).summary()
             show(f"{name}: influence of each hop")
-            answers["influence"][name] = influence(
-                model, task.links.whole, task.X, seed=seed
-            ).summary()
+            answers["influence"][name] = influence(model, task.P, task.X, seed=seed).summary()
         if depth:
             show(f"{name}: depth")
             if checkup in gone:
@@ -64,7 +62,7 @@ def learn(
 
 def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:
     """Say before the first training that these models have no frequencies, or none in common."""
-    matrices = [make_links(graph, plan.recipe).whole for plan in plans]
+    matrices = [make_adjacency(graph, plan.recipe).whole for plan in plans]
     for plan, P in zip(plans, matrices, strict=True):
         if not isinstance(P, Sparse):
             raise InputError(

@@ -159,7 +159,7 @@ class Doctor:
     def _examine(self, network: Model, task: Task) -> tuple[LayerReport, ...]:
         objective = Objective.of(self.graph, [self.split], self.device)
         with watch(network) as watched:
-            scores = network(task.links.whole, task.X)
+            scores = network(task.P, task.X)
             objective.loss(scores[None], "train").sum().backward()
         network.zero_grad()
         return examine(watched, self.meter, self.probe)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from torch import Tensor
 
-from gcnii.propagation import Sparse
+from gcnii.propagation import Adjacency, Propagation, Sparse
 
 Batching = Literal["full", "parts", "clusters", "neighbours"]
 History = Literal["none", "cv"]
@@ -16,16 +16,22 @@ History = Literal["none", "cv"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """GraphAdjacency and features of a part of the graph.
+    """P and features of a part of the graph.
 
-    nodes  the nodes of the graph whose scores the model gives, in the order of the scores' rows;
-           None: all
+    nodes      the nodes whose scores the model gives, in the order of the scores' rows; None: all
+    adjacency  of which P was made, so that DropEdge can leave out links; None for sampled
+               neighbours, which are not thinned out further
     """
 
-    # GraphAdjacency, RelationalAdjacency or Hops: their `whole` is what a model gathers over
-    links: Any
+    P: Propagation
     X: Tensor | Sparse
     nodes: Tensor | None = None
+    adjacency: Adjacency | None = None
+
+    @classmethod
+    def of(cls, adjacency: Adjacency, X: Tensor | Sparse, nodes: Tensor | None = None) -> Batch:
+        """All links of an adjacency."""
+        return cls(adjacency.whole, X, nodes, adjacency)
 
 
 class Batches(Protocol):
@@ -43,23 +49,27 @@ class Batches(Protocol):
         """What a checkpoint must keep beside the weights, if anything."""
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take up what `state` gave."""
+        """Go on from what `state` gave."""
+
+
+class Stateless:
+    """Batches that depend on seed and epoch alone: a checkpoint keeps nothing of them."""
+
+    def state(self) -> dict[str, Tensor]:
+        """An empty dictionary."""
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True, eq=False)
-class Full:
+class Full(Stateless):
     """The full graph is one batch."""
 
     batch: Batch
     static = True
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
-        """The one batch."""
+        """Yield the one batch."""
         yield self.batch
-
-    def state(self) -> dict[str, Tensor]:
-        """Nothing."""
-        return {}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Nothing."""

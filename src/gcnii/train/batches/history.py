@@ -43,10 +43,9 @@ class ActivationHistory:
         self._noted.clear()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HistoryHop(Sparse):
-    """P̂, the drawn links of some rows of P, each scaled up by R = neighbours / drawn; `gather`
-    estimates P H by it.
+    """P̂: sampled links of some rows of P, scaled up by R = neighbours / sampled, to estimate P H.
 
     noise   the same links, scaled up by √R
     exact   the rows of P, over all nodes of the graph
@@ -56,12 +55,11 @@ class HistoryHop(Sparse):
     noise: Sparse
     exact: Sparse
     nodes: Tensor
-    memory: ActivationHistory
+    history: ActivationHistory
     layer: int
 
     def gather(self, H: Tensor, mean: Tensor | None = None) -> Tensor:
-        """P̂ (μ - h̄) + P h̄ + P̂_√ (H - μ), of which P H is the mean over all draws, whatever h̄
-        is.
+        """P̂ (μ - h̄) + P h̄ + P̂_√ (H - μ), whose mean over all samples is P H for any h̄.
 
         mean  μ, what H is without dropout; by default H itself, and the last term is zero
 
@@ -69,7 +67,7 @@ class HistoryHop(Sparse):
         variance of the sum over all.
         """
         M = H if mean is None else mean
-        past = self.memory.recall(self.layer, M)
-        self.memory.note(self.layer, self.nodes, M)
+        past = self.history.recall(self.layer, M)
+        self.history.note(self.layer, self.nodes, M)
         smooth = self @ (M - past[self.nodes]) + self.exact @ past
         return smooth if mean is None else smooth + self.noise @ (H - mean)

@@ -9,19 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnii.propagation import GraphAdjacency, Sparse
-from gcnii.train.batches.batch import Batch
+from gcnii.propagation import Adjacency, Sparse
+from gcnii.train.batches.batch import Batch, Stateless
 
 
-class Subgraphs:
-    """A step sees `size` groups of nodes and the links within them; each epoch takes the groups in
-    another order.
+class Subgraphs(Stateless):
+    """A step sees `size` groups of nodes and the links within them, in another order each epoch.
 
-    group  (n,) the number of the group of each node; nodes below zero are in none
+    group  (n,) the number of each node's group; nodes below zero are in none
     """
 
-    def __init__(self, links: GraphAdjacency, X: Tensor | Sparse, group: Tensor, size: int):
-        self.links, self.X, self.size = links, X, size
+    def __init__(self, adjacency: Adjacency, X: Tensor | Sparse, group: Tensor, size: int):
+        self.adjacency, self.X, self.size = adjacency, X, size
         self.static = size == 1
         self.members = [torch.nonzero(group == one)[:, 0] for one in group.unique() if one >= 0]
         # Groups that come one by one are the same batches in every epoch.
@@ -38,11 +37,4 @@ class Subgraphs:
 
     def _batch(self, *groups: int) -> Batch:
         nodes = torch.cat([self.members[one] for one in groups])
-        return Batch(self.links.induced(nodes), self.X[nodes], nodes)
-
-    def state(self) -> dict[str, Tensor]:
-        """Nothing."""
-        return {}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Nothing."""
+        return Batch.of(self.adjacency.induced(nodes), self.X[nodes], nodes)

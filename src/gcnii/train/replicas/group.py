@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -21,10 +22,10 @@ from gcnii.train.run import Measures, Run
 from gcnii.train.stopping import StoppingState
 from gcnii.train.task import Task
 
-# The host looks at what the device measured after so many epochs at most, because a look waits for
-# the device; …
+# The host reads what the device measured after at most this many epochs, because that waits for the
+# device; and at least every PAUSE seconds, because Ctrl-C waits for it.
 SYNC_EVERY = {"cpu": 1, "cuda": 64}
-PAUSE = 0.15  # … and after so many seconds, because Ctrl-C waits for a look
+PAUSE = 0.15
 
 
 class Diverged(GcniiError, FloatingPointError):
@@ -35,88 +36,102 @@ class Diverged(GcniiError, FloatingPointError):
         self.lost = lost
 
 
+class View(NamedTuple):
+    """What a batch is graded by.
+
+    size    (r,) the number of its training nodes
+    trains  whether there are any
+    """
+
+    objective: Objective
+    size: Tensor
+    trains: bool
+
+
 class ReplicaGroup:
-    """`runs[i]` is the record of replica i; those that have stopped stay until half of the group
-    has.
+    """Replicas trained together; those that have stopped stay until they are half of the group.
+
+    runs   runs[i] is the record of replica i
+    epoch  epochs done; replicas that have stopped are behind
     """
 
     def __init__(self, task: Task, runs: list[Run]):
-        self.task, self.runs = task, list(runs)
-        # epochs done; those that have stopped stay behind
+        self.task, self.recipe, self.runs = task, task.plan.recipe, list(runs)
         self.epoch = max(run.epochs for run in runs)
-        graph, device = task.graph, task.device
+        graph, device, splits = task.graph, task.device, [run.split for run in runs]
         self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], device)
         self.replicas.model.recomputes = recomputes(task, len(runs))
-        self.objective = Objective.of(graph, [run.split for run in runs], device)
-        self.batches = task.batches(runs[0].split)
-        self.views: WeakKeyDictionary[Batch, tuple[Objective, Tensor, bool]] = WeakKeyDictionary()
+        self.objective = Objective.of(graph, splits, device)
+        self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
+        self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
         self.most = SYNC_EVERY[device.type]
-        self.stopping = StoppingState(task.plan.recipe, runs, device, self.most)
-        self.full = task.plan.recipe.batches == "full"
-        self.evaluated = task.evaluation([run.split for run in runs])
-        # of training nodes; their number
+        self.stopping = StoppingState(self.recipe, self.recipe.lr, runs, device, self.most)
+        # The sum of the losses of training nodes, and their number.
         self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)
         self.step = torch.zeros((), dtype=torch.int32, device=device)
         self.captured = CapturedEpoch(device)
         self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
         self.transient = CapturedEpoch(device, "each epoch draws batches of its own")
-        self.pace = float("inf")  # seconds an epoch
+        self.pace = float("inf")  # seconds per epoch
 
     @property
     def running(self) -> int:
-        """How many replicas have not stopped."""
+        """The number of replicas that have not stopped."""
         return sum(not run.stopped for run in self.runs)
 
     def advance(self) -> list[list[Measures]]:
-        """Some epochs, and a look at them: for each epoch, the measures of the replicas that had
-        not stopped before.
-        """
-        start, epochs = time.perf_counter(), self._until_the_next_look()
+        """Train for some epochs; for each, the measures of the replicas that had not stopped."""
+        start, epochs = time.perf_counter(), self._epochs_to_sync()
         for _ in range(epochs):
             self._one_epoch()
             self.epoch += 1
-        measures, standings = self.stopping.fetch(epochs)
+        measures, records = self.stopping.fetch(epochs)
         self.pace = (time.perf_counter() - start) / epochs
-        took_part = [
-            new["epochs"] - run.epochs for run, new in zip(self.runs, standings, strict=True)
+        taken = [
+            int(new["epochs"]) - run.epochs for run, new in zip(self.runs, records, strict=True)
         ]
-        self._refuse_divergence(measures, took_part)
-        seen = []
-        for i, each in enumerate(measures):
-            there = [
-                (run, now)
-                for run, now, last in zip(self.runs, each, took_part, strict=True)
-                if i < last
-            ]
-            for run, now in there:
-                run.curve.append((now.train_loss, now.val_loss, now.val))
-                run.seconds += self.pace / len(there)
-            seen.append([now for _, now in there])
-        for run, new in zip(self.runs, standings, strict=True):
+        self._refuse_divergence(measures, taken)
+        seen = [self._record(each, taken, i) for i, each in enumerate(measures)]
+        for run, new in zip(self.runs, records, strict=True):
             vars(run).update(new)
         return [each for each in seen if each]
 
-    def _until_the_next_look(self) -> int:
-        # Every multiple of `most` has its look: there the group may shrink, at the same epochs
-        # however fast it is.
-        left = min(self.task.plan.recipe.epochs - self.epoch, self.most - self.epoch % self.most)
+    def _epochs_to_sync(self) -> int:
+        # Every multiple of `most` is read: there the group may shrink, at the same epochs however
+        # fast it is.
+        left = min(self.recipe.epochs - self.epoch, self.most - self.epoch % self.most)
         return max(1, min(left, int(PAUSE / self.pace)))
+
+    def _record(self, measures: list[Measures], taken: list[int], i: int) -> list[Measures]:
+        """Add the i-th of these epochs to the curves of the runs that took part in it."""
+        there = self._took_part(measures, taken, i)
+        for run, now in there:
+            run.curve.append((now.train_loss, now.val_loss, now.val))
+            run.seconds += self.pace / len(there)
+        return [now for _, now in there]
+
+    def _took_part(
+        self, measures: list[Measures], taken: list[int], i: int
+    ) -> list[tuple[Run, Measures]]:
+        return [
+            (run, now)
+            for run, now, epochs in zip(self.runs, measures, taken, strict=True)
+            if i < epochs
+        ]
 
     def _one_epoch(self) -> None:
         """A step for each batch, an evaluation, and the best weights kept."""
-        if self.full:
+        if self.recipe.batches == "full":
             self.captured(self._epoch)
             return
         for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
-            if self._view(batch)[2]:
+            if self._view(batch).trains:
                 self.step.fill_(step)
                 self._captured_step(batch)(partial(self._learn, batch, self.step))
         self.captured(self._judge)
 
     def _captured_step(self, batch: Batch) -> CapturedEpoch:
-        """A graph for each batch that comes again in every epoch; those that do not share one that
-        is none.
-        """
+        """A CUDA graph for each batch that returns in every epoch; none for the others."""
         if not self.batches.static:
             return self.transient
         if batch not in self.steps:
@@ -131,59 +146,51 @@ class ReplicaGroup:
 
     def _learn(self, batch: Batch, step: Tensor | int = 0) -> Tensor:
         """A step on this batch; its scores."""
-        with arithmetic(self.task.plan.recipe, self.task.device):
-            objective, count, _ = self._view(batch)
-            scores, loss = self.replicas.step(
-                batch, objective, self.stopping.clock, step, self.stopping.scales
-            )
-            self.losses.add_(torch.stack([loss.double() * count, count.double()]))
+        with arithmetic(self.recipe, self.task.device):
+            objective, size, _ = self._view(batch)
+            clock, scales = self.stopping.clock, self.stopping.scales
+            scores, loss = self.replicas.step(batch, objective, clock, step, scales)
+            self.losses.add_(torch.stack([loss.double() * size, size.double()]))
         return scores
 
     def _judge(self, noisy: Tensor | None = None) -> None:
         """Measure what was learnt in this epoch, and keep the weights that are the best so far."""
-        with arithmetic(self.task.plan.recipe, self.task.device):
+        with arithmetic(self.recipe, self.task.device):
             self.replicas.keep(self.stopping.update(self._measure(noisy)))
             self.losses.zero_()
 
-    def _view(self, batch: Batch) -> tuple[Objective, Tensor, bool]:
-        """The objective of a batch, its training nodes (r,), and whether there are any; asked once,
-        for it waits.
-        """
+    def _view(self, batch: Batch) -> View:
+        """Made once for each batch, because asking whether it has training nodes waits."""
         if batch not in self.views:
             objective = self.objective.at(batch.nodes)
-            count = objective.masks["train"].sum(-1)
-            self.views[batch] = objective, count, batch.nodes is None or bool(count.all())
+            size = objective.masks["train"].sum(-1)
+            trains = batch.nodes is None or bool(size.all())
+            self.views[batch] = View(objective, size, trains)
         return self.views[batch]
 
     @torch.no_grad()
     def _measure(self, noisy: Tensor | None) -> Tensor:
-        """(measures, r) float64, in the order of `Measures`; `noisy` are the scores of the training
-        pass.
-        """
-        objective, *_ = self._view(self.evaluated)
+        """(measures, r) float64, as in `Measures`; `noisy` are the training pass's scores."""
+        objective = self._view(self.evaluated).objective
         scores = self.replicas.scores(self.evaluated)
-        monitored = (
-            noisy if noisy is not None and self.task.plan.recipe.monitor == "noisy_loss" else scores
-        )
+        monitored = noisy if noisy is not None and self.recipe.rule.noisy else scores
         total, count = self.losses
         val_loss = objective.loss(monitored, "val")
         val, test = objective.score(scores, "val"), objective.score(scores, "test")
         return torch.stack([row.double() for row in (total / count, val_loss, val, test)])
 
-    def _refuse_divergence(self, measures: list[list[Measures]], took_part: list[int]) -> None:
+    def _refuse_divergence(self, measures: list[list[Measures]], taken: list[int]) -> None:
         for i, each in enumerate(measures):
-            there = zip(self.runs, each, took_part, strict=True)
-            lost = [run for run, now, last in there if i < last and not now.finite]
+            lost = [run for run, now in self._took_part(each, taken, i) if not now.finite]
             if lost:
                 for run in lost:
                     run.epochs = self.epoch - len(measures) + i + 1
                     run.seconds += self.pace * (i + 1) / len(self.runs)
-                seeds = f"seed {lost[0].seed}" + (
-                    f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-                )
+                more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
                 raise Diverged(
-                    f"the loss of {seeds} was infinite or not a number in epoch {lost[0].epochs}; "
-                    f"try a smaller lr (now {self.task.plan.recipe.lr:g}), or look for extreme values in the features",
+                    f"the loss of seed {lost[0].seed}{more} was infinite or not a number in epoch "
+                    f"{lost[0].epochs}; try a smaller lr (now {self.recipe.lr:g}), or look for "
+                    "extreme values in the features",
                     lost,
                 )
 

@@ -109,10 +109,11 @@ class Replicas:
         training = epoch is not None
         self.model.train(training)
         rate, form = self.recipe.drop_edge, self.recipe.drop_form
+        adjacency = batch.adjacency if training and rate else None
 
         def one(weights: Stack, key: Tensor) -> Tensor:
             with keyed(key):
-                P = drop_edges(batch.links, rate, form) if training else batch.links.whole
+                P = batch.P if adjacency is None else drop_edges(adjacency, rate, form)
                 return functional_call(self.model, weights, (P, batch.X))  # type: ignore[no-any-return]
 
         keys = self.idle_keys if epoch is None else epoch_key(self.seeds, epoch, step)

@@ -1,0 +1,135 @@
+"""Settings: what each means, and which values it takes.
+
+A setting is declared once, as a keyword argument of a model or as a field of Recipe; its annotation
+holds its help text and its bounds, which the command line prints and `check_settings` enforces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
+
+from gcnii.errors import InputError
+
+Settings: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """The interval of a number: `least` and `most` belong to it, `above` and `below` do not."""
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return (
+            (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def __str__(self) -> str:
+        """` ≥ 1`, ` in [0, 1)`; nothing where there is no bound."""
+        low, high = _first(self.least, self.above), _first(self.most, self.below)
+        if low is not None and high is not None:
+            opens, closes = "[("[self.least is None], "])"[self.most is None]
+            return f" in {opens}{low:g}, {high:g}{closes}"
+        if low is not None:
+            return f" {'≥' if self.above is None else '>'} {low:g}"
+        return "" if high is None else f" {'≤' if self.below is None else '<'} {high:g}"
+
+
+ANY = Bounds()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known of a setting beside its type.
+
+    help         what it does, for `--help`
+    bounds       the numbers that it may be
+    neutral      the value at which it changes nothing: a run's key leaves it out there, so that
+                 runs from before there was such a setting keep their key
+    unused_when  another setting, and its values at which nothing asks for this one
+    ignored      whether no number depends on it
+    """
+
+    help: str
+    bounds: Bounds = ANY
+    neutral: object = None
+    unused_when: tuple[str, tuple[object, ...]] | None = None
+    ignored: bool = False
+
+
+Layers = Annotated[
+    int, Setting("number of convolutions, the two dense layers not counted", Bounds(least=1))
+]
+Width = Annotated[int, Setting("number of hidden units", Bounds(least=1))]
+Alpha = Annotated[float, Setting("α: share of H0 in every layer", Bounds(least=0, most=1))]
+Lam = Annotated[float, Setting("λ: strength of the weights, β_l = log(λ/l + 1)", Bounds(least=0))]
+Rate = Annotated[
+    float,
+    Setting(
+        "share of entries set to zero while training, before every layer", Bounds(least=0, below=1)
+    ),
+]
+HeadWidth = Annotated[int, Setting("number of hidden units per head", Bounds(least=1))]
+Heads = Annotated[
+    int, Setting("number of attention heads, whose outputs are concatenated", Bounds(least=1))
+]
+OutHeads = Annotated[
+    int,
+    Setting("number of attention heads of the last layer, which are averaged", Bounds(least=1)),
+]
+SelfWeight = Annotated[bool, Setting("give every convolution a second weight, for the node itself")]
+BatchNorm = Annotated[
+    bool, Setting("normalise each convolution's output to mean 0 and variance 1 over the nodes")
+]
+
+
+def setting_of(hint: Any) -> tuple[Any, Setting]:
+    """The type and the Setting of an annotation."""
+    kind, setting = get_args(hint)
+    return kind, setting
+
+
+def check_settings(hints: Mapping[str, Any], values: Mapping[str, object]) -> None:
+    """Refuse the first value that its annotation does not allow."""
+    for name, value in values.items():
+        kind, setting = setting_of(hints[name])
+        expected = _expected(kind, setting, value)
+        if expected:
+            raise InputError(f"{name} must be {expected}, got {value!r}")
+
+
+def _expected(kind: Any, setting: Setting, value: object) -> str:
+    """What the value should have been; nothing where it is that."""
+    if get_origin(kind) is Literal:
+        words = get_args(kind)
+        return "" if value in words else f"one of {', '.join(words)}"
+    if get_origin(kind) is tuple:
+        fits = (
+            isinstance(value, Iterable) and value and all(_is(int, setting, one) for one in value)
+        )
+        return "" if fits else f"one or more integers{setting.bounds}"
+    if kind is bool:
+        return "" if isinstance(value, bool) else "true or false"
+    noun = "an integer" if kind is int else "a number"
+    return "" if _is(kind, setting, value) else f"{noun}{setting.bounds}"
+
+
+def _is(kind: type, setting: Setting, value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        return False
+    whole = isinstance(value, Integral) or float(value).is_integer()
+    return (kind is float or whole) and float(value) in setting.bounds
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)

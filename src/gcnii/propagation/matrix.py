@@ -1,0 +1,114 @@
+"""propagation_matrix: P̃ of a Graph, of an edge_index, or of a sparse matrix."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gcnii.errors import GraphError
+from gcnii.graph import Graph
+from gcnii.propagation.adjacency import (
+    Direction,
+    GraphAdjacency,
+    Loops,
+    Norm,
+    adjacency,
+    oriented,
+)
+from gcnii.propagation.sparse import Sparse
+
+Source: TypeAlias = Graph | Tensor | NDArray[np.int64] | sp.sparray | sp.spmatrix
+
+HOW = (
+    "make P with gcnii.propagation_matrix(graph), or of an edge_index with "
+    "gcnii.propagation_matrix(edge_index, n)"
+)
+EXPECTED = (
+    "a Graph, an edge_index (2, m) with the number of nodes, or a scipy or torch sparse matrix"
+)
+
+
+def propagation_matrix(
+    source: Source,
+    n: int | None = None,
+    *,
+    directed: bool = False,
+    direction: Direction = "out",
+    loops: Loops = "keep",
+    norm: Norm = "symmetric",
+    dtype: torch.dtype | None = None,
+) -> Sparse:
+    """P̃ = D̃^-1/2 Ã D̃^-1/2 with Ã = A + I and D̃ the row sums of Ã; or another norm of it.
+
+    source     a Graph; an edge_index (2, m) of integers, for which `n` is the number of nodes; or
+               a scipy or torch sparse matrix A (n, n), in which node u gathers from v with the
+               weight A[u, v]
+    directed   whether the edges of an edge_index are one-way; by default each joins both ends, and
+               may be listed once or in both directions
+    direction  of one-way edges u → v: u gathers from v ("out"), v from u ("in", as in PyG), or each
+               from the other ("both")
+    loops      "keep": a self-loop of the graph makes Ã's diagonal 2; "remove": it is 1 everywhere
+    norm       see `GraphAdjacency`
+    dtype      default: torch's default dtype, as models have it
+    """
+    device = source.device if isinstance(source, Tensor) else torch.device("cpu")
+    A = _adjacency(source, n, directed, direction, loops)
+    return GraphAdjacency.of(A, norm).matrix().to(device, dtype or torch.get_default_dtype())
+
+
+def _adjacency(
+    source: Source, n: int | None, directed: bool, direction: Direction, loops: Loops
+) -> sp.csr_array:
+    match source:
+        case Graph():
+            _check_size(source.n, n)
+            return adjacency(source, direction, loops)
+        case Tensor(layout=torch.sparse_coo | torch.sparse_csr | torch.sparse_csc):
+            return oriented(_weights(_scipy(source), n), direction, loops)
+        case sp.sparray() | sp.spmatrix():
+            return oriented(_weights(source, n), direction, loops)
+        case Tensor() | np.ndarray():
+            graph = _graph(np.asarray(source.cpu() if isinstance(source, Tensor) else source), n)
+            A = adjacency(graph, direction, loops)
+            return A if directed else oriented(A, "both", loops)
+    raise GraphError(f"propagation_matrix takes {EXPECTED}; got {type(source).__name__}")
+
+
+def _graph(edges: NDArray[np.int64], n: int | None) -> Graph:
+    """The edges as one-way edges of a graph, which checks them."""
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
+        came = f"{edges.dtype} of shape {edges.shape}"
+        raise GraphError(f"propagation_matrix takes {EXPECTED}; got {came}")
+    if n is None:
+        raise GraphError(
+            "an edge_index does not tell the number of nodes; give it: "
+            "gcnii.propagation_matrix(edge_index, n)"
+        )
+    return Graph(X=np.zeros((n, 1)), edges=edges, directed=True)
+
+
+def _weights(matrix: sp.sparray | sp.spmatrix, n: int | None) -> sp.csr_array:
+    A = sp.csr_array(matrix, dtype=np.float64, copy=True)
+    if A.shape[0] != A.shape[1]:
+        raise GraphError(f"an adjacency matrix must be square, got shape {A.shape}")
+    _check_size(A.shape[0], n)
+    if not np.isfinite(A.data).all() or (A.data < 0).any():
+        raise GraphError("an adjacency matrix must hold finite weights of 0 or more")
+    A.sum_duplicates()
+    A.eliminate_zeros()
+    return A
+
+
+def _check_size(found: int, n: int | None) -> None:
+    if n is not None and n != found:
+        raise GraphError(f"the graph has {found} nodes, but n is {n}; leave n out")
+
+
+def _scipy(matrix: Tensor) -> sp.coo_array:
+    coo = matrix.detach().cpu().to_sparse_coo().coalesce()
+    return sp.coo_array((coo.values().numpy(), coo.indices().numpy()), tuple(coo.shape))

@@ -1,0 +1,98 @@
+"""Pattern: where the entries of a sparse matrix are stored, in CSR form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """CSR's two index arrays, and those of the transpose.
+
+    rows     (n + 1,) int32: row i's entries are rows[i] … rows[i + 1]
+    columns  (entries,) int32
+    """
+
+    rows: Tensor
+    columns: Tensor
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array) -> Pattern:
+        """Where a scipy matrix has its entries."""
+        rows, columns = torch.tensor(matrix.indptr).int(), torch.tensor(matrix.indices).int()
+        return cls(rows, columns, (int(matrix.shape[0]), int(matrix.shape[1])))
+
+    @classmethod
+    def from_sorted(cls, row: Tensor, columns: Tensor, shape: tuple[int, int]) -> Pattern:
+        """Of entries (row, column) that are sorted by row."""
+        return cls(row_pointers(row, shape[0]), columns.int(), shape)
+
+    @cached_property
+    def row_of(self) -> Tensor:
+        """(entries,) the row of each entry."""
+        numbers = torch.arange(self.shape[0], device=self.rows.device)
+        counts = self.rows.diff().long()
+        return torch.repeat_interleave(numbers, counts, output_size=len(self.columns))
+
+    @cached_property
+    def transposed(self) -> tuple[Pattern, Tensor]:
+        """The transpose's pattern, and the order that brings this pattern's values into it."""
+        order = torch.argsort(self.columns, stable=True)
+        rows = row_pointers(self.columns, self.shape[1])
+        return Pattern(rows, self.row_of[order].int(), (self.shape[1], self.shape[0])), order
+
+    @cached_property
+    def at_rows(self) -> Pattern:
+        """(entries, n): one entry per row, at the row in which this pattern's entry stands."""
+        return Pattern(self._steps, self.row_of.int(), (len(self.columns), self.shape[0]))
+
+    @cached_property
+    def at_columns(self) -> Pattern:
+        """(entries, d): one entry per row, at the column in which this pattern's entry stands."""
+        return Pattern(self._steps, self.columns, (len(self.columns), self.shape[1]))
+
+    @property
+    def _steps(self) -> Tensor:
+        return torch.arange(len(self.columns) + 1, dtype=torch.int32, device=self.rows.device)
+
+    @cached_property
+    def _copies(self) -> dict[int, Pattern]:
+        return {}
+
+    def repeat(self, times: int) -> Pattern:
+        """The block-diagonal pattern of `times` copies.
+
+        It is kept, because a captured epoch reads it for as long as it is replayed; and its
+        transpose is made from this pattern's, which needs no sorting.
+        """
+        if times not in self._copies:
+            copies = self._copies[times] = self._repeated(times)
+            small, order = self.transposed
+            offsets = torch.arange(times, device=order.device)[:, None] * len(order)
+            copies.__dict__["transposed"] = small._repeated(times), (order + offsets).flatten()
+        return self._copies[times]
+
+    def _repeated(self, times: int) -> Pattern:
+        (n, d), entries = self.shape, len(self.columns)
+        block = torch.arange(times, device=self.rows.device, dtype=torch.int32)[:, None]
+        rows = (self.rows[1:] + block * entries).flatten()
+        columns = (self.columns + block * d).flatten()
+        return Pattern(torch.cat([self.rows[:1], rows]), columns, (times * n, times * d))
+
+    def to(self, device: torch.device | str) -> Pattern:
+        """The same pattern on another device."""
+        if torch.device(device) == self.rows.device:
+            return self
+        return Pattern(self.rows.to(device), self.columns.to(device), self.shape)
+
+
+def row_pointers(row: Tensor, n: int) -> Tensor:
+    """(n + 1,) int32: CSR's first array, from the row of each entry."""
+    ends = torch.bincount(row, minlength=n).cumsum(0)
+    return torch.cat([ends.new_zeros(1), ends]).int()
