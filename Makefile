@@ -1,4 +1,5 @@
-# Two commands set everything up on a fresh machine: `make demo` does the main job, `make test` passes the tests.
+# On a fresh machine, `make demo` installs and shows GCNII at work; `make test` installs and runs
+# every check.
 PYTHON ?= python3
 RUN = .venv/bin/
 PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -16,7 +17,7 @@ test: .venv/ready-dev
 	$(RUN)mypy
 	$(RUN)python -m pytest -n auto
 
-# torch first and alone, so that its pinned build is taken before anything else can ask for another.
+# torch first and alone, so that its pinned build is installed before a dependency asks for another.
 .venv/ready: pyproject.toml constraints.txt
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	$(PIP) torch
