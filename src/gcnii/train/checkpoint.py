@@ -1,5 +1,4 @@
-"""Checkpoints: one file that appears whole or not at all, from which a killed training goes on to
-the same numbers.
+"""Checkpoints: one file, written whole, from which a killed training resumes to the same numbers.
 
 Dropout masks are a function of seed and epoch, so there is no random state to keep: weights, Adam's
 moments, the best weights so far and the runs' records are all.
@@ -12,26 +11,28 @@ import os
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from gcnii.files import atomic_write
+from gcnii.files import Document, atomic_write
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.run import Run
 
 
 @dataclass
 class Checkpoint:
-    """`identity` says whose it is (plan, graph, seeds); `stacks` are named stacks of weights, by
-    role.
+    """The state of a training.
+
+    identity  which training it is: plan, graph, seeds
+    active    the seeds now in training
+    stacks    stacks of weights, by role
     """
 
-    identity: dict[str, Any]
+    identity: Document
     runs: list[Run]
-    active: list[int]  # positions in `runs` of the replicas now in training
+    active: list[int]
     stacks: dict[str, Stack] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
@@ -52,14 +53,13 @@ class Checkpoint:
 
     @classmethod
     def load(cls, path: Path, device: torch.device) -> Checkpoint | None:
-        """The checkpoint, or None where there is none or what is there is no checkpoint."""
+        """The checkpoint; None where the file is missing or does not hold one."""
         try:
             with safe_open(path, "pt", device=str(device)) as file:
                 note = json.loads((file.metadata() or {})["checkpoint"])
-                checkpoint = cls(
-                    note["identity"], [_run(run) for run in note["runs"]], note["active"]
-                )
-                for key in file.keys():  # noqa: SIM118 - an open file is no dictionary
+                runs = [_run(run) for run in note["runs"]]
+                checkpoint = cls(note["identity"], runs, note["active"])
+                for key in file.keys():  # noqa: SIM118 - an open file is not a dictionary
                     role, name = key.split("/", 1)
                     checkpoint.stacks.setdefault(role, {})[name] = file.get_tensor(key)
         except (OSError, SafetensorError, KeyError, ValueError, TypeError):
@@ -68,9 +68,7 @@ class Checkpoint:
 
 
 def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """`save_file`, but what the disk refuses is an OSError, as it is wherever else a file is
-    written.
-    """
+    """`save_file`, but raising OSError when the disk refuses, as all other writers do."""
     try:
         save_file(tensors, path, metadata)
     except SafetensorError as error:
@@ -80,5 +78,5 @@ def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = 
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
-def _run(fields: dict[str, Any]) -> Run:
+def _run(fields: Document) -> Run:
     return Run(**fields | {"curve": [tuple(point) for point in fields["curve"]]})

@@ -1,4 +1,4 @@
-"""fit: the one training loop (the authors' protocol: stop by validation, return to the best epoch)."""
+"""fit: the one training loop; it stops by validation and returns to the best epoch."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def fit_plan(
 
 
 class Training:
-    """Who is done, who is not, and what a checkpoint must hold to go on."""
+    """Which runs are done, which are not, and what a checkpoint must hold to resume."""
 
     def __init__(self, task: Task, runs: list[Run], path: Path | None):
         self.task, self.runs, self.path = task, runs, path
@@ -126,7 +126,7 @@ class Training:
         self.identity = json.loads(json.dumps(identity))  # as it comes back from a file
 
     def groups(self, batch: int | None) -> Iterator[ReplicaGroup]:
-        """The group that a checkpoint left unfinished, then groups of the runs that have not begun."""
+        """The group that a checkpoint left unfinished, then groups of runs that have not begun."""
         yield from self._resume()
         waiting = [run for run in self.runs if run.epochs == 0]
         size = batch or (1 if self.task.device.type == "cpu" else len(waiting))
@@ -136,7 +136,7 @@ class Training:
             yield ReplicaGroup(self.task, waiting[start : start + size])
 
     def advance(self, group: ReplicaGroup, on_epoch: OnEpoch | None) -> None:
-        """Some epochs of a group, and everything that follows from them."""
+        """Train a group for some epochs, save, warn and report."""
         first, epochs = group.epoch, group.advance()
         self._collect(group)
         group.compact()
@@ -145,23 +145,20 @@ class Training:
         if group.captured.refused:
             self._warn(f"trains without a CUDA graph: {group.captured.why_not}")
         if on_epoch:
-            went_on = [*map(len, epochs[1:]), group.running]  # after each of the epochs
+            running = [*map(len, epochs[1:]), group.running]  # after each of the epochs
             for i, measures in enumerate(epochs):
-                on_epoch(
-                    self._report(first + i, len(self.done) + group.running - went_on[i], measures)
-                )
+                done = len(self.done) + group.running - running[i]
+                on_epoch(self._report(first + i, done, measures))
 
     def _collect(self, group: ReplicaGroup) -> None:
-        """Take the best weights of those that have stopped."""
+        """Take the best weights of the runs that have stopped."""
         for i, run in enumerate(group.runs):
             if run.stopped and run.seed not in self.done:
                 self.done[run.seed] = group.best_of(i)
 
     def _report(self, epoch: int, done: int, measures: list[Measures]) -> EpochReport:
-        means = (
-            fmean(getattr(now, name) for now in measures)
-            for name in ("train_loss", "val_loss", "val")
-        )
+        names = ("train_loss", "val_loss", "val")
+        means = (fmean(getattr(now, name) for now in measures) for name in names)
         return EpochReport(epoch, done, len(measures), len(self.runs), *means)
 
     def _warn(self, sentence: str) -> None:
@@ -170,7 +167,7 @@ class Training:
             warnings.warn(sentence, stacklevel=4)
 
     def interrupt(self, group: ReplicaGroup) -> None:
-        """Save, and take the best weights so far of those that have not stopped."""
+        """Save, and take the best weights so far of the runs that have not stopped."""
         self.save(group)
         self.interrupted = len(self.done) < len(self.runs)
         self.done |= {run.seed: group.best_of(i) for i, run in enumerate(group.runs) if run.epochs}
@@ -183,62 +180,55 @@ class Training:
         stacks = group.stacks() if seeds else {}
         order = sorted(set(self.done) - set(seeds))
         if order:
-            stacks["done"] = {
-                name: torch.stack([self.done[seed][name] for seed in order])
-                for name in self.done[order[0]]
-            }
+            stacks["done"] = self._stacked(order)
         start = time.monotonic()
         Checkpoint(self.identity, self.runs, seeds, stacks).save(self.path)
         self.saved = time.monotonic()
         self.pause = max(SAVE_EVERY, (self.saved - start) / SAVE_SHARE)
 
     def _resume(self) -> Iterator[ReplicaGroup]:
-        saved = (
-            Checkpoint.load(self.path, self.task.device)
-            if self.path and self.path.exists()
-            else None
-        )
+        saved = self._saved()
         if saved is None:
             return
-        if saved.identity != self.identity:
-            warnings.warn(f"{self.path} is of another training; starting over", stacklevel=4)
-            return
         self.runs = saved.runs
-        finished = sorted(
-            run.seed for run in self.runs if run.epochs and run.seed not in saved.active
-        )
-        for row, seed in enumerate(finished):
-            self.done[seed] = {
-                name: stack[row].cpu() for name, stack in saved.stacks["done"].items()
-            }
+        begun = {run.seed for run in self.runs if run.epochs}
+        for row, seed in enumerate(sorted(begun - set(saved.active))):
+            done = saved.stacks["done"]
+            self.done[seed] = {name: stack[row].cpu() for name, stack in done.items()}
         if saved.active:
             group = ReplicaGroup(self.task, [run for run in self.runs if run.seed in saved.active])
             group.restore(saved.stacks)
             self._collect(group)
             yield group
 
+    def _saved(self) -> Checkpoint | None:
+        """The checkpoint, if there is one of this very training."""
+        if not self.path or not self.path.exists():
+            return None
+        saved = Checkpoint.load(self.path, self.task.device)
+        if saved and saved.identity != self.identity:
+            warnings.warn(f"{self.path} is of another training; starting over", stacklevel=5)
+            return None
+        return saved
+
+    def _stacked(self, seeds: Sequence[int]) -> Stack:
+        """The best weights of these seeds, stacked."""
+        names = self.done[seeds[0]]
+        return {name: torch.stack([self.done[seed][name] for seed in seeds]) for name in names}
+
     def result(self) -> Result:
         """The runs that have weights, in the order of their seeds."""
         runs = [run for run in self.runs if run.seed in self.done]
         if not runs:
             raise KeyboardInterrupt("stopped before the first epoch was done")
-        weights = {
-            name: torch.stack([self.done[run.seed][name] for run in runs])
-            for name in self.done[runs[0].seed]
-        }
-        return Result.of(
-            self.task.graph,
-            self.task.plan,
-            runs,
-            weights,
-            device_name(self.task.device),
-            self.interrupted,
-        )
+        task, weights = self.task, self._stacked([run.seed for run in runs])
+        where = device_name(task.device)
+        return Result.of(task.graph, task.plan, runs, weights, where, self.interrupted)
 
 
 def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
     if not graph.labelled.any():
-        raise GraphError(f"no node of {graph.name} has a label; label some")
+        raise GraphError(f"no node of {graph.name} has a label; label some nodes")
     if not graph.splits:
         raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
     splits = len(graph.splits)
@@ -246,7 +236,5 @@ def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> 
         raise GraphError(f"{graph.name} has splits 0 to {splits - 1}, got split {split}")
     seeds = list(range(splits) if seeds is None else seeds)
     if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
-        raise InputError(
-            f"seeds must be different whole numbers from 0 on, and at least one, got {seeds}"
-        )
+        raise InputError(f"seeds must be one or more different integers ≥ 0, got {seeds}")
     return [Run(seed, seed % splits if split is None else split) for seed in seeds]

@@ -1,6 +1,4 @@
-"""Where and how a training computes: the device, the precision of its products, the CPU's settings
-and the memory.
-"""
+"""Where and how training computes: device, precision, settings of the CPU, and memory."""
 
 from __future__ import annotations
 
@@ -22,10 +20,11 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for mallopt
 # bytes; what glibc allows for MMAP_THRESHOLD, and more than a layer's activations take on Pubmed
 LARGEST = 32 << 20
 POOL = 1 << 30  # bytes
-# numbers that backward keeps of each activation: before the weights, after the ReLU, the mask;
-# fused, two
+# Numbers that backward keeps of each activation: before the weights, after the ReLU, the mask (two
+# of them where the layers are fused).
 KEPT = 3
-# of the free memory may be taken; weights, Adam's moments and the layer at hand need some too
+# Share of the free memory that they may take; weights, Adam's moments and the current layer need
+# some too.
 SHARE = 0.7
 
 
@@ -49,10 +48,10 @@ def device_name(device: torch.device) -> str:
 
 @contextmanager
 def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
-    """Within, numbers are multiplied and kept as the recipe says.
+    """Within, numbers are multiplied and stored in the recipe's precision.
 
-    tf32      matrices of float32 are multiplied with 10 bits of mantissa and summed in float32
-    bfloat16  so, and activations are kept with 7 bits; weights, sums and the loss stay float32
+    tf32      float32 matrices are multiplied with 10 bits of mantissa and summed in float32
+    bfloat16  the same, and activations have 7 bits; weights, sums and the loss stay float32
 
     On a CPU, which gains nothing by them, both are float32.
     """
@@ -60,11 +59,9 @@ def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if rounded else "highest")
     try:
-        # Without its cache of converted weights, which would outlive the CUDA graph that it was
-        # made in.
-        with torch.autocast(
-            "cuda", torch.bfloat16, rounded and recipe.precision == "bfloat16", cache_enabled=False
-        ):
+        # Without its cache of converted weights, which would outlive the CUDA graph it was made in.
+        halves = rounded and recipe.precision == "bfloat16"
+        with torch.autocast("cuda", torch.bfloat16, halves, cache_enabled=False):
             yield
     finally:
         torch.set_float32_matmul_precision(before)
@@ -72,7 +69,7 @@ def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def tuned_cpu() -> Iterator[None]:
-    """Within, count denormal numbers as zero; and from now on keep freed memory for the next epoch."""
+    """Within, denormals count as zero; from now on, freed memory is kept for the next epoch."""
     _keep_memory()
     # Dead layers underflow, and a CPU computes with denormal numbers many times slower.  Other
     # libraries need them: SciPy's KDTree may split a space forever where the next number after zero
@@ -98,9 +95,7 @@ def _keep_memory() -> None:
 
 
 def recomputes(task: Task, replicas: int) -> bool:
-    """Whether so many replicas of this task had better compute their activations again; no number
-    depends on it.
-    """
+    """Whether this number of replicas should recompute activations; no result depends on it."""
     recipe, settings = task.plan.recipe, task.plan.model_settings
     if not MODELS[task.plan.model].can_recompute or recipe.memory == "keep":
         return False

@@ -27,9 +27,9 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Within, Ctrl-C asks instead of raising.
+    """Within, the first Ctrl-C asks to stop instead of raising.
 
-    Nothing changes in other threads, which get no signals, and in processes that ignore Ctrl-C, as
+    Nothing changes in other threads, which get no signals, or in processes that ignore Ctrl-C, as
     under nohup.
     """
     interrupt = Interrupt()

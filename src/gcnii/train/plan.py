@@ -1,4 +1,4 @@
-"""A plan: which model, with which settings, trained how.  What is not given comes from the preset."""
+"""A plan: which model, with which settings, trained how; presets fill in what is not given."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def known_model(name: str) -> str:
 
 @cache
 def model_hints(model: str) -> dict[str, Any]:
-    """The annotation of each of a model's settings, which are its class's keyword-only arguments."""
+    """The annotations of a model's settings, its class's keyword-only arguments."""
     hints = get_type_hints(MODELS[model].__init__, include_extras=True)
     return {name: hints[name] for name in model_defaults(model)}
 

@@ -9,7 +9,7 @@ import platform
 from dataclasses import asdict, dataclass, fields
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 
 from gcnii import __version__
 from gcnii.errors import BundleError, GraphError
-from gcnii.files import atomic_write, json_value, write_document
+from gcnii.files import Document, atomic_write, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.metrics.text import mean_and_spread
 from gcnii.nn import Model
@@ -31,15 +31,15 @@ from gcnii.train.replicas.packing import Stack
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 
+Floats: TypeAlias = NDArray[np.floating[Any]]
+
 FORMAT = 1  # of run.json; a reader refuses a number above its own
 CURVE = ("train_loss", "val_loss", "val")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a result remembers of the graph it was trained on, so that it opens where the data is
-    not.
-    """
+    """What a result remembers of its graph, so that it opens where the data is not."""
 
     name: str
     fingerprint: str
@@ -109,7 +109,7 @@ class Result:
         test = mean_and_spread(self.test)
         return f"{model}, on {self.graph.name}: test {self.metric} {test}"
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Document:
         """The one JSON document of `gcnii train --json`."""
         return {
             "graph": self.graph.name,
@@ -128,27 +128,27 @@ class Result:
         scores = self._run("forward", graph, device)
         return np.asarray(scores > 0 if self.graph.multilabel else scores.argmax(1), np.int64)
 
-    def predict_proba(self, graph: Graph, device: str = "auto") -> NDArray[np.floating[Any]]:
+    def predict_proba(self, graph: Graph, device: str = "auto") -> Floats:
         """(n, k) probabilities."""
         scores = torch.tensor(self._run("forward", graph, device))
         return (scores.sigmoid() if self.graph.multilabel else scores.softmax(1)).numpy()
 
-    def embed(self, graph: Graph, device: str = "auto") -> NDArray[np.floating[Any]]:
+    def embed(self, graph: Graph, device: str = "auto") -> Floats:
         """(n, width) the last hidden layer."""
         return self._run("embed", graph, device)
 
     def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:
-        """The model of the best run, without dropout, and the graph made ready for it."""
+        """The model of the best run, in evaluation mode, and the graph made ready for it."""
         if graph.d != self.graph.d:
             raise GraphError(
-                f"the model was trained on {self.graph.d} features a node, but {graph.name} has {graph.d}"
+                f"the model was trained on {self.graph.d} features per node, "
+                f"but {graph.name} has {graph.d}"
             )
         task = Task.of(graph, self.plan, choose_device(device))
         model = self.plan.build(self.graph.d, self.graph.k)
         try:
-            model.load_state_dict(
-                {name: weight[self.best] for name, weight in self.weights.items()}
-            )
+            best = {name: weight[self.best] for name, weight in self.weights.items()}
+            model.load_state_dict(best)
         except RuntimeError:
             raise BundleError(
                 "the weights do not fit the settings in run.json; restore it, or train again"
@@ -156,57 +156,47 @@ class Result:
         return model.to(task.device).eval(), task
 
     @torch.no_grad()
-    def _run(self, method: str, graph: Graph, device: str) -> NDArray[np.floating[Any]]:
+    def _run(self, method: str, graph: Graph, device: str) -> Floats:
         model, task = self.network(graph, device)
         output: torch.Tensor = getattr(model, method)(task.P, task.X)
         return output.to_dense().cpu().numpy()
 
     def save(self, folder: Path | str) -> Path:
-        """Write the bundle: model.safetensors, curves.csv, and last run.json, without which a
-        folder is no bundle.
-        """
+        """Write the bundle; run.json comes last, because a folder without it is not a bundle."""
         folder = Path(folder)
         with atomic_write(folder / "model.safetensors") as temporary:
-            write_tensors(
-                {name: weight.contiguous() for name, weight in self.weights.items()}, temporary
-            )
+            weights = {name: weight.contiguous() for name, weight in self.weights.items()}
+            write_tensors(weights, temporary)
             digest = _sha256(temporary)
-        with (
-            atomic_write(folder / "curves.csv") as temporary,
-            temporary.open("w", newline="") as file,
-        ):
+        with atomic_write(folder / "curves.csv") as temporary:
+            self._write_curves(temporary)
+        about = {"graph": asdict(self.graph), "weights_sha256": digest}
+        record = {"format": FORMAT, **self.summary(), **about, "versions": self._versions()}
+        write_document(folder / "run.json", record)
+        return folder
+
+    def _write_curves(self, path: Path) -> None:
+        with path.open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(("seed", "epoch", *CURVE))
-            rows.writerows(
-                (run.seed, epoch, *point)
-                for run in self.runs
-                for epoch, point in enumerate(run.curve)
-            )
-        versions = {
-            "gcnii": __version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        }
-        if self.plan.recipe.batches == "clusters":
-            versions["cutter"] = cutter()
-        record = {
-            "format": FORMAT,
-            **self.summary(),
-            "graph": asdict(self.graph),
-            "weights_sha256": digest,
-        }
-        write_document(folder / "run.json", record | {"versions": versions})
-        return folder
+            for run in self.runs:
+                rows.writerows((run.seed, epoch, *point) for epoch, point in enumerate(run.curve))
+
+    def _versions(self) -> dict[str, str]:
+        python, torch_version = platform.python_version(), str(torch.__version__)
+        versions = {"gcnii": __version__, "torch": torch_version, "python": python}
+        clustered = self.plan.recipe.batches == "clusters"
+        return versions | ({"cutter": cutter()} if clustered else {})
 
 
 def open_bundle(folder: Path | str) -> Result:
-    """The result that `save` wrote; needs neither the data nor the device it was trained on."""
+    """The result that `save` wrote; neither the data nor the device of its training is needed."""
     folder = Path(folder)
     try:
         record = json.loads((folder / "run.json").read_text("utf-8"))
     except FileNotFoundError:
         raise BundleError(
-            f"{folder} holds no run.json; give the folder that `gcnii train --out` wrote"
+            f"{folder} holds no run.json; give the folder that `gcnii train` wrote"
         ) from None
     except (OSError, ValueError) as error:
         raise BundleError(f"{folder / 'run.json'} cannot be read: {error}") from None
@@ -218,7 +208,7 @@ def open_bundle(folder: Path | str) -> Result:
     return Result(weights=_open_weights(folder, record), **_open_record(folder, record))
 
 
-def _open_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+def _open_record(folder: Path, record: Document) -> Document:
     try:
         origin = record["graph"]
         classes = origin["classes"] and tuple(origin["classes"])
@@ -233,14 +223,12 @@ def _open_record(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         raise BundleError(f"{folder / 'run.json'} is not a bundle's record: {error}") from None
 
 
-def _open_run(summary: dict[str, Any]) -> Run:
-    fields: dict[str, Any] = {
-        name: nan if value is None else value for name, value in summary.items()
-    }
+def _open_run(summary: Document) -> Run:
+    fields: Document = {name: nan if one is None else one for name, one in summary.items()}
     return Run(**fields)
 
 
-def _open_weights(folder: Path, record: dict[str, Any]) -> Stack:
+def _open_weights(folder: Path, record: Document) -> Stack:
     path = folder / "model.safetensors"
     try:
         if _sha256(path) != record.get("weights_sha256"):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from gcnii.files import json_value
+from gcnii.files import Document, json_value
 
 
 class Measures(NamedTuple):
-    """What one epoch measured on one replica; the validation loss is the one that the recipe
-    monitors.
-    """
+    """What one epoch measured on one replica; the validation loss is the one monitored."""
 
     train_loss: float
     val_loss: float
@@ -27,7 +25,15 @@ class Measures(NamedTuple):
 
 @dataclass
 class Run:
-    """`test` is the score of the weights that were best on validation; no one looks at it before."""
+    """One seed on one split.
+
+    test         score of the weights that were best on validation, never used to choose them
+    lowest, highest   validation loss and score of any epoch
+    fresh_epoch  when patience last started again
+    stale        with a plateau, epochs since validation improved or the step size fell
+    stopped      whether it is out of epochs or of patience
+    curve        train_loss, val_loss and val of each epoch
+    """
 
     seed: int
     split: int = 0
@@ -37,17 +43,15 @@ class Run:
     best_epoch: int = -1
     epochs: int = 0
     seconds: float = 0.0
-    lowest: float = inf  # validation loss and
-    highest: float = -inf  # validation score of any epoch
-    fresh_epoch: int = -1  # when patience last started anew
+    lowest: float = inf
+    highest: float = -inf
+    fresh_epoch: int = -1
     lr_scale: float = 1.0
-    # with a plateau, epochs since the last better validation, or since the step size was lowered
     stale: int = 0
-    stopped: bool = False  # out of epochs or of patience
-    # train_loss, val_loss, val
+    stopped: bool = False
     curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)
 
-    def summary(self) -> dict[str, Any]:
-        """The run without its curve, as it stands in JSON."""
+    def summary(self) -> Document:
+        """The run without its curve, as JSON has it."""
         fields = ("seed", "split", "test", "val", "val_loss", "best_epoch", "epochs", "seconds")
         return {name: json_value(getattr(self, name)) for name in fields}

@@ -98,7 +98,7 @@ RULES: dict[Monitor, Rule] = {
     "val_score_ties": Rule(_as_high, _as_high, by_score=True),
     # PPNP and APPNP: patience as GAT, but the highest score, and among equals the lowest loss
     "val_score_loss": Rule(_higher_or_lower, _either, by_score=True),
-    # GAT: patience starts again when loss or score is as good as ever; weights are kept when both are
+    # GAT: patience starts again when loss or score is as good as ever; keep weights when both are
     "val_either": Rule(_both, _either),
     # DropEdge: the validation loss of the training pass, dropout and all
     "noisy_loss": Rule(_as_low, _as_low, noisy=True),

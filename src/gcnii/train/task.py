@@ -79,7 +79,7 @@ class Task:
         )
 
     def evaluation(self, splits: Sequence[int]) -> Batch:
-        """What runs on these splits are judged on: all nodes, or the graphs with val or test nodes."""
+        """What these splits are judged on: all nodes, or the graphs with val or test nodes."""
         part, masks = self.graph.part, [self.graph.splits[split] for split in splits]
         if part is None or self.plan.recipe.batches == "full":
             return Batch.of(self.adjacency, self.X)

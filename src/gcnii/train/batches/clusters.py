@@ -1,9 +1,8 @@
-"""Clusters: groups of nodes of about equal size with few links between them, which are
-Cluster-GCN's batches.
+"""Cluster-GCN's batches: groups of nodes of about equal size with few links between them.
 
-METIS (Karypis & Kumar 1998) cuts the graph where `pymetis` is installed.  Else it is cut here by
-the same plan: join nodes in pairs until few are left, cut those, undo the joining step by step and
-move nodes to where their links go.
+METIS (Karypis & Kumar 1998) cuts the graph where `pymetis` is installed.  Otherwise it is cut here
+in the same way: merge nodes in pairs until few are left, cut those, undo the merging step by step
+and move nodes to where most of their links go.
 """
 
 from __future__ import annotations
@@ -38,9 +37,7 @@ def cluster(A: sp.csr_array, count: int) -> Labels:
 
 
 def cutter() -> str:
-    """Who cuts on this machine: the same links give other clusters, and so other numbers,
-    elsewhere.
-    """
+    """What cuts on this machine: another cutter gives other clusters, and so other numbers."""
     try:
         return f"pymetis {version('pymetis')}"
     except PackageNotFoundError:
@@ -74,19 +71,14 @@ def cut(links: sp.csr_array, weight: Weights, count: int) -> Labels:
 
 
 def _join_pairs(links: sp.csr_array, weight: Weights, heaviest: float) -> Labels:
-    """The number (n,) of the pair, or of the single node, in which each node ends; pairs have a
-    strong link.
-    """
+    """The number (n,) of the pair, or of the single node, in which each node ends."""
     n = links.shape[0]
     row, column = np.repeat(np.arange(n), np.diff(links.indptr)), links.indices
     low, high = np.minimum(row, column), np.maximum(row, column)
-    # Both ends must rate a link alike, or they wait for others in circles; hence a hash of the pair
+    # Both ends must rate a link alike, or they wait for others in circles; so a hash of the pair
     # breaks ties.
-    rating = (
-        links.data
-        / (weight[row] * weight[column])
-        * (1 + 1e-6 * np.sin(low * 12.9898 + high * 78.233))
-    )
+    tie = 1 + 1e-6 * np.sin(low * 12.9898 + high * 78.233)
+    rating = links.data / (weight[row] * weight[column]) * tie
     rating[weight[row] + weight[column] > heaviest] = -1
     mate = np.full(n, -1)
     for _ in range(6):
@@ -94,10 +86,16 @@ def _join_pairs(links: sp.csr_array, weight: Weights, heaviest: float) -> Labels
         free = np.flatnonzero((mate < 0) & (favourite >= 0))
         mutual = free[favourite[favourite[free]] == free]
         mate[mutual] = favourite[mutual]
-    # The many leaves of a hub have no free neighbour left: they join each other, and so do nodes
-    # without links.
+    _join_leaves(mate, _best(row, column, links.data, n), weight, heaviest)
+    own = np.arange(n)
+    pairs = np.where(mate < 0, own, np.minimum(own, mate))
+    return np.asarray(np.unique(pairs, return_inverse=True)[1])
+
+
+def _join_leaves(mate: Labels, favourite: Labels, weight: Weights, heaviest: float) -> None:
+    """The leaves of a hub have no free neighbour left: pair them, and nodes without links."""
     left = np.flatnonzero((mate < 0) & (2 * weight <= heaviest))
-    favourite = _best(row, column, links.data, n)[left]
+    favourite = favourite[left]
     order = np.argsort(favourite, kind="stable")
     left, favourite = left[order], favourite[order]
     turn = np.arange(len(left)) - np.searchsorted(favourite, favourite)
@@ -105,10 +103,6 @@ def _join_pairs(links: sp.csr_array, weight: Weights, heaviest: float) -> Labels
     one, other = left[first], left[first + 1]
     fits = weight[one] + weight[other] <= heaviest
     mate[one[fits]], mate[other[fits]] = other[fits], one[fits]
-    own = np.arange(n)
-    return np.asarray(
-        np.unique(np.where(mate < 0, own, np.minimum(own, mate)), return_inverse=True)[1]
-    )
 
 
 def _best(row: Labels, column: Labels, rating: Weights, n: int) -> Labels:
@@ -121,9 +115,7 @@ def _best(row: Labels, column: Labels, rating: Weights, n: int) -> Labels:
 
 
 def _grow(links: sp.csr_array, weight: Weights, count: int) -> Labels:
-    """One cluster after the other: take the node with the most links into it, until it has its
-    share of the weight.
-    """
+    """Grow clusters one by one, by the node with the most links into it, up to an equal share."""
     n = links.shape[0]
     labels = np.full(n, -1)
     for label in range(count):

@@ -1,12 +1,9 @@
-"""VR-GCN's control variate (Chen, Zhu & Song 2018): old activations make up for the neighbours that
-were not drawn.
-"""
+"""VR-GCN's control variate (Chen, Zhu & Song 2018): old activations stand in for neighbours."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from gcnii.propagation import Sparse
@@ -15,8 +12,8 @@ from gcnii.propagation import Sparse
 class ActivationHistory:
     """h̄: for each layer, what was last gathered of every node (n, width); zero at first.
 
-    What a step brings is noted, and taken in when the step is over: within it, h̄ is the same for
-    all who ask.
+    What a step brings is noted, and stored when the step is over, so that h̄ does not change within
+    a step.
     """
 
     def __init__(self, n: int):
@@ -27,17 +24,15 @@ class ActivationHistory:
     def recall(self, layer: int, like: Tensor) -> Tensor:
         """h̄ of this layer, as wide as what is gathered."""
         if layer not in self.tables:
-            self.tables[layer] = torch.zeros(
-                self.n, like.shape[1], dtype=like.dtype, device=like.device
-            )
+            self.tables[layer] = like.new_zeros(self.n, like.shape[1])
         return self.tables[layer]
 
     def note(self, layer: int, nodes: Tensor, H: Tensor) -> None:
-        """H is what the layer gathers of these nodes now."""
+        """Note H, what the layer gathers of these nodes in this step."""
         self._noted[layer] = (nodes, H.detach())
 
     def settle(self) -> None:
-        """Take in what was noted."""
+        """Store what was noted."""
         for layer, (nodes, H) in self._noted.items():
             self.tables[layer][nodes] = H
         self._noted.clear()

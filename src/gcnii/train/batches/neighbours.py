@@ -1,4 +1,4 @@
-"""Batches of nodes and a sample of their neighbours, drawn anew in each step (GraphSAGE, VR-GCN)."""
+"""Batches of nodes with a sample of their neighbours, drawn in each step (GraphSAGE, VR-GCN)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class NeighbourSampler:
     def draw(
         self, nodes: Numbers, fanout: int, random: np.random.Generator
     ) -> tuple[Numbers, Numbers]:
-        """Up to `fanout` links per node (0: all): the node's place in `nodes`, the link's number."""
+        """Up to `fanout` links per node (0: all): the node's place in `nodes`, and the link."""
         count = self.count[nodes]
         before = np.cumsum(count) - count
         row = np.repeat(np.arange(len(nodes)), count)

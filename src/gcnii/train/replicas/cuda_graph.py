@@ -1,26 +1,25 @@
-"""An epoch as one CUDA graph: hundreds of small kernels are launched at once instead of one by one
-from Python.
-"""
+"""An epoch as one CUDA graph: hundreds of small kernels launched at once, not one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 Work = Callable[[], object]
+Pool: TypeAlias = Any  # torch's handle has no public type
 WARM = 3  # epochs run kernel by kernel first: torch allocates, Triton compiles, caches fill
 
 
 class CapturedEpoch:
-    """Calls an epoch whose whole effect is on tensors that stay where they are; after a few times,
-    as a graph.
+    """Calls an epoch; after a few times, as a CUDA graph.
 
-    Capturing computes nothing, so nothing in the epoch may depend on what the host knows of it.
+    The epoch may change nothing but tensors that stay where they are.  Capturing computes nothing,
+    so nothing in it may depend on what the host knows of its results.
 
-    why_not  a sentence on why there is no graph, where there is none
+    why_not  a sentence on why there is no graph, if there is none
     refused  whether that was found out by trying
     """
 
@@ -29,7 +28,7 @@ class CapturedEpoch:
         device: torch.device,
         why_not: str = "",
         stream: torch.cuda.Stream | None = None,
-        pool: Any = None,
+        pool: Pool | None = None,
     ):
         self.device = device
         self.capture = CAPTURES.get(device.type)
@@ -41,9 +40,7 @@ class CapturedEpoch:
         self.replay: Work | None = None
 
     def another(self) -> CapturedEpoch:
-        """For other work, in the same memory: what graphs take turns with, they need not keep from
-        each other.
-        """
+        """For another epoch, in the same memory: graphs that take turns can share it."""
         return CapturedEpoch(self.device, self.why_not, self.stream, self.pool)
 
     def __call__(self, epoch: Work) -> None:
@@ -71,9 +68,7 @@ class CapturedEpoch:
 
 @contextmanager
 def _aside(stream: torch.cuda.Stream | None) -> Iterator[None]:
-    """Within, on this stream: the default one cannot be captured, and warming up belongs on the one
-    that is.
-    """
+    """Within, on this stream: the default one cannot be captured, and warm-up belongs on it too."""
     if stream is None:
         yield
         return
@@ -84,7 +79,7 @@ def _aside(stream: torch.cuda.Stream | None) -> Iterator[None]:
     before.wait_stream(stream)
 
 
-def cuda_graph(epoch: Work, pool: Any) -> Work:
+def cuda_graph(epoch: Work, pool: Pool | None) -> Work:
     """Capture on the current stream, into memory of this pool."""
     graph = torch.cuda.CUDAGraph()
     # What other threads do meanwhile goes to streams of their own and breaks nothing here.
@@ -93,4 +88,4 @@ def cuda_graph(epoch: Work, pool: Any) -> Work:
     return graph.replay
 
 
-CAPTURES: dict[str, Callable[[Work, Any], Work]] = {"cuda": cuda_graph}
+CAPTURES: dict[str, Callable[[Work, Pool | None], Work]] = {"cuda": cuda_graph}

@@ -1,4 +1,4 @@
-"""A group of replicas in training together, epoch by epoch, each until its own patience ends."""
+"""Replicas trained together, epoch by epoch, each until its own patience ends."""
 
 from __future__ import annotations
 
@@ -195,11 +195,9 @@ class ReplicaGroup:
                 )
 
     def compact(self) -> None:
-        """Go on without those that have stopped, once they are half of the group; the others'
-        numbers stay.
+        """Drop the replicas that have stopped, once they are half of the group.
 
-        Sums over a smaller group may be rounded otherwise, so it must not depend on the clock when
-        it happens.
+        Sums over a smaller group may round differently, so the clock must not decide when.
         """
         stay = [i for i, run in enumerate(self.runs) if not run.stopped]
         if not stay or 2 * len(stay) > len(self.runs) or self.epoch % self.most:
@@ -220,20 +218,14 @@ class ReplicaGroup:
     def stacks(self) -> dict[str, Stack]:
         """What a checkpoint must keep beside the runs' records."""
         first, second = self.replicas.moments
-        stacks = {
-            "now": self.replicas.weights,
-            "first": first,
-            "second": second,
-            "best": self.replicas.best,
-        }
+        now, best = self.replicas.weights, self.replicas.best
+        stacks = {"now": now, "first": first, "second": second, "best": best}
         copies = {
             role: {name: weight.clone() for name, weight in stack.items()}
             for role, stack in stacks.items()
         }
-        return copies | {
-            "adam": {"steps": torch.tensor([self.replicas.steps])},
-            "batches": self.batches.state(),
-        }
+        adam = {"steps": torch.tensor([self.replicas.steps])}
+        return copies | {"adam": adam, "batches": self.batches.state()}
 
     def restore(self, stacks: dict[str, Stack]) -> None:
         """Go on from what `stacks` gave."""

@@ -1,6 +1,4 @@
-"""Many weights as one tensor, so that a step of Adam or a copy of the best weights is one operation
-and not sixty.
-"""
+"""Many weights packed in one tensor: a step of Adam is then one operation, not sixty."""
 
 from __future__ import annotations
 
@@ -15,10 +13,10 @@ ALIGNED = 16  # numbers; products are slower on matrices that start at odd addre
 
 
 class Layout:
-    """Where each weight lies in the row (size,) of its group.
+    """Where each weight is stored in the row (size,) of its group.
 
     shapes  of the weights, by name
-    groups  for each group of Adam, the names of its weights in the order in which they lie
+    groups  for each group of Adam, the names of its weights, in order
     """
 
     def __init__(
@@ -32,12 +30,9 @@ class Layout:
             self.groups.setdefault(groups[name], []).append(name)
 
     def pack(self, stack: Stack) -> list[Tensor]:
-        """A new tensor (r, size) for each group; the zeros that fill up a row stay zeros under
-        Adam.
-        """
-        return [
-            self._row([stack[name].flatten(1) for name in names]) for names in self.groups.values()
-        ]
+        """A new tensor (r, size) for each group; zeros that pad a row stay zeros under Adam."""
+        groups = self.groups.values()
+        return [self._row([stack[name].flatten(1) for name in names]) for names in groups]
 
     def _row(self, weights: list[Tensor]) -> Tensor:
         filled = sum(weight.shape[1] for weight in weights)

@@ -1,6 +1,4 @@
-"""Many runs at once: the weights of r seeds, stacked, and one model that vmap runs over all of
-them.
-"""
+"""Many runs at once: the weights of r seeds, stacked, and one model that vmap runs over them."""
 
 from __future__ import annotations
 
@@ -21,10 +19,9 @@ from gcnii.train.replicas.packing import Layout, Stack
 
 
 class Replicas:
-    """r models of one plan, each with the weights and the dropout masks of its own seed; none knows
-    of the others.
+    """r models of one plan, each with its own seed's weights and dropout masks.
 
-    Weights, Adam's moments and the best weights change in place alone: a captured epoch holds their
+    Weights, Adam's moments and the best weights only change in place: a captured epoch holds their
     addresses.
     """
 
@@ -35,10 +32,8 @@ class Replicas:
         each = [dict(model.named_parameters()) for model in models]
         groups = {name: _group(name, self.model, self.recipe) for name in each[0]}
         self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, groups)
-        flats = self.layout.pack(
-            {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
-        )
-        flats = [flat.to(device) for flat in flats]
+        stack = {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
+        flats = [flat.to(device) for flat in self.layout.pack(stack)]
         self._hold(flats, [flat.clone() for flat in flats])
 
     def _hold(
@@ -54,9 +49,8 @@ class Replicas:
             {"params": [flat], "weight_decay": decay, "lr": lr}
             for flat, (decay, lr) in zip(self.flats, self.layout.groups, strict=True)
         ]
-        self.adam = Adam(
-            groups, lr=self.recipe.lr, fused=True, capturable=self.seeds.device.type == "cuda"
-        )
+        capturable = self.seeds.device.type == "cuda"
+        self.adam = Adam(groups, lr=self.recipe.lr, fused=True, capturable=capturable)
         for flat, first, second in zip(self.flats, *moments, strict=True) if moments else ():
             step = torch.tensor(float(steps), device=flat.device)
             self.adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
@@ -64,7 +58,7 @@ class Replicas:
 
     @property
     def weights(self) -> Stack:
-        """Views of the weights of now."""
+        """Views of the current weights."""
         return self.layout.named([flat.detach() for flat in self.flats])
 
     @property
@@ -85,11 +79,11 @@ class Replicas:
 
     @property
     def steps(self) -> int:
-        """How many Adam has done."""
+        """The number of Adam's steps so far."""
         return int(self.adam.state[self.flats[0]]["step"])
 
     def load(self, weights: Stack, best: Stack, moments: tuple[Stack, Stack], steps: int) -> None:
-        """Go on with a training from these weights, and Adam's two moments after so many steps."""
+        """Go on from these weights, and Adam's two moments after this number of steps."""
         pack = self.layout.pack
         self._hold(pack(weights), pack(best), [pack(moment) for moment in moments], steps)
 
@@ -103,9 +97,7 @@ class Replicas:
     def scores(
         self, batch: Batch, epoch: Tensor | int | None = None, step: Tensor | int = 0
     ) -> Tensor:
-        """(r, n, k); with an epoch, in training mode with the masks of that epoch and of that step
-        in it.
-        """
+        """(r, n, k); with an epoch, in training mode with the masks of that epoch and step."""
         training = epoch is not None
         self.model.train(training)
         rate, form = self.recipe.drop_edge, self.recipe.drop_form
@@ -130,16 +122,14 @@ class Replicas:
         step: Tensor | int = 0,
         scales: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """One step of Adam for every replica; the scores (r, n, k) before it, and the training loss
-        (r,).
+        """One step of Adam; the scores (r, n, k) before it, and the training losses (r,).
 
         scales  (r,) by which each replica's step size is multiplied
         """
         scores = self.scores(batch, epoch, step)
         loss = objective.loss(scores, "train")
-        for flat, gradient in zip(
-            self.flats, torch.autograd.grad(loss.sum(), self.flats), strict=True
-        ):
+        gradients = torch.autograd.grad(loss.sum(), self.flats)
+        for flat, gradient in zip(self.flats, gradients, strict=True):
             flat.grad = gradient
         self._descend(scales)
         return scores.detach(), loss.detach()
@@ -152,21 +142,18 @@ class Replicas:
         self.adam.step()
         self.adam.zero_grad()
         for flat, old in zip(self.flats, before, strict=False):
-            # A step of Adam is proportional to its step size, so a shorter one is a part of the
-            # way.
+            # Adam's step is proportional to its step size, so a shorter one goes part of the way.
             flat.copy_(torch.lerp(old, flat, scales.to(flat)[:, None]))  # type: ignore[union-attr]
 
     @torch.no_grad()
     def keep(self, which: Tensor) -> None:
-        """The weights of these replicas (r,) are their best so far."""
+        """Take the current weights of these replicas (r,) as their best."""
         for best, flat in zip(self.best_flats, self.flats, strict=True):
             torch.where(which[:, None], flat, best, out=best)
 
 
 def _group(name: str, model: Model, recipe: Recipe) -> tuple[float, float]:
-    """Decay and step size of a weight; some may step shorter."""
+    """Decay and step size of a weight; a model's card may shorten the step."""
     decay = recipe.decay_conv if name.startswith("convs.") else recipe.decay_dense
-    factor = next(
-        (factor for part, factor in model.card.step_sizes.items() if part in name.split(".")), 1.0
-    )
-    return decay, recipe.lr * factor
+    factors = (one for part, one in model.card.step_sizes.items() if part in name.split("."))
+    return decay, recipe.lr * next(factors, 1.0)
