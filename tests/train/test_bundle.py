@@ -62,7 +62,7 @@ def test_a_bundle_holds_the_training_curves(bundle):
 def test_a_graph_with_other_features_is_refused(graph, bundle):
     other = Graph(X=np.ones((4, 5)), edges=[[0], [1]], name="other")
     with pytest.raises(
-        GraphError, match="the model was trained on 16 features a node, but other has 5"
+        GraphError, match="the model was trained on 16 features per node, but other has 5"
     ):
         open_bundle(bundle).predict(other)
 
@@ -118,6 +118,6 @@ def test_what_is_no_whole_bundle_is_refused(bundle, name, change, sentence):
 
 def test_a_folder_without_a_bundle_is_refused(tmp_path):
     with pytest.raises(
-        BundleError, match=r"holds no run\.json; give the folder that `gcnii train --out` wrote"
+        BundleError, match=r"holds no run\.json; give the folder that `gcnii train` wrote"
     ):
         open_bundle(tmp_path)

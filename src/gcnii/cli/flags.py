@@ -52,9 +52,9 @@ def _flags(title: str, hints: dict[str, Any]) -> list[inspect.Parameter]:
     group = Group(title)
     flags = []
     for name, hint in hints.items():
-        kind, help_text = get_args(hint)[:2]
+        kind, setting = get_args(hint)[:2]
         about = Parameter(
-            help=f"{help_text[0].upper()}{help_text[1:]}.", group=group, negative_iterable=""
+            help=f"{setting.help[0].upper()}{setting.help[1:]}.", group=group, negative_iterable=""
         )
         annotation = Annotated[kind | None, about]  # type: ignore[valid-type]
         flags.append(

@@ -24,7 +24,7 @@ from gcnii.cli.options import (
 from gcnii.cli.progress import training_bar
 from gcnii.data import fetch_neighbourhood
 from gcnii.errors import InputError
-from gcnii.metrics.text import percent
+from gcnii.metrics.objective import percent
 from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
 from gcnii.train.result import Result

@@ -125,3 +125,8 @@ def curves(graph: str, layers: int, runs: Sequence[Sequence[Row]]) -> list[Curve
         if bounded:
             lines.append(Curve(graph, layers, who, bounded, hubs))
     return lines
+
+
+def span(low: int, below: float) -> str:
+    """A group of degrees: 1, 2–3, 4–7, …"""
+    return str(low) if below == low + 1 else f"{low}–{below - 1:g}"

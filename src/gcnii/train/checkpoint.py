@@ -1,4 +1,6 @@
-"""Checkpoints: one file, written whole, from which a killed training resumes to the same numbers.
+"""How a training survives kill -9 and Ctrl-C: checkpoints, and a stop between two epochs.
+
+A checkpoint is one file, written whole, from which a killed training resumes to the same numbers.
 
 Dropout masks are a function of seed and epoch, so there is no random state to keep: weights, Adam's
 moments, the best weights so far and the runs' records are all.
@@ -9,8 +11,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -80,3 +87,38 @@ def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = 
 
 def _run(fields: Document) -> Run:
     return Run(**fields | {"curve": [tuple(point) for point in fields["curve"]]})
+
+
+class Interrupt:
+    """Becomes true at the first Ctrl-C; a second one stops at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __bool__(self) -> bool:
+        return self.asked
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        """The handler of SIGINT."""
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """Within, the first Ctrl-C asks to stop instead of raising.
+
+    Nothing changes in other threads, which get no signals, or in processes that ignore Ctrl-C, as
+    under nohup.
+    """
+    interrupt = Interrupt()
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+    before = signal.signal(signal.SIGINT, interrupt.ask)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)

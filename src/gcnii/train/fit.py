@@ -15,9 +15,8 @@ import torch
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.train.batches import cutter
-from gcnii.train.checkpoint import Checkpoint
+from gcnii.train.checkpoint import Checkpoint, interruptible
 from gcnii.train.hardware import choose_device, device_name, tuned_cpu
-from gcnii.train.interrupt import interruptible
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack

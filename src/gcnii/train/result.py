@@ -21,7 +21,7 @@ from gcnii import __version__
 from gcnii.errors import BundleError, GraphError
 from gcnii.files import Document, atomic_write, json_value, write_document
 from gcnii.graph import Graph
-from gcnii.metrics.text import mean_and_spread
+from gcnii.metrics.objective import mean_and_spread
 from gcnii.nn import Model
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors

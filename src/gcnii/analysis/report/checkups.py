@@ -14,7 +14,8 @@ from rich.table import Table
 from gcnii.analysis.layers.checkup import Checkup, LayerReport
 from gcnii.analysis.layers.diagnosis import Diagnosis
 from gcnii.analysis.report.style import STYLES, figure, save, shared_legend, shared_scale
-from gcnii.metrics.text import percent, span
+from gcnii.metrics.degree import span
+from gcnii.metrics.objective import percent
 
 # layers that a table of a deep model shows
 SHOWN = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gcnii.analysis.report.style import STYLES, figure, shared_legend, shared_scale
-from gcnii.metrics.text import percent
+from gcnii.metrics.objective import percent
 
 Foretold = Mapping[str, Any]  # `Forecast.summary()` and `Comparison.summary()` in one
 ACROSS = 2  # panels beside each other

@@ -15,7 +15,7 @@ from gcnii.analysis.report.style import STYLES, figure
 from gcnii.analysis.theory.filter_errors import Realised, Substitute
 from gcnii.analysis.theory.lasso import Iterate
 from gcnii.analysis.theory.spectrum import Convergence, DegreeGroup, Distance, Floats
-from gcnii.metrics.text import span
+from gcnii.metrics.degree import span
 
 FLOOR = 1e-8  # what is nearer than this is of no interest to the eye
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from gcnii.cli.console import table_console
 from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 from gcnii.cli.progress import training_bar
-from gcnii.metrics.text import percent
+from gcnii.metrics.objective import percent
 from gcnii.paper.demo import EPOCHS, MAIN, STEPS, Step, run, sweeps
 from gcnii.paper.report.figures.curves import draw_curves
 from gcnii.train.result import Result

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from rich.console import Console, ConsoleOptions
 from rich.table import Column, Table
 
-from gcnii.metrics.text import span
+from gcnii.metrics.degree import span
 from gcnii.paper.report.figures.paper_figures import degree_curves
 from gcnii.paper.report.grid import TableCell, grid, notes
 from gcnii.paper.report.markdown import cell_words, legend

@@ -10,8 +10,7 @@ from typing import Any
 
 from gcnii.analysis import Curve, DegreeGroup
 from gcnii.analysis.report.style import STYLES, figure, shared_legend
-from gcnii.metrics.degree import HUB
-from gcnii.metrics.text import span
+from gcnii.metrics.degree import HUB, span
 from gcnii.paper.report.figures.claims import DEEP, SHALLOW, Claim, slope
 
 # Its accuracy by degree is then no more than the share of that label.
