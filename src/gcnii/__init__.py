@@ -1,6 +1,21 @@
 """Deep graph convolutional networks for node classification: GCNII (Chen et al., ICML 2020).
 
-The names below are loaded when first used, so that `gcnii --help` need not wait for torch.
+    load             a data set of the catalog, or a graph of your own, as a Graph
+    Graph, Split     nodes, edges, labels; who trains, validates and tests
+    join             several graphs as one
+    fit              train a model: fit(graph, "gcnii", layers=64, seeds=range(3)) → Result
+    Recipe           every setting of training
+    Result           scores, weights, predict, save
+    open_bundle      a Result that was saved
+    watch            the hidden states of any model, layer by layer
+    propagation_matrix, feature_matrix   P and X, for the models in a loop of your own
+    nn               the models: nn.GCNII and 33 others
+    data             the catalog and its readers
+    analysis         the doctor, learned filters, theorems
+    GcniiError       the base class of all errors: InputError, GraphError, DataError, BundleError,
+                     Diverged
+
+The names are loaded when first used, so that `gcnii --help` need not wait for torch.
 """
 
 from importlib import import_module
