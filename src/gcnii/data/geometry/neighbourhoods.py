@@ -67,14 +67,14 @@ def _computed(graph: Graph) -> Neighbourhood:
 def _links(graph: Graph) -> Ints:
     """(2, m) the edges in both directions, sorted, without duplicates and self-loops."""
     u, v = graph.edges[:, graph.edges[0] != graph.edges[1]]
-    return _split(np.unique(np.concatenate([u * graph.n + v, v * graph.n + u])), graph.n)
+    return _pairs(np.unique(np.concatenate([u * graph.n + v, v * graph.n + u])), graph.n)
 
 
 def _last_wins(edges: Ints, relation: Ints, n: int) -> Neighbourhood:
     """A pair listed twice keeps its last relation, that in the plane, as in the authors' code."""
     codes, last = np.unique((edges[0] * n + edges[1])[::-1], return_index=True)
-    return Neighbourhood(_split(codes, n), relation[::-1][last].astype(np.int64))
+    return Neighbourhood(_pairs(codes, n), relation[::-1][last].astype(np.int64))
 
 
-def _split(codes: Ints, n: int) -> Ints:
+def _pairs(codes: Ints, n: int) -> Ints:
     return np.stack(np.divmod(codes, n))
