@@ -91,16 +91,19 @@ def _open(url: str, start: int) -> HTTPResponse:
         error.close()
         if start and error.code == 416:
             return _open(url, 0)  # the file has become shorter
-        answer = f"HTTP {error.code} {error.reason}"
-        if error.code in TRANSIENT:
-            raise _CutError(answer) from None
-        kind = NotThereError if error.code in (404, 410) else DataError
-        raise kind(
-            f"could not download {url} ({answer}); "
-            "set GCNII_MIRROR to a folder or address that has it"
-        ) from None
+        raise _refusal(url, error) from None
     except (OSError, HTTPException) as error:
         raise _CutError(str(getattr(error, "reason", error))) from error
+
+
+def _refusal(url: str, error: HTTPError) -> Exception:
+    answer = f"HTTP {error.code} {error.reason}"
+    if error.code in TRANSIENT:
+        return _CutError(answer)
+    kind = NotThereError if error.code in (404, 410) else DataError
+    return kind(
+        f"could not download {url} ({answer}); set GCNII_MIRROR to a folder or address that has it"
+    )
 
 
 def _read(response: HTTPResponse) -> bytes:
