@@ -1,13 +1,32 @@
-"""What is written appears whole or not at all."""
+"""Files are written whole or not at all, and a document that does not fit says where."""
 
 import errno
+import json
 
 import pytest
 
-from gcnii.files import atomic_write
+from gcnii.files import NOTHING, Maybe, Only, atomic_write, check, read_document, write_document
+
+SHAPE = {
+    "name": str,
+    "kind": {"good", "bad"},
+    "scores": [(float, NOTHING)],
+    "ok": bool,
+    "best": ({"at": int, "span": Maybe([int, int])}, NOTHING),
+    "versions": {str: str},
+    "note": Maybe(str),
+}
+SOUND = {
+    "name": "é ± \udcff",
+    "kind": "good",
+    "scores": [1, 0.5, None],
+    "ok": True,
+    "best": {"at": 3},
+    "versions": {},
+}
 
 
-def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
+def test_a_file_appears_when_it_is_complete(tmp_path):
     with atomic_write(tmp_path / "deep" / "file") as temporary:
         temporary.write_text("new")
         assert not (tmp_path / "deep" / "file").exists()
@@ -24,7 +43,78 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
-    with pytest.raises(OSError, match="No space left") as told, atomic_write(tmp_path / "file"):
+def test_the_error_of_a_full_disk_names_the_file(tmp_path):
+    with pytest.raises(OSError, match="No space left") as raised, atomic_write(tmp_path / "file"):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert told.value.filename == str(tmp_path / "file")
+    assert raised.value.filename == str(tmp_path / "file")
+
+
+def test_what_was_written_is_read_back_even_if_a_name_is_not_valid_text(tmp_path):
+    path = write_document(tmp_path / "new" / "a.json", SOUND)
+    assert read_document(path, SHAPE, "thing", dict) == SOUND
+    assert "é ±" in path.read_text("utf-8")  # people read it too
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"name": 3}, "name must be text, got 3"),
+        ({"kind": "ugly"}, "kind must be one of bad, good, got 'ugly'"),
+        ({"kind": []}, r"kind must be one of bad, good, got \[\]"),
+        ({"scores": 0.5}, "scores must be a list, got 0.5"),
+        ({"scores": [0.5, "x"]}, r"scores\[1\] must be a number or null, got 'x'"),
+        ({"scores": [True]}, r"scores\[0\] must be a number or null, got True"),
+        ({"scores": [float("inf")]}, r"scores\[0\] must be a number or null, got inf"),
+        ({"ok": 1}, "ok must be true or false, got 1"),
+        ({"best": {}}, "best.at is missing"),
+        ({"best": 7}, "best must be an object or null, got 7"),
+        ({"best": {"at": 1, "span": [1]}}, r"best.span must be a list of 2, got \[1\]"),
+        ({"best": {"at": 1, "span": [1, "x"]}}, r"best.span\[1\] must be a whole number, got 'x'"),
+        ({"versions": {"torch": None}}, "versions.torch must be text, got None"),
+        ({"note": 1}, "note must be text, got 1"),
+        ({"name": list(range(99))}, r"name must be text, got \[0, 1, .*…"),
+    ],
+)
+def test_the_first_place_that_is_wrong_is_named(change, sentence):
+    check(SOUND | {"note": "x", "best": None, "more": 1}, SHAPE)
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        check(SOUND | change, SHAPE)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "\xff", "[" * 99_999, json.dumps(SOUND | {"scores": None})]
+)
+def test_a_file_that_is_not_such_a_document_is_named(text, tmp_path):
+    (tmp_path / "a.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(
+        ValueError, match=r"a\.json is not a thing: .*; restore it, or move it away"
+    ):
+        read_document(tmp_path / "a.json", SHAPE, "thing", dict)
+
+
+def test_nan_is_read_as_none(tmp_path):
+    (tmp_path / "a.json").write_text('{"scores": [NaN]}')
+    document = read_document(tmp_path / "a.json", {"scores": [(float, NOTHING)]}, "thing", dict)
+    assert document == {"scores": [None]}
+
+
+def test_an_error_of_the_maker_names_the_file_too(tmp_path):
+    def make(document):
+        raise ValueError("it is too small")
+
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"a\.json is not a thing: it is too small; restore it, "):
+        read_document(tmp_path / "a.json", {}, "thing", make)
+
+
+def test_an_object_may_be_closed_to_other_keys():
+    check({"a": 1, "b": 2}, {"a": int})
+    with pytest.raises(ValueError, match=r"^runs\[1\].b is unknown$"):
+        check([{"a": 1}, {"a": 1, "b": 2}], [Only({"a": int})], "runs")
+
+
+def test_true_is_not_a_number_and_a_number_is_not_true():
+    for value, shape in ((True, int), (True, float), (1, bool), (1.0, int)):
+        with pytest.raises(ValueError, match="it must be "):
+            check(value, shape)
+    check(1, float)

@@ -1,5 +1,7 @@
 """What a graph is, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -48,7 +50,7 @@ def test_sparse_features_stay_sparse():
     assert sp.issparse(Graph(**TRIANGLE | {"X": sp.eye_array(3, format="coo")}).X)
 
 
-def test_several_labels_a_node_are_zeros_and_ones():
+def test_several_labels_per_node_are_zeros_and_ones():
     graph = Graph(**TRIANGLE | {"y": [[0, 1, 1], [1, 0, 0], [-1, -1, -1]]})
     assert graph.multilabel
     assert graph.k == 3
@@ -79,6 +81,19 @@ def test_the_fingerprint_is_of_the_content_and_not_of_the_name():
         assert graph.fingerprint != Graph(**TRIANGLE | change).fingerprint
 
 
+def test_a_source_is_free_text_and_not_a_name_in_the_catalog():
+    assert Graph(**TRIANGLE, source="cora").catalog_name == ""
+    with pytest.raises(TypeError):
+        Graph(**TRIANGLE, catalog_name="cora")
+
+
+def test_a_changed_graph_loses_its_name_in_the_catalog():
+    graph = Graph(**TRIANGLE)._with_origin("somewhere", "cora")
+    assert (graph.source, graph.catalog_name) == ("somewhere", "cora")
+    changed = replace(graph, edges=graph.edges[:, 1:])
+    assert (changed.source, changed.catalog_name) == ("somewhere", "")
+
+
 NAN, INF = np.eye(3), sp.csr_array(np.eye(3))
 NAN[1, 2], INF.data[2] = np.nan, np.inf
 
@@ -99,15 +114,15 @@ NAN[1, 2], INF.data[2] = np.nan, np.inf
         ({"X": [["a"], ["b"], ["c"]]}, "X must hold numbers, got <U1"),
         (
             {"X": np.ones((2, 3)), "edges": [[0], [1]]},
-            "X has 2 rows but y has 3; both need one a node",
+            "X has 2 rows but y has 3; both need one per node",
         ),
         (
             {"X": np.ones((0, 3))},
-            "X must be a matrix of at least one node and one feature, got shape (0, 3)",
+            "X must be a matrix with at least one node and one feature, got shape (0, 3)",
         ),
         (
             {"X": np.ones(3)},
-            "X must be a matrix of at least one node and one feature, got shape (3,)",
+            "X must be a matrix with at least one node and one feature, got shape (3,)",
         ),
         ({"y": [0, 1, -2]}, "labels must lie in -1…1 (-1 = unknown), got -2 at row 2 of y"),
         (
@@ -117,7 +132,7 @@ NAN[1, 2], INF.data[2] = np.nan, np.inf
         ({"y": [[0], [2], [1]]}, "labels must lie in -1…1 (-1 = unknown), got [2] at row 1 of y"),
         ({"y": [0, 0.5, 1]}, "y must hold whole numbers, got 0.5 at position (1,)"),
         ({"y": [[0, 1]] * 3, "classes": "abc"}, "y has 2 columns but 3 classes are named"),
-        ({"nodes": ["a"]}, "X has 3 rows but nodes has 1; both need one a node"),
+        ({"nodes": ["a"]}, "X has 3 rows but nodes has 1; both need one per node"),
         (
             {"y": [-1, 1, 1], "splits": (split(),)},
             "split 0 uses node 0, whose label is unknown; leave it out of the masks",
@@ -128,7 +143,7 @@ NAN[1, 2], INF.data[2] = np.nan, np.inf
         ),
     ],
 )
-def test_what_is_no_graph_is_refused_in_one_sentence(change, sentence):
+def test_what_is_not_a_graph_is_refused_in_one_sentence(change, sentence):
     with pytest.raises(GraphError) as error:
         Graph(**TRIANGLE | change)
     assert str(error.value) == sentence
@@ -139,29 +154,30 @@ def test_what_is_no_graph_is_refused_in_one_sentence(change, sentence):
     [
         (
             {"val": (1, 1, 0)},
-            "the masks train and val overlap, first at row 0; a node has one role",
+            "the masks train and val overlap, first at row 0; put each node into one mask only",
         ),
         (
             {"test": (0, 1, 1)},
-            "the masks val and test overlap, first at row 1; a node has one role",
+            "the masks val and test overlap, first at row 1; put each node into one mask only",
         ),
         ({"train": (0, 0, 0)}, "the train mask is empty; put at least one node into it"),
         ({"val": (0, 0, 0)}, "the val mask is empty; put at least one node into it"),
         (
             {"val": (0, 1)},
-            "the masks train, val and test must have one entry a node, got lengths 3, 2 and 3",
+            "the masks train, val and test must have one entry per node, got lengths 3, 2 and 3",
         ),
         (
             {"val": (0, 2, 1)},
-            "the val mask must be one true or false a node, got int64 of shape (3,)",
+            "the val mask must be a vector of true and false, one per node, "
+            "got int64 of shape (3,)",
         ),
     ],
 )
-def test_what_is_no_split_is_refused_in_one_sentence(masks, sentence):
+def test_what_is_not_a_split_is_refused_in_one_sentence(masks, sentence):
     with pytest.raises(GraphError) as error:
         split(**masks)
     assert str(error.value) == sentence
 
 
-def test_nothing_to_grade_is_allowed():
+def test_the_test_mask_may_be_empty():
     assert not split(test=(0, 0, 0)).test.any()

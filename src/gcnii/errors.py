@@ -1,17 +1,15 @@
-"""Every error that gcnii raises on purpose is a `GcniiError`; its message says what was expected,
-what came, what to do.
-"""
+"""The errors gcnii raises; a message says what was expected, what was given, and what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class GcniiError(Exception):
-    """The base class: `except gcnii.GcniiError` catches whatever this package refuses."""
+    """Base class of all errors that gcnii raises on purpose."""
 
 
 class InputError(GcniiError, ValueError):
-    """A value that was given cannot be used."""
+    """A value from the user cannot be used."""
 
 
 class GraphError(InputError):
@@ -23,16 +21,14 @@ class DataError(InputError):
 
 
 class BundleError(InputError):
-    """A folder does not hold a bundle, or not a complete one."""
+    """A folder does not hold a complete bundle."""
 
 
 class UsageError(GcniiError, RuntimeError):
-    """A call came at the wrong time."""
+    """A method was called at the wrong time."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'cora'? ` where a known word is close to this one, else nothing: a part of an
-    error's sentence.
-    """
+    """`did you mean 'cora'? ` if a known word is close to this one, else "": part of a message."""
     close = get_close_matches(word.lower(), list(known), 1)
     return f"did you mean {close[0]!r}? " if close else ""

@@ -1,16 +1,16 @@
-"""Files that are written whole or not at all, and JSON documents that are checked against a shape
-when they are read.
+"""Atomic writes, and JSON documents that are checked against a shape when they are read.
 
 A shape is
-    a type                   float takes whole numbers too, and neither takes true or false, nor
-                             what is not finite
-    {"good", "bad"}          one of these words
-    [shape]                  a list of these; [a, b]: a list of two, of these shapes
-    {"name": shape, …}       an object with these names and perhaps others; those of Maybe(shape)
-                             may be absent
-    Only({"name": shape, …}) an object with no other names
-    {str: shape}             an object with any names
-    (shape, NOTHING)         one of several; NOTHING is null
+    int, str, bool, …        a value of this type; float also accepts integers; numbers must be
+                             finite, and true and false are not numbers
+    {"good", "bad"}          one of these strings
+    [shape]                  a list of any length, each item of this shape
+    [a, b]                   a list of exactly two items, of shapes a and b
+    {"name": shape, …}       an object with these keys; other keys are ignored, and a key whose
+                             shape is Maybe(shape) may be missing
+    Only({"name": shape, …}) an object with these keys and no others
+    {str: shape}             an object with any keys, each value of this shape
+    (a, b, NOTHING)          any one of these shapes; NOTHING is null
 """
 
 from __future__ import annotations
@@ -23,31 +23,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from gcnii.errors import InputError
 
-Document = dict[str, Any]
+Json: TypeAlias = Any  # what json.loads returns
+Shape: TypeAlias = Any  # see above
+Document: TypeAlias = dict[str, Json]
 Made = TypeVar("Made")
 NOTHING = type(None)
 CALLED = {
-    **{
-        bool: "true or false",
-        int: "a whole number",
-        float: "a number",
-        str: "text",
-        dict: "an object",
-        list: "a list",
-    },
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    dict: "an object",
+    list: "a list",
     NOTHING: "null",
 }
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary file to write to; on leaving without an error it takes the place of `path`, else
-    it is removed.
-    """
+    """A temporary file to write to; it replaces `path` on success and is removed on an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
@@ -56,11 +54,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        # mkstemp's files are private; what the user asked for need not be
+        # mkstemp makes files that only their owner can read; the result gets the usual mode
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
-        if error.errno and not error.filename:  # a full disk does not say which file had no room
+        if error.errno and not error.filename:  # the error of a full disk does not name the file
             error.filename = str(path)
         raise
     finally:
@@ -75,55 +73,52 @@ def _umask() -> int:
 
 @dataclass(frozen=True)
 class Maybe:
-    """The shape of what an object may also lack."""
+    """The shape of a key that may be missing."""
 
-    shape: Any
+    shape: Shape
 
 
 @dataclass(frozen=True)
 class Only:
-    """The names of an object that may have no others."""
+    """The keys of an object that may have no others, each with its shape."""
 
-    names: dict[str, Any]
+    names: dict[str, Shape]
 
 
-def json_value(value: Any) -> Any:
-    """The value as JSON has it: null for a number that is not finite, a list for a tuple."""
+def json_value(value: Json) -> Json:
+    """The value as JSON can store it: None for NaN and infinity, a list for a tuple."""
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     return [json_value(one) for one in value] if isinstance(value, tuple | list) else value
 
 
 def write_document(path: Path, document: Document) -> Path:
-    """Put it there, whole."""
+    """Write the document as JSON, atomically; return the path."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     with atomic_write(path) as temporary:
-        # A folder's name need not be text: what UTF-8 cannot say of it stands there as JSON's own
-        # escape.
+        # A path may hold bytes that are not valid UTF-8; they are written as JSON escapes.
         temporary.write_text(text, "utf-8", "backslashreplace")
     return path
 
 
-def read_document(path: Path, shape: Any, what: str, make: Callable[[Document], Made]) -> Made:
-    """What `make` makes of what stands there; where that is not `what` it should be, the sentence
-    names the file.
-    """
+def read_document(path: Path, shape: Shape, what: str, make: Callable[[Document], Made]) -> Made:
+    """`make` applied to the document; InputError "{path} is not a {what}: …" if it does not fit."""
     try:
-        # NaN is no JSON
+        # NaN is not JSON
         document = json.loads(path.read_text("utf-8"), parse_constant=lambda word: None)
         check(document, shape)
         return make(document)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no {what}: {error}; restore it, or move it away") from None
+        raise InputError(f"{path} is not a {what}: {error}; restore it, or move it away") from None
 
 
-def check(value: Any, shape: Any, name: str = "") -> None:
-    """Refuse a value of another shape, by the first place where it differs."""
+def check(value: Json, shape: Shape, name: str = "") -> None:
+    """Raise InputError for the first place where the value does not have the shape."""
     if wrong := next(_misfits(value, shape, name), None):
         raise InputError(wrong)
 
 
-def _misfits(value: Any, shape: Any, name: str) -> Iterator[str]:
+def _misfits(value: Json, shape: Shape, name: str) -> Iterator[str]:
     choices = shape if type(shape) is tuple else (shape,)
     fits = [choice for choice in choices if _is_one(value, choice)]
     if not fits:
@@ -143,8 +138,8 @@ def _misfits(value: Any, shape: Any, name: str) -> Iterator[str]:
             yield from _within(value, names, name)
 
 
-def _is_one(value: Any, shape: Any) -> bool:
-    """Whether it is of this kind, whatever it holds."""
+def _is_one(value: Json, shape: Shape) -> bool:
+    """Whether the value itself fits; what it contains is not looked at."""
     match shape:
         case set() | frozenset():
             return isinstance(value, str) and value in shape
@@ -157,7 +152,7 @@ def _is_one(value: Any, shape: Any) -> bool:
     return isinstance(value, (int, float) if shape is float else shape)
 
 
-def _within(value: Document, names: dict[Any, Any], name: str) -> Iterator[str]:
+def _within(value: Document, names: dict[Any, Shape], name: str) -> Iterator[str]:
     if str in names:
         names = dict.fromkeys(value, names[str])
     for key, shape in names.items():
@@ -172,7 +167,7 @@ def _at(name: str, key: str) -> str:
     return f"{name}.{key}" if name else key
 
 
-def _called(shape: Any) -> str:
+def _called(shape: Shape) -> str:
     match shape:
         case set() | frozenset():
             return f"one of {', '.join(sorted(shape))}"
@@ -183,6 +178,6 @@ def _called(shape: Any) -> str:
     return CALLED[shape]
 
 
-def _short(value: Any) -> str:
+def _short(value: Json) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

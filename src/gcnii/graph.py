@@ -1,14 +1,13 @@
-"""Graph and Split: what a graph is.  Frozen; each checks itself when made, so that every later room
-can trust it.
-"""
+"""Graph and Split, frozen and checked when they are made, so that all other code can trust them."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,15 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from gcnii.errors import GraphError
 
 Role = Literal["train", "val", "test"]
-Features: TypeAlias = NDArray[np.floating[Any]] | sp.csr_array
+Features: TypeAlias = NDArray[np.float32 | np.float64] | sp.csr_array
+Frozen = TypeVar("Frozen")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Split:
-    """Three disjoint boolean masks (n,): who is learnt from, who decides when to stop, who is
-    graded.
+    """Three disjoint boolean masks (n,): the nodes for training, for validation and for testing.
 
-    `test` may be empty (there is nothing to grade); `train` and `val` may not.
+    `test` may be empty; `train` and `val` may not.
     """
 
     train: NDArray[np.bool_]
@@ -33,13 +32,13 @@ class Split:
     test: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        """Turn the masks into frozen boolean arrays and refuse overlaps and empty ones."""
+        """Turn the masks into frozen boolean arrays; refuse masks that overlap or are empty."""
         for role in ("train", "val", "test"):
             object.__setattr__(self, role, _mask(getattr(self, role), role))
         if not len(self.train) == len(self.val) == len(self.test):
             lengths = f"{len(self.train)}, {len(self.val)} and {len(self.test)}"
             raise GraphError(
-                f"the masks train, val and test must have one entry a node, got lengths {lengths}"
+                f"the masks train, val and test must have one entry per node, got lengths {lengths}"
             )
         for role in ("train", "val"):
             if not getattr(self, role).any():
@@ -48,32 +47,32 @@ class Split:
             both = getattr(self, one) & getattr(self, other)
             if both.any():
                 raise GraphError(
-                    f"the masks {one} and {other} overlap, first at row {_first(both)}; a node has one role"
+                    f"the masks {one} and {other} overlap, first at row {_first(both)}; "
+                    "put each node into one mask only"
                 )
 
     @classmethod
-    def of_roles(cls, roles: Sequence[str | None] | NDArray[Any]) -> Split:
-        """The split in which node i has the role roles[i]: 'train', 'val', 'test' or anything else
-        for none.
-        """
+    def of_roles(cls, roles: Sequence[str | None] | NDArray[np.object_]) -> Split:
+        """The split in which node i is in the mask named roles[i]; in none for any other value."""
         roles = np.asarray(roles, dtype=object)
         return cls(train=roles == "train", val=roles == "val", test=roles == "test")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Graph:
-    """n nodes with features X (n, d), joined by edges (2, m), labelled by y.
+    """n nodes with features X (n, d), edges (2, m) and labels y.
 
-    X        dense, or scipy CSR where most entries are zero
-    edges    row 0 points to row 1; an undirected edge may stand once or in both directions;
-             repetitions count once
-    y        (n,) class ids with -1 for unknown, or (n, k) zeros and ones, with a row of -1 for
-             unknown
-    splits   the train/val/test masks to choose from
-    directed whether the edge u → v says nothing of v → u
-    nodes, classes   names, for reading results
-    part     (n,) which of several disjoint graphs a node belongs to (see `join`)
-    source   where `load` found it
+    X        dense, or scipy CSR if most entries are zero
+    edges    sources in row 0, targets in row 1; duplicates are counted once, and an undirected
+             edge may be listed in one direction or in both
+    y        (n,) class ids, or (n, k) zeros and ones; -1 (or a row of -1) if unknown
+    splits   train/val/test masks to choose from
+    directed whether edges are one-way
+    nodes, classes   names, used when results are shown
+    part     (n,) the number of the graph that a node belongs to, if there are several (see `join`)
+    source   where the graph came from: free text
+    catalog_name   its name in the catalog, which selects published settings.  Set by `load`;
+             `dataclasses.replace` drops it, because a changed graph is not the catalog's
     """
 
     X: Features
@@ -86,35 +85,40 @@ class Graph:
     classes: tuple[str, ...] | None = None
     part: NDArray[np.int64] | None = None
     source: str = ""
+    catalog_name: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        """Bring every field into its one form, check it, and freeze the arrays."""
+        """Convert every field to its standard form, check it, and freeze the arrays."""
         X = _features(self.X)
         n = X.shape[0]
-        y = np.full(n, -1) if self.y is None else _integers(self.y, "y")
-        part = None if self.part is None else _integers(self.part, "part")
-        fields = {
+        standard = {
             "X": X,
             "edges": _edges(self.edges, n),
-            "y": y,
+            "y": np.full(n, -1) if self.y is None else _integers(self.y, "y"),
             "splits": tuple(self.splits),
-            "part": part,
+            "nodes": _names(self.nodes),
+            "classes": _names(self.classes),
+            "part": None if self.part is None else _integers(self.part, "part"),
         }
-        for field, value in fields.items():
-            object.__setattr__(self, field, _freeze(value))
-        for field in ("nodes", "classes"):
-            names = getattr(self, field)
-            object.__setattr__(self, field, None if names is None else tuple(map(str, names)))
+        for name, value in standard.items():
+            object.__setattr__(self, name, _freeze(value))
         self._check_heights()
         self._check_labels()
         self._check_splits()
 
+    def _with_origin(self, source: str, catalog_name: str = "") -> Graph:
+        """The same graph, sharing its arrays, with this source and name in the catalog."""
+        found = copy.copy(self)
+        object.__setattr__(found, "source", source)
+        object.__setattr__(found, "catalog_name", catalog_name)
+        return found
+
     def _check_heights(self) -> None:
         heights = {"y": self.y, "nodes": self.nodes, "part": self.part}
-        for field, value in heights.items():
+        for name, value in heights.items():
             if value is not None and len(value) != self.n:
                 raise GraphError(
-                    f"X has {self.n} rows but {field} has {len(value)}; both need one a node"
+                    f"X has {self.n} rows but {name} has {len(value)}; both need one per node"
                 )
 
     def _check_labels(self) -> None:
@@ -144,7 +148,8 @@ class Graph:
             unknown = (split.train | split.val | split.test) & ~self.labelled
             if unknown.any():
                 raise GraphError(
-                    f"split {i} uses node {_first(unknown)}, whose label is unknown; leave it out of the masks"
+                    f"split {i} uses node {_first(unknown)}, whose label is unknown; "
+                    "leave it out of the masks"
                 )
 
     @property
@@ -159,9 +164,7 @@ class Graph:
 
     @property
     def m(self) -> int:
-        """Number of undirected edges (directed ones, if `directed`), without repetitions and
-        self-loops.
-        """
+        """Number of edges without duplicates and self-loops; undirected ones count once."""
         u, v = self.edges[:, self.edges[0] != self.edges[1]]
         u, v = (u, v) if self.directed else (np.minimum(u, v), np.maximum(u, v))
         codes = np.sort(u * self.n + v)  # np.unique takes ten times as long
@@ -169,12 +172,12 @@ class Graph:
 
     @property
     def k(self) -> int:
-        """Number of classes, or of labels a node can have."""
+        """Number of classes, or of labels if a node can have several."""
         if self.labels.ndim == 2:
             return int(self.labels.shape[1])
-        return (
-            len(self.classes) if self.classes is not None else int(self.labels.max(initial=-1)) + 1
-        )
+        if self.classes is not None:
+            return len(self.classes)
+        return int(self.labels.max(initial=-1)) + 1
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -194,50 +197,40 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of everything a model can learn from: features, edges, labels, splits, direction."""
+        """SHA-256 of what a model learns from: features, edges and direction, labels, splits."""
         digest = hashlib.sha256(repr((self.n, self.d, self.directed, self.labels.shape)).encode())
         for array in self._arrays():
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
-    def _arrays(self) -> Iterable[NDArray[Any]]:
+    def _arrays(self) -> Iterable[NDArray[np.generic]]:
         X = self.X
-        yield from (
-            (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data)
-            if isinstance(X, sp.csr_array)
-            else (X,)
-        )
+        if isinstance(X, sp.csr_array):
+            yield from (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data)
+        else:
+            yield X
         yield from (self.edges, self.labels)
         for split in self.splits:
             yield from (split.train, split.val, split.test)
 
     def __repr__(self) -> str:
         """One line: name and counts."""
-        kind = "directed" if self.directed else "undirected"
-        return f"Graph({self.name}: {self.n} nodes, {self.m} {kind} edges, {self.d} features, {self.k} classes)"
+        edges = f"{self.m} {'directed' if self.directed else 'undirected'} edges"
+        return f"Graph({self.name}: {self.n} nodes, {edges}, {self.d} features, {self.k} classes)"
 
 
 def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") -> Graph:
-    """Several graphs as one block-diagonal Graph with one split in which whole graphs are train,
-    val or test.
-    """
+    """Several graphs as one block-diagonal Graph, with one split into whole graphs by `roles`."""
     if len(graphs) != len(roles) or not graphs:
         raise GraphError(
-            f"join needs one role a graph, got {len(graphs)} graphs and {len(roles)} roles"
+            f"join needs one role per graph, got {len(graphs)} graphs and {len(roles)} roles"
         )
     sizes = [graph.n for graph in graphs]
     starts = np.cumsum([0, *sizes[:-1]])
-    sparse = any(sp.issparse(graph.X) for graph in graphs)
-    X = (
-        sp.vstack([graph.X for graph in graphs], "csr")
-        if sparse
-        else np.concatenate([graph.X for graph in graphs])
-    )
+    shifted = [graph.edges + start for graph, start in zip(graphs, starts, strict=True)]
     return Graph(
-        X=X,
-        edges=np.concatenate(
-            [graph.edges + start for graph, start in zip(graphs, starts, strict=True)], 1
-        ),
+        X=_stacked([graph.X for graph in graphs]),
+        edges=np.concatenate(shifted, 1),
         y=np.concatenate([graph.labels for graph in graphs]),
         splits=(Split.of_roles(np.repeat(np.array(roles, dtype=object), sizes)),),
         directed=any(graph.directed for graph in graphs),
@@ -247,12 +240,24 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
     )
 
 
-def _first(wrong: Any) -> int:
+def _stacked(blocks: Sequence[Features]) -> Features:
+    sparse = any(sp.issparse(X) for X in blocks)
+    return sp.vstack(blocks, "csr") if sparse else np.concatenate(blocks)
+
+
+def _first(wrong: ArrayLike) -> int:
     return int(np.flatnonzero(wrong)[0])
 
 
-def _freeze(value: Any) -> Any:
-    for array in (value.data, value.indices, value.indptr) if sp.issparse(value) else (value,):
+def _names(values: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(map(str, values))
+
+
+def _freeze(value: Frozen) -> Frozen:
+    parts: tuple[object, ...] = (value,)
+    if isinstance(value, sp.csr_array):
+        parts = (value.data, value.indices, value.indptr)
+    for array in parts:
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
     return value
@@ -262,9 +267,10 @@ def _mask(values: ArrayLike, role: str) -> NDArray[np.bool_]:
     mask = np.array(values)
     if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():
         raise GraphError(
-            f"the {role} mask must be one true or false a node, got {mask.dtype} of shape {mask.shape}"
+            f"the {role} mask must be a vector of true and false, one per node, "
+            f"got {mask.dtype} of shape {mask.shape}"
         )
-    return _freeze(mask.astype(bool))  # type: ignore[no-any-return]
+    return _freeze(mask.astype(bool))
 
 
 def _integers(values: ArrayLike, field: str) -> NDArray[np.int64]:
@@ -280,20 +286,20 @@ def _integers(values: ArrayLike, field: str) -> NDArray[np.int64]:
     raise GraphError(f"{field} must hold whole numbers, got {array[place]} at position {place}")
 
 
-def _features(values: Any) -> Features:
-    X: Any = sp.csr_array(values, copy=True) if sp.issparse(values) else np.array(values)
+def _features(values: ArrayLike | sp.csr_array) -> Features:
+    X = sp.csr_array(values, copy=True) if sp.issparse(values) else np.array(values)
     if isinstance(X, sp.csr_array):
         X.sum_duplicates()
     if X.ndim != 2 or 0 in X.shape:
         raise GraphError(
-            f"X must be a matrix of at least one node and one feature, got shape {X.shape}"
+            f"X must be a matrix with at least one node and one feature, got shape {X.shape}"
         )
     if X.dtype.kind not in "iubf":
         raise GraphError(f"X must hold numbers, got {X.dtype}")
     X = X.astype(np.float64 if X.dtype == np.float64 else np.float32)
     finite = np.isfinite(X.data if sp.issparse(X) else X)
     if not finite.all():
-        row = X.tocoo().row[_first(~finite)] if sp.issparse(X) else _first(~finite.all(1))
+        row = sp.coo_array(X).row[_first(~finite)] if sp.issparse(X) else _first(~finite.all(1))
         raise GraphError(f"X must be finite, got NaN or infinity in row {int(row)}")
     return X
 

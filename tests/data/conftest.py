@@ -13,9 +13,7 @@ from gcnii.data.entry import File
 
 @pytest.fixture
 def server(monkeypatch):
-    """A server with `files` {path: bytes}, `requests` seen and a replaceable `answer`; `address` is
-    its root.
-    """
+    """A server at `address` with `files` {path: bytes}, `requests` and an optional `answer`."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(download, "PAUSE", 0.001)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
@@ -30,7 +28,7 @@ def server(monkeypatch):
 
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
-    """An empty cache folder, and neither mirror nor other settings from outside."""
+    """An empty cache folder, and no mirror or other settings from outside."""
     for name in ("GCNII_MIRROR", "GCNII_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GCNII_DATA", str(tmp_path / "cache"))

@@ -1,4 +1,4 @@
-"""Files come from the cache, the mirror or upstream, and none is used unchecked."""
+"""Files come from the cache, a mirror or upstream, and none is used unchecked."""
 
 import subprocess
 import sys
@@ -64,13 +64,13 @@ def test_wrong_bytes_are_refused_and_not_kept(server, toy, cache):
     server.files["/toy/file.bin"] = b"wrong"
     with pytest.raises(
         DataError,
-        match=r"file\.bin is not the file the catalog means: expected sha256:\w+, got sha256:\w+; try",
+        match=r"file\.bin is not the file in the catalog: expected sha256:\w+, got sha256:\w+; t",
     ):
         fetch("toy")
     assert leftovers(cache) == []
 
 
-def test_a_cut_download_goes_on_where_it_stopped(server, toy):
+def test_a_cut_download_resumes_where_it_stopped(server, toy):
     server.answer = cut(2)
     assert fetch("toy")[0].read_bytes() == CONTENT
     assert [wanted for _, wanted in server.requests] == [None, "bytes=1000-", "bytes=2000-"]
@@ -100,7 +100,7 @@ def test_a_download_that_is_always_cut_ends_in_one_sentence(server, toy, cache):
     assert len(server.requests) == download.ATTEMPTS
 
 
-def test_a_passing_server_error_is_overcome(server, toy):
+def test_a_transient_server_error_is_overcome(server, toy):
     server.answer = refuse(503, times=2)
     assert fetch("toy")[0].read_bytes() == CONTENT
 
@@ -123,7 +123,7 @@ def test_a_missing_file_is_asked_for_once(server, toy):
     assert len(server.requests) == 1
 
 
-def test_a_silent_server_is_given_up(server, toy, monkeypatch):
+def test_a_silent_server_is_given_up_on(server, toy, monkeypatch):
     monkeypatch.setattr(download, "TIMEOUT", 0.05)
     monkeypatch.setattr(download, "ATTEMPTS", 2)
     # waits until the other side hangs up
@@ -172,7 +172,7 @@ def test_what_a_mirror_folder_lacks_comes_from_upstream(toy, cache, monkeypatch,
     assert fetch("toy") == [cache / "toy/file.bin"]
 
 
-def test_a_mirror_that_is_no_folder_is_named(toy, monkeypatch, tmp_path):
+def test_a_mirror_that_is_not_a_folder_is_named(toy, monkeypatch, tmp_path):
     monkeypatch.setenv("GCNII_MIRROR", str(tmp_path / "nowhere"))
     with pytest.raises(
         DataError, match=r"GCNII_MIRROR must be a folder or an http\(s\) address, got '.*nowhere'"
@@ -217,7 +217,7 @@ def test_a_cache_that_cannot_be_written_is_named(toy, monkeypatch, tmp_path):
     (tmp_path / "taken").write_text("a file where the cache should be")
     monkeypatch.setenv("GCNII_DATA", str(tmp_path / "taken"))
     with pytest.raises(
-        DataError, match=r"cannot write .*file\.bin \(Not a directory\); set GCNII_DATA to a folder"
+        DataError, match=r"cannot write .*file\.bin \(Not a directory\); set GCNII_DATA to a wri"
     ):
         fetch("toy")
 
@@ -243,7 +243,8 @@ SCRIPT = """
 from gcnii.data import CATALOG, fetch
 from gcnii.data.entry import Entry, File
 file = File("toy/file.bin", "{url}", "{digest}")
-CATALOG["toy"] = Entry(name="toy", title="", read=print, counts=None, licence="", source="", files=(file,))
+texts = dict.fromkeys(("title", "licence", "source"), "")
+CATALOG["toy"] = Entry(name="toy", read=print, counts=None, files=(file,), **texts)
 fetch("toy")
 """
 

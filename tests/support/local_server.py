@@ -1,4 +1,4 @@
-"""What the server of these tests sends, and how a data set that it serves gets into the catalog."""
+"""A handler for a test's HTTP server, and a way to put a data set into the catalog."""
 
 from http.server import BaseHTTPRequestHandler
 
@@ -12,7 +12,7 @@ CONTENT = bytes(range(256)) * 1024
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Sends server.files; `server.answer`, if set, may answer first (and then returns True)."""
+    """Sends server.files, unless `server.answer` is set and returns True: it has answered."""
 
     def do_GET(self):
         self.server.requests.append((self.path, self.headers.get("Range")))
@@ -20,7 +20,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send(self.server.files.get(self.path))
 
     def send(self, content, length=None, resumable=True):
-        """Send `length` bytes of the content, though announcing all of it."""
+        """Send the first `length` bytes of the content, after announcing all of it."""
         if content is None:
             return self.send_error(404)
         wanted = self.headers.get("Range") if resumable else None
@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def add(monkeypatch, name, *files):
-    """Put a data set with these files into the catalog for the time of a test."""
+    """Put a data set with these files into the catalog for the duration of a test."""
     counts = Counts(1, 0, 1, 1)
     graph = Graph(X=np.ones((1, 1)), edges=np.zeros((2, 0)), name=name)
     entry = Entry(

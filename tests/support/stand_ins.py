@@ -1,4 +1,4 @@
-"""Small stand-ins for data that cannot be had everywhere, in its published layout."""
+"""Small stand-ins, in the published layout, for data that is not available everywhere."""
 
 import json
 
@@ -8,9 +8,7 @@ PPI_GRAPHS = {"train": (1, 2, 3), "valid": (4,), "test": (5,)}
 
 
 def write_ppi(folder, nodes=6, features=4, labels=3, seed=0):
-    """Write the twelve files of PPI, five rings of `nodes` nodes, four with a self-loop; their
-    paths by name.
-    """
+    """Write PPI's twelve files: five rings of `nodes` nodes, four with a self-loop; name → path."""
     random = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
     for part, graphs in PPI_GRAPHS.items():

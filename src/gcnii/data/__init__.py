@@ -1,4 +1,4 @@
-"""`load(name or folder)` → Graph: the catalog, the downloads and one reader for each format."""
+"""`load(name or path)` → Graph: the catalog, downloads, generators and one reader per format."""
 
 from gcnii.data.catalog import CATALOG as CATALOG
 from gcnii.data.catalog import lookup as lookup

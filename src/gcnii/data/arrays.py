@@ -1,16 +1,14 @@
-"""Arrays in one form: edges without repetitions, features by row."""
-
-from typing import Any
+"""Edges without duplicates, and features whose rows sum to one."""
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
-def merged(edges: NDArray[np.integer[Any]], *, directed: bool = False) -> NDArray[np.int64]:
-    """The (2, m) edges without repetitions, sorted; self-loops stay.
+def merged(edges: NDArray[np.int64], *, directed: bool = False) -> NDArray[np.int64]:
+    """The (2, m) edges sorted and without duplicates; self-loops are kept.
 
-    Of an undirected edge one direction is kept, from the smaller id to the larger.
+    An undirected edge is kept in one direction, from the smaller id to the larger.
     """
     u, v = edges.astype(np.int64)
     if not directed:
@@ -20,9 +18,10 @@ def merged(edges: NDArray[np.integer[Any]], *, directed: bool = False) -> NDArra
     return np.stack(np.divmod(codes[np.diff(codes, prepend=-1) > 0], size))
 
 
-def row_normalised(X: Any) -> sp.csr_array:
-    """X (n, d) with every row divided by its sum, as float32 CSR; a row of zeros stays so."""
-    X = sp.csr_array(X, dtype=np.float64)
+def row_normalised(X: ArrayLike | sp.sparray) -> sp.csr_array:
+    """X (n, d) with each row divided by its sum, as a new float32 CSR; rows of zeros stay zero."""
+    # A copy: without it the index arrays are the caller's, and eliminate_zeros changes them.
+    X = sp.csr_array(X, dtype=np.float64, copy=True)
     X.eliminate_zeros()
     sums = X.sum(1)
     scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums != 0)

@@ -10,12 +10,13 @@ from gcnii.data.generators import csbm, digits, ppi_like
 from gcnii.data.readers import geom_gcn, planetoid, ppi
 from gcnii.errors import DataError, did_you_mean
 
-PLANETOID = "https://raw.githubusercontent.com/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data"
-GEOM_GCN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
+RAW = "https://raw.githubusercontent.com"
+PLANETOID = f"{RAW}/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data"
+GEOM_GCN = f"{RAW}/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
 GEOM_GCN_2022 = "https://github.com/bingzhewei/geom-gcn/raw/1124af1"
 PPI = "https://data.dgl.ai/dataset/ppi.zip"
 
-# The archive's own hash is not published; these are the git blob hashes of its members.
+# The hash of the archive is not published; these are the git blob hashes of its members.
 PPI_BLOBS = {
     "test_feats.npy": "007ffeffe490a05f3d560e4434558398e1dbc1dd",
     "test_graph.json": "6b78a646c24030fa136ec7964eea6abe003b9db1",
@@ -41,7 +42,7 @@ _SHA256 = published()
 
 
 def _file(path: str, base: str, below: str) -> File:
-    """The file `path`, which upstream keeps at base/REST when path is below/REST."""
+    """The file at `path` = below/REST, which is at base/REST upstream."""
     return File(path, f"{base}/{path.removeprefix(below + '/')}", _SHA256[path])
 
 
@@ -75,7 +76,7 @@ def _neighbourhoods(stem: str) -> dict[str, File]:
 def _public(stem: str, title: str, counts: Counts, *notes: str) -> Entry:
     return Entry(
         name=stem,
-        title=f"{title}; public split, 20 labels a class",
+        title=f"{title}; public split, 20 labels per class",
         read=partial(planetoid.read_public, stem=stem),
         counts=counts,
         licence=CITATION,
@@ -112,7 +113,7 @@ def _web(name: str, title: str, counts: Counts, *notes: str, source: str = WEB) 
         source=source,
         files=_web_files(stem, *corrected),
         notes=(*notes, SHARES),
-        # of the nodes in their order of 2020
+        # the files refer to the nodes in their order of 2020
         neighbourhoods={} if corrected else _neighbourhoods(stem),
     )
 
@@ -122,7 +123,7 @@ _ENTRIES = (
         "cora",
         "2708 papers on machine learning and their citations",
         Counts(2708, 5278, 1433, 7),
-        "Table 1 of the paper says 5429 edges: half of the 10858 list entries, repetitions included.",
+        "Table 1 of the paper says 5429 edges: half of the 10858 list entries, with duplicates.",
     ),
     _public(
         "citeseer",
@@ -130,14 +131,16 @@ _ENTRIES = (
         Counts(3327, 4552, 3703, 6),
         "15 nodes have neither features nor a label; they are in no mask.",
         "124 nodes cite themselves, 48 have no other neighbour.",
-        "Table 1 of the paper says 4732 edges: half of the 9464 list entries, repetitions and self-loops included.",
+        "Table 1 of the paper says 4732 edges: half of the 9464 list entries, with duplicates and "
+        "self-loops.",
     ),
     _public(
         "pubmed",
         "19717 papers on diabetes and their citations",
         Counts(19717, 44324, 500, 3),
         "3 nodes cite themselves.",
-        "Table 1 of the paper says 44338 edges: half of the 88676 list entries, repetitions and self-loops included.",
+        "Table 1 of the paper says 44338 edges: half of the 88676 list entries, with duplicates "
+        "and self-loops.",
     ),
     _full(
         "cora",
@@ -149,8 +152,9 @@ _ENTRIES = (
         "citeseer",
         "3327 papers on computer science and their citations",
         Counts(3327, 4552, 3703, 6),
-        "15 nodes without features or label count as class 0, as in the authors' code, and are in the masks.",
-        "Splits 4 and 5 cover only the 2120 nodes of the largest component, the other eight all 3327.",
+        "15 nodes without features or label count as class 0, as in the authors' code, and are in "
+        "the masks.",
+        "Splits 4 and 5 cover only the 2120 nodes of the largest component; the others cover all.",
     ),
     _full("pubmed", "19717 papers on diabetes and their citations", Counts(19717, 44324, 500, 3)),
     _web(
@@ -166,14 +170,15 @@ _ENTRIES = (
         "cornell",
         "183 web pages of Cornell and their links, as shipped in 2020",
         Counts(183, 295, 1703, 5),
-        "The features and labels are those of Texas, by a mistake of 2020 that the paper's numbers share.",
+        "The features and labels are those of Texas, a mistake of 2020 that the paper's numbers "
+        "share.",
         LONELY,
     ),
     _web(
         "cornell-2022",
         "183 web pages of Cornell and their links, as corrected in 2022",
         Counts(183, 295, 1703, 5),
-        "The nodes are in another order than in 2020, but the splits are those of 2020.",
+        "The order of the nodes is not that of 2020, but the splits are.",
     ),
     _web("texas", "183 web pages of Texas and their links", Counts(183, 309, 1703, 5), LONELY),
     _web(
@@ -184,7 +189,7 @@ _ENTRIES = (
     ),
     Entry(
         name="ppi",
-        title="24 graphs of proteins in human tissues, 121 labels a protein; split 20/2/2 by whole graphs",
+        title="24 graphs of proteins in human tissues, 121 labels each; whole graphs split 20/2/2",
         read=ppi.read,
         counts=Counts(56944, None, 50, 121),
         licence=UNSTATED,
@@ -194,18 +199,18 @@ _ENTRIES = (
             for name, blob in PPI_BLOBS.items()
         ),
         notes=(
-            "The features are used as shipped; upstream is believed to have standardised them already.",
-            "Table 1 of the paper says 818716 edges, the number of links in the files of GraphSAGE.",
+            "Features are used as shipped; upstream is believed to have standardised them.",
+            "Table 1 of the paper says 818716 edges, the number of links in GraphSAGE's files.",
         ),
     ),
     Entry(
         name="ppi-like",
-        title="a stand-in for ppi of its shape, drawn from a model; needs no download",
+        title="a generated stand-in for ppi, of the same shape; needs no download",
         read=ppi_like.read,
         counts=Counts(56952, 797328, 50, 121),
         licence="none needed; generated",
-        source="generated: communities, noisy features, 121 labels a node",
-        notes=("Scores on it say nothing of scores on ppi.",),
+        source="generated: communities, noisy features, 121 labels per node",
+        notes=("Scores on it do not predict scores on ppi.",),
     ),
     Entry(
         name="digits",
@@ -217,7 +222,7 @@ _ENTRIES = (
     ),
     Entry(
         name="csbm",
-        title="contextual stochastic block model, drawn afresh for its parameters",
+        title="contextual stochastic block model, generated from its parameters",
         read=csbm.read,
         counts=Counts(1000, 5000, 16, 2),
         licence="none needed; generated",
@@ -229,7 +234,7 @@ CATALOG: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
 def lookup(name: str) -> Entry:
-    """The entry of that name, or an error that guesses which one was meant."""
+    """The entry of that name; DataError, with the closest name, if there is none."""
     if name in CATALOG:
         return CATALOG[name]
     raise DataError(

@@ -1,6 +1,4 @@
-"""One file over HTTP: streamed into a temporary file, taken up again where it was cut, moved into
-place whole.
-"""
+"""One file over HTTP: streamed to a temporary file, resumed if cut off, and moved into place."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ CHUNK = 1 << 16
 ATTEMPTS = 4
 PAUSE = 0.5  # seconds before the second attempt; doubled for each one after it
 TIMEOUT = 30.0  # seconds without a byte
-PASSING = {408, 429, 500, 502, 503, 504}  # HTTP errors that may be gone at the next attempt
+TRANSIENT = {408, 429, 500, 502, 503, 504}  # HTTP errors that may be gone at the next attempt
 
 Advance = Callable[[int, int | None], None]  # bytes so far, bytes in all
 
 
 class NotThereError(DataError):
-    """The server has no such file."""
+    """The server does not have the file."""
 
 
 class _CutError(Exception):
@@ -36,9 +34,9 @@ class _CutError(Exception):
 
 @contextmanager
 def placed(target: Path) -> Iterator[Path]:
-    """A file to write that takes the place of `target` in the end, unless an error says otherwise.
+    """A temporary file that replaces `target` on success; DataError if it cannot be written.
 
-    Its name is this process's own, so that two processes can fetch the same file at once.
+    Its name is unique, so that two processes can fetch the same file at once.
     """
     try:
         with atomic_write(target) as part:
@@ -46,12 +44,13 @@ def placed(target: Path) -> Iterator[Path]:
     except OSError as error:
         reason = error.strerror or error
         raise DataError(
-            f"cannot write {target} ({reason}); set GCNII_DATA to a folder with room that you may write"
+            f"cannot write {target} ({reason}); "
+            "set GCNII_DATA to a writable folder with enough space"
         ) from error
 
 
 def receive(url: str, part: Path) -> None:
-    """Write what `url` holds to the file `part`, in up to ATTEMPTS attempts."""
+    """Download `url` to the file `part`, in up to ATTEMPTS attempts."""
     with part.open("wb") as out, _progress(url.rpartition("/")[2]) as advance:
         for attempt in range(ATTEMPTS):
             time.sleep(PAUSE * 2 ** (attempt - 1) if attempt else 0)
@@ -70,9 +69,8 @@ def receive(url: str, part: Path) -> None:
 def _attempt(url: str, out: BinaryIO, advance: Advance) -> None:
     start = out.tell()
     with _open(url, start) as response:
-        if start and not (response.headers.get("Content-Range") or "").startswith(
-            f"bytes {start}-"
-        ):
+        sent = response.headers.get("Content-Range") or ""
+        if start and not sent.startswith(f"bytes {start}-"):
             start = out.seek(0)  # the server sends the whole file again
             out.truncate()
         length = response.headers.get("Content-Length")
@@ -87,20 +85,25 @@ def _attempt(url: str, out: BinaryIO, advance: Advance) -> None:
 def _open(url: str, start: int) -> HTTPResponse:
     headers = {"User-Agent": "gcnii", **({"Range": f"bytes={start}-"} if start else {})}
     try:
-        return urlopen(Request(url, headers=headers), timeout=TIMEOUT)  # type: ignore[no-any-return]
+        response: HTTPResponse = urlopen(Request(url, headers=headers), timeout=TIMEOUT)
+        return response
     except HTTPError as error:
         error.close()
         if start and error.code == 416:
-            return _open(url, 0)  # the file is not as long as it was
-        answer = f"HTTP {error.code} {error.reason}"
-        if error.code in PASSING:
-            raise _CutError(answer) from None
-        kind = NotThereError if error.code in (404, 410) else DataError
-        raise kind(
-            f"could not download {url} ({answer}); set GCNII_MIRROR to a folder or address that has it"
-        ) from None
+            return _open(url, 0)  # the file has become shorter
+        raise _refusal(url, error) from None
     except (OSError, HTTPException) as error:
         raise _CutError(str(getattr(error, "reason", error))) from error
+
+
+def _refusal(url: str, error: HTTPError) -> Exception:
+    answer = f"HTTP {error.code} {error.reason}"
+    if error.code in TRANSIENT:
+        return _CutError(answer)
+    kind = NotThereError if error.code in (404, 410) else DataError
+    return kind(
+        f"could not download {url} ({answer}); set GCNII_MIRROR to a folder or address that has it"
+    )
 
 
 def _read(response: HTTPResponse) -> bytes:
@@ -112,7 +115,7 @@ def _read(response: HTTPResponse) -> bytes:
 
 @contextmanager
 def _progress(name: str) -> Iterator[Advance]:
-    """A bar on stderr while a person is watching it; nothing otherwise."""
+    """A progress bar on stderr if that is a terminal; nothing otherwise."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return

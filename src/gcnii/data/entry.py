@@ -1,4 +1,4 @@
-"""What the catalog says of a data set."""
+"""Entry: what the catalog knows about a data set."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path, PurePosixPath
 
 from gcnii.graph import Graph
 
-Files = Mapping[str, Path]  # what a reader is given: the bare name of each file, and where it lies
+Files = Mapping[str, Path]  # what a reader gets: file name → path
 
 
 @dataclass(frozen=True)
 class File:
     """One upstream file.
 
-    path      where it lies below the cache folder and below a mirror
-    url       where it comes from: the file itself, or, if `archived`, the zip archive that holds it
-    digest    `sha256:…`, or `git:…` (the SHA-1 of a git blob) where only that is known
+    path      relative to the cache folder and to a mirror
+    url       address of the file or, if `archived`, of the zip archive that contains it
+    digest    `sha256:…`, or `git:…` (the SHA-1 of a git blob) if only that is known
     """
 
     path: str
@@ -28,13 +28,13 @@ class File:
 
     @property
     def name(self) -> str:
-        """The bare file name."""
+        """The file name without its folders."""
         return PurePosixPath(self.path).name
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Nodes, edges (as `Graph.m` counts them; None: not known), features, classes."""
+    """Numbers of nodes, edges (as in `Graph.m`; None if unknown), features and classes."""
 
     nodes: int
     edges: int | None
@@ -46,11 +46,11 @@ class Counts:
 class Entry:
     """A data set: where it comes from, how it is read, and what is in it.
 
-    read      Files → Graph; or, for a generated set (no `files`), its parameters → Graph
-    counts    true of the files, not of the paper's Table 1; of a generated set, at its defaults
+    read      Files → Graph; for a generated graph (no `files`), parameters → Graph
+    counts    of the files, which may differ from the paper's Table 1; of a generated graph with
+              its default parameters
     notes     known faults, one sentence each
-    neighbourhoods  geometry → the file of neighbours that Geom-GCN published; `load` does without
-                    them
+    neighbourhoods  geometry → the file of neighbours that Geom-GCN published; not needed by `load`
     """
 
     name: str
@@ -65,5 +65,5 @@ class Entry:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names `load` accepts beside this set's: those of a generated set's `read`, else none."""
+        """The parameters that `load` accepts: those of `read` for a generated graph, else none."""
         return () if self.files else tuple(inspect.signature(self.read).parameters)

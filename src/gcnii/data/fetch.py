@@ -1,6 +1,4 @@
-"""Files of the catalog: from the cache, else from the mirror, else from upstream; every one checked
-before use.
-"""
+"""Files of the catalog: from the cache, a mirror or upstream, in this order, and always checked."""
 
 from __future__ import annotations
 
@@ -30,26 +28,22 @@ def cache_folder() -> Path:
 
 
 def fetch(name: str, offline: bool = False) -> list[Path]:
-    """The files of a data set, on this machine and checked, in the catalog's order; missing ones
-    are downloaded.
+    """The paths of a data set's files in the catalog's order, neighbourhoods last; all checked.
 
-    Those of its neighbourhoods come last.  Neither the mirror's address nor upstream is asked if
-    `offline`, or if $GCNII_OFFLINE is 1.
+    Missing files are downloaded, unless `offline` is true or $GCNII_OFFLINE is 1.
     """
     entry = lookup(name)
     return fetch_files(name, (*entry.files, *entry.neighbourhoods.values()), offline)
 
 
 def fetch_neighbourhood(name: str, geometry: str, offline: bool = False) -> Path | None:
-    """The file of neighbours that was published for this geometry of a data set; None where there
-    is none.
-    """
+    """The file of neighbours that Geom-GCN published for a data set of the catalog, or None."""
     file = CATALOG[name].neighbourhoods.get(geometry) if name in CATALOG else None
     return None if file is None else fetch_files(name, (file,), offline)[0]
 
 
 def fetch_files(name: str, files: tuple[File, ...], offline: bool = False) -> list[Path]:
-    """These files of a data set."""
+    """The paths of these files of the data set `name`; see `fetch`."""
     at_hand = {file: _at_hand(file) for file in files}
     missing = [file for file, path in at_hand.items() if path is None]
     if missing and (offline or os.environ.get("GCNII_OFFLINE", "0") not in ("", "0")):
@@ -59,9 +53,7 @@ def fetch_files(name: str, files: tuple[File, ...], offline: bool = False) -> li
 
 
 def _at_hand(file: File) -> Path | None:
-    """Where the file lies, right and ready, if it does: in the cache or in a mirror that is a
-    folder.
-    """
+    """The path of a good copy in the cache or in a mirror that is a folder, or None."""
     cached = cache_folder() / file.path
     if cached.is_file() and agrees(cached, file.digest):
         return cached
@@ -70,7 +62,8 @@ def _at_hand(file: File) -> Path | None:
         return None
     if not (folder := Path(mirror).expanduser()).is_dir():
         raise DataError(
-            f"GCNII_MIRROR must be a folder or an http(s) address, got {mirror!r}; correct or unset it"
+            f"GCNII_MIRROR must be a folder or an http(s) address, got {mirror!r}; "
+            "correct or unset it"
         )
     mirrored = folder / file.path
     if not mirrored.is_file():
@@ -94,9 +87,7 @@ def _advice(name: str, missing: list[File]) -> str:
 
 
 def _download(files: list[File]) -> None:
-    """Put the files into the cache, from the mirror's address if there is one that has them, else
-    from upstream.
-    """
+    """Download files into the cache, from a mirror's address if it has them, else from upstream."""
     mirror = os.environ.get("GCNII_MIRROR", "")
     if _is_address(mirror):
         files = [file for file in files if not _mirrored(file, mirror)]
@@ -123,9 +114,7 @@ def _single(file: File, url: str) -> None:
 
 
 def _unpacked(url: str, files: list[File]) -> None:
-    """Fetch an archive and put those members into the cache that the catalog names, wherever in it
-    they lie.
-    """
+    """Download an archive and extract these files into the cache, found by name in any folder."""
     with TemporaryDirectory() as folder:
         archive = Path(folder) / "archive.zip"
         receive(url, archive)
@@ -143,7 +132,7 @@ def _unpacked(url: str, files: list[File]) -> None:
 
 
 def _extract(members: zipfile.ZipFile, member: zipfile.ZipInfo, file: File, url: str) -> None:
-    # The target is the catalog's path, never the archive's, so that no member can land elsewhere.
+    # The target is the catalog's path, not the archive's, so that no member can escape the cache.
     target = cache_folder() / file.path
     with placed(target) as part:
         with members.open(member) as source, part.open("wb") as out:

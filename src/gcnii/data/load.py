@@ -1,54 +1,55 @@
-"""`load`: a name of the catalog, or a folder of your own → Graph."""
+"""`load`: a name of the catalog, or the path of a graph of your own → Graph."""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gcnii.data.catalog import CATALOG, lookup
+from gcnii.data.entry import Entry
 from gcnii.data.fetch import fetch_files
-from gcnii.data.readers import folder
+from gcnii.data.readers import reader_of
 from gcnii.errors import DataError
 from gcnii.graph import Graph
 
 
 def load(source: str | Path, *, offline: bool = False, **parameters: Any) -> Graph:
-    """The graph of that name in the catalog, or in that folder (see `gcnii.data.readers.folder`).
+    """The graph of that name in the catalog, or at that path (formats: `gcnii.data.readers`).
 
-    A name wins over a folder of the same name; `load("./cora")` means the folder.  Parameters are
-    those of a generated set, `load("csbm", n=500, seed=3)`, or of a folder, `load("my/graph",
-    directed=True)`.
+    A name in the catalog comes before a folder of the same name; `load("./cora")` is the folder.
+    Parameters belong to a generated graph, `load("csbm", n=500, seed=3)`, or to a format,
+    `load("my/graph", directed=True)`.
     """
     if isinstance(source, Path) or (source not in CATALOG and _looks_like_a_path(source)):
-        _refuse_unknown(
-            parameters, inspect.signature(folder.read).parameters, f"the folder {source}", skip=1
-        )
-        return replace(
-            folder.read(Path(source), **parameters), source=str(Path(source).expanduser().resolve())
-        )
-    entry = lookup(source)
-    _refuse_unknown(parameters, entry.parameters, f"the dataset {source!r}")
-    if not entry.files:
-        return replace(entry.read(**parameters), source=entry.name)
-    paths = fetch_files(entry.name, entry.files, offline)
-    return replace(entry.read({path.name: path for path in paths}), source=entry.name)
+        return _from_disk(Path(source).expanduser(), parameters)
+    return _from_catalog(lookup(source), offline, parameters)
+
+
+def _from_disk(path: Path, parameters: Mapping[str, object]) -> Graph:
+    reader = reader_of(path)
+    _refuse_unknown(parameters, reader.parameters, f"the {reader.kind} {path}")
+    return reader.read(path, **parameters)._with_origin(str(path.resolve()))
+
+
+def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object]) -> Graph:
+    _refuse_unknown(parameters, entry.parameters, f"the dataset {entry.name!r}")
+    if entry.files:
+        paths = fetch_files(entry.name, entry.files, offline)
+        graph = entry.read({path.name: path for path in paths})
+    else:
+        graph = entry.read(**parameters)
+    return graph._with_origin(entry.name, entry.name)
 
 
 def _looks_like_a_path(source: str) -> bool:
-    return (
-        any(separator in source for separator in ("/", os.sep))
-        or Path(source).expanduser().exists()
-    )
+    separated = any(separator in source for separator in ("/", os.sep))
+    return separated or Path(source).expanduser().exists()
 
 
-def _refuse_unknown(
-    given: Iterable[str], accepted: Iterable[str], owner: str, skip: int = 0
-) -> None:
-    names = list(accepted)[skip:]
+def _refuse_unknown(given: Iterable[str], accepted: Iterable[str], owner: str) -> None:
+    names = list(accepted)
     for name in given:
         if name not in names:
             takes = f"takes only {', '.join(names)}" if names else "takes no parameters"

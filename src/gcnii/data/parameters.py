@@ -1,4 +1,4 @@
-"""The one form in which a parameter of a generated set is refused."""
+"""Checks the parameters of generated graphs and of readers."""
 
 import numpy as np
 
@@ -8,10 +8,9 @@ from gcnii.errors import DataError
 def check(
     owner: str, name: str, value: float, low: float, high: float = np.inf, *, whole: bool = False
 ) -> None:
-    """Refuse a value that is no (whole) number in low…high."""
-    number = isinstance(
-        value, (int, np.integer) if whole else (int, float, np.number)
-    ) and not isinstance(value, bool)
+    """Raise DataError unless the value is a (whole) number in low…high."""
+    kinds = (int, np.integer) if whole else (int, float, np.number)
+    number = isinstance(value, kinds) and not isinstance(value, bool)
     if not number or not low <= value <= high or not np.isfinite(value):
         kind = "a whole number" if whole else "a number"
         bounds = f"of at least {low}" if high == np.inf else f"in {low}…{high}"

@@ -1,33 +1,65 @@
-"""The splits of the paper's text, 60/20/20 of each class; those it ran on are 48/32/20 and not
-stratified.
-"""
+"""Random splits of the labelled nodes, drawn class by class."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gcnii.graph import Graph, Split
 
-SHARES = (0.6, 0.2)  # train and val; test is the rest
+Ints = NDArray[np.int64]
+Sizes = Callable[[int], tuple[int, int]]  # members of a class → how many to train and validate on
+
+TRAIN, VAL = 0.6, 0.2  # shares of a class; test is the rest
 
 
 def with_stratified_splits(graph: Graph, count: int = 10) -> Graph:
-    """The graph with splits drawn by seeds 0 … count - 1: of each class 60 % train, 20 % val and 20
-    % test.
+    """The graph with splits drawn by seeds 0 … count - 1: 60/20/20 of each class, rounded up.
 
-    A class of one or two nodes is learnt from alone.
+    These are the splits of the paper's text; the ones it ran on are 48/32/20 and not stratified.
+    A class of one or two nodes is used for training alone.
     """
-    return replace(graph, splits=tuple(_draw(graph, seed) for seed in range(count)))
+    splits = (
+        stratified(graph.labels, np.random.default_rng(seed), rounded_up) for seed in range(count)
+    )
+    # It is still the catalog's graph, to be trained with the settings published for it.
+    return replace(graph, splits=tuple(splits))._with_origin(graph.source, graph.catalog_name)
 
 
-def _draw(graph: Graph, seed: int) -> Split:
-    random, y = np.random.default_rng(seed), graph.labels
-    roles = np.full(graph.n, "", dtype=object)
-    for label in range(graph.k):
+def rounded_up(members: int) -> tuple[int, int]:
+    """The first 60 % of a class to train on, those up to 80 % to validate; both rounded up."""
+    train, both = np.ceil(np.cumsum((TRAIN, VAL)) * members).astype(int)
+    return int(train), int(both - train)
+
+
+def at_least_one(members: int) -> tuple[int, int]:
+    """60 % and 20 % of a class, rounded, but at least one each; none to validate on if under 3."""
+    val = max(1, round(VAL * members)) if members >= 3 else 0
+    return max(1, round(TRAIN * members)), val
+
+
+def stratified(y: Ints, random: np.random.Generator, sizes: Sizes) -> Split:
+    """Of each class `sizes` to train and validate on, the rest to test; -1 is in no mask."""
+    roles = np.full(len(y), "", dtype=object)
+    for label in range(y.max() + 1):
         members = random.permutation(np.flatnonzero(y == label))
-        ends = np.ceil(np.cumsum(SHARES) * len(members)).astype(int)
-        for role, part in zip(("train", "val", "test"), np.split(members, ends), strict=True):
-            roles[part] = role
+        train, val = sizes(len(members))
+        roles[members] = "test"
+        roles[members[:train]], roles[members[train : train + val]] = "train", "val"
+    return Split.of_roles(roles)
+
+
+def per_class(
+    y: Ints, count: int, random: np.random.Generator, *, val: int, test: int | None = None
+) -> Split:
+    """`count` nodes of each class for training; of the others `val` and `test` (None: the rest)."""
+    order = random.permutation(len(y))
+    train = np.concatenate([order[y[order] == label][:count] for label in range(y.max() + 1)])
+    rest = order[~np.isin(order, train)]
+    roles = np.full(len(y), "", dtype=object)
+    roles[train], roles[rest[:val]] = "train", "val"
+    roles[rest[val : None if test is None else val + test]] = "test"
     return Split.of_roles(roles)

@@ -1,4 +1,4 @@
-"""Generated sets are what their parameters say, and the same every time."""
+"""Generated graphs are what their parameters say, and the same every time."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_a_graph_is_its_seed(name):
     )
 
 
-def test_digits_have_20_labels_a_class():
+def test_digits_have_20_labels_per_class():
     graph = load("digits")
     (split,) = graph.splits
     assert np.bincount(graph.y[split.train]).tolist() == [20] * 10
@@ -95,12 +95,12 @@ def test_csbm_can_have_more_classes_than_features():
     assert load("csbm", classes=6, features=2).k == 6
 
 
-def test_csbm_without_signal_has_features_that_know_nothing():
+def test_csbm_without_signal_has_features_that_tell_nothing():
     graph = load("csbm", n=40_000, signal=0.0, degree=1)
     assert np.abs(graph.X.mean(0)).max() < 0.03
 
 
-def test_csbm_splits_20_a_class_then_30_percent_then_the_rest():
+def test_csbm_splits_20_per_class_then_30_percent_then_the_rest():
     graph = load("csbm", classes=4)
     (split,) = graph.splits
     assert np.bincount(graph.y[split.train]).tolist() == [20] * 4
@@ -141,7 +141,7 @@ def test_a_million_edges_are_drawn_in_one_go():
         (
             "csbm",
             {"degree": 600},
-            "csbm draws at most half of the 249500 possible edges of a kind, got 240000; lower degree",
+            "csbm draws at most half of the 249500 possible edges of a kind, got 240000; lower",
         ),
         (
             "digits",
@@ -166,9 +166,7 @@ def test_ppi_like_has_ppis_shape():
 
 
 def test_ppi_likes_labels_need_the_graph():
-    """A linear map of a node's features does worse than one that also sees the mean of its
-    neighbours.
-    """
+    """A linear map of the features does worse than one that also sees the neighbours' mean."""
     graph = load("ppi-like", graphs=6, n=1000, degree=20)
     (split,) = graph.splits
     neighbours = (propagation_matrix(graph, norm="mean") @ torch.tensor(graph.X).double()).numpy()

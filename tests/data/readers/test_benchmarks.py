@@ -1,6 +1,4 @@
-"""The benchmark files hold what the README of the files and Table 1 of the paper (where it is
-right) say.
-"""
+"""The benchmark files hold what their README and, where it is right, the paper's Table 1 say."""
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ EMPTY = {"citeseer": 15, "citeseer-full": 15, "chameleon": 233}  # nodes without
 
 
 def ends(graph):
-    """Both ends of every edge that is no self-loop."""
+    """Both ends of every edge that is not a self-loop."""
     return graph.edges[:, graph.edges[0] != graph.edges[1]]
 
 
@@ -121,7 +119,7 @@ def test_edges_join_equal_labels_as_often_as_published(real_data, name, share):
 
 
 @pytest.mark.parametrize(("name", "train"), [("cora", 140), ("citeseer", 120), ("pubmed", 60)])
-def test_the_public_split_has_20_labels_a_class(real_data, name, train):
+def test_the_public_split_has_20_labels_per_class(real_data, name, train):
     graph = real_data(name)
     (split,) = graph.splits
     assert sizes(split) == (train, 500, 1000)
@@ -138,7 +136,7 @@ def test_the_public_split_has_20_labels_a_class(real_data, name, train):
         ("pubmed", [180, 413, 407]),
     ],
 )
-def test_test_rows_stand_where_the_index_says(real_data, name, counts):
+def test_test_rows_are_where_the_index_says(real_data, name, counts):
     graph = real_data(name)
     assert np.bincount(graph.y[graph.splits[0].test]).tolist() == counts
 

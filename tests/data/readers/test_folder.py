@@ -1,4 +1,4 @@
-"""A graph of one's own: two CSV files in a folder."""
+"""A graph of your own: two CSV files in a folder."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,12 @@ import scipy.sparse as sp
 from gcnii.data import load
 from gcnii.errors import DataError
 
-NODES = "id,size,weight,label,split\nann,1,0.5,cat,train\nbob,2,-1e3,dog,val\ncat,3,0,,\ndan,4,7,cat,test\n"
+NODES = """id,size,weight,label,split
+ann,1,0.5,cat,train
+bob,2,-1e3,dog,val
+cat,3,0,,
+dan,4,7,cat,test
+"""
 EDGES = "source,target\nann,bob\nbob,ann\ncat,cat\ncat,dan\n"
 
 
@@ -81,7 +86,7 @@ def test_a_graph_may_have_no_labels(write):
     assert (graph.y.tolist(), graph.splits, graph.classes) == ([-1, -1], (), None)
 
 
-def test_spreadsheets_marks_blank_lines_and_quotes_do_no_harm(write):
+def test_byte_order_marks_blank_lines_and_quotes_are_understood(write):
     nodes = '\ufeffid,x,label,split\r\n"a, b",1,"say ""hi""",train\r\n\r\nc , 2 ,no,val\r\n,,,\r\n'
     graph = load(write(nodes, 'source,target\r\n c,"a, b"\r\n'))
     assert (graph.nodes, graph.classes, graph.m) == (("a, b", "c"), ("no", 'say "hi"'), 1)
@@ -128,7 +133,7 @@ def test_without_a_split_column_each_class_is_split_60_20_20(write, count, roles
     )
 
 
-def test_the_drawn_split_is_its_seed(write):
+def test_the_drawn_split_depends_on_the_seed(write):
     folder = write(labelled(50, 50), "source,target\n")
     assert (
         load(folder).fingerprint
@@ -251,7 +256,7 @@ def test_a_wrong_edges_file_is_named_with_its_row(write, edges, message):
 
 def test_a_file_is_not_a_folder(write):
     with pytest.raises(
-        DataError, match=r"nodes\.csv is a file, not a folder; a graph is a folder with"
+        DataError, match=r"nodes\.csv is not in a format that gcnii reads; a graph is a folder with"
     ):
         load(write() / "nodes.csv")
 

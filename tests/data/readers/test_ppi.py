@@ -22,9 +22,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def archived(files, server, cache, monkeypatch):
-    """`archived(rename, extra)`: the stand-in in a zip, its members renamed, on the server and in
-    the catalog.
-    """
+    """`archived(rename, extra)`: the stand-in as a zip on the server, its members renamed."""
 
     def pack(rename=lambda name: f"ppi/{name}", extra=()):
         path = cache.parent / "ppi.zip"
@@ -112,7 +110,7 @@ def test_an_archive_without_a_member_is_named(archived):
         fetch("ppi")
 
 
-def test_what_is_no_archive_is_named(archived, server):
+def test_a_download_that_is_not_an_archive_is_named(archived, server):
     archived()
     server.files["/ppi.zip"] = b"<html>not found</html>"
     with pytest.raises(
@@ -129,10 +127,10 @@ def test_arrays_that_hide_a_pickle_are_refused(files):
         read(files)
 
 
-def test_arrays_of_unequal_heights_are_refused(files):
+def test_arrays_with_different_numbers_of_rows_are_refused(files):
     np.save(files["test_labels.npy"], np.zeros((5, 3), int))
     with pytest.raises(
-        DataError, match="PPI's test arrays must have equal heights, got 6, 5 and 6"
+        DataError, match="PPI's test arrays must have the same number of rows, got 6, 5 and 6"
     ):
         read(files)
 
@@ -145,7 +143,7 @@ def test_a_document_without_links_is_refused(files):
         read(files)
 
 
-def test_ids_that_are_no_rows_are_refused(files):
+def test_ids_that_are_not_rows_are_refused(files):
     files["test_graph.json"].write_text(json.dumps({"nodes": [{"id": 7}], "links": []}))
     with pytest.raises(DataError, match=r"test_graph\.json must have the node ids 0…5"):
         read(files)
@@ -155,7 +153,9 @@ def test_a_link_between_two_graphs_is_refused(files):
     document = json.loads(files["train_graph.json"].read_text())
     document["links"].append({"source": 0, "target": 6})
     files["train_graph.json"].write_text(json.dumps(document))
-    with pytest.raises(DataError, match=r"train_graph\.json joins nodes of different graphs"):
+    with pytest.raises(
+        DataError, match=r"train_graph\.json joins nodes that are in different graphs"
+    ):
         read(files)
 
 

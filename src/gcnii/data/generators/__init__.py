@@ -1,1 +1,1 @@
-"""Graphs that are drawn from a model and need no download."""
+"""Graphs that are generated and need no download."""

@@ -1,1 +1,1 @@
-"""Planes in which Geom-GCN finds neighbours."""
+"""The neighbourhoods of Geom-GCN, published or computed by isomap."""

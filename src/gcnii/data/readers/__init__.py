@@ -1,1 +1,52 @@
-"""One file for each format."""
+"""The formats of a graph on disk: one file for each, and one line in READERS.
+
+A module of a format has `reads(path)`, which says whether a path is in it, and `read(path, …)`,
+which returns its graph.  Planetoid, Geom-GCN and PPI are formats of the catalog: an entry names
+its own reader.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gcnii.data.readers import folder
+from gcnii.errors import DataError
+from gcnii.graph import Graph
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format of a graph on disk.
+
+    kind    what a message calls a path in this format: "folder"
+    form    what such a path holds, for "a graph is …"
+    reads   whether a path is in this format, judged without reading its content
+    read    path and parameters → Graph
+    """
+
+    kind: str
+    form: str
+    reads: Callable[[Path], bool]
+    read: Callable[..., Graph]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters that `read` takes beside the path."""
+        return tuple(inspect.signature(self.read).parameters)[1:]
+
+
+# The first that reads a path is used.
+READERS: tuple[Reader, ...] = (Reader("folder", folder.FORM, folder.reads, folder.read),)
+
+
+def reader_of(path: Path) -> Reader:
+    """The reader for the format of this path; DataError if there is none."""
+    for reader in READERS:
+        if reader.reads(path):
+            return reader
+    reason = "is not in a format that gcnii reads" if path.exists() else "does not exist"
+    forms = ", or ".join(reader.form for reader in READERS)
+    raise DataError(f"{path} {reason}; a graph is {forms}")

@@ -1,20 +1,19 @@
 """A graph of your own: a folder with `nodes.csv` and `edges.csv`.
 
-nodes.csv   a header, then one row a node: `id` (any text), any number of feature columns (numbers),
-            `label` (any text; empty or absent: unknown) and, if you want to choose it, `split`
-            (train, val, test or empty)
-edges.csv   a header, then one row an edge: `source` and `target` (or the first two columns,
+nodes.csv   a header, then one row per node: `id` (any text), any number of feature columns
+            (numbers), `label` (any text; empty or absent: unknown) and optionally `split` (train,
+            val, test or empty)
+edges.csv   a header, then one row per edge: `source` and `target` (else the first two columns,
             whatever their names), both ids of nodes.csv
 
-Features are taken as they are.  Without a `split` column the labelled nodes are split 60/20/20
-within each class, in an order drawn by `seed`: at least one of every class for training and, of a
-class of three or more, one for validation.
+Features are used as they are.  Without a `split` column the labelled nodes of each class are split
+60/20/20 at random by `seed`, with at least one for training and, of three or more nodes, at least
+one for validation.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,9 +22,11 @@ from numpy.typing import NDArray
 from gcnii.data.arrays import merged
 from gcnii.data.parameters import check
 from gcnii.data.readers.table import Table, read_table
+from gcnii.data.splits import at_least_one, stratified
 from gcnii.errors import DataError
 from gcnii.graph import Graph, Split
 
+FORM = "a folder with nodes.csv and edges.csv"
 ROLES = {
     "train": "train",
     "val": "val",
@@ -36,19 +37,18 @@ ROLES = {
 }
 LARGEST = float(np.finfo(np.float32).max)
 NOT_FEATURES = ("id", "label", "split")
-SPARSE_ABOVE, SPARSE_BELOW = 100, 0.1  # columns, share that is not zero
+SPARSE_ABOVE, SPARSE_BELOW = 100, 0.1  # number of columns, share of nonzero entries
+
+
+def reads(path: Path) -> bool:
+    """Whether the path is a folder."""
+    return path.is_dir()
 
 
 def read(path: Path, directed: bool = False, seed: int = 0) -> Graph:
-    """The graph in a folder; `seed` decides the split where nodes.csv has none."""
+    """The graph in a folder; `seed` draws the split if nodes.csv has no `split` column."""
     check("the folder", "seed", seed, 0, whole=True)
-    path = path.expanduser()
-    if not path.is_dir():
-        came = "is a file, not a folder" if path.exists() else "does not exist"
-        raise DataError(f"{path} {came}; a graph is a folder with nodes.csv and edges.csv")
-    nodes, edges = read_table(path / "nodes.csv"), read_table(path / "edges.csv")
-    if not nodes.rows:
-        raise DataError("nodes.csv has a header but no rows; a graph needs at least one node")
+    nodes, edges = _tables(path)
     ids = _ids(nodes)
     y, classes = _labels(nodes)
     return Graph(
@@ -63,6 +63,16 @@ def read(path: Path, directed: bool = False, seed: int = 0) -> Graph:
     )
 
 
+def _tables(path: Path) -> tuple[Table, Table]:
+    for name in ("nodes.csv", "edges.csv"):
+        if not (path / name).exists():
+            raise DataError(f"{path} has no {name}; a graph is {FORM}")
+    nodes, edges = read_table(path / "nodes.csv"), read_table(path / "edges.csv")
+    if not nodes.rows:
+        raise DataError("nodes.csv has a header but no rows; a graph needs at least one node")
+    return nodes, edges
+
+
 def _ids(nodes: Table) -> dict[str, int]:
     """id → row of X."""
     ids: dict[str, int] = {}
@@ -70,8 +80,9 @@ def _ids(nodes: Table) -> dict[str, int]:
         if not name:
             raise DataError(f"{nodes.place(i)} has no id; give every node one")
         if name in ids:
+            first = nodes.numbers[ids[name]]
             raise DataError(
-                f"{nodes.place(i)} repeats the id {name!r} of row {nodes.numbers[ids[name]]}; ids must differ"
+                f"{nodes.place(i)} repeats the id {name!r} of row {first}; ids must differ"
             )
         ids[name] = i
     return ids
@@ -81,7 +92,8 @@ def _features(nodes: Table) -> NDArray[np.float32] | sp.csr_array:
     places = [j for j, name in enumerate(nodes.header) if name.lower() not in NOT_FEATURES]
     if not places:
         raise DataError(
-            f"nodes.csv has no feature columns beside {', '.join(nodes.header)}; a node needs at least one"
+            f"nodes.csv has no feature columns beside {', '.join(nodes.header)}; "
+            "a node needs at least one"
         )
     X = np.empty((len(nodes.rows), len(places)))
     for i, row in enumerate(nodes.rows):
@@ -97,7 +109,7 @@ def _features(nodes: Table) -> NDArray[np.float32] | sp.csr_array:
 
 
 def _refuse_cell(nodes: Table, i: int, places: list[int]) -> None:
-    """Say which cell of row i is no number that float32 can hold."""
+    """Raise DataError for the first cell of row i that is not a finite float32 number."""
     for j in places:
         cell = nodes.rows[i][j]
         try:
@@ -107,14 +119,13 @@ def _refuse_cell(nodes: Table, i: int, places: list[int]) -> None:
         if not fits:
             came = f"is {cell!r}" if cell else "is empty"
             raise DataError(
-                f"{nodes.place(i)}: the feature {nodes.header[j]!r} {came}; it must be a finite number"
+                f"{nodes.place(i)}: the feature {nodes.header[j]!r} {came}; "
+                "it must be a finite number"
             )
 
 
 def _labels(nodes: Table) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
-    """Class ids, -1 where the label is unknown, and the classes' names; none if no node has a
-    label.
-    """
+    """(n,) class ids, -1 if unknown, and the names of the classes; None if no node has a label."""
     labels = nodes.column("label", required=False)
     classes = _sorted({label for label in labels if label})
     number = {name: c for c, name in enumerate(classes)} | {"": -1}
@@ -122,7 +133,7 @@ def _labels(nodes: Table) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
 
 
 def _sorted(names: set[str]) -> list[str]:
-    """In the order of numbers if all are numbers, else of the alphabet."""
+    """In numerical order if all are numbers, else in alphabetical order."""
     try:
         return sorted(names, key=lambda name: (float(name), name))
     except ValueError:
@@ -131,46 +142,36 @@ def _sorted(names: set[str]) -> list[str]:
 
 def _splits(nodes: Table, y: NDArray[np.int64], seed: int) -> tuple[Split, ...]:
     if nodes.has("split"):
-        return (Split.of_roles(_given_roles(nodes, y)),)
-    return (Split.of_roles(_drawn_roles(y, seed)),) if (y >= 0).any() else ()
+        return (_given_split(nodes, y),)
+    labelled = y[y >= 0]
+    if not len(labelled):
+        return ()
+    if np.bincount(labelled).max() < 3:
+        raise DataError(
+            "every class in nodes.csv has fewer than 3 labelled nodes, so none is left for "
+            "validation; label more nodes or add a split column"
+        )
+    return (stratified(y, np.random.default_rng(seed), at_least_one),)
 
 
-def _given_roles(nodes: Table, y: NDArray[np.int64]) -> NDArray[Any]:
-    roles = np.full(len(y), "", dtype=object)
-    for i, word in enumerate(nodes.column("split")):
-        role = ROLES.get(word.lower())
-        if role is None:
-            raise DataError(
-                f"{nodes.place(i)}: the split is {word!r}; it must be train, val, test or empty"
-            )
-        if role and y[i] < 0:
-            raise DataError(
-                f"{nodes.place(i)} is in {role} but has no label; label it or empty its split"
-            )
-        roles[i] = role
+def _given_split(nodes: Table, y: NDArray[np.int64]) -> Split:
+    words = nodes.column("split")
+    roles = [_role(word, bool(y[i] >= 0), nodes.place(i)) for i, word in enumerate(words)]
     for role in ("train", "val"):
         if role not in roles:
             raise DataError(
                 f"the split column of nodes.csv has no {role} node; mark some, or remove the column"
             )
-    return roles
+    return Split.of_roles(roles)
 
 
-def _drawn_roles(y: NDArray[np.int64], seed: int) -> NDArray[Any]:
-    random = np.random.default_rng(seed)
-    roles = np.full(len(y), "", dtype=object)
-    for c in range(y.max() + 1):
-        members = random.permutation(np.flatnonzero(y == c))
-        train = max(1, round(0.6 * len(members)))
-        val = max(1, round(0.2 * len(members))) if len(members) >= 3 else 0
-        roles[members] = "test"
-        roles[members[:train]], roles[members[train : train + val]] = "train", "val"
-    if "val" not in roles:
-        raise DataError(
-            "every class in nodes.csv has fewer than 3 labelled nodes, so none is left for validation; "
-            "label more nodes or add a split column"
-        )
-    return roles
+def _role(word: str, labelled: bool, place: str) -> str:
+    role = ROLES.get(word.lower())
+    if role is None:
+        raise DataError(f"{place}: the split is {word!r}; it must be train, val, test or empty")
+    if role and not labelled:
+        raise DataError(f"{place} is in {role} but has no label; label it or empty its split")
+    return role
 
 
 def _edges(edges: Table, ids: dict[str, int]) -> NDArray[np.int64]:

@@ -1,9 +1,10 @@
-"""Geom-GCN files (Pei et al. 2020): four web graphs, and ten splits for seven sets.
+"""Geom-GCN files (Pei et al. 2020): four web graphs, and ten splits for seven data sets.
 
-`out1_node_feature_label.txt`: id, features (commas), label; `out1_graph_edges.txt`: source, target;
-both with tabs between the columns and a header.  `NAME_split_0.6_0.2_I.npz`: three masks.
-`outf_nodes_space_relation_NAME_KIND.txt`: two nodes (comma), `graph` or `latent_space`, and a
-quadrant from 0 to 3.
+`out1_node_feature_label.txt`   id, features (separated by commas), label
+`out1_graph_edges.txt`          source, target; like the above with a header, tab-separated
+`NAME_split_0.6_0.2_I.npz`      three masks
+`outf_nodes_space_relation_NAME_KIND.txt`   two nodes (separated by a comma), `graph` or
+                                `latent_space`, and a quadrant from 0 to 3
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from gcnii.graph import Graph, Split
 
 SPLITS = 10
 NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
-# geometry: as the files call it
+# geometry: its name in the files
 KINDS = {"isomap": "MDS", "poincare": "poincare", "struc2vec": "struc2vec"}
 
 
 def split_name(stem: str, i: int) -> str:
-    """The name of the file of split i, which says 60/20 but holds 48/32."""
+    """The file name of split i, which says 60/20 though the masks are 48/32."""
     return f"{stem}_split_0.6_0.2_{i}.npz"
 
 
 def neighbourhood_name(stem: str, geometry: str) -> str:
-    """The name of the file of neighbours in this geometry."""
+    """The file name of the neighbourhoods in this geometry."""
     return f"outf_nodes_space_relation_{stem}_{KINDS[geometry]}.txt"
 
 
@@ -41,7 +42,7 @@ def read_neighbourhood(path: Path) -> NDArray[np.int64]:
 
 
 def read_web(files: Files, *, stem: str, name: str) -> Graph:
-    """A web graph, directed as its lines are: u links to v."""
+    """A web graph, directed: each line says that page u links to page v."""
     lines = files[NODES].read_text("ascii").splitlines()[1:]
     ids, features, labels = zip(*(line.split("\t") for line in lines), strict=True)
     order = np.argsort(np.array(ids, dtype=np.int64))
@@ -58,7 +59,7 @@ def read_web(files: Files, *, stem: str, name: str) -> Graph:
 
 
 def ten_splits(files: Files, stem: str) -> tuple[Split, ...]:
-    """The ten splits of a set."""
+    """The ten splits of a data set."""
     return tuple(_split(files, split_name(stem, i)) for i in range(SPLITS))
 
 

@@ -1,9 +1,8 @@
-"""Planetoid files (Yang et al. 2016): Cora, Citeseer and Pubmed, read as the authors of GCNII read
-them.
+"""Planetoid files (Yang et al. 2016): Cora, Citeseer and Pubmed, as the authors of GCNII read them.
 
 `ind.NAME.allx` holds the features of all nodes but the test nodes, `tx` those of the test nodes in
-the order of `test.index`; `ally` and `ty` hold the labels, one-hot; `y` those of the training nodes
-only; `graph` the neighbours.
+the order of `test.index`; `ally` and `ty` hold the one-hot labels, `y` those of the training nodes
+only; `graph` holds the neighbours of each node.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ PARTS = ("allx", "tx", "ally", "ty", "graph")
 
 
 def read_public(files: Files, *, stem: str) -> Graph:
-    """The graph with the public split: 20 nodes a class to train on, 500 to validate, 1000 to test."""
+    """The graph with its public split: 20 training nodes per class, 500 for val, 1000 for test."""
     X, edges, y = _read(files, stem)
     train, test = len(unpickle(files[f"ind.{stem}.y"])), _test_index(files, stem)
     roles = np.full(len(y), "", dtype=object)
@@ -45,7 +44,7 @@ def _read(files: Files, stem: str) -> tuple[sp.csr_array, NDArray[np.int64], NDA
     test = _test_index(files, stem)
     place = np.concatenate([np.arange(allx.shape[0]), test])  # row of the stacked files → node
     n = int(place.max()) + 1
-    # Citeseer lacks 15 test ids: those nodes keep rows of zeros and the label -1.
+    # Citeseer lacks 15 test ids; those nodes get rows of zeros and the label -1.
     stacked = sp.coo_array(sp.vstack([allx, tx]))
     X = sp.csr_array((stacked.data, (place[stacked.row], stacked.col)), shape=(n, allx.shape[1]))
     y = np.full(n, -1)

@@ -1,5 +1,4 @@
-"""PPI (Zitnik & Leskovec 2017, as split by Hamilton et al. 2017): 24 graphs of proteins with 121
-labels each.
+"""PPI (Zitnik & Leskovec 2017, split by Hamilton et al. 2017): 24 graphs, 121 labels per protein.
 
 For each part of train, valid and test: `PART_feats.npy` (n, 50), `PART_labels.npy` (n, 121),
 `PART_graph_id.npy` (n,) and `PART_graph.json`, a networkx node-link document whose ids are the rows
@@ -19,14 +18,14 @@ from gcnii.data.entry import Files
 from gcnii.errors import DataError
 from gcnii.graph import Graph, Role, join
 
+Array = NDArray[Any]  # of the type that its file holds
 ROLES: dict[str, Role] = {"train": "train", "valid": "val", "test": "test"}
 
 
 def read(files: Files) -> Graph:
     """All graphs as one block-diagonal Graph, split by whole graphs.
 
-    The features are used as they are shipped: upstream is believed to have standardised them
-    already.
+    Features are used as shipped; upstream is believed to have standardised them already.
     """
     graphs = [(graph, role) for part, role in ROLES.items() for graph in _graphs(files, part)]
     return join([graph for graph, _ in graphs], [role for _, role in graphs], name="ppi")
@@ -40,22 +39,24 @@ def _graphs(files: Files, part: str) -> list[Graph]:
     edges = _links(files, f"{part}_graph.json", len(X))
     if not len(X) == len(y) == len(graph_id):
         raise DataError(
-            f"PPI's {part} arrays must have equal heights, got {len(X)}, {len(y)} and {len(graph_id)}"
+            f"PPI's {part} arrays must have the same number of rows, "
+            f"got {len(X)}, {len(y)} and {len(graph_id)}"
         )
     if (graph_id[edges[0]] != graph_id[edges[1]]).any():
         raise DataError(
-            f"{part}_graph.json joins nodes of different graphs, but {part}_graph_id.npy keeps them apart"
+            f"{part}_graph.json joins nodes that are in different graphs in {part}_graph_id.npy; "
+            "fetch both again"
         )
-    graphs = []
-    for one in np.unique(graph_id):
-        inside = graph_id == one
-        row = np.cumsum(inside) - 1  # row of the arrays → row of this graph
-        own = row[edges[:, inside[edges[0]]]]
-        graphs.append(Graph(X=X[inside].astype(np.float32), edges=merged(own), y=y[inside]))
-    return graphs
+    return [_block(X, edges, y, graph_id == one) for one in np.unique(graph_id)]
 
 
-def _array(files: Files, name: str) -> NDArray[Any]:
+def _block(X: Array, edges: NDArray[np.int64], y: Array, inside: NDArray[np.bool_]) -> Graph:
+    row = np.cumsum(inside) - 1  # row of the arrays → row of this graph
+    own = row[edges[:, inside[edges[0]]]]
+    return Graph(X=X[inside].astype(np.float32), edges=merged(own), y=y[inside])
+
+
+def _array(files: Files, name: str) -> Array:
     try:
         return np.asarray(np.load(files[name], allow_pickle=False))
     except ValueError as error:
@@ -74,6 +75,7 @@ def _links(files: Files, name: str, n: int) -> NDArray[np.int64]:
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     if ids != set(range(n)) or not ((edges >= 0) & (edges < n)).all():
         raise DataError(
-            f"{name} must have the node ids 0…{n - 1}, one for each row of the features, but has others"
+            f"{name} must have the node ids 0…{n - 1}, one for each row of the features, "
+            "but has others; fetch it again"
         )
     return edges

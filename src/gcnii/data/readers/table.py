@@ -1,9 +1,10 @@
-"""A CSV file as rows of text that remember their numbers in the file."""
+"""A CSV file as rows of text, with their row numbers for error messages."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,7 @@ from gcnii.errors import DataError
 
 @dataclass(frozen=True)
 class Table:
-    """The header and the rows of a CSV file, all cells stripped; `numbers` are row numbers, the
-    header's being 1.
-    """
+    """The header and the rows of a CSV file, cells stripped; `numbers` are row numbers from 1."""
 
     name: str
     header: list[str]
@@ -22,11 +21,11 @@ class Table:
     numbers: list[int]
 
     def has(self, column: str) -> bool:
-        """Whether there is a column of that name, in upper or lower case."""
+        """Whether there is a column of that (lower-case) name, in any case."""
         return column in map(str.lower, self.header)
 
     def column(self, name: str, *, required: bool = True) -> list[str]:
-        """The cells of one column; empty text where a column that is not required is absent."""
+        """The cells of one column; empty strings if it is absent and not required."""
         found = [j for j, header in enumerate(self.header) if header.lower() == name.lower()]
         if not found and required:
             raise DataError(
@@ -37,29 +36,18 @@ class Table:
         return [row[found[0]] for row in self.rows] if found else [""] * len(self.rows)
 
     def place(self, i: int) -> str:
-        """Where row i stands, as the user sees it."""
+        """Where row i is, for an error message: "row 3 of nodes.csv"."""
         return f"row {self.numbers[i]} of {self.name}"
 
 
 def read_table(path: Path) -> Table:
-    """The table in a comma-separated UTF-8 file with a header; blank lines are passed over."""
-    rows, numbers, number = [], [], 0
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-    try:
-        for number, row in enumerate(reader, start=1):
-            cells = [cell.strip() for cell in row]
-            if any(cells):
-                rows.append(cells)
-                numbers.append(number)
-    except csv.Error as error:
-        raise DataError(
-            f"row {number + 1} of {path.name} is not CSV ({error}); check its quotes"
-        ) from error
+    """The table in a comma-separated UTF-8 file with a header; blank lines are skipped."""
+    rows = {number: cells for number, cells in _numbered_rows(path) if any(cells)}
     if not rows:
         raise DataError(f"{path.name} is empty; begin it with a header")
-    header = rows.pop(0)
-    table = Table(path.name, header, rows, numbers[1:])
-    for i, row in enumerate(rows):
+    header, *body = rows.values()
+    table = Table(path.name, header, body, list(rows)[1:])
+    for i, row in enumerate(body):
         if len(row) != len(header):
             raise DataError(
                 f"{table.place(i)} has {len(row)} cells, but the header has {len(header)}"
@@ -67,13 +55,21 @@ def read_table(path: Path) -> Table:
     return table
 
 
+def _numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    number = 0
+    try:
+        for row in csv.reader(io.StringIO(_text(path), newline=""), strict=True):
+            number += 1
+            yield number, [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise DataError(
+            f"row {number + 1} of {path.name} is not CSV ({error}); check its quotes"
+        ) from error
+
+
 def _text(path: Path) -> str:
     try:
         content = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(
-            f"{path.parent} has no {path.name}; a graph is a folder with nodes.csv and edges.csv"
-        ) from None
     except OSError as error:
         raise DataError(
             f"cannot read {path} ({error.strerror}); make it a readable file"

@@ -1,8 +1,7 @@
-"""Pickles of arrays, sparse matrices and neighbour lists, read without running anything they ask
-for.
+"""Pickles of arrays, sparse matrices and neighbour lists, read without running foreign code.
 
-A pickle names functions and calls them.  Here it may name only those below, none of which can do
-more than build a value; any other name is refused before it is looked up.
+A pickle names functions and calls them.  Only those listed here are allowed, and they do no more
+than build a value; any other name is refused before it is looked up.
 """
 
 from __future__ import annotations
@@ -19,9 +18,7 @@ from gcnii.errors import DataError
 
 
 class _Csr:
-    """Stands in for scipy's csr_matrix, so that a pickle fills a bare object and none of scipy's
-    code runs.
-    """
+    """Stands in for scipy's csr_matrix: a pickle fills a bare object and runs no scipy code."""
 
     def matrix(self) -> sp.csr_array:
         """The sparse matrix the pickle described."""
@@ -31,20 +28,17 @@ class _Csr:
 
 
 def _latin1(text: str, encoding: str) -> bytes:
-    """How Python 3 writes bytes into an old pickle; the one encoding it uses for that, and no
-    other.
-    """
+    """How Python 3 writes bytes into an old pickle; no other encoding is needed, or allowed."""
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"bytes in the encoding {encoding!r}")
     return text.encode("latin1")
 
 
-# numpy has moved these two between releases; asking an array and a number for them works with every
-# release.
+# These two have moved between numpy releases; asking an array and a number works with all of them.
 _RECONSTRUCT = np.empty(0).__reduce__()[0]
 _SCALAR = np.float64(0).__reduce__()[0]
 
-_ALLOWED: dict[tuple[str, str], Any] = {
+_ALLOWED: dict[tuple[str, str], object] = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
     ("_codecs", "encode"): _latin1,
@@ -63,8 +57,8 @@ class _RefusedError(Exception):
 class _Unpickler(pickle.Unpickler):
     """Knows the names in `_ALLOWED` and no others."""
 
-    def find_class(self, module: str, name: str) -> Any:
-        """What the pickle means by module.name, if that is allowed."""
+    def find_class(self, module: str, name: str) -> object:
+        """The class or function module.name, if the list allows it."""
         if (module, name) not in _ALLOWED:
             raise _RefusedError(f"{module}.{name}")
         return _ALLOWED[module, name]
@@ -78,7 +72,8 @@ def unpickle(path: Path) -> Any:
         return value.matrix() if isinstance(value, _Csr) else value
     except _RefusedError as refused:
         raise DataError(
-            f"{path.name} asks for {refused}, which no data file needs; it was not run, fetch another copy"
+            f"{path.name} asks for {refused}, which no data file needs; "
+            "it was not run, fetch another copy"
         ) from None
     except Exception as error:  # a broken pickle can raise anything
         raise DataError(

@@ -1,4 +1,4 @@
-"""Published settings: for a data set, those of each model.  One file for each family of models."""
+"""Published settings by data set and model; one file for each family of models."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from gcnii.train.presets import attention, dropedge, gcnii, geometry, inductive,
 from gcnii.train.presets.settings import Settings
 
 FAMILIES = (gcnii, shallow, dropedge, attention, geometry, inductive)
-SHARED = {"ppi-like": "ppi"}  # a stand-in is trained as what it stands for
+SHARED = {"ppi-like": "ppi"}  # a stand-in is trained like the data set it stands for
 
 
 def presets_of(name: str) -> Mapping[str, Settings]:
-    """model → settings for a data set of the catalog; empty where none were published."""
+    """model → settings for a data set of the catalog; empty if none were published."""
     name = SHARED.get(name, name)
-    return {model: settings for family in FAMILIES for model, settings in family.of(name).items()}
+    return {
+        model: settings
+        for family in FAMILIES
+        for model, settings in family.settings_for(name).items()
+    }
 
 
 def preset(name: str, model: str) -> Settings:
-    """The settings for a model on a data set of the catalog, as a new dict; empty where none were
-    published.
-    """
+    """A new dict of the settings for a model on a data set; empty if none were published."""
     return dict(presets_of(name).get(model, {}))

@@ -1,8 +1,8 @@
-"""DropEdge's GCN, JKNet and IncepGCN: the authors' scripts on the citations, the paper's appendix
-on the web pages.
+"""DropEdge's GCN, JKNet and IncepGCN.
 
-Without DropEdge, the same settings with `drop_edge` 0: so are the authors' own scripts, and the
-paper's JKNet.
+Settings are from the DropEdge authors' scripts for the citation graphs and from the appendix of
+the GCNII paper for the web pages.  Without DropEdge they are the same with `drop_edge` 0, as in the
+authors' scripts and for the paper's JKNet.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from gcnii.train.presets.settings import STOP, Settings
 
-# set, model: layers, lr, decay of all weights, share of links that is kept, dropout, norm, what the
-# convolutions have
+# set, model: layers, lr, decay of all weights, share of links kept, dropout, norm, options of the
+# convolutions
 _CITATIONS: dict[str, dict[str, tuple[int, float, float, float, float, str, str]]] = {
     "cora": {
         "dropedge-gcn": (2, 0.007, 1e-5, 0.4, 0.8, "symmetric", ""),
@@ -29,8 +29,8 @@ _CITATIONS: dict[str, dict[str, tuple[int, float, float, float, float, str, str]
         "jknet": (32, 0.001, 0.005, 0.7, 0.8, "symmetric", ""),
         "incep": (4, 0.003, 0.005, 0.8, 0.3, "symmetric", ""),
     },
-    # authors: tuned for another split, with 500 nodes to stop by and 1,000 to test; the paper took
-    # the settings over.
+    # authors: tuned for another split, with 500 nodes for validation and 1,000 for testing; the
+    # paper used the same settings.
     "cora-full": {
         "dropedge-gcn": (4, 0.01, 0.005, 0.7, 0.8, "first-order", ""),
         "jknet": (16, 0.008, 5e-4, 0.2, 0.8, "symmetric", ""),
@@ -48,7 +48,7 @@ _CITATIONS: dict[str, dict[str, tuple[int, float, float, float, float, str, str]
     },
 }
 
-# set, model: layers, share of links that is dropped, decay of all weights
+# set, model: layers, share of links dropped, decay of all weights
 _WEB = {
     "chameleon": {"jknet": (32, 0.7, 1e-4), "incep": (8, 0.9, 5e-4)},
     "cornell": {"jknet": (4, 0.5, 5e-5), "incep": (16, 0.7, 5e-5)},
@@ -57,31 +57,20 @@ _WEB = {
     "wisconsin": {"jknet": (8, 0.8, 5e-5), "incep": (8, 0.7, 1e-4)},
 }
 
-# Xu et al. 2018 on PPI: two graphs a step; depth, width and step size are GAT's, because none are
+# Xu et al. 2018 on PPI: two graphs per step; depth, width and step size are GAT's, because none are
 # published.
 _PPI: dict[str, Settings] = {
     "jknet-lstm": {
-        **{
-            "layers": 3,
-            "width": 256,
-            "dropout": 0.0,
-            "lr": 0.005,
-            "decay_conv": 0.0,
-            "decay_dense": 0.0,
-        },
-        **{
-            "epochs": 100_000,
-            "patience": 100,
-            "monitor": "val_either",
-            "batches": "parts",
-            "batch_size": 2,
-        },
+        **{"layers": 3, "width": 256, "dropout": 0.0},
+        **{"lr": 0.005, "decay_conv": 0.0, "decay_dense": 0.0},
+        **{"epochs": 100_000, "patience": 100, "monitor": "val_either"},
+        **{"batches": "parts", "batch_size": 2},
     }
 }
 
 
-def of(name: str) -> Mapping[str, Settings]:
-    """model → settings for a data set; empty where none are known."""
+def settings_for(name: str) -> Mapping[str, Settings]:
+    """model → settings for a data set; empty if none are known."""
     if name == "ppi":
         return _PPI
     if name in _WEB:
@@ -95,33 +84,18 @@ def _citations(
     return {
         **{"layers": layers, "width": 128, "dropout": dropout},
         **{"self_weight": "self_weight" in options, "batch_norm": "batch_norm" in options},
-        **{
-            "lr": lr,
-            "decay_conv": decay,
-            "decay_dense": decay,
-            "norm": norm,
-            "drop_edge": round(1 - kept, 2),
-        },
+        **{"lr": lr, "decay_conv": decay, "decay_dense": decay},
+        **{"norm": norm, "drop_edge": round(1 - kept, 2)},
         **{"epochs": 400, "patience": 400, "monitor": "noisy_loss"},
     }
 
 
 def _web(layers: int, dropped: float, decay: float) -> Settings:
-    # paper: silent on norm, self weight and batch norm; here: P̃ and neither, the plain
-    # convolution.
+    # paper: silent on norm, self weight and batch norm; here: P̃ and neither, because that is the
+    # plain convolution.
     return {
-        **{
-            "layers": layers,
-            "width": 64,
-            "dropout": 0.5,
-            "self_weight": False,
-            "batch_norm": False,
-        },
-        **{
-            **STOP,
-            "decay_conv": decay,
-            "decay_dense": decay,
-            "norm": "symmetric",
-            "drop_edge": dropped,
-        },
+        **{"layers": layers, "width": 64, "dropout": 0.5},
+        **{"self_weight": False, "batch_norm": False},
+        **{**STOP, "decay_conv": decay, "decay_dense": decay},
+        **{"norm": "symmetric", "drop_edge": dropped},
     }

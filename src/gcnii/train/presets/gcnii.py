@@ -1,6 +1,4 @@
-"""GCNII, its variants and its ablation: the paper's Tables 6 and 7, which agree with the authors'
-scripts.
-"""
+"""GCNII, its variants and its ablation: Tables 6 and 7, which agree with the authors' scripts."""
 
 from __future__ import annotations
 
@@ -31,28 +29,15 @@ _CITATIONS = {"cora", "citeseer", "pubmed", "cora-full", "citeseer-full", "pubme
 
 _PPI: Settings = {
     **{"layers": 9, "width": 2048, "alpha": 0.5, "lam": 1.0, "dropout": 0.2},
-    **{
-        "lr": 0.001,
-        "decay_conv": 0.0,
-        "decay_dense": 0.0,
-        "epochs": 8000,
-        "patience": 2000,
-        "monitor": "val_score",
-    },
+    **{"lr": 0.001, "decay_conv": 0.0, "decay_dense": 0.0},
+    **{"epochs": 8000, "patience": 2000, "monitor": "val_score"},
     **{"batches": "parts", "batch_size": 1},
 }
 
-# Not in the paper, and not searched for: one of three settings tried by hand. It is for the demo,
-# not for a claim.
+# Not in the paper and not searched: one of three settings tried by hand, for the demo only.
 _DIGITS: Settings = {
-    **{
-        "layers": 64,
-        "width": 64,
-        "dropout": 0.3,
-        "lr": 0.02,
-        "decay_conv": 1e-3,
-        "decay_dense": 5e-4,
-    },
+    **{"layers": 64, "width": 64, "dropout": 0.3},
+    **{"lr": 0.02, "decay_conv": 1e-3, "decay_dense": 5e-4},
     **{"epochs": 200, "patience": 30, "monitor": "val_loss"},
 }
 _OTHERS = {
@@ -60,8 +45,8 @@ _OTHERS = {
 }
 
 
-def of(name: str) -> Mapping[str, Settings]:
-    """model → settings for a data set; empty where none are known."""
+def settings_for(name: str) -> Mapping[str, Settings]:
+    """model → settings for a data set; empty if none are known."""
     if name == "ppi":
         return {"gcnii-ppi": _PPI, "gcnii-star-ppi": _PPI}
     if name in _SEMI:
@@ -79,7 +64,7 @@ def of(name: str) -> Mapping[str, Settings]:
 
 
 def _ablation(model: Settings, training: Settings, alpha: float, lam: float) -> dict[str, Settings]:
-    """The same skeleton with other layers, or with none."""
+    """The same network with other convolutions, or without any."""
     # paper: silent on their decay; here: L2_d for all weights where β = 1, because L2_c = 0.01 is
     # meant for β W, not W.
     plain = {**model, **training, "decay_conv": training["decay_dense"]}

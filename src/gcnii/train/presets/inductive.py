@@ -9,18 +9,15 @@ from gcnii.train.presets.settings import Settings
 _GRAPHSAGE = ("graphsage-mean", "graphsage-pool", "graphsage-lstm")
 _VR_GCN = ("vr-gcn-cv", "vr-gcn-cvd")
 
-# PPI, as published; batches, norms and step sizes are the models' own.
+# PPI, as published; batches, norms and step sizes are the models' defaults.
 _SAGE_PPI: Settings = {"layers": 2, "width": 128, "dropout": 0.0, "epochs": 10, "monitor": "last"}
 _VR_PPI: Settings = {"layers": 2, "width": 512, "dropout": 0.2, "epochs": 800, "monitor": "last"}
 _CLUSTER_PPI: Settings = {
-    "layers": 5,
-    "width": 2048,
-    "dropout": 0.2,
-    "epochs": 400,
-    "monitor": "last",
+    **{"layers": 5, "width": 2048, "dropout": 0.2},
+    **{"epochs": 400, "monitor": "last"},
 }
 
-# Pubmed: published nowhere; a few settings were tried by hand.
+# Pubmed: no settings were published; a few were tried by hand.
 _SAGE_PUBMED: Settings = {
     **{"layers": 2, "width": 128, "dropout": 0.5},
     **{"epochs": 100, "patience": 10, "monitor": "val_loss"},
@@ -31,8 +28,8 @@ _CLUSTER_PUBMED: Settings = {
 }
 
 
-def of(name: str) -> Mapping[str, Settings]:
-    """model → settings for a data set; empty where none are known."""
+def settings_for(name: str) -> Mapping[str, Settings]:
+    """model → settings for a data set; empty if none are known."""
     if name == "ppi":
         return (
             dict.fromkeys(_GRAPHSAGE, _SAGE_PPI)

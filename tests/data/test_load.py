@@ -1,0 +1,74 @@
+"""`load` finds the reader of a path, and says where a graph came from without copying it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.local_server import add
+
+from gcnii.data import CATALOG, load, readers
+from gcnii.data.readers import Reader
+from gcnii.errors import DataError
+from gcnii.graph import Graph
+
+GRAPH = Graph(X=np.eye(3), edges=[[0, 1], [1, 2]], name="toy")
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """The generated data set `toy`, whose graph is GRAPH."""
+    add(monkeypatch, "toy")
+    monkeypatch.setitem(CATALOG, "toy", replace(CATALOG["toy"], read=lambda: GRAPH))
+
+
+@pytest.fixture
+def edge_list(monkeypatch):
+    """A second format, files that end in .txt, added by one line."""
+
+    def read(path, n=3):
+        return Graph(X=np.ones((n, 1)), edges=np.loadtxt(path, dtype=int).T)
+
+    reader = Reader("edge list", "a .txt file of edges", lambda path: path.suffix == ".txt", read)
+    monkeypatch.setattr(readers, "READERS", (*readers.READERS, reader))
+
+
+def test_loading_copies_no_array_and_checks_once(toy, monkeypatch):
+    monkeypatch.setattr(Graph, "__post_init__", lambda self: pytest.fail("checked again"))
+    graph = load("toy")
+    assert graph.X is GRAPH.X
+    assert graph.edges is GRAPH.edges
+    assert graph.y is GRAPH.y
+
+
+def test_a_graph_of_the_catalog_has_its_name_until_it_is_changed(toy):
+    graph = load("toy")
+    assert (graph.source, graph.catalog_name) == ("toy", "toy")
+    assert replace(graph, directed=True).catalog_name == ""
+    assert GRAPH.catalog_name == ""  # what the reader made is left as it was
+
+
+def test_a_graph_from_disk_has_its_path_and_no_name_in_the_catalog(tmp_path):
+    folder = tmp_path / "cora"
+    folder.mkdir()
+    (folder / "nodes.csv").write_text("id,x\na,1\n")
+    (folder / "edges.csv").write_text("source,target\n")
+    graph = load(folder)
+    assert (graph.source, graph.catalog_name) == (str(folder.resolve()), "")
+
+
+def test_the_first_reader_that_reads_a_path_is_used(edge_list, tmp_path):
+    (tmp_path / "ring.txt").write_text("0 1\n1 2\n2 0\n")
+    assert load(tmp_path / "ring.txt").m == 3
+    assert load(str(tmp_path / "ring.txt"), n=5).n == 5
+    with pytest.raises(DataError, match=r"the edge list .*ring\.txt takes only n, got 'directed'"):
+        load(tmp_path / "ring.txt", directed=True)
+
+
+def test_a_path_that_no_reader_reads_is_answered_with_all_formats(edge_list, tmp_path):
+    (tmp_path / "graph.xls").touch()
+    with pytest.raises(DataError) as error:
+        load(tmp_path / "graph.xls")
+    assert str(error.value) == (
+        f"{tmp_path / 'graph.xls'} is not in a format that gcnii reads; a graph is "
+        "a folder with nodes.csv and edges.csv, or a .txt file of edges"
+    )
