@@ -1,4 +1,4 @@
-"""Progress bars, on stderr; there are none where stderr is no terminal."""
+"""Progress bars on stderr; none where stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ from rich.table import Column
 from gcnii.train.fit import EpochReport
 
 BAR = 12  # columns of the bar
-FIXED = BAR + len("0:00:00") + 4  # of what is always there beside the count, and the gaps
-READABLE = 12  # fewer columns than this say nothing
+FIXED = BAR + len("0:00:00") + 4  # columns of the bar, the time and the gaps between columns
+READABLE = 12  # text in fewer columns is left out
 
 
 @contextmanager
 def training_bar(title: str, epochs: int) -> Iterator[Callable[[EpochReport], None]]:
-    """A callback for `fit`; the bar counts epochs up to `epochs` a run, and jumps when runs stop
-    early.
-    """
+    """A callback for `fit`: counts up to `epochs` per run, and jumps when a run stops early."""
     with _progress(title, TaskProgressColumn(), "100%") as progress:
         task = progress.add_task(title, total=epochs, now="")
 
         def show(now: EpochReport) -> None:
+            running = min(now.runs_now, now.runs - now.runs_done)
+            losses = f"train {now.train_loss:.3f}  val {now.val_loss:.3f}"
             progress.update(
                 task,
                 total=epochs * now.runs,
-                completed=now.runs_done * epochs
-                + (now.epoch + 1) * (min(now.runs_now, now.runs - now.runs_done)),
-                now=f"train {now.train_loss:.3f}  val {now.val_loss:.3f}  score {100 * now.val:.1f}",
+                completed=now.runs_done * epochs + (now.epoch + 1) * running,
+                now=f"{losses}  score {100 * now.val:.1f}",
             )
 
         yield show
@@ -46,7 +45,7 @@ def training_bar(title: str, epochs: int) -> Iterator[Callable[[EpochReport], No
 
 @contextmanager
 def counting_bar(title: str, steps: int) -> Iterator[Callable[[str], None]]:
-    """A callback that says what the next of `steps` steps is."""
+    """A callback that advances by one of `steps` steps and shows the text that it is given."""
     with _progress(title, MofNCompleteColumn(), f"{steps}/{steps}") as progress:
         task = progress.add_task(title, total=steps, now="")
 
@@ -56,17 +55,15 @@ def counting_bar(title: str, steps: int) -> Iterator[Callable[[str], None]]:
         yield show
 
 
-def _progress(title: str, how_far: ProgressColumn, longest: str) -> Progress:
-    """On stderr, where that is a terminal: what it is, how far, how long, and as much of its `now`
-    as there is room.
-    """
+def _progress(title: str, count: ProgressColumn, longest: str) -> Progress:
+    """Title, bar, count (at most as long as `longest`), time left and, where it fits, `now`."""
     console = Console(stderr=True)
     room = max(console.width - FIXED - len(longest), READABLE)
     rest = room - len(title)
     return Progress(
         _text("{task.description}", room),
         BarColumn(bar_width=BAR),
-        how_far,
+        count,
         TimeRemainingColumn(elapsed_when_finished=True),
         *([_text("{task.fields[now]}", rest)] if rest >= READABLE else []),
         console=console,
