@@ -1,4 +1,4 @@
-"""Help, version, and flags: a setting is declared once and is a flag for that."""
+"""Help, version, and the flags that are made of the settings."""
 
 import dataclasses
 import inspect
@@ -22,25 +22,16 @@ def test_help_names_every_command(tmp_path):
     answer = run("--help", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
-        "bench",
-        "data",
-        "demo",
-        "doctor",
-        "forecast",
-        "models",
-        "predict",
-        "report",
-        "reproduce",
-        "theory",
-        "train",
+        *("data", "demo", "doctor", "models", "predict", "train"),
+        *("bench", "forecast", "report", "reproduce", "theory"),
     ]
 
 
-def test_no_command_is_a_call_for_help(tmp_path):
+def test_without_a_command_help_is_printed(tmp_path):
     assert call(cwd=tmp_path) == call("--help", cwd=tmp_path)
 
 
-def test_the_version_is_the_package_s(tmp_path):
+def test_the_version_is_that_of_the_package(tmp_path):
     assert call("--version", cwd=tmp_path) == (0, f"{gcnii.__version__}\n", "")
 
 
@@ -49,7 +40,7 @@ def test_the_version_is_the_package_s(tmp_path):
     [["--help"], ["--version"], ["data", "list"], ["data", "show", "cora"], ["bench", "--help"]],
     ids=" ".join,
 )
-def test_who_does_not_train_does_not_wait_for_torch(words, tmp_path):
+def test_commands_that_need_no_torch_do_not_import_it(words, tmp_path):
     script = "import sys, gcnii.cli; gcnii.cli.main(); sys.exit('torch' in sys.modules)"
     assert (
         subprocess.run(
@@ -110,7 +101,7 @@ def test_models_shows_one_model_with_its_settings(tmp_path):
     assert "lr 0.2, decay_dense 1e-05, epochs 100, monitor last" in text
 
 
-def test_models_guesses_which_one_was_meant(tmp_path):
+def test_models_suggests_a_name_for_a_misspelt_one(tmp_path):
     answer = call("models", "gcni", cwd=tmp_path)
     assert answer.code == 2
     assert "no model 'gcni'; did you mean 'gcnii'?" in answer.err

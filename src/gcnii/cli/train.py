@@ -39,7 +39,9 @@ Runs = Annotated[
 Seed = Annotated[int, Parameter(help="The first seed.")]
 Split = Annotated[
     int | None,
-    Parameter(help="Train every seed on this split; default: seed s on split s modulo their number."),
+    Parameter(
+        help="Train every seed on this split; default: seed s on split s modulo their number."
+    ),
 ]
 Bundle = Annotated[Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL.")]
 
