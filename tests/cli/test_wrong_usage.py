@@ -13,6 +13,7 @@ import torch
 from support.command_line import SMALL, call, files, run, start, write_pets
 
 import gcnii.cli
+from gcnii.errors import BundleError, GcniiError, InputError, UsageError
 
 
 def refusal(answer):
@@ -71,6 +72,13 @@ def test_predict_does_not_replace_letters_of_names(tmp_path):
 def test_only_errors_of_a_full_disk_are_blamed_on_stdout():
     too_many = OSError(errno.EMFILE, "Too many open files")
     assert gcnii.cli._explain(too_many) == ("[Errno 24] Too many open files", 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(InputError, 2), (BundleError, 2), (UsageError, 1), (GcniiError, 1)]
+)
+def test_an_error_of_the_package_is_a_sentence_and_bad_input_has_code_2(kind, code):
+    assert gcnii.cli._explain(kind("expected a, got b")) == ("expected a, got b", code)
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "12"])

@@ -39,7 +39,7 @@ def search(
     jobs: Jobs = 1,
     out: TriesFolder = Path("results/search"),
 ) -> None:
-    """Search settings that nobody published, at random, by validation alone."""
+    """Search settings for cells without published ones: at random, by validation alone."""
     refuse_below_one("--budget", budget)
     refuse_below_one("--jobs", jobs)
     refuse_unwritable(out)
