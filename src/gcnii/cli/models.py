@@ -61,6 +61,7 @@ def _one(card: Document) -> Table:
     table = Table(box=None, show_header=False)
     for key, value in card.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{name} {setting}" for name, setting in value.items()) or "as gcnii"
+            words = ", ".join(f"{name} {setting}" for name, setting in value.items())
+            value = words or "the defaults of the recipe"
         table.add_row(key, Text(", ".join(value) if isinstance(value, list) else value))
     return table
