@@ -1,4 +1,4 @@
-"""python -m gcnii: the command line where the script is not installed."""
+"""`python -m gcnii`: the command line without the installed script."""
 
 from gcnii.cli import main
 

@@ -1,4 +1,4 @@
-"""Trainings that several tests look at, each done once."""
+"""Trainings that several tests share, each done once."""
 
 import pytest
 from support.command_line import BUNDLE, SMALL, run, write_pets
@@ -20,12 +20,12 @@ def trained_json(home):
 
 @pytest.fixture(scope="session")
 def trained(home):
-    """The answer of `gcnii train pets`, in a window that is too narrow."""
+    """The answer of `gcnii train pets` in a terminal that is too narrow."""
     return run("train", "pets", *SMALL, "--out", BUNDLE, cwd=home, COLUMNS="20")
 
 
 @pytest.fixture(scope="session")
 def bundle(home, trained):
-    """The bundle it wrote."""
+    """The bundle that `trained` wrote."""
     assert trained.code == 0, trained.err
     return home / BUNDLE

@@ -1,6 +1,7 @@
-"""gcnii data list, show, fetch: what the catalog says."""
+"""gcnii data list, show and fetch."""
 
 import json
+import os
 
 import pytest
 from support.command_line import call, run
@@ -16,7 +17,7 @@ def empty_cache(monkeypatch, tmp_path):
     return tmp_path / "cache"
 
 
-def test_list_is_a_line_a_data_set_in_any_window(tmp_path):
+def test_list_prints_one_line_per_data_set_in_any_terminal(tmp_path):
     lines = run("data", "list", cwd=tmp_path, COLUMNS="20").out.splitlines()
     assert [line.split()[0] for line in lines] == ["name", *data.CATALOG]
     assert lines[1].split(maxsplit=5)[1:5] == ["2,708", "5,278", "1,433", "7"]
@@ -34,7 +35,7 @@ def test_list_in_json_has_the_counts(tmp_path):
     ]
 
 
-def test_show_tells_source_licence_notes_and_presets(tmp_path):
+def test_show_prints_source_licence_notes_and_presets(tmp_path):
     lines = call("data", "show", "cora", cwd=tmp_path).out.splitlines()
     entry = data.CATALOG["cora"]
     assert lines[:4] == [
@@ -50,10 +51,8 @@ def test_show_tells_source_licence_notes_and_presets(tmp_path):
 
 
 def test_show_says_that_there_are_no_presets(tmp_path):
-    assert (
-        "  no presets: the models' and the recipe's defaults hold\n"
-        in call("data", "show", "csbm", cwd=tmp_path).out
-    )
+    line = "  no presets: the defaults of the model and of the recipe apply\n"
+    assert line in call("data", "show", "csbm", cwd=tmp_path).out
 
 
 def test_show_in_json_has_the_settings(tmp_path):
@@ -64,19 +63,27 @@ def test_show_in_json_has_the_settings(tmp_path):
 
 
 def test_show_says_that_there_are_neighbourhoods_for_geom_gcn(tmp_path):
-    line = "  neighbourhoods: isomap, poincare, struc2vec; for Geom-GCN, fetched when one is first used\n"
+    names = "isomap, poincare, struc2vec"
+    line = f"  neighbourhoods for Geom-GCN, fetched when first used: {names}\n"
     assert line in call("data", "show", "texas", cwd=tmp_path).out
     assert "neighbourhoods" not in call("data", "show", "cornell-2022", cwd=tmp_path).out
 
 
-def test_offline_training_does_not_fetch_a_neighbourhood(monkeypatch, real_data, tmp_path):
+@pytest.mark.parametrize("words", ["train texas", "doctor texas --depths 2"])
+def test_offline_training_does_not_fetch_a_neighbourhood(words, monkeypatch, real_data, tmp_path):
     graph = real_data("texas")
     monkeypatch.setattr("gcnii.cli.options.load", lambda *names, **parameters: graph)
     monkeypatch.setenv("GCNII_DATA", str(tmp_path / "cache"))
     monkeypatch.delenv("GCNII_MIRROR", raising=False)
-    answer = call("train", "texas", "--model", "geom-gcn-p", "--offline", cwd=tmp_path)
+    answer = call(*words.split(), "--model", "geom-gcn-p", "--offline", cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
     assert "outf_nodes_space_relation_texas_poincare.txt for 'texas' on this machine" in answer.err
+
+
+def test_offline_ends_with_its_command(monkeypatch, tmp_path):
+    monkeypatch.delenv("GCNII_OFFLINE", raising=False)
+    call("train", "coar", "--offline", cwd=tmp_path)
+    assert "GCNII_OFFLINE" not in os.environ
 
 
 def test_fetch_puts_files_where_train_finds_them(real_data, tmp_path):
@@ -84,7 +91,7 @@ def test_fetch_puts_files_where_train_finds_them(real_data, tmp_path):
     answer = call("data", "fetch", "cora", "digits", cwd=tmp_path)
     assert answer == (
         0,
-        "cora: 8 files, all as the catalog says\ndigits: made on the spot, no files\n",
+        "cora: 8 files, verified\ndigits: generated, no files\n",
         "",
     )
     paths = json.loads(call("data", "fetch", "cora", "--json", cwd=tmp_path).out)["cora"]
@@ -99,7 +106,7 @@ def test_fetch_with_one_typo_fetches_nothing(monkeypatch, empty_cache, tmp_path)
     assert answer.err.startswith("gcnii: no dataset 'coar'; did you mean 'cora'? ")
 
 
-def test_fetch_all_is_every_data_set(monkeypatch, tmp_path):
+def test_fetch_all_fetches_every_data_set(monkeypatch, tmp_path):
     monkeypatch.setattr(data, "fetch", lambda name, offline: [])
     assert list(json.loads(call("data", "fetch", "all", "--json", cwd=tmp_path).out)) == list(
         data.CATALOG

@@ -1,4 +1,4 @@
-"""gcnii doctor: tables, verdicts, figures and JSON; and gcnii.watch, which one can use without it."""
+"""gcnii doctor: tables, diagnoses, figures and JSON; and gcnii.watch, which works without it."""
 
 import json
 from unittest import mock
@@ -19,12 +19,12 @@ QUICK = ("--model", "gcn,gcnii", "--depths", "4,2", "--device", "cpu")
 
 @pytest.fixture(scope="module", autouse=True)
 def short():
-    """Trainings of three epochs."""
+    """Train for three epochs only."""
     with mock.patch.object(checkup, "EPOCHS", 3):
         yield
 
 
-def test_every_model_and_depth_is_a_row_and_has_a_verdict(home):
+def test_every_model_and_depth_has_a_row_and_a_diagnosis(home):
     answer = call("doctor", "pets", *QUICK, cwd=home)
     assert answer.code == 0, answer.err
     for name in ("gcn", "gcnii"):
@@ -36,7 +36,7 @@ def test_every_model_and_depth_is_a_row_and_has_a_verdict(home):
     assert "eff. rank" in answer.out
 
 
-def test_json_holds_every_layer_before_and_after_and_nothing_else_is_printed(home):
+def test_json_holds_every_layer_before_and_after_training(home):
     answer = call("doctor", "pets", *QUICK, "--json", cwd=home)
     found = json.loads(answer.out)
     assert [(one["model"], one["layers"]) for one in found["checkups"]] == [
@@ -63,7 +63,7 @@ def test_json_holds_every_layer_before_and_after_and_nothing_else_is_printed(hom
     assert deep["by_degree"]
 
 
-def test_there_is_a_figure_for_each_question_in_both_formats(home, tmp_path):
+def test_each_question_has_a_figure_in_both_formats(home, tmp_path):
     answer = call("doctor", "pets", *QUICK, "--out", tmp_path, cwd=home)
     names = ("depth", "energy", "gradient", "mad", "probe", "rank")
     assert files(tmp_path) == sorted(f"{name}.{kind}" for name in names for kind in ("png", "svg"))
@@ -89,16 +89,16 @@ def test_a_training_that_diverges_does_not_end_the_examination(home):
     [
         (("--model", "gcni"), "no model 'gcni'; did you mean 'gcnii'?"),
         (("--model", "mlp"), "mlp has no setting 'layers'"),
-        (("--model", ","), "--model names nothing"),
+        (("--model", ","), "--model is empty; give it words separated by commas"),
         (
             ("--depths", "2,x"),
-            "--depths must be whole numbers of at least 1, separated by commas, got '2,x'",
+            "--depths must be integers ≥ 1, separated by commas, got '2,x'",
         ),
         (("--model", "jknet", "--depths", "1"), "must be at least 2, got 1"),
-        (("--split", "7"), "pets has 1 splits, counted from 0, got --split 7"),
+        (("--split", "7"), "pets has splits 0 to 0, got --split 7"),
     ],
 )
-def test_whatever_cannot_be_examined_is_refused_before_the_first_training(words, sentence, home):
+def test_what_cannot_be_examined_is_refused_before_the_first_training(words, sentence, home):
     answer = call("doctor", "pets", *words, cwd=home)
     assert (answer.code, answer.out) == (2, "")
     assert sentence in answer.err
@@ -109,7 +109,7 @@ def graph():
     return gcnii.load("csbm", n=60, labels_per_class=5)
 
 
-def test_watch_gives_a_table_a_plot_and_a_diagnosis_by_itself(graph):
+def test_watch_gives_a_table_a_plot_and_a_diagnosis(graph):
     model = gcnii.nn.GCNII(16, 2, layers=3, width=8).double().eval()
     with gcnii.watch(model, graph) as w:
         model(propagation_matrix(graph), feature_matrix(graph).double()).square().sum().backward()
@@ -134,7 +134,7 @@ def test_watch_finds_the_edges_of_a_model_that_is_not_ours(graph):
     assert [axes.get_ylabel() for axes in w.plot().axes][1] == "mean cosine distance (MAD)"
 
 
-def test_without_edges_to_be_found_watch_asks_for_the_graph(graph):
+def test_watch_asks_for_the_graph_if_the_model_gets_no_edges(graph):
     model = nn.Sequential(nn.Linear(16, 4), nn.Linear(4, 2)).double()
     with gcnii.watch(model) as w:
         model(torch.tensor(np.asarray(graph.X)).double())

@@ -1,4 +1,4 @@
-"""gcnii doctor, asked for filters and a depth."""
+"""gcnii doctor --filter and --recommend-depth."""
 
 import json
 from unittest import mock
@@ -13,12 +13,12 @@ QUICK = ("--depths", "4,2", "--device", "cpu")
 
 @pytest.fixture(scope="module", autouse=True)
 def short():
-    """Trainings of three epochs."""
+    """Train for three epochs only."""
     with mock.patch.object(checkup, "EPOCHS", 3):
         yield
 
 
-def test_filters_and_a_depth_are_told_of_the_deepest_network_of_each_model(home):
+def test_filters_and_a_depth_are_printed_for_the_deepest_network_of_each_model(home):
     answer = call(
         "doctor", "pets", "--model", "gcn,gcnii", *QUICK, "--filter", "--recommend-depth", cwd=home
     )
@@ -36,7 +36,7 @@ def test_a_network_that_has_lost_everything_recommends_no_depth(home):
     assert "gcn of 40 layers recommends no depth: information is gone in it" in answer.err
 
 
-def test_json_and_pictures_hold_them_too(home):
+def test_json_and_figures_hold_filters_and_depths(home):
     flags = ("--filter", "--recommend-depth", "--json", "--out", "pictures")
     answer = call("doctor", "pets", "--model", "gcnii", *QUICK, *flags, cwd=home)
     document = json.loads(answer.out)
@@ -49,7 +49,7 @@ def test_json_and_pictures_hold_them_too(home):
     )
 
 
-def test_without_the_options_nothing_is_asked(home):
+def test_without_the_flags_the_document_has_neither(home):
     document = json.loads(
         call("doctor", "pets", "--model", "gcnii", *QUICK, "--json", cwd=home).out
     )

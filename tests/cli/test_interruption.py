@@ -1,6 +1,4 @@
-"""Ctrl-C and a sudden death: the same command goes on, and ends with the numbers of an
-uninterrupted run.
-"""
+"""After Ctrl-C or kill -9 the same command resumes, and ends with the same numbers."""
 
 import contextlib
 import json
@@ -33,7 +31,7 @@ WORDS = (
 
 
 def numbers(document):
-    """What a training came to; how long it took is another matter."""
+    """The runs of a document, without the seconds that they took."""
     return [
         {name: value for name, value in run.items() if name != "seconds"}
         for run in document["runs"]
@@ -41,7 +39,7 @@ def numbers(document):
 
 
 def stop(folder, home, number):
-    """Train in a process that checkpoints all the time; signal it once there is a checkpoint."""
+    """Train in a process that saves after every epoch; signal it once there is a checkpoint."""
     process = start(
         "train", home / "pets", *WORDS, "--out", folder, cwd=home, program=("-c", SAVING)
     )
@@ -89,11 +87,12 @@ def epochs_done(monkeypatch):
     return seen
 
 
-def test_ctrl_c_leaves_the_best_so_far(stopped):
+def test_ctrl_c_saves_the_best_weights_so_far(stopped):
     answer, folder = stopped
     assert answer.code == 1  # so that `gcnii train … && …` goes no further
     assert answer.err == (
-        "gcnii: stopped by Ctrl-C; the bundle holds the best weights so far; the same command goes on from here\n"
+        "gcnii: stopped by Ctrl-C; the bundle holds the best weights so far. "
+        "Run the same command again to resume.\n"
     )
     document = json.loads(answer.out)
     assert document["interrupted"]
@@ -107,7 +106,7 @@ def test_ctrl_c_leaves_the_best_so_far(stopped):
     ]
 
 
-def test_a_bundle_of_a_stopped_training_predicts(stopped, tmp_path):
+def test_the_bundle_of_a_stopped_training_predicts(stopped, tmp_path):
     answer = call("predict", stopped[1], cwd=tmp_path)
     assert (answer.code, len(answer.out.splitlines())) == (0, 13)
 
@@ -121,7 +120,7 @@ def test_a_killed_training_leaves_a_checkpoint_and_no_bundle(killed):
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-def test_the_same_command_goes_on_to_the_same_numbers(
+def test_the_same_command_resumes_and_ends_with_the_same_numbers(
     how, request, uninterrupted, epochs_done, home, tmp_path
 ):
     folder = tmp_path / "again"
@@ -145,7 +144,7 @@ def test_another_command_starts_over_and_says_so(stopped, home, tmp_path):
     assert json.loads(answer.out)["runs"][0]["epochs"] == 2
 
 
-def test_a_broken_checkpoint_is_no_checkpoint(stopped, uninterrupted, home, tmp_path):
+def test_a_broken_checkpoint_is_ignored(stopped, uninterrupted, home, tmp_path):
     folder = tmp_path / "again"
     shutil.copytree(stopped[1], folder)
     (folder / "checkpoint.safetensors").write_bytes(b"nonsense")

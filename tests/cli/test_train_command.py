@@ -1,4 +1,4 @@
-"""gcnii train: results on stdout, the rest on stderr, a bundle in the folder."""
+"""gcnii train: results on stdout, messages on stderr, a bundle in the folder."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_json_is_one_document_and_nothing_else(trained_json, document):
     assert all(set(run) == {*RUN_KEYS, "split"} for run in document["runs"])
 
 
-def test_the_document_says_what_was_trained_and_how_well(document):
+def test_the_document_holds_what_was_trained_and_its_scores(document):
     assert [document[key] for key in ("graph", "model", "device", "interrupted")] == [
         "digits",
         "gcnii",
@@ -62,7 +62,7 @@ def test_the_bundle_is_three_files_and_no_checkpoint(home, document):
     )
 
 
-def test_the_printed_result_is_whole_lines_in_any_window(trained, bundle):
+def test_no_line_of_the_result_is_broken_in_a_narrow_terminal(trained, bundle):
     header, *_, headline, where = trained.out.splitlines()
     assert trained.err == ""
     assert header.split() == ["seed", "split", "val", "test", "best", "epoch", "epochs", "seconds"]
@@ -71,7 +71,7 @@ def test_the_printed_result_is_whole_lines_in_any_window(trained, bundle):
     assert where == f"bundle: {BUNDLE}   (label nodes with: gcnii predict '{BUNDLE}')"
 
 
-def test_several_runs_have_a_mean_and_a_spread(home, tmp_path):
+def test_several_runs_are_printed_with_mean_and_deviation(home, tmp_path):
     answer = call("train", home / "pets", *SMALL, "--runs", 3, "--seed", 5, cwd=tmp_path)
     assert [line.split()[0] for line in answer.out.splitlines()[1:4]] == ["5", "6", "7"]
     assert "(3 runs)" in answer.out
@@ -94,11 +94,8 @@ def test_a_diverging_training_explains_itself_and_leaves_no_bundle(home, tmp_pat
     assert files(tmp_path) == []
 
 
-def test_too_large_a_model_is_a_sentence_too(home, tmp_path):
+def test_a_model_too_large_for_memory_is_refused_in_one_sentence(home, tmp_path):
     answer = call("train", home / "pets", "--width", 10_000_000, cwd=tmp_path)
-    assert answer == Answer(
-        1,
-        "",
-        "gcnii: out of memory; try a smaller model, fewer runs or jobs at once, or another --device\n",
-    )
+    advice = "try a smaller model, fewer runs or jobs at once, or another --device"
+    assert answer == Answer(1, "", f"gcnii: out of memory; {advice}\n")
     assert files(tmp_path) == []

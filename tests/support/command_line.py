@@ -1,4 +1,4 @@
-"""Ways to give a command: to a process of its own, or, where that adds nothing, in this one."""
+"""Run a command of the command line: in a process of its own, or faster, in this one."""
 
 import contextlib
 import io
@@ -14,14 +14,17 @@ from unittest import mock
 import gcnii.cli
 
 SMALL = ("--layers", "2", "--width", "8", "--epochs", "3", "--device", "cpu")
-BUNDLE = "bundles/of a name that is much longer than the eighty columns of a terminal [and has brackets] in it/pets"
+BUNDLE = (
+    "bundles/of a name that is much longer than the eighty columns of a terminal "
+    "[and has brackets] in it/pets"
+)
 
 # As `python -m gcnii`, but with a checkpoint after every epoch.
 SAVING = "from gcnii.train import fit; fit.SAVE_EVERY = 0.0; from gcnii.cli import main; main()"
 
 
 class Answer(NamedTuple):
-    """What a command gave."""
+    """The exit code of a command, and what it printed."""
 
     code: int
     out: str
@@ -29,7 +32,7 @@ class Answer(NamedTuple):
 
 
 def start(*words, cwd, program=("-m", "gcnii"), **environment):
-    """A process that runs the command line with these words."""
+    """Start a process that runs the command line with these words."""
     return subprocess.Popen(
         [sys.executable, *program, *map(str, words)],
         cwd=cwd,
@@ -44,27 +47,28 @@ def start(*words, cwd, program=("-m", "gcnii"), **environment):
 
 
 def listen():
-    """Hear Ctrl-C even where the tests run in the background of a shell that has it ignored."""
+    """Receive Ctrl-C even if the tests run in the background of a shell that ignores it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def finish(process):
-    """Wait for the process; its answer."""
+    """Wait for the process, and return its answer."""
     out, err = process.communicate(timeout=120)
     return Answer(process.returncode, out, err)
 
 
 def run(*words, cwd, **environment):
-    """A process from start to end."""
+    """Run a command in a process of its own, from start to end."""
     return finish(start(*words, cwd=cwd, **environment))
 
 
 def call(*words, cwd):
-    """The same within this process; warnings are printed, as they are for the user."""
+    """Run a command in this process; what it sets in the environment ends with it."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("always")
+        stack.enter_context(mock.patch.dict(os.environ))
         stack.enter_context(mock.patch.object(sys, "argv", ["gcnii", *map(str, words)]))
         stack.enter_context(contextlib.chdir(cwd))
         stack.enter_context(contextlib.redirect_stdout(out))
@@ -77,7 +81,7 @@ def call(*words, cwd):
 
 
 def write_pets(folder, features=2, labels=True):
-    """A graph of one's own: two rings of six nodes, cats and dogs, with some of them labelled."""
+    """Write a graph as CSV: two rings of six nodes, cats and dogs, some of them labelled."""
     folder.mkdir(parents=True, exist_ok=True)
     roles = ("train", "train", "val", "test", "train", "")
     lines = [
@@ -98,6 +102,6 @@ def write_pets(folder, features=2, labels=True):
 
 
 def files(folder):
-    """Every file below a folder, as text."""
+    """The paths of all files below a folder, relative to it."""
     folder = Path(folder)
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

@@ -1,8 +1,7 @@
-"""gcnii: the command line.  Results go to stdout, progress and warnings to stderr; exit 0 done, 1
-failed, 2 bad input.
+"""The command line `gcnii`.
 
-The commands are named here and imported when called, so that `gcnii --help` need not wait for
-torch.
+Results go to stdout, progress and warnings to stderr.  Exit code 0: done; 1: failed or stopped; 2:
+wrong usage or bad input.  Commands are imported when called: `gcnii --help` does not load torch.
 """
 
 from __future__ import annotations
@@ -15,80 +14,84 @@ import shutil
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
-from cyclopts import App, CycloptsError, Parameter, Token, convert
+from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
 
 from gcnii import __version__
-from gcnii.errors import InputError
+from gcnii.errors import GcniiError, InputError
 
-MOST = 2**31 - 1  # that a flag may count: what any tensor's size or clock can hold
-# columns: with fewer, a table of flags has no room for a letter, and is laid out without end
+LARGEST_INT = 2**31 - 1  # of a flag: any tensor's size and any clock can hold it
+# columns: in a narrower terminal the table of flags has no room for text, and its layout never ends
 NARROWEST = 40
+OUT_OF_MEMORY = (
+    "out of memory; try a smaller model, fewer runs or jobs at once, or another --device"
+)
 
 
-def _strictly(kind: Any, tokens: Sequence[Token]) -> Any:
-    """What the words say, where cyclopts would round 2.7 to a whole number."""
+def _convert(kind: object, tokens: Sequence[Token]) -> object:
+    """Convert as cyclopts does, but refuse 2.7 as an integer, which cyclopts would round."""
     if kind in (int, tuple[int, ...]):
         for token in tokens:
-            if not re.fullmatch(r"[+-]?\d{1,10}", token.value) or abs(int(token.value)) > MOST:
-                raise InputError(f"{token.value!r} is no whole number of at most {MOST:,}.")
+            word = token.value
+            if not re.fullmatch(r"[+-]?\d{1,10}", word) or abs(int(word)) > LARGEST_INT:
+                raise InputError(f"expected an integer ≤ {LARGEST_INT:,}, got {word!r}.")
     return convert(kind, tokens)
 
 
 app = App(
     name="gcnii",
     version=__version__,
-    help="GCNIISkeleton graph convolutional networks for node classification (GCNII).",
-    suppress_keyboard_interrupt=False,  # `main` says that it stopped
-    default_parameter=Parameter(converter=_strictly),
+    help="""Deep graph convolutional networks for node classification (GCNII, ICML 2020).
+
+    Start with `gcnii demo`, or with `gcnii train FOLDER` for a graph of your own in nodes.csv and
+    edges.csv.""",
+    suppress_keyboard_interrupt=False,  # `main` reports it
+    default_parameter=Parameter(converter=_convert),
 )
+data = App(name="data", help="List, show, fetch and check data sets.")
+paper = Group("Reproducing the paper", sort_key=1)
+report = App(name="report", help="Write the measured results as pages and figures.", group=paper)
+
 app.command(
-    "gcnii.cli.train:train", name="train", help="Train a model on a graph and save it as a bundle."
+    "gcnii.cli.train:train",
+    name="train",
+    help="""Train a model on a graph and save it as a bundle.
+
+    Run the same command again to resume an interrupted training.""",
 )
 app.command(
     "gcnii.cli.predict:predict",
     name="predict",
-    help="Label the nodes of a graph with a trained model.",
+    help="""Label the nodes of a graph with a trained model.
+
+    The output has one row per node: its name, its label and the probability of each class.""",
 )
-app.command("gcnii.cli.models:models", name="models", help="List the models.")
+app.command(
+    "gcnii.cli.models:models",
+    name="models",
+    help="List the models: equation, paper, and where the GCNII paper reports them.",
+)
 app.command(
     "gcnii.cli.paper.demo:demo",
     name="demo",
-    help="Show over-smoothing, and GCNII without it, in a minute.",
-)
-app.command(
-    "gcnii.cli.paper.bench:bench",
-    name="bench",
-    help="Measure speed and memory, against PyG and the authors' manner.",
-)
-app.command(
-    "gcnii.cli.theory:theory",
-    name="theory",
-    help="Check the paper's theorems on a graph, with numbers.",
+    help="""Show over-smoothing, and GCNII without it, in a minute.
+
+    Trains GCNII and a plain GCN with 2 to 64 layers on the digits graph. Needs no download.""",
 )
 app.command(
     "gcnii.cli.doctor:doctor",
     name="doctor",
-    help="Find where models over-smooth on a graph, and what to try.",
-)
-app.command(
-    "gcnii.cli.paper.forecast:forecast",
-    name="forecast",
-    help="Test the doctor's advice on depth against trained networks.",
-)
-app.command(
-    "gcnii.cli.paper.reproduce:app",
-    name="reproduce",
-    help="Run the paper's tables and figures, and judge them.",
-)
+    help="""Find where models over-smooth on a graph, and what to try.
 
-data = App(name="data", help="List, show, fetch and check data sets.")
+    Examines every layer before and after a short training.""",
+)
+app.command(data)
+
 data.command("gcnii.cli.data:list_names", name="list", help="List the data sets of the catalog.")
 data.command(
     "gcnii.cli.data:show",
     name="show",
-    help="Show what is known of a data set, and the paper's settings for it.",
+    help="Show a data set's size, source and licence, and the published settings for it.",
 )
 data.command(
     "gcnii.cli.data:fetch", name="fetch", help="Download data sets into the cache and verify them."
@@ -96,33 +99,60 @@ data.command(
 data.command(
     "gcnii.cli.data:check",
     name="check",
-    help="Check a graph of your own, with row numbers where it is wrong.",
+    help="Check a graph of your own. Errors name the file and the row.",
 )
-app.command(data)
 
-report = App(name="report", help="What was measured, as pages and pictures.")
+app.command(
+    "gcnii.cli.paper.reproduce:app",
+    name="reproduce",
+    group=paper,
+    help="""Run the paper's tables and figures, and compare them with the printed numbers.
+
+    Finished runs are kept in a ledger. Run the same command again to resume; processes that run it
+    at the same time share the work.""",
+)
+app.command(
+    "gcnii.cli.theory:theory",
+    name="theory",
+    group=paper,
+    help="""Check the paper's theorems on a graph, with numbers.
+
+    Covers Theorems 1 and 2, Conjecture 1 and the LASSO view of Section 3, and lists errata.""",
+)
+app.command(
+    "gcnii.cli.paper.bench:bench",
+    name="bench",
+    group=paper,
+    help="""Measure speed and memory against PyG and the authors' layer, re-implemented.
+
+    Prints the time and peak memory of an epoch, and the least time that the device allows.""",
+)
+app.command(
+    "gcnii.cli.paper.forecast:forecast",
+    name="forecast",
+    group=paper,
+    help="Test the depth that the doctor recommends against GCNII trained at every depth.",
+)
+app.command(report)
 report.command(
     "gcnii.cli.paper.report:html",
     name="html",
-    help="Write one HTML page with every table, seed and figure.",
+    help="Write one HTML page with every table, seed and figure, and the figures as SVG and PNG.",
 )
 report.command(
     "gcnii.cli.paper.report:readme",
     name="readme",
-    help="Rewrite the tables and pictures of README.md and docs/ from results/.",
+    help="Rewrite the tables and figures of README.md and docs/ from results/.",
 )
-app.command(report)
 
 
 def main() -> None:
-    """Run the command line; one clear sentence instead of a traceback for whatever the user can
-    mend.
-    """
+    """Run the command line; what the user can fix is one sentence on stderr, not a traceback."""
     warnings.showwarning = _warn  # type: ignore[assignment]
     _fit_the_terminal()
     try:
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
-        if sys.stdout:  # there is none where the caller closed it
+        if sys.stdout:  # None where the caller closed it
             sys.stdout.flush()
     except BrokenPipeError:  # `gcnii … | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -136,39 +166,38 @@ def main() -> None:
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
-    """A sentence for the user and the exit code; no sentence where the fault is ours."""
+    """A sentence for the user and the exit code; an empty sentence if the error is a bug."""
     match error:
         case CycloptsError():
             return f"{error} See {' '.join(('gcnii', *(error.command_chain or ())))} --help.", 2
         case KeyboardInterrupt():
             return "stopped", 1
-        case OSError(strerror=str(reason)) if error.filename:
-            return f"cannot read or write {error.filename2 or error.filename}: {reason}", 1
-        # files have their names
-        case OSError(strerror=str(reason), errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG):
-            return f"cannot write to the standard output: {reason}", 1
-        case OSError() | FloatingPointError():
-            return str(error), 1
-        case ValueError():
+        case OSError(strerror=str()):
+            return _explain_file(error), 1
+        case InputError() | ValueError():
             return str(error), 2
+        case GcniiError() | OSError() | FloatingPointError():
+            return str(error), 1
         case MemoryError() | RuntimeError() if _lacks_memory(error):
-            return (
-                "out of memory; try a smaller model, fewer runs or jobs at once, or another --device",
-                1,
-            )
+            return OUT_OF_MEMORY, 1
     return "", 1
 
 
+def _explain_file(error: OSError) -> str:
+    if error.filename:
+        return f"cannot read or write {error.filename2 or error.filename}: {error.strerror}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # files have their names
+        return f"cannot write to the standard output: {error.strerror}"
+    return str(error)
+
+
 def _fit_the_terminal() -> None:
-    """Print a question mark for what a terminal cannot show, and lines of some width, whatever it
-    says of itself.
-    """
+    """Replace characters that stdout cannot encode by `?`, and assume NARROWEST columns or more."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
     told = os.environ.get("COLUMNS", "")
-    if shutil.get_terminal_size().columns < NARROWEST or (
-        told.isdecimal() and int(told) < NARROWEST
-    ):
+    columns = [shutil.get_terminal_size().columns, *([int(told)] if told.isdecimal() else [])]
+    if min(columns) < NARROWEST:
         os.environ["COLUMNS"] = str(NARROWEST)
 
 
@@ -178,5 +207,5 @@ def _lacks_memory(error: BaseException) -> bool:
     return lacks_memory(error)
 
 
-def _warn(message: Warning | str, *_: Any) -> None:
+def _warn(message: Warning | str, *_: object) -> None:
     print(f"gcnii: {message}", file=sys.stderr)

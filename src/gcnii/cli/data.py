@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii import data
-from gcnii.cli.console import table_console
 from gcnii.cli.options import Directed, Json, Offline, load_graph, print_json
+from gcnii.cli.terminal import plain_table, table_console
 from gcnii.errors import InputError
+from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.train.presets import presets_of
 
-Name = Annotated[str, Parameter(help="A name of `gcnii data list`.")]
+Name = Annotated[str, Parameter(help="A name from `gcnii data list`.")]
+Names = Annotated[str, Parameter(help="Names from `gcnii data list`, or `all`.")]
+Folder = Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")]
 
 
 def list_names(*, json: Json = False) -> None:
@@ -26,11 +30,8 @@ def list_names(*, json: Json = False) -> None:
     if json:
         print_json([_summary(entry) for entry in data.CATALOG.values()])
         return
-    table = Table(
-        "name", "nodes", "edges", "features", "classes", "what", box=None, header_style="bold"
-    )
-    for column in table.columns[1:5]:
-        column.justify = "right"
+    heads = ("name", "nodes", "edges", "features", "classes", "description")
+    table = plain_table(*heads, numbers=slice(1, 5))
     for name, entry in data.CATALOG.items():
         counts = ("?" if count is None else f"{count:,}" for count in asdict(entry.counts).values())
         table.add_row(name, *counts, entry.title)
@@ -38,119 +39,97 @@ def list_names(*, json: Json = False) -> None:
 
 
 def show(name: Name, /, *, json: Json = False) -> None:
-    """Show what is known of a data set, and the paper's settings for it."""
+    """Show a data set's size, source and licence, and the published settings for it."""
     entry = data.lookup(name)
     if json:
-        files = [asdict(file) for file in entry.files]
-        extra = {geometry: asdict(file) for geometry, file in entry.neighbourhoods.items()}
-        whole = _summary(entry) | {
-            "presets": dict(presets_of(entry.name)),
-            "notes": entry.notes,
-            "files": files,
-        }
-        whole["neighbourhoods"] = extra
-        print_json(whole)
+        print_json(_document(entry))
         return
     print(f"{entry.name}: {entry.title}")
-    counts = ", ".join(
-        f"{'?' if count is None else count} {noun}" for noun, count in asdict(entry.counts).items()
-    )
-    for line in (
-        counts,
-        f"source: {entry.source}",
-        f"licence: {entry.licence}",
-        *(f"note: {n}" for n in entry.notes),
-    ):
+    for line in _lines(entry):
         print(f"  {line}")
-    if entry.neighbourhoods:
-        print(
-            f"  neighbourhoods: {', '.join(entry.neighbourhoods)}; for Geom-GCN, fetched when one is first used"
-        )
     if presets := presets_of(entry.name):
-        table_console().print(_presets(presets))
-    else:
-        print("  no presets: the models' and the recipe's defaults hold")
+        table_console().print(_presets_table(presets))
 
 
-def fetch(
-    *names: Annotated[str, Parameter(help="Names of `gcnii data list`, or all.")],
-    offline: Offline = False,
-    json: Json = False,
-) -> None:
+def fetch(*names: Names, offline: Offline = False, json: Json = False) -> None:
     """Download data sets into the cache and verify them; `all` fetches every one."""
     if not names:
         raise InputError("name at least one data set, or all; `gcnii data list` shows them")
     wanted = list(data.CATALOG) if names == ("all",) else list(names)
     for name in wanted:
-        data.lookup(name)  # a typo in the last name is told before the first download
+        data.lookup(name)  # report a typo in the last name before the first download
     paths = {name: [str(path) for path in data.fetch(name, offline=offline)] for name in wanted}
     if json:
         print_json(paths)
         return
     for name, files in paths.items():
-        print(
-            f"{name}: {len(files)} files, all as the catalog says"
-            if files
-            else f"{name}: made on the spot, no files"
-        )
+        print(f"{name}: " + (f"{len(files)} files, verified" if files else "generated, no files"))
 
 
-def check(
-    path: Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")],
-    /,
-    *,
-    directed: Directed = False,
-    json: Json = False,
-) -> None:
-    """Check a graph of your own, with row numbers where it is wrong."""
+def check(path: Folder, /, *, directed: Directed = False, json: Json = False) -> None:
+    """Check a graph of your own; errors name the file and the row."""
     graph = load_graph(path, directed=directed, offline=True)
-    facts = _facts(graph)
     if not graph.splits:
         print(
-            "gcnii: no node has a label, so a model can predict on this graph but not train on it",
-            file=sys.stderr,
+            "gcnii: no node has a label: you can predict on this graph, not train", file=sys.stderr
         )
     if json:
-        print_json(facts)
+        print_json(_facts(graph))
         return
-    print(f"{graph!r} is in order")
-    for name, value in facts.items():
+    print(f"{graph!r} is valid")
+    for name, value in _facts(graph).items():
         print(f"  {name}: {', '.join(value) if isinstance(value, list) else value}")
 
 
-def _facts(graph: Graph) -> dict[str, Any]:
-    facts = {
+def _facts(graph: Graph) -> Document:
+    facts: Document = {
         "nodes": graph.n,
         "edges": graph.m,
         "features": graph.d,
         "classes": list(graph.classes or ()),
+        "self-loops": int((graph.edges[0] == graph.edges[1]).sum()),
+        "labelled": int(graph.labelled.sum()),
     }
-    facts["self-loops"] = int((graph.edges[0] == graph.edges[1]).sum())
-    facts["labelled"] = int(graph.labelled.sum())
     for split in graph.splits:
         facts |= {role: int(getattr(split, role).sum()) for role in ("train", "val", "test")}
     return facts
 
 
-def _summary(entry: data.Entry) -> dict[str, Any]:
-    words = {
-        "name": entry.name,
-        "title": entry.title,
-        "licence": entry.licence,
-        "source": entry.source,
+def _summary(entry: data.Entry) -> Document:
+    words = ("name", "title", "licence", "source")
+    return {word: getattr(entry, word) for word in words} | asdict(entry.counts)
+
+
+def _document(entry: data.Entry) -> Document:
+    extra = entry.neighbourhoods.items()
+    return _summary(entry) | {
+        "presets": dict(presets_of(entry.name)),
+        "notes": entry.notes,
+        "files": [asdict(file) for file in entry.files],
+        "neighbourhoods": {geometry: asdict(file) for geometry, file in extra},
     }
-    return words | asdict(entry.counts)
 
 
-def _presets(presets: Any) -> Table:
-    """A row a setting, a column a group of models that share their settings."""
+def _lines(entry: data.Entry) -> Iterator[str]:
+    counts = asdict(entry.counts).items()
+    yield ", ".join(f"{'?' if count is None else count} {noun}" for noun, count in counts)
+    yield f"source: {entry.source}"
+    yield f"licence: {entry.licence}"
+    yield from (f"note: {note}" for note in entry.notes)
+    if entry.neighbourhoods:
+        names = ", ".join(entry.neighbourhoods)
+        yield f"neighbourhoods for Geom-GCN, fetched when first used: {names}"
+    if not presets_of(entry.name):
+        yield "no presets: the defaults of the model and of the recipe apply"
+
+
+def _presets_table(presets: Mapping[str, Mapping[str, object]]) -> Table:
+    """One row per setting, one column per group of models that share all their settings."""
     groups: dict[str, list[str]] = {}
     for model, settings in presets.items():
         groups.setdefault(json_format.dumps(dict(settings)), []).append(model)
     columns = [json_format.loads(settings) for settings in groups]
-    table = Table(
-        "setting", *("\n".join(models) for models in groups.values()), box=None, header_style="bold"
-    )
+    table = plain_table("setting", *("\n".join(models) for models in groups.values()))
     for name in dict.fromkeys(name for column in columns for name in column):
         table.add_row(name, *(str(column.get(name, "–")) for column in columns))
     return table

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -21,27 +21,40 @@ from gcnii.analysis.report.checkups import (
     write_figures,
 )
 from gcnii.analysis.report.learned import Learned
-from gcnii.cli import MOST
-from gcnii.cli.console import table_console
+from gcnii.cli import LARGEST_INT
 from gcnii.cli.options import (
     Device,
     Directed,
     Json,
     Offline,
+    Source,
     load_graph,
     print_json,
     refuse_unwritable,
+    switch,
 )
-from gcnii.cli.progress import counting_bar, training_bar
-from gcnii.cli.train import Source
-from gcnii.data import fetch_neighbourhood
+from gcnii.cli.terminal import counting_bar, table_console, training_bar
+from gcnii.data import neighbourhood
 from gcnii.errors import InputError
+from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.paper.provenance import COMMIT, versions
 from gcnii.train.plan import make_plan
 
 MODELS = "gcn,gcn-residual,appnp,gcnii"
 DEPTHS = "2,4,8,16,32,64"
+
+ModelNames = Annotated[str, Parameter(help="Names from `gcnii models`, separated by commas.")]
+Depths = Annotated[str, Parameter(help="Numbers of layers, separated by commas.")]
+Seed = Annotated[int, Parameter(help="The seed of weights and dropout.")]
+Split = Annotated[int, Parameter(help="The split of the graph to train on.")]
+Filter = Annotated[
+    bool, switch("Measure the filter g(λ) of the deepest networks, and how far they reach.")
+]
+RecommendDepth = Annotated[
+    bool, switch("Predict accuracy by depth from the deepest networks, and recommend a depth.")
+]
+Figures = Annotated[Path | None, Parameter(help="A folder for the figures, as SVG and PNG.")]
 
 Found = list[tuple[Checkup, Diagnosis]]
 
@@ -50,83 +63,70 @@ def doctor(
     graph: Source = "digits",
     /,
     *,
-    model: Annotated[str, Parameter(help="Names of `gcnii models`, separated by commas.")] = MODELS,
-    depths: Annotated[str, Parameter(help="Numbers of layers, separated by commas.")] = DEPTHS,
-    seed: Annotated[int, Parameter(help="Of weights and dropout.")] = 0,
-    split: Annotated[int, Parameter(help="Which split of the graph to train on.")] = 0,
+    model: ModelNames = MODELS,
+    depths: Depths = DEPTHS,
+    seed: Seed = 0,
+    split: Split = 0,
     device: Device = "auto",
-    filter: Annotated[
-        bool,
-        Parameter(
-            negative="",
-            help="Measure the filter g(λ) of the deepest networks, and how far they look.",
-        ),
-    ] = False,
-    recommend_depth: Annotated[
-        bool,
-        Parameter(
-            negative="", help="Foretell accuracy against depth from the deepest networks alone."
-        ),
-    ] = False,
-    out: Annotated[Path | None, Parameter(help="A folder for the figures, as SVG and PNG.")] = None,
+    filter: Filter = False,
+    recommend_depth: RecommendDepth = False,
+    out: Figures = None,
     json: Json = False,
     directed: Directed = False,
     offline: Offline = False,
 ) -> None:
-    """Examine models layer by layer before and after a short training, and say what became of the
-    information.
-    """
+    """Examine models layer by layer before and after a short training, and diagnose them."""
     models, numbers = _words(model, "--model"), _numbers(depths)
     if out:
         refuse_unwritable(out)
     data = load_graph(graph, directed=directed, offline=offline)
-    _check(data, models, numbers, split, offline)
+    _refuse(data, models, numbers, split)
     if filter:
         refuse_filters(data, [make_plan(name, {}, data) for name in models])
-    examiner = Doctor(data, split=split, seed=seed, device=device)
-    baseline = Baseline.of(data, examiner.probe)
-    found: Found = []
-    for name in models:
-        for layers in numbers:
-            with training_bar(f"{name}, {layers} layers, on {data.name}", EPOCHS) as show:
-                checkup = examiner.check(name, layers, show)
-            edges, settings = examiner.meter.m, checkup.settings
-            found.append(
-                (
-                    checkup,
-                    diagnose(checkup.after, edges=edges, baseline=baseline, settings=settings),
-                )
-            )
-    checkups = [checkup for checkup, _ in found]
-    questions = len(models) * (2 * filter + recommend_depth)
-    with counting_bar("asking the deepest networks", questions) as show:
+    found = _examine(Doctor(data, split=split, seed=seed, device=device), models, numbers)
+    with counting_bar("examining filters", len(models) * (2 * filter + recommend_depth)) as show:
         learned = learn(data, found, filters=filter, depth=recommend_depth, seed=seed, show=show)
-    paths = write_figures(out, draw_figures(checkups) | learned.draw_figures()) if out else []
+    paths = _draw(found, learned, out) if out else []
     if json:
-        document = _document(data, found, paths) | learned.document()
-        print_json(document)
+        print_json(_document(data, found, paths) | learned.document())
     else:
         _print(found, learned, paths)
 
 
-def _check(
-    data: Graph, models: Sequence[str], depths: Sequence[int], split: int, offline: bool
-) -> None:
-    """Refuse before the first training whatever the last one would stumble over."""
+def _refuse(data: Graph, models: Sequence[str], depths: Sequence[int], split: int) -> None:
+    """Raise InputError before the first training for what would stop a later one."""
     if not data.labelled.any():
         raise InputError(f"no node of {data.name} has a label, and the doctor trains; label some")
     if not 0 <= split < len(data.splits):
-        raise InputError(
-            f"{data.name} has {len(data.splits)} splits, counted from 0, got --split {split}"
-        )
+        last = len(data.splits) - 1
+        raise InputError(f"{data.name} has splits 0 to {last}, got --split {split}")
     for name in models:
         for layers in depths:
             plan = make_plan(name, {"layers": layers}, data)
             plan.build(1, 1)
-        fetch_neighbourhood(data.source, plan.recipe.geometry, offline)
+        if plan.recipe.geometry != "none":
+            neighbourhood(data, plan.recipe.geometry)  # which may have to be fetched
 
 
-def _document(data: Graph, found: Found, paths: Sequence[Path]) -> dict[str, Any]:
+def _examine(examiner: Doctor, models: Sequence[str], depths: Sequence[int]) -> Found:
+    baseline = Baseline.of(examiner.graph, examiner.probe)
+    found: Found = []
+    for name in models:
+        for layers in depths:
+            title = f"{name}, {layers} layers, on {examiner.graph.name}"
+            with training_bar(title, EPOCHS) as show:
+                checkup = examiner.check(name, layers, show)
+            known = {"edges": examiner.meter.m, "settings": checkup.settings}
+            found.append((checkup, diagnose(checkup.after, baseline=baseline, **known)))
+    return found
+
+
+def _draw(found: Found, learned: Learned, folder: Path) -> list[Path]:
+    figures = draw_figures([checkup for checkup, _ in found]) | learned.draw_figures()
+    return write_figures(folder, figures)
+
+
+def _document(data: Graph, found: Found, paths: Sequence[Path]) -> Document:
     checkups = [
         checkup.summary() | {"diagnosis": diagnosis.summary()} for checkup, diagnosis in found
     ]
@@ -143,36 +143,43 @@ def _document(data: Graph, found: Found, paths: Sequence[Path]) -> dict[str, Any
 
 
 def _print(found: Found, learned: Learned, paths: Sequence[Path]) -> None:
-    console = table_console()
-    deep = max(checkup.layers for checkup, _ in found)
-    deepest = [(checkup, diagnosis) for checkup, diagnosis in found if checkup.layers == deep]
-    for checkup, _ in deepest:
-        for when, rows in (("before", checkup.before), ("after", checkup.after)):
-            console.print(layer_table(rows, f"{checkup.model}, {deep} layers, {when} training"), "")
-    console.print(depth_table(found), "")
-    if graded := [checkup for checkup, _ in deepest if checkup.degrees]:
-        console.print(degree_table(graded), "")
+    _print_deepest(found)
     for checkup, diagnosis in found:
         print(f"{checkup.model}, {checkup.layers} layers: {diagnosis.text}")
     for sentence in compare(found):
         print(sentence)
+    console = table_console()
     for part in learned.tables():
         console.print(part, end="\n\n")
     for path in paths:
         print(path)
 
 
+def _print_deepest(found: Found) -> None:
+    """Tables by layer and by degree of the deepest networks, and by depth of all."""
+    console = table_console()
+    deepest = max(checkup.layers for checkup, _ in found)
+    checkups = [checkup for checkup, _ in found if checkup.layers == deepest]
+    for checkup in checkups:
+        title = f"{checkup.model}, {deepest} layers"
+        console.print(layer_table(checkup.before, f"{title}, before training"), "")
+        console.print(layer_table(checkup.after, f"{title}, after training"), "")
+    console.print(depth_table(found), "")
+    if graded := [checkup for checkup in checkups if checkup.degrees]:
+        console.print(degree_table(graded), "")
+
+
 def _words(text: str, flag: str) -> list[str]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
-        raise InputError(f"{flag} names nothing; separate what you want by commas")
+        raise InputError(f"{flag} is empty; give it words separated by commas")
     return list(dict.fromkeys(words))
 
 
 def _numbers(text: str) -> list[int]:
     words = _words(text, "--depths")
-    if not all(word.isdecimal() and len(word) <= 10 and 0 < int(word) <= MOST for word in words):
-        raise InputError(
-            f"--depths must be whole numbers of at least 1, separated by commas, got {text!r}"
-        )
+    if not all(
+        word.isdecimal() and len(word) <= 10 and 0 < int(word) <= LARGEST_INT for word in words
+    ):
+        raise InputError(f"--depths must be integers ≥ 1, separated by commas, got {text!r}")
     return sorted({int(word) for word in words})

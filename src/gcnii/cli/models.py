@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from gcnii.cli.console import table_console
 from gcnii.cli.options import Json, print_json
+from gcnii.cli.terminal import plain_table, table_console
+from gcnii.files import Document
 from gcnii.nn import MODELS
 from gcnii.train.plan import known_model, model_defaults
 
 Name = Annotated[
-    str | None, Parameter(help="A model to show with its settings; by default all are listed.")
+    str | None, Parameter(help="Show this model with its settings; default: list all models.")
 ]
 
 
 def models(name: Name = None, /, *, json: Json = False) -> None:
-    """List the models: name, equation, paper, and the tables of the GCNII paper they stand in."""
+    """List the models: name, equation, paper, and where the GCNII paper reports them."""
     cards = [_card(known_model(name))] if name else [_card(one) for one in MODELS]
     if json:
         print_json(cards)
@@ -27,20 +28,24 @@ def models(name: Name = None, /, *, json: Json = False) -> None:
     table_console().print(_one(cards[0]) if name else _all(cards))
 
 
-def _card(name: str) -> dict[str, Any]:
-    about = MODELS[name].card
+def _card(name: str) -> Document:
+    card = MODELS[name].card
     return {
         "name": name,
-        "paper": about.paper,
-        "equation": about.equation,
-        "tables": list(about.tables),
+        "paper": card.paper,
+        "equation": card.equation,
+        "tables": _tables(name),
         "settings": model_defaults(name),
-        "training": dict(about.recipe),
+        "training": dict(card.recipe),
     }
 
 
-def _all(cards: list[dict[str, Any]]) -> Table:
-    table = Table("model", "equation", "paper", "stands in", box=None, header_style="bold")
+def _tables(name: str) -> list[str]:
+    return list(MODELS[name].card.tables)
+
+
+def _all(cards: list[Document]) -> Table:
+    table = plain_table("model", "equation", "paper", "reported in")
     for card in cards:
         # Text, because Rich would take the brackets of an equation for a style.
         table.add_row(card["name"], Text(card["equation"]), card["paper"], _short(card["tables"]))
@@ -52,10 +57,11 @@ def _short(tables: list[str]) -> str:
     return " ".join(f"{kind[0]}{number}" for kind, number in (table.split() for table in tables))
 
 
-def _one(card: dict[str, Any]) -> Table:
+def _one(card: Document) -> Table:
     table = Table(box=None, show_header=False)
     for key, value in card.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{name} {setting}" for name, setting in value.items()) or "as gcnii"
+            words = ", ".join(f"{name} {setting}" for name, setting in value.items())
+            value = words or "the defaults of the recipe"
         table.add_row(key, Text(", ".join(value) if isinstance(value, list) else value))
     return table

@@ -1,13 +1,12 @@
-"""Options that several commands share.  Nothing here needs torch, so that `gcnii data list` need
-not wait for it.
-"""
+"""Options that several commands share.  Nothing here loads torch: `gcnii data list` is quick."""
 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -15,42 +14,57 @@ from gcnii.data import CATALOG, load
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 
-Json = Annotated[bool, Parameter(negative="", help="Print one JSON document instead of tables.")]
-Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
-Offline = Annotated[bool, Parameter(negative="", help="Never use the network.")]
-Directed = Annotated[
-    bool, Parameter(negative="", help="In a folder of yours: an edge u,v says nothing of v,u.")
+
+def switch(text: str) -> Parameter:
+    """A flag without a value and without a --no- form, off by default; `text` is its help."""
+    return Parameter(negative="", show_default=False, help=text)
+
+
+Source = Annotated[
+    str, Parameter(help="A name from `gcnii data list`, or a folder with nodes.csv and edges.csv.")
 ]
+Device = Annotated[str, Parameter(help="Device to compute on: auto, cpu or cuda.")]
+Json = Annotated[bool, switch("Print one JSON document instead of tables.")]
+Offline = Annotated[bool, switch("Never use the network.")]
+Directed = Annotated[bool, switch("Edges are one-way. Applies to folders only.")]
 
 
-def print_json(document: Any) -> None:
-    """For machines: in ASCII, which every terminal and pipe can carry."""
+def print_json(document: object) -> None:
+    """Print JSON in ASCII, which every terminal and pipe can take."""
     print(json.dumps(document, indent=1, allow_nan=False))
 
 
 def load_graph(source: str | Path, *, directed: bool, offline: bool) -> Graph:
-    """`load`, where `directed` is for folders: what the catalog names knows its own direction."""
+    """`load`; `directed` is for folders only, and `offline` holds for later fetches as well."""
+    if offline:
+        os.environ["GCNII_OFFLINE"] = "1"  # a geometry's neighbours are fetched when it is trained
     parameters = {"directed": directed} if source not in CATALOG else {}
     return load(source, offline=offline, **parameters)
 
 
+def refuse_below_one(flag: str, number: int | None) -> None:
+    """Raise InputError if a count is given and is not at least 1."""
+    if number is not None and number < 1:
+        raise InputError(f"{flag} must be at least 1, got {number}")
+
+
 def refuse_unwritable(folder: Path, flag: str = "--out") -> None:
-    """Say before the work, not after it, that its results cannot be kept in `folder`."""
+    """Raise InputError, before any work is done, if nothing can be written to `folder`."""
+    if reason := _why_unwritable(folder):
+        raise InputError(f"cannot write to {folder}: {reason}; choose another {flag}")
+
+
+def _why_unwritable(folder: Path) -> str:
     try:
         str(folder).encode()
-    except UnicodeEncodeError:  # which safetensors would not read again
-        raise InputError(
-            f"cannot write to {folder}: its name is not UTF-8; choose another {flag}"
-        ) from None
+    except UnicodeEncodeError:  # safetensors could not read the file again
+        return "its name is not UTF-8"
     whole = folder.absolute()
     place = next(path for path in (whole, *whole.parents) if path.exists())
     if not place.is_dir():
-        raise InputError(
-            f"cannot write to {folder}: {place} is a file, not a folder; choose another {flag}"
-        )
-    try:  # os.access would be no proof: root may write in /proc, and cannot
+        return f"{place} is a file, not a folder"
+    try:  # os.access proves nothing: it says that root can write to /proc
         tempfile.TemporaryDirectory(dir=place).cleanup()
     except OSError:
-        raise InputError(
-            f"cannot write to {folder}: nothing can be made in {place}; choose another {flag}"
-        ) from None
+        return f"no file can be created in {place}"
+    return ""

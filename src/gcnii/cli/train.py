@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
 
-from gcnii.cli.console import table_console
 from gcnii.cli.flags import with_settings
 from gcnii.cli.options import (
     Device,
     Directed,
     Json,
     Offline,
+    Source,
     load_graph,
     print_json,
     refuse_unwritable,
 )
-from gcnii.cli.progress import training_bar
-from gcnii.data import fetch_neighbourhood
+from gcnii.cli.terminal import plain_table, table_console, training_bar
 from gcnii.errors import InputError
+from gcnii.graph import Graph
 from gcnii.metrics.objective import percent
-from gcnii.train.fit import fit
-from gcnii.train.plan import make_plan
+from gcnii.train.fit import fit_plan
+from gcnii.train.plan import Plan, make_plan
 from gcnii.train.result import Result
 
-Source = Annotated[
-    str, Parameter(help="A name of `gcnii data list`, or a folder with nodes.csv and edges.csv.")
+ModelName = Annotated[str, Parameter(help="A name from `gcnii models`.")]
+Runs = Annotated[
+    int | None,
+    Parameter(help="Number of seeds (runs); default: one for each split of the graph."),
 ]
+Seed = Annotated[int, Parameter(help="The first seed.")]
+Split = Annotated[
+    int | None,
+    Parameter(
+        help="Train every seed on this split; default: seed s on split s modulo their number."
+    ),
+]
+Bundle = Annotated[Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL.")]
 
 
 @with_settings
@@ -39,86 +50,80 @@ def train(
     graph: Source = "digits",
     /,
     *,
-    model: Annotated[str, Parameter(help="A name of `gcnii models`.")] = "gcnii",
-    runs: Annotated[
-        int | None,
-        Parameter(help="Train so many seeds; by default one for each split of the graph."),
-    ] = None,
-    seed: Annotated[int, Parameter(help="The first seed.")] = 0,
-    split: Annotated[
-        int | None,
-        Parameter(help="Train every seed on this split; else seed s takes split s mod n."),
-    ] = None,
+    model: ModelName = "gcnii",
+    runs: Runs = None,
+    seed: Seed = 0,
+    split: Split = None,
     device: Device = "auto",
-    out: Annotated[
-        Path | None, Parameter(help="The bundle's folder; by default runs/GRAPH-MODEL.")
-    ] = None,
+    out: Bundle = None,
     json: Json = False,
     directed: Directed = False,
     offline: Offline = False,
-    **settings: Any,
+    **settings: object,
 ) -> None:
-    """Train a model on a graph and save it as a bundle.
-
-    A killed training goes on where it stopped when the same command is given again.
-    """
-    given = {name: value for name, value in settings.items() if value is not None}
+    """Train a model on a graph and save it as a bundle; the same command again resumes it."""
     data = load_graph(graph, directed=directed, offline=offline)
-    plan = make_plan(model, given, data)
-    fetch_neighbourhood(data.source, plan.recipe.geometry, offline)
-    count = max(len(data.splits), 1) if runs is None else runs
-    if count < 1 or seed < 0:
-        raise InputError(f"--runs must be at least 1 and --seed at least 0, got {count} and {seed}")
+    plan = make_plan(model, _given(settings), data)
+    seeds = _seeds(data, runs, seed)
     folder = out or Path("runs") / f"{data.name}-{model}"
     refuse_unwritable(folder)
-    checkpoint = folder / "checkpoint.safetensors"
-    with training_bar(f"{model} on {data.name}", plan.recipe.epochs) as show:
-        result = fit(
-            data,
-            model,
-            seeds=range(seed, seed + count),
-            split=split,
-            device=device,
-            checkpoint=checkpoint,
-            on_epoch=show,
-            **given,
-        )
-    result.save(folder)
-    if not result.interrupted:
-        checkpoint.unlink(missing_ok=True)
+    result = _fit(data, plan, folder, seeds=seeds, split=split, device=device)
     _print(result, folder, json)
     if result.interrupted:
         sys.exit(1)
 
 
+def _given(settings: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _seeds(graph: Graph, runs: int | None, first: int) -> range:
+    count = max(len(graph.splits), 1) if runs is None else runs
+    if count < 1 or first < 0:
+        raise InputError(
+            f"--runs must be at least 1 and --seed at least 0, got {count} and {first}"
+        )
+    return range(first, first + count)
+
+
+def _fit(
+    graph: Graph, plan: Plan, folder: Path, *, seeds: range, split: int | None, device: str
+) -> Result:
+    """Train with a progress bar and a checkpoint in `folder`, and save the bundle there."""
+    checkpoint = folder / "checkpoint.safetensors"
+    with training_bar(f"{plan.model} on {graph.name}", plan.recipe.epochs) as show:
+        result = fit_plan(
+            graph,
+            plan,
+            seeds=seeds,
+            split=split,
+            device=device,
+            checkpoint=checkpoint,
+            on_epoch=show,
+        )
+    result.save(folder)
+    if not result.interrupted:
+        checkpoint.unlink(missing_ok=True)
+    return result
+
+
 def _print(result: Result, folder: Path, as_json: bool) -> None:
     if result.interrupted:
-        again = "the bundle holds the best weights so far; the same command goes on from here"
-        print(f"gcnii: stopped by Ctrl-C; {again}", file=sys.stderr)
+        kept = "the bundle holds the best weights so far. Run the same command again to resume."
+        print(f"gcnii: stopped by Ctrl-C; {kept}", file=sys.stderr)
     if as_json:
         print_json(result.summary() | {"bundle": str(folder)})
         return
-    table_console().print(runs_table(result))
+    table_console().print(_runs_table(result))
     print(
         f"\n{result!r}\nbundle: {folder}   (label nodes with: gcnii predict {quote(str(folder))})"
     )
 
 
-def runs_table(result: Result) -> Table:
-    """A row a run."""
-    table = Table(
-        "seed",
-        "split",
-        "val",
-        "test",
-        "best epoch",
-        "epochs",
-        "seconds",
-        box=None,
-        header_style="bold",
-    )
-    for column in table.columns:
-        column.justify = "right"
+def _runs_table(result: Result) -> Table:
+    """One row per run."""
+    heads = ("seed", "split", "val", "test", "best epoch", "epochs", "seconds")
+    table = plain_table(*heads, numbers=slice(None))
     for run in result.runs:
         scores = (percent(run.val), percent(run.test))
         counts = (str(run.best_epoch + 1), str(run.epochs), f"{run.seconds:.1f}")

@@ -34,7 +34,8 @@ def _from_disk(path: Path, parameters: Mapping[str, object]) -> Graph:
 
 
 def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object]) -> Graph:
-    _refuse_unknown(parameters, entry.parameters, f"the dataset {entry.name!r}")
+    if parameters:
+        _refuse_unknown(parameters, entry.parameters, f"the dataset {entry.name!r}")
     if entry.files:
         paths = fetch_files(entry.name, entry.files, offline)
         graph = entry.read({path.name: path for path in paths})

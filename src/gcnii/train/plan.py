@@ -50,7 +50,7 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
         if name not in known:
             guess = did_you_mean(name, known)
             raise InputError(f"{model} has no setting {name!r}; {guess}known: {', '.join(known)}")
-    published = preset(graph.source, model) if graph else {}
+    published = preset(graph.catalog_name, model) if graph else {}
     merged = {**MODELS[model].card.recipe, **published, **settings}
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}

@@ -1,4 +1,4 @@
-"""gcnii bench, on graphs and with rates that take no time."""
+"""gcnii bench, on graphs that take no time."""
 
 import json
 
@@ -23,18 +23,18 @@ def _tiny(monkeypatch):
 
 
 def put(monkeypatch, name, *lines, **more):
-    """Let the case of that name have these lines."""
+    """Replace the lines of the case of that name."""
     monkeypatch.setitem(CASES, name, Case(name=name, title="small", cpu=lines, cuda=lines, **more))
 
 
 def measured(cwd, *words):
-    """The documents of a command that goes well and says nothing else."""
+    """The documents of a command that succeeds and prints nothing else."""
     answer = call("bench", *words, "--json", "--device", "cpu", cwd=cwd)
     assert (answer.code, answer.err) == (0, "")
     return json.loads(answer.out)
 
 
-def test_every_code_has_its_turn_in_every_round(tmp_path):
+def test_every_implementation_is_timed_once_per_round(tmp_path):
     (record,) = measured(tmp_path, "cora-1", "--rounds", 3)
     assert [line["who"] for line in record["lines"]] == list(WHO)
     for line in record["lines"]:
@@ -45,7 +45,7 @@ def test_every_code_has_its_turn_in_every_round(tmp_path):
         assert line["floor"]["bytes"] == 13 * 60 * 8 * 2 * 4
 
 
-def test_the_document_says_how_and_on_what_it_was_measured(tmp_path):
+def test_the_document_names_command_versions_and_hardware(tmp_path):
     (record,) = measured(tmp_path, "--rounds", 1)
     assert record["command"] == "gcnii bench cora-1 --device cpu --rounds 1"
     assert record["versions"]["torch"] == torch.__version__
@@ -54,7 +54,9 @@ def test_the_document_says_how_and_on_what_it_was_measured(tmp_path):
     assert record["rates"]["bandwidth"] > 0
 
 
-def test_the_table_has_a_row_a_code_with_its_ratio_and_its_distance_to_the_floor(tmp_path):
+def test_the_table_has_one_row_per_implementation_with_its_ratio_and_distance_to_the_floor(
+    tmp_path,
+):
     answer = call("bench", "--rounds", 1, "--device", "cpu", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     title, *_ = answer.out.splitlines()
@@ -66,7 +68,7 @@ def test_the_table_has_a_row_a_code_with_its_ratio_and_its_distance_to_the_floor
     assert files(tmp_path) == []
 
 
-def test_out_is_a_folder_with_a_whole_document_for_each_case(tmp_path, monkeypatch):
+def test_out_is_a_folder_with_one_document_per_case(tmp_path, monkeypatch):
     put(
         monkeypatch,
         "depth",
@@ -77,7 +79,7 @@ def test_out_is_a_folder_with_a_whole_document_for_each_case(tmp_path, monkeypat
     assert [json.loads((tmp_path / path).read_text("utf-8")) for path in files(tmp_path)] == records
 
 
-def test_growth_is_told_by_what_the_case_counts_per(tmp_path, monkeypatch):
+def test_the_ratio_is_per_layer_where_depths_are_compared(tmp_path, monkeypatch):
     lines = [Line(who="gcnii", graph=SHAPE, settings={"layers": n, "width": 8}) for n in (2, 6)]
     put(monkeypatch, "depth", *lines)
     (record,) = measured(tmp_path, "depth", "--rounds", 1)
@@ -85,7 +87,7 @@ def test_growth_is_told_by_what_the_case_counts_per(tmp_path, monkeypatch):
     assert deep["ratio"] == pytest.approx(deep["best"] / 6 / (shallow["best"] / 2))
 
 
-def test_replicas_trained_at_once_are_compared_run_by_run(tmp_path, monkeypatch):
+def test_the_ratio_is_per_run_where_replicas_are_trained_at_once(tmp_path, monkeypatch):
     put(
         monkeypatch,
         "cora-100",
@@ -97,7 +99,7 @@ def test_replicas_trained_at_once_are_compared_run_by_run(tmp_path, monkeypatch)
     assert theirs["ratio"] == pytest.approx(3 * theirs["best"] / ours["best"])
 
 
-def test_a_precision_that_the_recipe_does_not_have_is_left_out_and_told(tmp_path, monkeypatch):
+def test_an_unknown_precision_is_left_out_with_a_note(tmp_path, monkeypatch):
     lines = [
         Line(who="gcnii", graph=SHAPE, settings=SMALL, precision=name)
         for name in ("float32", "float8")
@@ -109,7 +111,7 @@ def test_a_precision_that_the_recipe_does_not_have_is_left_out_and_told(tmp_path
     assert note.startswith("gcnii in float8 left out: precision must be one of float32, ")
 
 
-def test_without_pyg_the_others_are_measured_and_its_absence_is_told(tmp_path, monkeypatch):
+def test_without_pyg_the_others_are_measured_and_a_note_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(runners, "find_spec", lambda name: None)
     (record,) = measured(tmp_path, "--rounds", 1)
     assert [line["who"] for line in record["lines"]] == ["gcnii", "authors"]
@@ -119,7 +121,9 @@ def test_without_pyg_the_others_are_measured_and_its_absence_is_told(tmp_path, m
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_code_that_runs_out_of_memory_does_not_end_the_case(tmp_path, monkeypatch, together):
+def test_an_implementation_that_runs_out_of_memory_does_not_end_the_case(
+    tmp_path, monkeypatch, together
+):
     make = measure.make_runner
 
     def scarce(line, scene, device):
@@ -141,7 +145,7 @@ def test_a_code_that_runs_out_of_memory_does_not_end_the_case(tmp_path, monkeypa
     )
 
 
-def test_from_load_to_test_the_scores_are_told(tmp_path, monkeypatch):
+def test_an_end_to_end_case_reports_scores(tmp_path, monkeypatch):
     settings = {"layers": 2, "width": 8, "epochs": 2}
     line = Line(who="end-to-end", graph=Named("digits"), settings=settings, replicas=2)
     put(monkeypatch, "table2-cora", line, per=("replicas",), rounds=1, warm_up=0)

@@ -40,7 +40,7 @@ def test_the_demo_prints_a_table_and_leaves_a_bundle_and_a_plot(tmp_path):
     assert open_bundle(folder).plan.model_settings["layers"] == 64
 
 
-def test_the_demo_in_json_is_one_document(tmp_path):
+def test_the_demo_prints_one_json_document(tmp_path):
     document = json.loads(call("demo", "--json", cwd=tmp_path).out)
     assert (document["graph"], document["bundle"]) == ("digits", "runs/demo")
     assert set(document["test"]) == {
@@ -52,7 +52,7 @@ def test_the_demo_in_json_is_one_document(tmp_path):
 
 
 @pytest.mark.usefixtures("listening")
-def test_ctrl_c_ends_the_demo_and_not_one_step_of_it(monkeypatch, tmp_path):
+def test_ctrl_c_ends_the_whole_demo(monkeypatch, tmp_path):
     @contextlib.contextmanager
     def impatient(title, epochs):
         yield lambda now: signal.raise_signal(signal.SIGINT)

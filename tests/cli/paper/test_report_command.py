@@ -1,4 +1,4 @@
-"""gcnii report html."""
+"""gcnii report html and readme."""
 
 import json
 
@@ -20,7 +20,7 @@ def test_the_command_writes_the_page_and_both_figures(tmp_path):
     assert "replicates" in (tmp_path / "made" / "report.html").read_text("utf-8")
 
 
-def test_the_command_says_which_folder_it_needs(tmp_path):
+def test_without_cells_the_error_names_the_missing_folder(tmp_path):
     answer = call("report", "html", cwd=tmp_path)
     assert answer.code == 2
     assert answer.err.startswith("gcnii: there is no folder results/cells; `gcnii reproduce export")
@@ -35,7 +35,7 @@ def test_a_broken_file_is_named(tmp_path):
     assert answer.err.endswith("; restore it, or move it away\n")
 
 
-def test_a_folder_is_no_page_and_a_folder_without_a_readme_no_project(tmp_path):
+def test_a_folder_as_page_and_a_project_without_a_readme_are_refused(tmp_path):
     measured("table2/gcnii/cora", [85.0]).save(tmp_path / "results" / "cells")
     page, readme = (
         call("report", "html", "--out", "results", cwd=tmp_path),

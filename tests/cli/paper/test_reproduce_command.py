@@ -1,6 +1,4 @@
-"""gcnii reproduce: a table grows where it was left, whatever stopped it, and however many work on
-it.
-"""
+"""gcnii reproduce: interrupted tables resume, and several processes share the work."""
 
 import json
 import re
@@ -43,7 +41,7 @@ def tiny(monkeypatch):
 
 
 def numbers(text):
-    """cell → what its runs came to."""
+    """cell → its runs, without what differs from machine to machine."""
     left_out = ("seconds", "versions", "commit")
     cells = json.loads(text)["cells"]
     return {
@@ -56,20 +54,20 @@ def numbers(text):
 
 
 def begin(folder):
-    """A process at work on the table; one thread is enough for it, and leaves room for others."""
+    """Start a process that works on the table with one thread."""
     return start(*WORDS, cwd=folder, program=("-c", PROGRAM), OMP_NUM_THREADS="1")
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """The numbers of a table that nothing stopped."""
+    """The numbers of a table that was not interrupted."""
     answer = finish(begin(tmp_path_factory.mktemp("whole")))
     assert (answer.code, answer.err) == (0, "")
     return numbers(answer.out)
 
 
 def stop(folder, number):
-    """Signal a process once it is at work on a later run than the first."""
+    """Signal a process once it has begun the second run of a cell."""
     process = begin(folder)
     deadline = time.monotonic() + 60
     while not list(folder.glob("ledger.sqlite-unfinished/*-1-1-1.safetensors")):
@@ -80,7 +78,7 @@ def stop(folder, number):
     return finish(process)
 
 
-def test_ctrl_c_keeps_every_finished_run_and_the_same_command_goes_on(tmp_path, uninterrupted):
+def test_ctrl_c_keeps_every_finished_run_and_the_same_command_resumes(tmp_path, uninterrupted):
     answer = stop(tmp_path, signal.SIGINT)
     assert (answer.code, answer.out) == (1, "")
     assert answer.err == "gcnii: stopped; ledger.sqlite keeps every finished run\n"
@@ -90,7 +88,7 @@ def test_ctrl_c_keeps_every_finished_run_and_the_same_command_goes_on(tmp_path, 
     assert not list(tmp_path.glob("ledger.sqlite-unfinished/*"))
 
 
-def test_kill_9_keeps_every_finished_run_and_the_same_command_goes_on(tmp_path, uninterrupted):
+def test_kill_9_keeps_every_finished_run_and_the_same_command_resumes(tmp_path, uninterrupted):
     assert stop(tmp_path, signal.SIGKILL).code == -signal.SIGKILL
     again = call(*WORDS, cwd=tmp_path)
     assert (again.code, again.err) == (0, "")
@@ -104,7 +102,7 @@ def test_two_processes_at_once_share_the_work(tmp_path, uninterrupted):
     assert [numbers(answer.out) for answer in answers] == [uninterrupted] * 2
 
 
-def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_in_one_sentence(tmp_path, monkeypatch):
     from gcnii.paper.ledger import ledger
 
     whole = ledger.Ledger.__init__
@@ -119,12 +117,12 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     answer = call(*WORDS, "--runs", 1, cwd=tmp_path)
     assert (answer.code, answer.out) == (1, "")
     assert answer.err == (
-        "gcnii: cannot use the ledger ledger.sqlite: database or disk is full; finished runs in it are kept, "
-        "mend that and give the same command again\n"
+        "gcnii: cannot use the ledger ledger.sqlite: database or disk is full; finished runs "
+        "in it are kept, mend that and give the same command again\n"
     )
 
 
-def test_the_table_has_ours_beside_the_paper_s(tmp_path):
+def test_the_table_has_our_numbers_beside_the_paper_s(tmp_path):
     answer = call(*WORDS[:4], "--runs", 2, "--ledger", tmp_path / "ledger", cwd=tmp_path)
     lines = answer.out.splitlines()
     assert lines[0] == "Table 2: accuracy on the public splits (%)"
@@ -205,19 +203,12 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
             ("reproduce", "import", "documents", "--ledger", "new/l"),
             "documents/wrong.json is no document with runs: ",
         ),
-        (("reproduce", "import", "nowhere"), "nowhere is no folder"),
+        (("reproduce", "import", "nowhere"), "nowhere is not a folder; give the one that"),
         (("reproduce", "import", "empty"), "empty holds no JSON document; give the folder that"),
         (("reproduce", "table2", "--jobs", "0"), "--jobs must be at least 1, got 0"),
-        (("reproduce", "adopt", "nowhere"), "nowhere is no folder"),
-        (("reproduce", "search", "table2"), "no search has 'table2' in its name"),
-        (
-            ("reproduce", "search", "table3", "--device", "foo"),
-            "device must be auto, cpu or cuda, got 'foo'",
-        ),
-        (("reproduce", "search", "table3", "--budget", "0"), "--budget must be at least 1, got 0"),
     ],
 )
-def test_wrong_words_are_told_and_leave_no_file(words, sentence, tmp_path):
+def test_wrong_usage_is_refused_and_leaves_no_file(words, sentence, tmp_path):
     (tmp_path / "notes").write_text("not a database " * 50)
     (tmp_path / "empty").mkdir()
     (tmp_path / "documents").mkdir()
@@ -229,7 +220,7 @@ def test_wrong_words_are_told_and_leave_no_file(words, sentence, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_import_says_how_many_documents_are_of_no_cell(tmp_path):
+def test_import_counts_the_documents_that_match_no_cell(tmp_path):
     (tmp_path / "documents").mkdir()
     document = {"graph": "csbm", "model": "mlp", "settings": {}, "runs": []}
     (tmp_path / "documents" / "mlp.json").write_text(json.dumps(document))
@@ -237,99 +228,8 @@ def test_import_says_how_many_documents_are_of_no_cell(tmp_path):
     assert answer == (
         0,
         "0 new runs in l\n",
-        "gcnii: documents left out, as no cell of the tables is measured so: 1\n",
+        "gcnii: documents left out because they match no cell of the tables: 1\n",
     )
-
-
-def test_search_keeps_its_tries(tmp_path, monkeypatch):
-    from gcnii.paper.search import spaces
-    from gcnii.paper.search.search import Search
-
-    axes = (({"alpha": 0.1}, {"alpha": 0.5}),)
-    search = Search(
-        "figure9/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 2}, axes
-    )
-    monkeypatch.setitem(spaces.SEARCHES, search.name, search)
-    answer = call("reproduce", "search", "figure9", "--budget", 2, "--device", "cpu", cwd=tmp_path)
-    record = json.loads((tmp_path / "results/search/figure9-gcnii-2.json").read_text())
-    assert (
-        answer.out == f"figure9/gcnii/2: {json.dumps(record['winner'])}, best of 2 by validation\n"
-    )
-
-
-def keep_search(folder, name, tries, val=0.5):
-    """A record of so many tries, all alike."""
-    done = {"settings": {"lr": 0.1}, "val": [val], "val_loss": [val]}
-    record = {"search": name, "budget": tries, "winner": {"lr": 0.1}, "tries": [done] * tries}
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(record))
-
-
-def test_winners_are_adopted_after_enough_tries_beside_those_of_before(tmp_path):
-    for name, tries in (("a", 9), ("b", 10)):
-        keep_search(tmp_path / "results" / "search", name, tries)
-    (tmp_path / "found.json").write_text('{"b": {"lr": 0.2}, "c": {"lr": 0.3}}')
-    answer = call("reproduce", "adopt", "--out", "found.json", cwd=tmp_path)
-    assert answer.out == "1 winners of searches with at least 10 tries; found.json holds 2\n"
-    assert json.loads((tmp_path / "found.json").read_text()) == {"b": {"lr": 0.1}, "c": {"lr": 0.3}}
-
-
-@pytest.mark.parametrize(("tries", "val"), [(9, 0.5), (10, None)])
-def test_without_a_winner_nothing_is_adopted(tries, val, tmp_path):
-    keep_search(tmp_path / "search", "a", tries, val)
-    answer = call("reproduce", "adopt", "search", "--out", "found.json", cwd=tmp_path)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith("gcnii: search has no winner of at least 10 tries; go on with")
-    assert not (tmp_path / "found.json").exists()
-
-
-@pytest.mark.parametrize("more", [(), ("--jobs", "2")], ids=["alone", "jobs"])
-def test_ctrl_c_in_a_search_says_that_its_tries_are_kept(more, monkeypatch, tmp_path):
-    def stop(*words, **named):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("gcnii.paper.search.search.run_search", stop)
-    monkeypatch.setattr("gcnii.paper.parallel.run_parallel", stop)
-    answer = call(
-        "reproduce", "search", "table3/cora-gcnii-searched/4", *more, "--out", "kept", cwd=tmp_path
-    )
-    assert (answer.code, answer.out) == (1, "")
-    assert answer.err.endswith("gcnii: stopped; kept keeps every finished try\n")
-
-
-@pytest.mark.parametrize("text", ["milk", "[]", '{"milk": 2}'])
-def test_a_file_of_something_else_is_not_adopted_into(text, tmp_path):
-    keep_search(tmp_path / "search", "a", 10)
-    (tmp_path / "notes.txt").write_text(text)
-    answer = call("reproduce", "adopt", "search", "--out", "notes.txt", cwd=tmp_path)
-    assert answer.err.startswith("gcnii: notes.txt is no file of adopted settings: ")
-    assert (tmp_path / "notes.txt").read_text() == text
-
-
-WRONG = (
-    "{bad",
-    "[]",
-    '{"search": "a"}',
-    '{"search": "a", "budget": "x", "winner": {}, "tries": []}',
-    '{"search": "a", "budget": 1, "winner": {}, "tries": [7]}',
-    '{"search": "a", "budget": 10, "winner": {}, "tries": [{"settings": {}, "val": [0.5], "val_loss": []}]}',
-)
-
-
-@pytest.mark.parametrize("text", WRONG)
-def test_what_is_no_search_is_not_adopted_and_changes_nothing(text, tmp_path):
-    folder = tmp_path / "search"
-    folder.mkdir()
-    answer = call("reproduce", "adopt", "search", "--out", "found.json", cwd=tmp_path)
-    assert answer.err.startswith("gcnii: search holds no searches; give the folder that")
-    (folder / "a.json").write_text(text)
-    answer = call("reproduce", "adopt", "search", "--out", "found.json", cwd=tmp_path)
-    assert (answer.code, answer.out) == (2, "")
-    assert re.fullmatch(
-        r"gcnii: search/a.json is no record of a search: .*; restore it, or move it away\n",
-        answer.err,
-    )
-    assert not (tmp_path / "found.json").exists()
 
 
 def test_help_names_the_tables(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from gcnii.cli.console import WIDE
+from gcnii.cli.terminal import WIDE
 from gcnii.paper.report.terminal import as_json, reproduced_tables
 from gcnii.paper.tables.cells import read_cells
 

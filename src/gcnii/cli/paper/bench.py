@@ -1,56 +1,71 @@
-"""gcnii bench: speed and memory, against PyG and the authors' manner, in one run."""
+"""gcnii bench: speed and memory, against PyG and the authors' layer, in one run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
-from gcnii.errors import InputError
-from gcnii.paper.bench.cases import CASES, find_case
+from gcnii.cli.options import Device, Json, print_json, refuse_below_one, refuse_unwritable
+from gcnii.files import Document
+from gcnii.paper.bench.cases import CASES, Case, find_case
 
-Name = Annotated[str, Parameter(help=f"What to measure, by default cora-1: {', '.join(CASES)}.")]
+# torch takes seconds to import; --help and wrong usage are answered without it: imports below.
+
+Names = Annotated[str, Parameter(help=f"What to measure: {', '.join(CASES)}. Default: cora-1.")]
+Rounds = Annotated[
+    int | None,
+    Parameter(help="Number of times that each implementation is timed; default: the case's own."),
+]
+Folder = Annotated[
+    Path | None, Parameter(help="A folder for CASE-DEVICE.json; default: write no file.")
+]
 
 
 def bench(
-    *cases: Name,
+    *cases: Names,
     device: Device = "auto",
-    rounds: Annotated[
-        int | None, Parameter(help="Give each code so many turns; by default as the case says.")
-    ] = None,
+    rounds: Rounds = None,
     json: Json = False,
-    out: Annotated[
-        Path | None, Parameter(help="A folder for CASE-DEVICE.json; by default nothing is written.")
-    ] = None,
+    out: Folder = None,
 ) -> None:
-    """Measure an epoch's time and peak memory, here and in other code, beside the least time there
-    can be.
-    """
+    """Measure an epoch's time and peak memory, here and elsewhere, beside the least possible."""
     chosen = [find_case(name) for name in cases or ("cora-1",)]
-    if rounds is not None and rounds < 1:
-        raise InputError(f"--rounds must be at least 1, got {rounds}")
+    refuse_below_one("--rounds", rounds)
     if out:
         refuse_unwritable(out)
-    # torch takes seconds to import, which nobody waits for who asks for help or names no case.
-    from gcnii.cli.console import table_console
-    from gcnii.cli.progress import counting_bar
-    from gcnii.paper.bench.measure import measure, steps
-    from gcnii.paper.bench.record import document, write
-    from gcnii.paper.report.speed import bench_table
-    from gcnii.train.hardware import choose_device
-
-    where, records = choose_device(device), []
-    for case in chosen:
-        case.lines(where.type)  # one that makes no sense here is told before the first is measured
-    for case in chosen:
-        turns = rounds or case.rounds
-        with counting_bar(case.name, steps(case, where, turns)) as show:
-            records.append(document(measure(case, where, turns, show)))
-        if out:
-            write(out, records[-1])
-        if not json:
-            table_console().print(bench_table(records[-1]))
+    records = []
+    for record in _measure(chosen, device, rounds):
+        records.append(record)
+        _report(record, out, not json)
     if json:
         print_json(records)
+
+
+def _measure(cases: Sequence[Case], device: str, rounds: int | None) -> Iterator[Document]:
+    from gcnii.cli.terminal import counting_bar
+    from gcnii.paper.bench.measure import measure, steps
+    from gcnii.paper.bench.record import document
+    from gcnii.train.hardware import choose_device
+
+    where = choose_device(device)
+    for case in cases:
+        case.lines(where.type)  # refuses a case for another device before the first is measured
+    for case in cases:
+        turns = rounds or case.rounds
+        with counting_bar(case.name, steps(case, where, turns)) as show:
+            record = document(measure(case, where, turns, show))
+        yield record
+
+
+def _report(record: Document, folder: Path | None, as_table: bool) -> None:
+    from gcnii.cli.terminal import table_console
+    from gcnii.paper.bench.record import write
+    from gcnii.paper.report.speed import bench_table
+
+    if folder:
+        write(folder, record)
+    if as_table:
+        table_console().print(bench_table(record))

@@ -9,63 +9,57 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from gcnii.cli.console import table_console
 from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
-from gcnii.cli.progress import training_bar
+from gcnii.cli.terminal import table_console, training_bar
 from gcnii.metrics.objective import percent
 from gcnii.paper.demo import EPOCHS, MAIN, STEPS, Step, run, sweeps
 from gcnii.paper.report.figures.curves import draw_curves
 from gcnii.train.result import Result
 
 Results = dict[Step, Result]
+Folder = Annotated[Path, Parameter(help="A folder for the bundle and curves.png.")]
 
 
-def demo(
-    *,
-    out: Annotated[Path, Parameter(help="Where to write the bundle and curves.png.")] = Path(
-        "runs/demo"
-    ),
-    device: Device = "auto",
-    json: Json = False,
-) -> None:
-    """Train GCNII and a plain GCN at 2 to 64 layers on the digits graph; print, plot and save what
-    came out.
-    """
+def demo(*, out: Folder = Path("runs/demo"), device: Device = "auto", json: Json = False) -> None:
+    """Train GCNII and a plain GCN with 2 to 64 layers on digits; print, plot and save it."""
     refuse_unwritable(out)
+    results = _train(device)
+    results[MAIN[0]].save(out)
+    curves = {step.title: results[step] for step in MAIN}
+    draw_curves(out / "curves.png", curves, dict(sweeps(results)))
+    if json:
+        tests = {step.title: result.summary()["test_mean"] for step, result in results.items()}
+        print_json({"graph": "digits", "test": tests, "bundle": str(out)})
+    else:
+        table_console().print(_table(results))
+        print(_conclusion(results, out))
+
+
+def _train(device: str) -> Results:
     results: Results = {}
     for step in STEPS:
         with training_bar(step.title, EPOCHS) as show:
             results[step] = run(step, device, show)
         if results[step].interrupted:
             raise KeyboardInterrupt
-    results[MAIN[0]].save(out)
-    draw_curves(
-        out / "curves.png", {step.title: results[step] for step in MAIN}, dict(sweeps(results))
-    )
-    if json:
-        tests = {step.title: result.summary()["test_mean"] for step, result in results.items()}
-        print_json({"graph": "digits", "test": tests, "bundle": str(out)})
-    else:
-        _print(results, out)
+    return results
 
 
-def _print(results: Results, out: Path) -> None:
-    table = Table(
-        "model",
-        "val",
-        "test",
-        "seconds",
-        title="digits: 1,797 images, 20 labels a class; accuracy in %",
-    )
+def _table(results: Results) -> Table:
+    title = "digits: 1,797 images, 20 labels per class; accuracy in %"
+    table = Table("model", "val", "test", "seconds", title=title)
     for step in MAIN:
         best = results[step].runs[0]
         table.add_row(step.title, percent(best.val), percent(best.test), f"{best.seconds:.1f}")
     for column in table.columns[1:]:
         column.justify = "right"
-    table_console().print(table)
-    shallow, deep, ours = (percent(results[step].test[0]) for step in (MAIN[1], MAIN[2], MAIN[0]))
-    print(
-        f"Over-smoothing: with 64 layers a GCN falls from {shallow} to {deep}, what guessing gives; "
+    return table
+
+
+def _conclusion(results: Results, out: Path) -> str:
+    ours, shallow, deep = (percent(results[step].test[0]) for step in MAIN)
+    return (
+        f"Over-smoothing: with 64 layers a GCN falls from {shallow} to {deep}, as good as a guess; "
         f"GCNII keeps {ours} at the same depth.\n"
         f"bundle {out}, plot {out / 'curves.png'}\n"
         f"Try next: gcnii train cora --runs 3, gcnii predict {quote(str(out))}, "

@@ -2,46 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 
+# torch takes seconds to import; --help is answered without it: hence imports below.
+if TYPE_CHECKING:
+    from gcnii.paper.forecast import Record
+
+Names = Annotated[str, Parameter(help="Graphs to test it on; default: all.")]
+Results = Annotated[
+    Path, Parameter(help="The folder with cells/; forecast/CASE.json is written there.")
+]
+Keep = Annotated[
+    Path, Parameter(help="A folder for trained networks; those in it are not trained again.")
+]
+
 
 def forecast(
-    *cases: Annotated[str, Parameter(help="Graphs to test it on; by default all.")],
+    *cases: Names,
     device: Device = "auto",
-    results: Annotated[
-        Path, Parameter(help="The folder with cells/; forecast/CASE.json is written below it.")
-    ] = Path("results"),
-    keep: Annotated[
-        Path, Parameter(help="A folder for trained networks; those in it are not trained again.")
-    ] = Path("runs/forecast"),
+    results: Results = Path("results"),
+    keep: Keep = Path("runs/forecast"),
     json: Json = False,
 ) -> None:
-    """Hold the depth that the doctor recommends against GCNII trained at every depth."""
-    from rich.markdown import Markdown
+    """Test the depth that the doctor recommends against GCNII trained at every depth."""
+    records = _measure(cases, device, results, keep)
+    if json:
+        print_json(records)
+    else:
+        _print(records)
 
-    from gcnii.cli.console import table_console
-    from gcnii.cli.progress import counting_bar
+
+def _measure(names: Sequence[str], device: str, results: Path, keep: Path) -> list[Record]:
+    from gcnii.cli.terminal import counting_bar
     from gcnii.paper.forecast import CASES, find_case, measure, steps, write
-    from gcnii.paper.report.forecast_tables import advice_tables
     from gcnii.train.hardware import choose_device
 
-    chosen = [find_case(name) for name in cases or CASES]
+    cases = [find_case(name) for name in names or CASES]
     where, records = choose_device(device), []
     refuse_unwritable(results, "--results")
     refuse_unwritable(keep, "--keep")
-    for case in chosen:
+    for case in cases:
         with counting_bar(case.name, steps(case)) as show:
             records.append(measure(case, results, keep, where, show))
         write(results / "forecast", records[-1])
-    console = table_console()
-    if json:
-        print_json(records)
-    elif console.is_terminal:
-        console.print(Markdown(advice_tables(records)))
+    return records
+
+
+def _print(records: Sequence[Record]) -> None:
+    from rich.markdown import Markdown
+
+    from gcnii.cli.terminal import table_console
+    from gcnii.paper.report.forecast_tables import advice_tables
+
+    console, text = table_console(), advice_tables(records)
+    if console.is_terminal:
+        console.print(Markdown(text))
     else:
-        print(advice_tables(records))
+        print(text)

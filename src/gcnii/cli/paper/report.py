@@ -1,4 +1,4 @@
-"""gcnii report: what was measured, as pages and pictures."""
+"""gcnii report: the measured results as pages and figures."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from cyclopts import Parameter
 from gcnii.cli.options import refuse_unwritable
 from gcnii.errors import InputError
 
+Page = Annotated[Path, Parameter(help="The page; the figures are written beside it.")]
+Results = Annotated[Path, Parameter(help="The folder with cells/ and, optionally, doctor/.")]
+Root = Annotated[Path, Parameter(help="The project's folder, with README.md and results/.")]
 
-def html(
-    *,
-    out: Annotated[Path, Parameter(help="The page; the figures are written beside it.")] = Path(
-        "report.html"
-    ),
-    results: Annotated[Path, Parameter(help="The folder with cells/ and perhaps doctor/.")] = Path(
-        "results"
-    ),
-) -> None:
+
+def html(*, out: Page = Path("report.html"), results: Results = Path("results")) -> None:
     """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
     from gcnii.paper.report.page import write_page
 
@@ -32,13 +28,8 @@ def html(
         print(path)
 
 
-def readme(
-    root: Annotated[
-        Path, Parameter(help="The project's folder, with README.md and results/.")
-    ] = Path(),
-    /,
-) -> None:
-    """Rewrite the tables and pictures of README.md and docs/ from results/."""
+def readme(root: Root = Path(), /) -> None:
+    """Rewrite the tables and figures of README.md and docs/ from results/."""
     from gcnii.paper.report.readme import update_readme
 
     for path in update_readme(root):

@@ -1,4 +1,4 @@
-"""A bar in a narrow terminal keeps what it is there for."""
+"""In a narrow terminal, progress bars keep the essential columns."""
 
 import io
 from functools import partial
@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from rich.console import Console
 
-from gcnii.cli import progress
-from gcnii.cli.progress import counting_bar, training_bar
+from gcnii.cli import terminal as progress
+from gcnii.cli.terminal import counting_bar, training_bar
 from gcnii.train.fit import EpochReport
 
 TITLE = "figure2/citeseer-gcn-with-identity-mapping/64, seeds 0 to 9"
@@ -15,7 +15,7 @@ TITLE = "figure2/citeseer-gcn-with-identity-mapping/64, seeds 0 to 9"
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """So many columns → what is written to a terminal of that width."""
+    """Number of columns → what is written to a terminal of that width."""
 
     def of(width):
         file = io.StringIO()
@@ -35,7 +35,7 @@ def last_line(file):
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_training_keeps_bar_percentage_and_time_and_lets_measures_go_first(width, terminal):
+def test_a_training_bar_keeps_percentage_and_time_and_drops_the_losses_first(width, terminal):
     file = terminal(width)
     with training_bar(TITLE, 1500) as show:
         show(
@@ -50,7 +50,7 @@ def test_a_training_keeps_bar_percentage_and_time_and_lets_measures_go_first(wid
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_a_count_is_never_cut(width, terminal):
+def test_a_count_is_never_cut_off(width, terminal):
     file = terminal(width)
     with counting_bar(TITLE, 30) as show:
         for _ in range(30):

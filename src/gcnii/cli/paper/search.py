@@ -1,0 +1,109 @@
+"""gcnii reproduce search and adopt: settings for cells that have no published ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from gcnii.cli.options import Device, refuse_below_one, refuse_unwritable
+from gcnii.cli.paper.options import Jobs, refuse_not_a_folder, says_what_is_kept
+from gcnii.errors import InputError
+from gcnii.files import Document
+
+# torch takes seconds to import; --help and wrong usage are answered without it: hence imports below
+if TYPE_CHECKING:
+    from gcnii.paper.search.search import Search
+
+Name = Annotated[
+    str, Parameter(help="A cell without published settings, or a text in the names of several.")
+]
+Budget = Annotated[int, Parameter(help="Number of settings to try, including those tried before.")]
+TriesFolder = Annotated[Path, Parameter(help="A folder for NAME.json with every try.")]
+Searches = Annotated[Path, Parameter(help="The folder that `search` wrote.")]
+Adopted = Annotated[
+    Path | None, Parameter(help="The file to add them to; default: the one that the cells read.")
+]
+
+
+def search(
+    name: Name,
+    /,
+    *,
+    budget: Budget = 30,
+    device: Device = "auto",
+    jobs: Jobs = 1,
+    out: TriesFolder = Path("results/search"),
+) -> None:
+    """Search settings for cells without published ones: at random, by validation alone."""
+    refuse_below_one("--budget", budget)
+    refuse_below_one("--jobs", jobs)
+    refuse_unwritable(out)
+    searches = _choose(name, device)
+    with says_what_is_kept(f"{out} keeps every finished try"):
+        for record in _records(searches, out, budget=budget, device=device, jobs=jobs):
+            print(f"{record['search']}: {_outcome(record)}")
+
+
+def _choose(name: str, device: str) -> list[Search]:
+    from gcnii.paper.search.spaces import choose_searches
+    from gcnii.train.hardware import choose_device
+
+    searches = choose_searches(name)
+    choose_device(device)  # refuses an unknown one before a graph is fetched
+    return searches
+
+
+def _records(
+    searches: Sequence[Search], folder: Path, *, budget: int, device: str, jobs: int
+) -> Iterator[Document]:
+    from gcnii.cli.terminal import counting_bar
+    from gcnii.paper.parallel import run_parallel
+    from gcnii.paper.search.search import run_search
+
+    if jobs == 1:
+        for chosen in searches:
+            with counting_bar(chosen.name, budget) as show:
+                record = run_search(chosen, folder, budget, device, show)
+            yield record
+        return
+    one = partial(run_search, folder=folder, budget=budget, device=device)
+    with counting_bar("searches", len(searches)) as show:
+        for chosen, record in run_parallel(one, searches, jobs):
+            show(chosen.name)
+            yield record
+
+
+def _outcome(record: Document) -> str:
+    if not record["winner"]:
+        return "no winner, every try failed"
+    return f"{json.dumps(record['winner'])}, best of {record['budget']} by validation"
+
+
+def adopt(folder: Searches = Path("results/search"), /, *, out: Adopted = None) -> None:
+    """Use the best settings of searches with enough tries in their cells; keep all others."""
+    refuse_not_a_folder(folder, "gcnii reproduce search")
+    from gcnii.files import write_document
+    from gcnii.paper.search.search import winners
+    from gcnii.paper.tables.searched import ENOUGH, FILE
+
+    found, file = winners(folder), out or FILE
+    if not found:
+        raise InputError(
+            f"{folder} has no winner of at least {ENOUGH} tries; run `gcnii reproduce search` again"
+        )
+    adopted = _adopted(file) | found
+    write_document(file, {name: dict(sorted(adopted[name].items())) for name in sorted(adopted)})
+    print(f"{len(found)} winners of at least {ENOUGH} tries adopted; {file} holds {len(adopted)}")
+
+
+def _adopted(file: Path) -> Document:
+    from gcnii.files import read_document
+
+    if not file.exists():
+        return {}
+    return read_document(file, {str: dict}, "file of adopted settings", dict)
