@@ -10,17 +10,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from gcnii.analysis.filters.learn import learn, refuse_filters
+from gcnii.analysis.filters.learn import Learned, learn, refuse_filters
 from gcnii.analysis.layers.checkup import EPOCHS, Checkup, Doctor
-from gcnii.analysis.layers.diagnosis import Baseline, Diagnosis, compare, diagnose
-from gcnii.analysis.report.checkups import (
-    degree_table,
-    depth_table,
-    draw_figures,
-    layer_table,
-    write_figures,
-)
-from gcnii.analysis.report.learned import Learned
+from gcnii.analysis.layers.diagnosis import Diagnosis, ProbeBaseline, compare_models, diagnose
+from gcnii.analysis.report.doctor_figures import draw_figures, write_figures
+from gcnii.analysis.report.doctor_tables import degree_table, depth_table, layer_table
+from gcnii.analysis.report.learned import draw_learned, learned_tables
 from gcnii.cli import MOST
 from gcnii.cli.console import table_console
 from gcnii.cli.options import (
@@ -84,7 +79,7 @@ def doctor(
     if filter:
         refuse_filters(data, [make_plan(name, {}, data) for name in models])
     examiner = Doctor(data, split=split, seed=seed, device=device)
-    baseline = Baseline.of(data, examiner.probe)
+    baseline = ProbeBaseline.of(data, examiner.probe)
     found: Found = []
     for name in models:
         for layers in numbers:
@@ -101,7 +96,7 @@ def doctor(
     questions = len(models) * (2 * filter + recommend_depth)
     with counting_bar("asking the deepest networks", questions) as show:
         learned = learn(data, found, filters=filter, depth=recommend_depth, seed=seed, show=show)
-    paths = write_figures(out, draw_figures(checkups) | learned.draw_figures()) if out else []
+    paths = write_figures(out, draw_figures(checkups) | draw_learned(learned)) if out else []
     if json:
         document = _document(data, found, paths) | learned.document()
         print_json(document)
@@ -137,7 +132,7 @@ def _document(data: Graph, found: Found, paths: Sequence[Path]) -> dict[str, Any
         "commit": COMMIT,
         "epochs": EPOCHS,
         "checkups": checkups,
-        "comparison": compare(found),
+        "comparison": compare_models(found),
         "figures": [str(path) for path in paths],
     }
 
@@ -154,9 +149,9 @@ def _print(found: Found, learned: Learned, paths: Sequence[Path]) -> None:
         console.print(degree_table(graded), "")
     for checkup, diagnosis in found:
         print(f"{checkup.model}, {checkup.layers} layers: {diagnosis.text}")
-    for sentence in compare(found):
+    for sentence in compare_models(found):
         print(sentence)
-    for part in learned.tables():
+    for part in learned_tables(learned):
         console.print(part, end="\n\n")
     for path in paths:
         print(path)

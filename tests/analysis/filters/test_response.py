@@ -150,7 +150,7 @@ def test_an_eigenspace_is_as_large_as_the_graph_has_parts(path):
 
 def test_a_directed_graph_has_no_frequencies():
     graph = Graph(X=np.eye(3), edges=[[0, 1], [1, 2]], y=np.zeros(3), directed=True)
-    with pytest.raises(ValueError, match="symmetric P̃"):
+    with pytest.raises(ValueError, match="P̃ is not symmetric"):
         response(SGC(3, 1).double(), *of(graph))
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from gcnii.analysis import (
-    Baseline,
     Estimate,
     LayerReport,
+    ProbeBaseline,
     Smoothness,
     SmoothnessMeter,
     diagnose,
@@ -17,14 +17,14 @@ from gcnii.analysis import (
     watch,
 )
 from gcnii.analysis.layers.checkup import Checkup, Doctor
-from gcnii.analysis.layers.diagnosis import GONE, Diagnosis, Finding, compare
+from gcnii.analysis.layers.diagnosis import GONE, Diagnosis, Finding, compare_models
 from gcnii.analysis.layers.probe import Probe
 from gcnii.data import load
 from gcnii.graph import Graph, Split
 from gcnii.nn import GCNII, SGC, DeepGCN
 from gcnii.propagation import feature_matrix, propagation_matrix
 
-GUESSED = Baseline(chance=0.25, features=0.5)
+GUESSED = ProbeBaseline(chance=0.25, features=0.5)
 
 
 def labelled(edges, n=60):
@@ -43,7 +43,7 @@ def verdict_of(model, graph):
     with watch(model.double().eval()) as watched, torch.no_grad():
         model(propagation_matrix(graph), feature_matrix(graph).double())
     return diagnose(
-        examine(watched, meter, probe), edges=meter.m, baseline=Baseline.of(graph, probe)
+        examine(watched, meter, probe), edges=meter.m, baseline=ProbeBaseline.of(graph, probe)
     )
 
 
@@ -90,7 +90,7 @@ def test_of_32_layers_on_a_block_model_gcn_loses_what_gcnii_keeps(csbm):
 def test_gone_is_said_of_networks_that_guess_and_of_no_others(drawn):
     graph = load("csbm", n=400, degree=6, **drawn)
     doctor = Doctor(graph, device="cpu")
-    baseline = Baseline.of(graph, doctor.probe)
+    baseline = ProbeBaseline.of(graph, doctor.probe)
     checkups = [doctor.check(model, layers) for model in ("gcn", "gcnii") for layers in (2, 32)]
     best = max(one.val for one in checkups)
     for one in checkups:
@@ -144,7 +144,7 @@ def test_information_fades_where_an_earlier_layer_reads_better(healthy):
 
 
 def test_information_fades_where_the_features_alone_tell_more(healthy):
-    found = diagnose(healthy, edges=10, baseline=Baseline(chance=0.25, features=0.8))
+    found = diagnose(healthy, edges=10, baseline=ProbeBaseline(chance=0.25, features=0.8))
     assert found.verdict.text.startswith(
         "information fades: a linear probe reads 80% from the features alone, 70% at"
     )
@@ -218,7 +218,7 @@ def test_models_are_compared_at_the_deepest_and_each_at_its_best(healthy):
         return Checkup("csbm", model, layers, {}, healthy, healthy, val, val - 0.1, ())
 
     found = [(of("gcn", 2, 0.8), kept), (of("gcn", 64, 0.3), gone), (of("gcnii", 64, 0.9), kept)]
-    assert compare(found) == [
+    assert compare_models(found) == [
         f"At 64 layers, where information is lost by gcn: gcnii keeps {healthy[-1].probe:.0%}.",
         "After at most 60 epochs gcn is best at 2 layers (validation 80.0%, test 70.0%).",
     ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnii.analysis.layers.pair_sampling import SOURCES, TARGETS
-from gcnii.analysis.layers.rank import NARROW, Spectrum
+from gcnii.analysis.layers.rank import NARROW, SingularValues
 from gcnii.analysis.layers.smoothing import PAIRS, SmoothnessMeter
 from gcnii.graph import Graph
 from gcnii.propagation import propagation_matrix
@@ -123,9 +123,9 @@ def test_a_unit_is_dead_if_it_is_zero_on_all_nodes():
 
 def test_of_equal_singular_values_the_effective_rank_is_their_number():
     Q = torch.linalg.qr(random_state(0, 20, 6))[0]
-    spectrum = Spectrum.of(Q @ Q.T[:, :9])
+    spectrum = SingularValues.of(Q @ Q.T[:, :9])
     assert spectrum.effective_rank.value < spectrum.rank == 6
-    assert Spectrum.of(Q).effective_rank.value == pytest.approx(6)
+    assert SingularValues.of(Q).effective_rank.value == pytest.approx(6)
 
 
 def test_a_wide_state_is_seen_through_a_sketch_whose_error_bar_holds_the_truth():
@@ -135,7 +135,7 @@ def test_a_wide_state_is_seen_through_a_sketch_whose_error_bar_holds_the_truth()
     shares = torch.linalg.svdvals(H)
     shares /= shares.sum()
     truth = float(torch.special.entr(shares).sum().exp())
-    seen = Spectrum.of(H).effective_rank
+    seen = SingularValues.of(H).effective_rank
     assert seen.error < 0.2 * truth
     assert abs(seen.value - truth) < seen.error
 
@@ -144,7 +144,7 @@ def test_a_wide_state_of_few_directions_is_measured_exactly():
     H = random_state(0, 700, 3) @ random_state(1, 3, 600)
     shares = torch.linalg.svdvals(H)[:3]
     shares /= shares.sum()
-    spectrum = Spectrum.of(H)
+    spectrum = SingularValues.of(H)
     assert spectrum.rank == 3
     assert spectrum.effective_rank.value == pytest.approx(
         float(torch.special.entr(shares).sum().exp()), rel=1e-6
@@ -170,5 +170,5 @@ def test_what_is_sampled_has_an_error_bar_that_holds_the_truth():
 
 
 def test_a_state_of_another_graph_is_refused():
-    with pytest.raises(ValueError, match="a row for each of the graph's 12 nodes, got 5"):
+    with pytest.raises(ValueError, match="one row for each of the graph's 12 nodes, got 5"):
         SmoothnessMeter(PATH, 12).measure(torch.zeros(5, 2))

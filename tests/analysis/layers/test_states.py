@@ -1,4 +1,4 @@
-"""What `watch` catches are the states of the equations, for the registry's models and for anyone's."""
+"""`watch` catches the states of the equations, for the models of the registry and for others."""
 
 import numpy as np
 import pytest

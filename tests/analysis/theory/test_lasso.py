@@ -9,13 +9,13 @@ from sklearn.linear_model import Lasso as Reference
 from support.theory_graphs import SEEDS, graph_of
 
 from gcnii.analysis.theory.lasso import Lasso, ista_network, iterates, soft_threshold, sparse_coding
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.nn import MODELS
-from gcnii.propagation import propagation_matrix
 
 
 def alone(problem):
     """P̃ of nodes without edges, and what the network reads."""
-    return propagation_matrix(graph_of([], len(problem.Y))), torch.tensor(problem.Y)
+    return exact_matrix(graph_of([], len(problem.Y))), torch.tensor(problem.Y)
 
 
 @settings(max_examples=20, deadline=None)

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.theory_graphs import SEEDS, cycle, random_graphs, signal, star
 
-from gcnii.analysis.theory.filter_errors import BAND_PASS, FILTERS, realise, response, substitute
+from gcnii.analysis.theory.filter_errors import BAND_PASS, FILTERS, gain, realise, substitute
 from gcnii.analysis.theory.karate import karate_club
 from gcnii.analysis.theory.polynomials import (
     apply_filter,
@@ -21,9 +21,8 @@ from gcnii.analysis.theory.polynomials import (
     two_channels,
     without_zeros,
 )
-from gcnii.analysis.theory.spectrum import LazyWalk
+from gcnii.analysis.theory.spectrum import LazyWalk, exact_matrix
 from gcnii.nn import MODELS
-from gcnii.propagation import propagation_matrix
 
 some = settings(max_examples=40, deadline=None)
 THETAS = st.lists(st.floats(-1, 1), min_size=1, max_size=16)
@@ -33,7 +32,7 @@ GOOD = st.lists(st.floats(0.1, 1), min_size=1, max_size=16)
 
 
 def inputs(graph, seed=0, columns=2):
-    return propagation_matrix(graph, loops="remove"), torch.tensor(signal(graph.n, seed, columns))
+    return exact_matrix(graph, loops="remove"), torch.tensor(signal(graph.n, seed, columns))
 
 
 def scores(model, P, X):
@@ -205,7 +204,7 @@ def test_named_filters_are_realised_to_1e_9_and_one_channel_and_the_proof_miss_t
 def test_an_eigenvector_is_multiplied_by_the_filter_at_its_eigenvalue():
     graph = karate_club()
     values, vectors = LazyWalk.on(graph).tones(7)
-    found = response(propagation_matrix(graph), horner(BAND_PASS, 7), torch.tensor(vectors))
+    found = gain(exact_matrix(graph), horner(BAND_PASS, 7), torch.tensor(vectors))
     np.testing.assert_allclose(found, values**2 * (2 - values) ** 2, atol=1e-12)
 
 
