@@ -1,4 +1,4 @@
-"""One deep training foretells shallower ones, and says how far off it was."""
+"""One deep training foretells shallower ones, and its error is measured."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_a_comparison_tells_both_curves_and_what_the_advice_costs():
     assert found.order == pytest.approx(0.866, abs=1e-3)
 
 
-def test_between_two_trained_depths_the_cost_is_on_the_line_between():
+def test_between_two_trained_depths_the_cost_is_interpolated():
     found = compare_depths(flat(0.5, 0.6, 0.7, 0.9, 0.9, nodes=10_000), {2: 0.7, 4: 0.9})
     assert found.recommended == 3
     assert found.regret == pytest.approx(0.2 * (1 - np.log2(1.5)))
@@ -69,7 +69,7 @@ def test_curves_without_a_slope_have_no_order():
 
 @pytest.fixture(scope="module")
 def graph():
-    """Features that say little, and neighbours that say much: depth is needed."""
+    """Features say little about the class, and neighbours much: depth is needed."""
     return csbm.read(n=300, degree=8, homophily=0.9, signal=1.0, features=8)
 
 

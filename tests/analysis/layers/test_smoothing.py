@@ -31,7 +31,7 @@ def random_state(seed, n=20, width=5):
 
 
 def matrix(edges, n):
-    """P̃ without self-loops of the graph's own."""
+    """P̃, without the graph's own self-loops."""
     return propagation_matrix(Graph(X=np.eye(n), edges=edges), loops="remove").to_dense()
 
 
@@ -45,7 +45,7 @@ def test_energy_is_the_trace_of_the_laplacian_and_roughness_its_share(seed):
     assert state.energy.error == state.roughness.error == 0
 
 
-def test_an_edge_counts_once_however_often_and_in_whatever_direction_it_stands():
+def test_an_edge_counts_once_however_often_and_in_whichever_direction_it_is_listed():
     H = random_state(0)
     edges = random_graph(0)
     loops = np.stack([np.arange(20)] * 2)
@@ -77,7 +77,7 @@ def test_two_zero_rows_are_alike_and_one_is_unlike_any_other():
     assert SmoothnessMeter(complete(3), 3).measure(H).mad.value == pytest.approx(2 / 3)
 
 
-def test_the_gap_of_mad_is_that_of_nodes_from_8_hops_on_less_that_of_those_up_to_3():
+def test_mad_gap_is_mad_at_8_or_more_hops_less_mad_within_3():
     H = torch.randn(12, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     U = H / H.norm(dim=1, keepdim=True)
     D = 1 - U @ U.T
@@ -128,7 +128,7 @@ def test_of_equal_singular_values_the_effective_rank_is_their_number():
     assert SingularValues.of(Q).effective_rank.value == pytest.approx(6)
 
 
-def test_a_wide_state_is_seen_through_a_sketch_whose_error_bar_holds_the_truth():
+def test_the_error_bar_of_a_wide_state_s_sketch_contains_the_truth():
     generator = torch.Generator().manual_seed(1)
     decay = 0.99 ** torch.arange(NARROW + 88, dtype=torch.float64)
     H = torch.randn(NARROW + 188, NARROW + 88, dtype=torch.float64, generator=generator) * decay
@@ -151,7 +151,7 @@ def test_a_wide_state_of_few_directions_is_measured_exactly():
     )
 
 
-def test_what_is_sampled_has_an_error_bar_that_holds_the_truth():
+def test_the_error_bar_of_a_sample_contains_the_truth():
     n, m = 30_000, PAIRS + 50_000
     edges = np.random.default_rng(0).integers(0, n, (2, m))
     H = torch.randn(n, 4, generator=torch.Generator().manual_seed(0))
@@ -160,7 +160,7 @@ def test_what_is_sampled_has_an_error_bar_that_holds_the_truth():
     degree = np.bincount(edges[:, edges[0] != edges[1]].ravel(), minlength=n) + 1.0
     u, v = (torch.tensor(end) for end in edges[:, edges[0] != edges[1]])
     root = torch.tensor(degree).sqrt()[:, None]
-    energy = float((H[u] / root[u] - H[v] / root[v]).square().sum()) / n  # few edges stand twice
+    energy = float((H[u] / root[u] - H[v] / root[v]).square().sum()) / n  # few edges occur twice
     assert 0 < state.energy.error < 0.01 * energy
     assert abs(state.energy.value - energy) < 4 * state.energy.error
     U = H / H.norm(dim=1, keepdim=True)

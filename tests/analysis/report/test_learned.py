@@ -1,4 +1,4 @@
-"""The pictures of what a network has learned show every line that they are given."""
+"""The figures of what a network has learned show every line that they are given."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def foretold():
     return one.summary() | compare_depths(one, {1: 0.6, 2: 0.65}).summary()
 
 
-def test_a_forecast_stands_beside_what_was_trained_for_it_and_what_was_trained_to_the_end(foretold):
+def test_a_forecast_is_drawn_beside_short_and_full_trainings(foretold):
     drawing = draw_forecast(
         {"gcnii": foretold, "gcn": foretold, "appnp": foretold}, {"gcn": {3: 0.9}}
     )

@@ -122,7 +122,7 @@ def test_it_is_the_registry_s_network_with_k_plus_1_layers_or_k_minus_1(build, n
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float64}
 
 
-def test_h0_is_x_by_sign_and_the_first_layer_forgets_it_so_that_the_second_starts_from_zero():
+def test_h0_is_x_by_sign_and_the_first_layer_maps_every_state_to_zero():
     P, X = inputs(star(3), columns=1)
     theta = (0.5, 1.0, -0.25)
     model, gamma = two_channels(theta), gammas(change_basis(theta))
@@ -186,7 +186,7 @@ def test_personalised_pagerank_has_gammas_of_one_minus_alpha_and_last_alpha():
 
 def test_the_proof_s_recurrence_is_another_polynomial_without_a_constant():
     P, X = inputs(cycle(6))
-    printed = recurrence_as_printed(P, (2.0,), X)  # K = 1: c_0 x is asked for
+    printed = recurrence_as_printed(P, (2.0,), X)  # K = 1: c_0 x is wanted
     torch.testing.assert_close(printed, 4 * (P @ X))
     assert (printed - apply_filter(P, (2.0,), X)).abs().max() > 0.1
 

@@ -70,8 +70,8 @@ def sparse_coding(n: int = 20, m: int = 16, d: int = 24, nonzero: int = 3, seed:
     B /= np.linalg.norm(B, axis=0)
     X = np.zeros((n, d))
     for code in X:
-        chosen, signs = random.choice(d, nonzero, replace=False), random.choice([-1, 1], nonzero)
-        code[chosen] = signs * (1 + random.random(nonzero))
+        values = random.choice([-1, 1], nonzero) * (1 + random.random(nonzero))
+        code[random.choice(d, nonzero, replace=False)] = values
     return Lasso(B, X @ B.T + 0.01 * random.standard_normal((n, m)), penalty=0.05)
 
 
