@@ -1,11 +1,13 @@
 """What a trained network does: to its hidden states, to signals on the graph, and by degree.
 
-watch, examine, diagnose      hidden states layer by layer, and a verdict on them
-Doctor                        train a model at a depth, and examine it before and after
-SmoothnessMeter, Probe        the measurements of one state
-response, influence, forecast what a trained network has learned: filter, reach, depth
-by_degree, curves             accuracy by the degree of the nodes
-Study                         the paper's theorems on a graph
+The names that most users need:
+
+    watch, examine, diagnose       hidden states layer by layer, and a verdict on them
+    Doctor, compare_models         models examined before and after a short training
+    SmoothnessMeter, Probe         the measurements of one state
+    response, influence, forecast  the filter, the reach and the best depth of a trained network
+    by_degree, curves              accuracy by the degree of the nodes
+    Study                          the paper's theorems on a graph
 """
 
 from gcnii.analysis.filters.depth_forecast import Comparison as Comparison

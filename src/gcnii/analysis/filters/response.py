@@ -133,8 +133,7 @@ def _signs(probes: int, k: int, seed: int) -> Tensor:
 
 def _separate(bands: Sequence[Band], measured: Sequence[Sequence[Echoes]], exact: bool) -> Response:
     """The gain of each band, from its echoes for one or several weightings of the scores."""
-    # Eigenvectors with one eigenvalue are asked the same: their mean does not depend on the
-    # basis.
+    # Echoes of eigenvectors with one eigenvalue are averaged: the mean is the same in any basis.
     each = [
         torch.cat([e.y.mean(0, keepdim=True) for e in band]) if exact else band[0].y
         for band in measured

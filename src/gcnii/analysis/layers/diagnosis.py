@@ -88,7 +88,7 @@ def diagnose(
 
     rows      the layers of a model, layer 0 first
     edges     the number of edges of the graph
-    baseline  what probes are compared with; needed if the rows have probes
+    baseline  what probes are compared with; without it they are not judged
     settings  the model's settings, on which the advice depends
     """
     alike = _alike(rows)

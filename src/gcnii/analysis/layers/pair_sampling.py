@@ -15,7 +15,7 @@ from torch import Tensor
 from gcnii.analysis.layers.estimate import Estimate
 
 SOURCES, TARGETS = 128, 64  # number of nodes, and of partners of each kind drawn for each of them
-NEAR, FAR = 3, 8  # at most, at least so many hops (Chen et al. 2020b, who define MAD and MADGap)
+NEAR, FAR = 3, 8  # hops: up to 3, and from 8 on (Chen et al. 2020b, who define MAD and MADGap)
 WORD = 64  # bits
 CHUNK = 1 << 22  # numbers at a time, to save memory
 
