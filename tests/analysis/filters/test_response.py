@@ -7,15 +7,15 @@ import torch
 from gcnii.analysis.filters.bands import LOWEST, eigenspaces, random_bands
 from gcnii.analysis.filters.influence import influence
 from gcnii.analysis.filters.response import gcn_filter, pagerank_filter, response
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.data.generators import csbm
 from gcnii.graph import Graph
 from gcnii.nn import APPNP, GCN, GCNII, MLP, PPNP, SGC
-from gcnii.propagation import propagation_matrix
 
 
 def of(graph):
     """P and X of a graph, in float64."""
-    return propagation_matrix(graph), torch.tensor(graph.X).double()
+    return exact_matrix(graph), torch.tensor(graph.X).double()
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,11 @@ from gcnii.analysis import (
 from gcnii.analysis.layers.checkup import Checkup, Doctor
 from gcnii.analysis.layers.diagnosis import GONE, Diagnosis, Finding, compare_models
 from gcnii.analysis.layers.probe import Probe
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.data import load
 from gcnii.graph import Graph, Split
 from gcnii.nn import GCNII, SGC, DeepGCN
-from gcnii.propagation import feature_matrix, propagation_matrix
+from gcnii.propagation import feature_matrix
 
 GUESSED = ProbeBaseline(chance=0.25, features=0.5)
 
@@ -41,7 +42,7 @@ def verdict_of(model, graph):
     """The verdict on a model as it is built."""
     probe, meter = Probe(graph), SmoothnessMeter.of(graph)
     with watch(model.double().eval()) as watched, torch.no_grad():
-        model(propagation_matrix(graph), feature_matrix(graph).double())
+        model(exact_matrix(graph), feature_matrix(graph).double())
     return diagnose(
         examine(watched, meter, probe), edges=meter.m, baseline=ProbeBaseline.of(graph, probe)
     )
@@ -58,7 +59,7 @@ def test_a_complete_graph_leaves_nothing_after_one_layer():
 def test_a_complete_graph_is_seen_through_without_labels_too():
     graph = labelled(np.stack(np.triu_indices(60, 1)))
     with watch(model := SGC(8, 2, layers=3).double()) as watched, torch.no_grad():
-        model(propagation_matrix(graph), feature_matrix(graph))
+        model(exact_matrix(graph), feature_matrix(graph).double())
     found = diagnose(examine(watched, SmoothnessMeter.of(graph)), edges=1770)
     assert found.verdict.kind == "alike"
     assert "nodes are nearly alike from layer 1 on, near Theorem 1's limit" in found.verdict.text

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from gcnii.analysis.layers.pair_sampling import SOURCES, TARGETS
 from gcnii.analysis.layers.rank import NARROW, SingularValues
 from gcnii.analysis.layers.smoothing import PAIRS, SmoothnessMeter
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.graph import Graph
-from gcnii.propagation import propagation_matrix
 
 PATH = np.array([range(11), range(1, 12)])  # 12 nodes in a row
 NONE = np.zeros((2, 0), int)
@@ -32,7 +32,7 @@ def random_state(seed, n=20, width=5):
 
 def matrix(edges, n):
     """P̃, without the graph's own self-loops."""
-    return propagation_matrix(Graph(X=np.eye(n), edges=edges), loops="remove").to_dense()
+    return exact_matrix(Graph(X=np.eye(n), edges=edges), loops="remove").to_dense()
 
 
 @given(seed=st.integers(0, 1000))

@@ -8,9 +8,10 @@ from torch import nn
 from torch.nn.functional import relu
 
 from gcnii.analysis import watch
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.graph import Graph
 from gcnii.nn import APPNP, GCN, GCNII, MODELS, GCNResidual
-from gcnii.propagation import feature_matrix, propagation_matrix
+from gcnii.propagation import feature_matrix
 from gcnii.train.plan import make_plan
 from gcnii.train.task import make_links
 
@@ -28,7 +29,7 @@ def graph():
 
 @pytest.fixture
 def inputs(graph):
-    return propagation_matrix(graph), feature_matrix(graph)
+    return exact_matrix(graph), feature_matrix(graph).double()
 
 
 def states(w):
@@ -75,7 +76,7 @@ def test_steps_of_propagation_without_a_module_are_layers(inputs):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_can_be_watched_without_being_changed(name, graph):
     plan = make_plan(name, fitting(name, {"precision": "float64", "layers": 4, "width": 6}))
-    model, X = plan.build(graph.d, graph.k).eval(), feature_matrix(graph)
+    model, X = plan.build(graph.d, graph.k).eval(), feature_matrix(graph).double()
     P = make_links(graph, plan.recipe).whole
     before = model(P, X).detach()
     with watch(model) as w:
