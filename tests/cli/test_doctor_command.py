@@ -72,7 +72,7 @@ def test_each_question_has_a_figure_in_both_formats(home, tmp_path):
 
 
 def test_a_training_that_diverges_does_not_end_the_examination(home):
-    with mock.patch.object(checkup, "fit", side_effect=Diverged("the loss is not finite")):
+    with mock.patch.object(checkup, "fit_plan", side_effect=Diverged("the loss is not finite")):
         answer = call("doctor", "pets", *QUICK, "--json", cwd=home)
     assert answer.code == 0
     assert (

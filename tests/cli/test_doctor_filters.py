@@ -59,4 +59,5 @@ def test_without_the_flags_the_document_has_neither(home):
 def test_a_model_without_frequencies_is_refused_before_training(home):
     answer = call("doctor", "pets", "--model", "gcnii", *QUICK, "--filter", "--directed", cwd=home)
     assert answer.code == 2
-    assert "symmetric P̃" in answer.err
+    assert "gcnii's P̃ on pets is not symmetric" in answer.err
+    assert "leave out the filter (--filter)" in answer.err

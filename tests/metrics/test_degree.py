@@ -1,4 +1,4 @@
-"""Accuracy by degree: who is in which group, and how sure its accuracy is."""
+"""Accuracy by degree: which nodes are in which group, and how certain its accuracy is."""
 
 import json
 from math import inf
@@ -12,7 +12,7 @@ from gcnii.graph import Graph, Split
 
 @pytest.fixture
 def star():
-    """Node 0 joined to 1, 2, 3 (to 1 in both directions, to itself too); 4 is alone."""
+    """Node 0 is joined to 1, 2, 3 (to 1 in both directions) and to itself; node 4 is isolated."""
     roles = ["train", "val", "test", "test", "test"]
     edges = [[0, 0, 0, 1, 0], [1, 2, 3, 0, 0]]
     return Graph(
@@ -59,7 +59,7 @@ def test_the_interval_is_wilsons(right, nodes, low, high):
     )
 
 
-def test_grading_the_same_nodes_again_makes_no_interval_narrower():
+def test_more_runs_on_the_same_nodes_do_not_narrow_the_interval():
     assert DegreeGroup(1, 2, 10, (0.5,) * 100).interval == DegreeGroup(1, 2, 10, (0.5,)).interval
 
 

@@ -1,4 +1,4 @@
-"""Graphs for the theorems: random ones, and those whose eigenvalues are known."""
+"""Graphs for the theorems: random ones, and ones whose eigenvalues are known."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -7,7 +7,7 @@ from gcnii.graph import Graph
 
 
 def graph_of(edges, n):
-    """n nodes with these (u, v)."""
+    """A graph of n nodes with these edges (u, v)."""
     return Graph(X=np.eye(n), edges=np.array(edges, dtype=np.int64).reshape(-1, 2).T)
 
 
@@ -29,9 +29,7 @@ def star(leaves):
 
 @st.composite
 def random_graphs(draw):
-    """2 to 10 nodes; edges in any number, also twice and to oneself, so that some graphs fall
-    apart.
-    """
+    """2 to 10 nodes with any number of edges, also repeated ones and self-loops."""
     n = draw(st.integers(2, 10))
     ends = st.integers(0, n - 1)
     return graph_of(draw(st.lists(st.tuples(ends, ends), max_size=3 * n)), n)

@@ -1,33 +1,47 @@
-"""What trained models do to nodes: accuracy by degree, hidden states layer by layer, and what
-becomes of them.
+"""What a trained network does: to its hidden states, to signals on the graph, and by degree.
+
+The names that most users need:
+
+    watch, examine, diagnose       hidden states layer by layer, and a verdict on them
+    Doctor, compare_models         models examined before and after a short training
+    SmoothnessMeter, Probe         the measurements of one state
+    response, influence, forecast  the filter, the reach and the best depth of a trained network
+    by_degree, curves              accuracy by the degree of the nodes
+    Study                          the paper's theorems on a graph
 """
 
-from gcnii.analysis.layers.checkup import Checkup, Doctor, LayerReport, examine
-from gcnii.analysis.layers.diagnosis import Baseline, Diagnosis, diagnose
-from gcnii.analysis.layers.estimate import Estimate
-from gcnii.analysis.layers.probe import Probe
-from gcnii.analysis.layers.smoothing import Smoothness, SmoothnessMeter
-from gcnii.analysis.layers.states import Layer, Watch, watch
-from gcnii.metrics.degree import Curve, DegreeGroup, by_degree, curves, degrees
-
-__all__ = [
-    "Baseline",
-    "Checkup",
-    "Curve",
-    "DegreeGroup",
-    "Diagnosis",
-    "Doctor",
-    "Estimate",
-    "Layer",
-    "LayerReport",
-    "Probe",
-    "Smoothness",
-    "SmoothnessMeter",
-    "Watch",
-    "by_degree",
-    "curves",
-    "degrees",
-    "diagnose",
-    "examine",
-    "watch",
-]
+from gcnii.analysis.filters.depth_forecast import Comparison as Comparison
+from gcnii.analysis.filters.depth_forecast import Forecast as Forecast
+from gcnii.analysis.filters.depth_forecast import compare_depths as compare_depths
+from gcnii.analysis.filters.depth_forecast import forecast as forecast
+from gcnii.analysis.filters.influence import Influence as Influence
+from gcnii.analysis.filters.influence import influence as influence
+from gcnii.analysis.filters.learn import Learned as Learned
+from gcnii.analysis.filters.learn import learn as learn
+from gcnii.analysis.filters.response import Response as Response
+from gcnii.analysis.filters.response import gcn_filter as gcn_filter
+from gcnii.analysis.filters.response import pagerank_filter as pagerank_filter
+from gcnii.analysis.filters.response import response as response
+from gcnii.analysis.layers.checkup import Checkup as Checkup
+from gcnii.analysis.layers.checkup import Doctor as Doctor
+from gcnii.analysis.layers.checkup import LayerReport as LayerReport
+from gcnii.analysis.layers.checkup import examine as examine
+from gcnii.analysis.layers.diagnosis import Diagnosis as Diagnosis
+from gcnii.analysis.layers.diagnosis import ProbeBaseline as ProbeBaseline
+from gcnii.analysis.layers.diagnosis import compare_models as compare_models
+from gcnii.analysis.layers.diagnosis import diagnose as diagnose
+from gcnii.analysis.layers.estimate import Estimate as Estimate
+from gcnii.analysis.layers.probe import Probe as Probe
+from gcnii.analysis.layers.smoothing import Smoothness as Smoothness
+from gcnii.analysis.layers.smoothing import SmoothnessMeter as SmoothnessMeter
+from gcnii.analysis.layers.states import HiddenStates as HiddenStates
+from gcnii.analysis.layers.states import Layer as Layer
+from gcnii.analysis.theory.karate import karate_club as karate_club
+from gcnii.analysis.theory.study import Study as Study
+from gcnii.analysis.watch import Watch as Watch
+from gcnii.analysis.watch import watch as watch
+from gcnii.metrics.degree import Curve as Curve
+from gcnii.metrics.degree import DegreeGroup as DegreeGroup
+from gcnii.metrics.degree import by_degree as by_degree
+from gcnii.metrics.degree import curves as curves
+from gcnii.metrics.degree import degrees as degrees

@@ -1,39 +1,43 @@
-"""`gcnii.watch`: the hidden states of any model, as a table and as a picture."""
+"""`gcnii.watch`: the hidden states of any model, as a table and as a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from torch import nn
 
 from gcnii.analysis.layers.checkup import LayerReport, examine
-from gcnii.analysis.layers.diagnosis import Baseline, Diagnosis, diagnose
+from gcnii.analysis.layers.diagnosis import Diagnosis, ProbeBaseline, diagnose
 from gcnii.analysis.layers.probe import Probe
 from gcnii.analysis.layers.smoothing import SmoothnessMeter
-from gcnii.analysis.layers.states import Watch
-from gcnii.analysis.report.checkups import draw_layers
+from gcnii.analysis.layers.states import HiddenStates
+from gcnii.analysis.report.doctor_figures import draw_layers
 from gcnii.errors import InputError
+from gcnii.files import Document
 from gcnii.graph import Graph
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 
 def watch(
     model: nn.Module, graph: Graph | None = None, *, layers: Iterable[nn.Module] | None = None
-) -> Watching:
-    """A context in which the last forward pass of `model` leaves its hidden states.
+) -> Watch:
+    """A context that catches the hidden states of the last forward pass of `model`.
 
-    graph   brings labels and a split, which probes need; without it, edges are looked for among the
-            model's inputs
-    layers  the modules that are layers, of a model that is not of the registry; by default PyG's
+    graph   has the labels and the split that probes need; without it, edges are looked for among
+            the model's inputs
+    layers  the modules that are layers, for a model outside the registry; by default PyG's
             convolutions, or else the members of the longest ModuleList
     """
-    return Watching(model, graph, layers)
+    return Watch(model, graph, layers)
 
 
-class Watching(Watch):
-    """A Watch that also measures what it caught."""
+class Watch(HiddenStates):
+    """The hidden states of one forward pass, with what can be measured of them."""
 
     def __init__(
         self,
@@ -45,39 +49,41 @@ class Watching(Watch):
         self.graph = graph
 
     def table(self) -> pd.DataFrame:
-        """A row a layer; of sampled numbers the standard error stands beside them."""
+        """One row per layer; sampled numbers have their standard error in a column beside them."""
+        import pandas as pd  # takes a third of a second to import
+
         return pd.DataFrame([_flat(row) for row in self.examine()]).rename_axis("layer")
 
-    def plot(self) -> Any:
-        """A matplotlib figure: each number against the layer."""
+    def plot(self) -> Figure:
+        """A matplotlib figure with one panel per number, against the layer."""
         return draw_layers(self.examine())
 
     def diagnose(self) -> Diagnosis:
-        """The verdict, and what to try."""
-        baseline = Baseline.of(self.graph, self._probe) if self.graph and self._probe else None
-        return diagnose(self.examine(), edges=self._yardstick.m, baseline=baseline)
+        """The verdict on the model, and what to try."""
+        baseline = ProbeBaseline.of(self.graph, self._probe) if self.graph and self._probe else None
+        return diagnose(self.examine(), edges=self._meter.m, baseline=baseline)
 
     def examine(self) -> tuple[LayerReport, ...]:
-        """Every layer, measured."""
-        return examine(self, self._yardstick, self._probe)
+        """Measure every layer."""
+        return examine(self, self._meter, self._probe)
 
     @cached_property
     def _probe(self) -> Probe | None:
         return Probe(self.graph) if self.graph and self.graph.splits else None
 
     @property
-    def _yardstick(self) -> SmoothnessMeter:
+    def _meter(self) -> SmoothnessMeter:
         if self.graph:
             return SmoothnessMeter.of(self.graph)
         if self.edges is None:
             raise InputError(
-                "no edges were seen among the model's inputs; give the graph: watch(model, graph)"
+                "no edges were seen among the model's inputs; pass the graph: watch(model, graph)"
             )
         return SmoothnessMeter(self.edges.cpu(), len(self.layers[0].H))
 
 
-def _flat(row: LayerReport) -> dict[str, Any]:
-    numbers: dict[str, Any] = {}
+def _flat(row: LayerReport) -> Document:
+    numbers: Document = {}
     for name, value in row.summary().items():
         if isinstance(value, list):
             numbers[name], error = value

@@ -10,17 +10,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gcnii.analysis.filters.learn import learn, refuse_filters
+from gcnii.analysis.filters.learn import Learned, learn, refuse_filters
 from gcnii.analysis.layers.checkup import EPOCHS, Checkup, Doctor
-from gcnii.analysis.layers.diagnosis import Baseline, Diagnosis, compare, diagnose
-from gcnii.analysis.report.checkups import (
-    degree_table,
-    depth_table,
-    draw_figures,
-    layer_table,
-    write_figures,
-)
-from gcnii.analysis.report.learned import Learned
+from gcnii.analysis.layers.diagnosis import Diagnosis, ProbeBaseline, compare_models, diagnose
+from gcnii.analysis.report.doctor_figures import draw_figures, write_figures
+from gcnii.analysis.report.doctor_tables import degree_table, depth_table, layer_table
+from gcnii.analysis.report.learned import draw_learned, learned_tables
 from gcnii.cli import LARGEST_INT
 from gcnii.cli.options import (
     Device,
@@ -109,7 +104,7 @@ def _refuse(data: Graph, models: Sequence[str], depths: Sequence[int], split: in
 
 
 def _examine(examiner: Doctor, models: Sequence[str], depths: Sequence[int]) -> Found:
-    baseline = Baseline.of(examiner.graph, examiner.probe)
+    baseline = ProbeBaseline.of(examiner.graph, examiner.probe)
     found: Found = []
     for name in models:
         for layers in depths:
@@ -122,7 +117,7 @@ def _examine(examiner: Doctor, models: Sequence[str], depths: Sequence[int]) -> 
 
 
 def _draw(found: Found, learned: Learned, folder: Path) -> list[Path]:
-    figures = draw_figures([checkup for checkup, _ in found]) | learned.draw_figures()
+    figures = draw_figures([checkup for checkup, _ in found]) | draw_learned(learned)
     return write_figures(folder, figures)
 
 
@@ -137,7 +132,7 @@ def _document(data: Graph, found: Found, paths: Sequence[Path]) -> Document:
         "commit": COMMIT,
         "epochs": EPOCHS,
         "checkups": checkups,
-        "comparison": compare(found),
+        "comparison": compare_models(found),
         "figures": [str(path) for path in paths],
     }
 
@@ -146,10 +141,10 @@ def _print(found: Found, learned: Learned, paths: Sequence[Path]) -> None:
     _print_deepest(found)
     for checkup, diagnosis in found:
         print(f"{checkup.model}, {checkup.layers} layers: {diagnosis.text}")
-    for sentence in compare(found):
+    for sentence in compare_models(found):
         print(sentence)
     console = table_console()
-    for part in learned.tables():
+    for part in learned_tables(learned):
         console.print(part, end="\n\n")
     for path in paths:
         print(path)

@@ -49,9 +49,9 @@ def theory(
     _refuse_plot(plot)
     study = _study(graph, own, offline)
     if plot:
-        save(study.drawing(), plot)
+        save(report.draw_study(study), plot)
     if json:
-        print_json(study.document(plot))
+        print_json(report.study_document(study, plot))
     else:
         _print(study, plot)
 
@@ -88,7 +88,7 @@ def _print(study: Study, plot: Path | None) -> None:
     console = table_console()
     for table in (
         report.distance_table(*study.distances),
-        report.degree_table(study.by_degree),
+        report.convergence_table(study.by_degree),
         report.filter_table(study.filters),
         report.epsilon_table(study.substitutes),
         report.lasso_table(study.lasso),

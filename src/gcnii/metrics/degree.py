@@ -1,6 +1,4 @@
-"""Accuracy by degree (section 5): as a GCN with residual connections gets deeper, who is lost
-first?
-"""
+"""Accuracy by degree (section 5): which nodes does a deepening residual GCN lose first?"""
 
 from __future__ import annotations
 
@@ -8,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 from statistics import fmean
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnii.files import Document
 from gcnii.graph import Graph
 
 HUB = 100  # the paper speaks of nodes with more neighbours than this
 Z = 1.959964  # 95 %
 Who = Literal["all", "test"]
-Row = dict[str, Any]  # who, from, below (None: no bound), nodes, accuracy
+Row = Document  # a group as JSON has it: who, from, below (None: no bound), nodes, accuracy
 
 
 @dataclass(frozen=True)
@@ -32,15 +31,14 @@ class DegreeGroup:
 
     @property
     def accuracy(self) -> float:
-        """Mean over the runs."""
+        """The mean over the runs."""
         return fmean(self.accuracies)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval for the nodes.
+        """Wilson's 95 % interval, over the nodes.
 
-        More runs do not narrow it: they grade the same nodes again, and nodes are what a group has
-        few of.
+        More runs do not narrow it: they grade the same few nodes again.
         """
         p, n = self.accuracy, self.nodes
         middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
@@ -50,9 +48,7 @@ class DegreeGroup:
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of Figure 1: the groups [2^i, 2^(i+1)) by degree, and apart the hubs, where there
-    are any.
-    """
+    """One line of Figure 1: the groups [2^i, 2^(i+1)) by degree, and the hubs, if there are any."""
 
     graph: str
     layers: int
@@ -62,15 +58,13 @@ class Curve:
 
     @property
     def collapsed(self) -> bool:
-        """Whether at most half as many results as runs differ: as where each gives all nodes one
-        label, and few do.
-        """
+        """Whether at most half of the runs have distinct results, as when all predict one label."""
         results = list(zip(*(group.accuracies for group in self.groups), strict=True))
         return len(results) > 2 and 2 * len(set(results)) <= len(results)
 
 
 def degrees(graph: Graph) -> NDArray[np.int64]:
-    """(n,) how many other nodes each is joined to, whatever the direction."""
+    """(n,) the number of other nodes that each node is joined to, in either direction."""
     u, v = graph.edges[:, graph.edges[0] != graph.edges[1]]
     pairs = np.unique(np.concatenate([u * graph.n + v, v * graph.n + u]))
     return np.bincount(pairs // graph.n, minlength=graph.n)
@@ -82,34 +76,25 @@ def spans(degree: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 def by_degree(graph: Graph, labels: NDArray[np.int64]) -> list[Row]:
-    """Rows for JSON: accuracy of (n,) labels in each group that has nodes, and of the hubs.
+    """Accuracy of predicted labels (n,) in each group that has nodes, and of the hubs.
 
-    `all` are the nodes whose label is known, `test` those of the first split; isolated nodes are in
-    no group.
+    `all` are the nodes whose label is known, `test` the test nodes of the first split; isolated
+    nodes are in no group.
     """
     degree, right = degrees(graph), labels == graph.labels
+    among = {"all": graph.labelled, "test": graph.splits[0].test}
     rows = []
-    for who, among in (("all", graph.labelled), ("test", graph.splits[0].test)):
+    for who, nodes in among.items():
         for low, high in (*spans(degree), (HUB + 1, None)):
-            inside = among & (degree >= low) & (degree < (high or inf))
+            inside = nodes & (degree >= low) & (degree < (high or inf))
             if inside.any():
-                share = float(right[inside].mean())
-                rows.append(
-                    {
-                        "who": who,
-                        "from": low,
-                        "below": high,
-                        "nodes": int(inside.sum()),
-                        "accuracy": share,
-                    }
-                )
+                group = {"from": low, "below": high, "nodes": int(inside.sum())}
+                rows.append({"who": who, **group, "accuracy": float(right[inside].mean())})
     return rows
 
 
 def curves(graph: str, layers: int, runs: Sequence[Sequence[Row]]) -> list[Curve]:
-    """The lines of one graph and depth, for all nodes and for test nodes, from the rows of every
-    run.
-    """
+    """The lines of one graph and depth, for all nodes and for test nodes, from each run's rows."""
     found: dict[tuple[str, int, float], list[Row]] = {}
     for row in (row for rows in runs for row in rows):
         found.setdefault((row["who"], row["from"], row["below"] or inf), []).append(row)

@@ -1,10 +1,10 @@
-"""One deep training foretells shallower ones, and says how far off it was."""
+"""One deep training foretells shallower ones, and its error is measured."""
 
 import numpy as np
 import pytest
 
 from gcnii import fit
-from gcnii.analysis.filters.depth_forecast import Forecast, compare, forecast
+from gcnii.analysis.filters.depth_forecast import Forecast, compare_depths, forecast
 from gcnii.data.generators import csbm
 
 
@@ -21,7 +21,7 @@ def test_the_fewest_layers_within_one_standard_error_of_the_best_are_recommended
 def test_where_layers_do_harm_none_are_recommended():
     found = flat(0.9, 0.8, 0.8)
     assert found.recommended == found.best == 0
-    assert compare(found, {1: 0.8, 2: 0.7}).regret == 0
+    assert compare_depths(found, {1: 0.8, 2: 0.7}).regret == 0
 
 
 def test_a_score_moved_above_1_still_has_an_error_of_0():
@@ -40,7 +40,7 @@ def test_where_the_two_curves_never_agree_all_layers_stay():
 
 
 def test_a_comparison_tells_both_curves_and_what_the_advice_costs():
-    found = compare(flat(0.5, 0.6, 0.7, 0.7, 0.7), {1: 0.6, 2: 0.8, 4: 0.9})
+    found = compare_depths(flat(0.5, 0.6, 0.7, 0.7, 0.7), {1: 0.6, 2: 0.8, 4: 0.9})
     assert (found.depths, found.foretold, found.true) == (
         (1, 2, 4),
         (0.6, 0.7, 0.7),
@@ -52,24 +52,24 @@ def test_a_comparison_tells_both_curves_and_what_the_advice_costs():
     assert found.order == pytest.approx(0.866, abs=1e-3)
 
 
-def test_between_two_trained_depths_the_cost_is_on_the_line_between():
-    found = compare(flat(0.5, 0.6, 0.7, 0.9, 0.9, nodes=10_000), {2: 0.7, 4: 0.9})
+def test_between_two_trained_depths_the_cost_is_interpolated():
+    found = compare_depths(flat(0.5, 0.6, 0.7, 0.9, 0.9, nodes=10_000), {2: 0.7, 4: 0.9})
     assert found.recommended == 3
     assert found.regret == pytest.approx(0.2 * (1 - np.log2(1.5)))
 
 
 def test_a_sweep_may_not_go_deeper_than_the_forecast():
-    with pytest.raises(ValueError, match="ends at 2 layers, got a sweep to 8"):
-        compare(flat(0.1, 0.2, 0.3), {2: 0.3, 8: 0.4})
+    with pytest.raises(ValueError, match="ends at 2 layers, got a sweep up to 8"):
+        compare_depths(flat(0.1, 0.2, 0.3), {2: 0.3, 8: 0.4})
 
 
 def test_curves_without_a_slope_have_no_order():
-    assert np.isnan(compare(flat(0.5, 0.5, 0.5), {1: 0.4, 2: 0.6}).order)
+    assert np.isnan(compare_depths(flat(0.5, 0.5, 0.5), {1: 0.4, 2: 0.6}).order)
 
 
 @pytest.fixture(scope="module")
 def graph():
-    """Features that say little, and neighbours that say much: depth is needed."""
+    """Features say little about the class, and neighbours much: depth is needed."""
     return csbm.read(n=300, degree=8, homophily=0.9, signal=1.0, features=8)
 
 

@@ -1,6 +1,4 @@
-"""The measured filter is the known one where the network is a filter, and influence goes where the
-walk goes.
-"""
+"""The measured filter of a linear network is the known one, and influence follows the walk."""
 
 import numpy as np
 import pytest
@@ -9,15 +7,15 @@ import torch
 from gcnii.analysis.filters.bands import LOWEST, eigenspaces, random_bands
 from gcnii.analysis.filters.influence import influence
 from gcnii.analysis.filters.response import gcn_filter, pagerank_filter, response
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.data.generators import csbm
 from gcnii.graph import Graph
 from gcnii.nn import APPNP, GCN, GCNII, MLP, PPNP, SGC
-from gcnii.propagation import propagation_matrix
 
 
 def of(graph):
     """P and X of a graph, in float64."""
-    return propagation_matrix(graph), torch.tensor(graph.X).double()
+    return exact_matrix(graph), torch.tensor(graph.X).double()
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +57,7 @@ def opened(model):
 )
 def test_a_linear_network_shows_its_own_filter(build, known, probes, small):
     torch.manual_seed(0)
-    # So many bands that hardly one holds two frequencies: within a band g is averaged.
+    # With this many bands hardly one holds two frequencies; within a band g is averaged.
     found = response(opened(build()), *small, probes=probes, bands=4000)
     np.testing.assert_allclose(
         found.gain, found.beside(known(found.frequency)), atol=1e-9 if probes is None else 2e-3
@@ -91,7 +89,7 @@ def test_relus_send_a_signal_to_other_frequencies(small):
     assert 0 < found.purity.max() < 0.9
 
 
-def test_more_probes_come_nearer_and_their_error_bars_hold_the_truth(small):
+def test_more_probes_are_closer_and_their_error_bars_contain_the_truth(small):
     torch.manual_seed(0)
     model = GCNII(5, 2, layers=4, width=8).double()
     exact = response(model, *small, probes=None)
@@ -150,7 +148,7 @@ def test_an_eigenspace_is_as_large_as_the_graph_has_parts(path):
 
 def test_a_directed_graph_has_no_frequencies():
     graph = Graph(X=np.eye(3), edges=[[0, 1], [1, 2]], y=np.zeros(3), directed=True)
-    with pytest.raises(ValueError, match="symmetric P̃"):
+    with pytest.raises(ValueError, match="P̃ is not symmetric"):
         response(SGC(3, 1).double(), *of(graph))
 
 
@@ -172,7 +170,7 @@ def test_influence_is_the_walks_share_at_each_distance(path):
     found = influence(SGC(6, 1, layers=3).double(), P, X, nodes=None)
     walk = P.to_dense().matrix_power(3).numpy()
     distance = abs(np.subtract.outer(np.arange(6), np.arange(6)))
-    walk[5, 5] = 1  # who is alone hears itself
+    walk[5, 5] = 1  # an isolated node hears only itself
     shares = [(walk * (distance == hop)).sum(1) / walk.sum(1) for hop in range(4)]
     np.testing.assert_allclose(found.share, np.mean(shares, 1), atol=1e-12)
     assert (found.nodes, found.silent, found.error.max()) == (6, 0, 0)
@@ -204,7 +202,7 @@ def test_a_larger_alpha_keeps_influence_near(small):
     assert near < far / 2
 
 
-def test_the_error_of_a_sample_holds_the_truth_and_shrinks(small):
+def test_the_error_bar_of_a_sample_contains_the_truth_and_shrinks(small):
     torch.manual_seed(0)
     model = opened(APPNP(5, 2, layers=6))
     truth = influence(model, *small, nodes=None).share

@@ -1,4 +1,4 @@
-"""The rules, on graphs where the truth is known and on rows made up for one rule each."""
+"""The rules, on graphs where the truth is known and on rows made up for each rule."""
 
 from dataclasses import replace
 
@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from gcnii.analysis import (
-    Baseline,
     Estimate,
     LayerReport,
+    ProbeBaseline,
     Smoothness,
     SmoothnessMeter,
     diagnose,
@@ -17,14 +17,15 @@ from gcnii.analysis import (
     watch,
 )
 from gcnii.analysis.layers.checkup import Checkup, Doctor
-from gcnii.analysis.layers.diagnosis import GONE, Diagnosis, Finding, compare
+from gcnii.analysis.layers.diagnosis import GONE, Diagnosis, Finding, compare_models
 from gcnii.analysis.layers.probe import Probe
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.data import load
 from gcnii.graph import Graph, Split
 from gcnii.nn import GCNII, SGC, DeepGCN
-from gcnii.propagation import feature_matrix, propagation_matrix
+from gcnii.propagation import feature_matrix
 
-GUESSED = Baseline(chance=0.25, features=0.5)
+GUESSED = ProbeBaseline(chance=0.25, features=0.5)
 
 
 def labelled(edges, n=60):
@@ -38,12 +39,12 @@ def labelled(edges, n=60):
 
 
 def verdict_of(model, graph):
-    """That of a model as it is built."""
+    """The verdict on a model as it is built."""
     probe, meter = Probe(graph), SmoothnessMeter.of(graph)
     with watch(model.double().eval()) as watched, torch.no_grad():
-        model(propagation_matrix(graph), feature_matrix(graph).double())
+        model(exact_matrix(graph), feature_matrix(graph).double())
     return diagnose(
-        examine(watched, meter, probe), edges=meter.m, baseline=Baseline.of(graph, probe)
+        examine(watched, meter, probe), edges=meter.m, baseline=ProbeBaseline.of(graph, probe)
     )
 
 
@@ -58,7 +59,7 @@ def test_a_complete_graph_leaves_nothing_after_one_layer():
 def test_a_complete_graph_is_seen_through_without_labels_too():
     graph = labelled(np.stack(np.triu_indices(60, 1)))
     with watch(model := SGC(8, 2, layers=3).double()) as watched, torch.no_grad():
-        model(propagation_matrix(graph), feature_matrix(graph))
+        model(exact_matrix(graph), feature_matrix(graph).double())
     found = diagnose(examine(watched, SmoothnessMeter.of(graph)), edges=1770)
     assert found.verdict.kind == "alike"
     assert "nodes are nearly alike from layer 1 on, near Theorem 1's limit" in found.verdict.text
@@ -76,7 +77,7 @@ def csbm():
     return load("csbm", n=200, classes=4, homophily=0.7, signal=2.0)
 
 
-def test_of_32_layers_on_a_block_model_gcn_loses_what_gcnii_keeps(csbm):
+def test_on_a_block_model_32_layers_of_gcn_lose_what_gcnii_keeps(csbm):
     torch.manual_seed(0)
     deep = verdict_of(DeepGCN(16, 4, layers=32, width=16), csbm)
     assert deep.verdict.kind in ("gone", "alike")
@@ -87,14 +88,14 @@ def test_of_32_layers_on_a_block_model_gcn_loses_what_gcnii_keeps(csbm):
 @pytest.mark.parametrize(
     "drawn", [{"classes": 4, "homophily": 0.7, "signal": 2.0}, {"homophily": 0.1}]
 )
-def test_gone_is_said_of_networks_that_guess_and_of_no_others(drawn):
+def test_exactly_the_networks_that_guess_are_said_to_have_lost_information(drawn):
     graph = load("csbm", n=400, degree=6, **drawn)
     doctor = Doctor(graph, device="cpu")
-    baseline = Baseline.of(graph, doctor.probe)
+    baseline = ProbeBaseline.of(graph, doctor.probe)
     checkups = [doctor.check(model, layers) for model in ("gcn", "gcnii") for layers in (2, 32)]
     best = max(one.val for one in checkups)
     for one in checkups:
-        # of what can be learnt, so much was
+        # of what can be learnt, the share that was
         share = (one.val - baseline.chance) / (best - baseline.chance)
         found = diagnose(one.after, edges=graph.m, baseline=baseline).verdict.kind
         assert (found == "gone") == (share < GONE), (one.model, one.layers, found, share)
@@ -102,7 +103,7 @@ def test_gone_is_said_of_networks_that_guess_and_of_no_others(drawn):
 
 @pytest.fixture
 def healthy():
-    """Nine layers with nothing to complain of."""
+    """Nine layers without any finding."""
     state = Smoothness(
         width=64,
         norm=1.0,
@@ -129,7 +130,7 @@ def kinds(rows, **more):
     return [found.verdict.kind, *(other.kind for other in found.others)]
 
 
-def test_a_healthy_model_is_told_so_and_nothing_to_try(healthy):
+def test_a_healthy_model_is_told_so_and_gets_no_advice(healthy):
     found = diagnose(healthy, edges=10, baseline=GUESSED)
     assert (found.verdict.kind, found.others, found.advice) == ("kept", (), ())
     assert found.text.startswith("Information is kept: a linear probe reads ")
@@ -144,13 +145,13 @@ def test_information_fades_where_an_earlier_layer_reads_better(healthy):
 
 
 def test_information_fades_where_the_features_alone_tell_more(healthy):
-    found = diagnose(healthy, edges=10, baseline=Baseline(chance=0.25, features=0.8))
+    found = diagnose(healthy, edges=10, baseline=ProbeBaseline(chance=0.25, features=0.8))
     assert found.verdict.text.startswith(
         "information fades: a linear probe reads 80% from the features alone, 70% at"
     )
 
 
-def test_what_made_information_go_is_said_beside(healthy):
+def test_what_made_information_go_is_said_beside_the_verdict(healthy):
     flat = replace(
         healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0), distance=0.01
     )
@@ -175,7 +176,7 @@ def test_nodes_can_be_alike_without_being_at_the_limit(healthy):
     )
 
 
-def test_whether_the_graph_made_them_alike_is_asked_at_the_end(healthy):
+def test_the_last_layer_but_one_tells_whether_the_graph_made_them_alike(healthy):
     flat = replace(healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0))
     away = [0.4, *(0.3 for _ in healthy[2:-2]), 0.1, 0.5]  # the last but one counts
     rows = [
@@ -204,7 +205,7 @@ def test_dead_units_are_counted_before_the_last_layer(healthy):
     assert kinds(changed(healthy, 1, state=replace(healthy[1].state, dead=0.95))) == ["kept"]
 
 
-def test_who_has_an_initial_residual_is_told_to_turn_it_up(healthy):
+def test_a_model_with_an_initial_residual_is_advised_a_larger_alpha(healthy):
     lost = tuple(replace(row, probe=0.25) if l > 4 else row for l, row in enumerate(healthy))
     found = diagnose(lost, edges=10, baseline=GUESSED, settings={"alpha": 0.1, "lam": 0.5})
     assert found.verdict.text.startswith("information is gone from layer 5 on: ")
@@ -218,7 +219,7 @@ def test_models_are_compared_at_the_deepest_and_each_at_its_best(healthy):
         return Checkup("csbm", model, layers, {}, healthy, healthy, val, val - 0.1, ())
 
     found = [(of("gcn", 2, 0.8), kept), (of("gcn", 64, 0.3), gone), (of("gcnii", 64, 0.9), kept)]
-    assert compare(found) == [
+    assert compare_models(found) == [
         f"At 64 layers, where information is lost by gcn: gcnii keeps {healthy[-1].probe:.0%}.",
         "After at most 60 epochs gcn is best at 2 layers (validation 80.0%, test 70.0%).",
     ]

@@ -19,7 +19,7 @@ def one_hot(graph):
     return torch.tensor(np.eye(graph.k)[graph.labels])
 
 
-def test_labels_that_stand_in_the_state_are_read_in_full(graph):
+def test_labels_that_are_in_the_state_are_read_in_full(graph):
     assert Probe(graph).score(one_hot(graph)) == 1
 
 
@@ -27,7 +27,7 @@ def test_a_state_without_differences_is_read_as_well_as_guessing(graph):
     probe = Probe(graph)
     same = torch.full((300, 4), 7.0)
     assert probe.score(same) <= probe.chance
-    # float32's rounding is no information
+    # float32's rounding is not information
     assert probe.score(same + 1e-7 * torch.randn(300, 4)) <= probe.chance
 
 
@@ -53,7 +53,7 @@ def test_a_probe_depends_neither_on_the_size_of_a_state_nor_on_its_mean(graph):
     assert probe.score(H) == probe.score(1e-20 * H) == probe.score(3 * H + 5)
 
 
-def test_several_labels_a_node_are_read_by_micro_f1():
+def test_probes_of_nodes_with_several_labels_are_scored_by_micro_f1():
     random = np.random.default_rng(0)
     y = random.integers(0, 2, (90, 4))
     roles = np.repeat(["train", "val", "test"], 30)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcnii.analysis.layers.pair_sampling import SOURCES, TARGETS
-from gcnii.analysis.layers.rank import NARROW, Spectrum
+from gcnii.analysis.layers.rank import NARROW, SingularValues
 from gcnii.analysis.layers.smoothing import PAIRS, SmoothnessMeter
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.graph import Graph
-from gcnii.propagation import propagation_matrix
 
 PATH = np.array([range(11), range(1, 12)])  # 12 nodes in a row
 NONE = np.zeros((2, 0), int)
@@ -31,8 +31,8 @@ def random_state(seed, n=20, width=5):
 
 
 def matrix(edges, n):
-    """P̃ without self-loops of the graph's own."""
-    return propagation_matrix(Graph(X=np.eye(n), edges=edges), loops="remove").to_dense()
+    """P̃, without the graph's own self-loops."""
+    return exact_matrix(Graph(X=np.eye(n), edges=edges), loops="remove").to_dense()
 
 
 @given(seed=st.integers(0, 1000))
@@ -45,7 +45,7 @@ def test_energy_is_the_trace_of_the_laplacian_and_roughness_its_share(seed):
     assert state.energy.error == state.roughness.error == 0
 
 
-def test_an_edge_counts_once_however_often_and_in_whatever_direction_it_stands():
+def test_an_edge_counts_once_however_often_and_in_whichever_direction_it_is_listed():
     H = random_state(0)
     edges = random_graph(0)
     loops = np.stack([np.arange(20)] * 2)
@@ -77,7 +77,7 @@ def test_two_zero_rows_are_alike_and_one_is_unlike_any_other():
     assert SmoothnessMeter(complete(3), 3).measure(H).mad.value == pytest.approx(2 / 3)
 
 
-def test_the_gap_of_mad_is_that_of_nodes_from_8_hops_on_less_that_of_those_up_to_3():
+def test_mad_gap_is_mad_at_8_or_more_hops_less_mad_within_3():
     H = torch.randn(12, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     U = H / H.norm(dim=1, keepdim=True)
     D = 1 - U @ U.T
@@ -123,19 +123,19 @@ def test_a_unit_is_dead_if_it_is_zero_on_all_nodes():
 
 def test_of_equal_singular_values_the_effective_rank_is_their_number():
     Q = torch.linalg.qr(random_state(0, 20, 6))[0]
-    spectrum = Spectrum.of(Q @ Q.T[:, :9])
+    spectrum = SingularValues.of(Q @ Q.T[:, :9])
     assert spectrum.effective_rank.value < spectrum.rank == 6
-    assert Spectrum.of(Q).effective_rank.value == pytest.approx(6)
+    assert SingularValues.of(Q).effective_rank.value == pytest.approx(6)
 
 
-def test_a_wide_state_is_seen_through_a_sketch_whose_error_bar_holds_the_truth():
+def test_the_error_bar_of_a_wide_state_s_sketch_contains_the_truth():
     generator = torch.Generator().manual_seed(1)
     decay = 0.99 ** torch.arange(NARROW + 88, dtype=torch.float64)
     H = torch.randn(NARROW + 188, NARROW + 88, dtype=torch.float64, generator=generator) * decay
     shares = torch.linalg.svdvals(H)
     shares /= shares.sum()
     truth = float(torch.special.entr(shares).sum().exp())
-    seen = Spectrum.of(H).effective_rank
+    seen = SingularValues.of(H).effective_rank
     assert seen.error < 0.2 * truth
     assert abs(seen.value - truth) < seen.error
 
@@ -144,14 +144,14 @@ def test_a_wide_state_of_few_directions_is_measured_exactly():
     H = random_state(0, 700, 3) @ random_state(1, 3, 600)
     shares = torch.linalg.svdvals(H)[:3]
     shares /= shares.sum()
-    spectrum = Spectrum.of(H)
+    spectrum = SingularValues.of(H)
     assert spectrum.rank == 3
     assert spectrum.effective_rank.value == pytest.approx(
         float(torch.special.entr(shares).sum().exp()), rel=1e-6
     )
 
 
-def test_what_is_sampled_has_an_error_bar_that_holds_the_truth():
+def test_the_error_bar_of_a_sample_contains_the_truth():
     n, m = 30_000, PAIRS + 50_000
     edges = np.random.default_rng(0).integers(0, n, (2, m))
     H = torch.randn(n, 4, generator=torch.Generator().manual_seed(0))
@@ -160,7 +160,7 @@ def test_what_is_sampled_has_an_error_bar_that_holds_the_truth():
     degree = np.bincount(edges[:, edges[0] != edges[1]].ravel(), minlength=n) + 1.0
     u, v = (torch.tensor(end) for end in edges[:, edges[0] != edges[1]])
     root = torch.tensor(degree).sqrt()[:, None]
-    energy = float((H[u] / root[u] - H[v] / root[v]).square().sum()) / n  # few edges stand twice
+    energy = float((H[u] / root[u] - H[v] / root[v]).square().sum()) / n  # few edges occur twice
     assert 0 < state.energy.error < 0.01 * energy
     assert abs(state.energy.value - energy) < 4 * state.energy.error
     U = H / H.norm(dim=1, keepdim=True)
@@ -170,5 +170,5 @@ def test_what_is_sampled_has_an_error_bar_that_holds_the_truth():
 
 
 def test_a_state_of_another_graph_is_refused():
-    with pytest.raises(ValueError, match="a row for each of the graph's 12 nodes, got 5"):
+    with pytest.raises(ValueError, match="one row for each of the graph's 12 nodes, got 5"):
         SmoothnessMeter(PATH, 12).measure(torch.zeros(5, 2))

@@ -1,4 +1,4 @@
-"""What `watch` catches are the states of the equations, for the registry's models and for anyone's."""
+"""`watch` catches the states of the equations, for the models of the registry and for others."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,10 @@ from torch import nn
 from torch.nn.functional import relu
 
 from gcnii.analysis import watch
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.graph import Graph
 from gcnii.nn import APPNP, GCN, GCNII, MODELS, GCNResidual
-from gcnii.propagation import feature_matrix, propagation_matrix
+from gcnii.propagation import feature_matrix
 from gcnii.train.plan import make_plan
 from gcnii.train.task import make_adjacency
 
@@ -28,7 +29,7 @@ def graph():
 
 @pytest.fixture
 def inputs(graph):
-    return propagation_matrix(graph), feature_matrix(graph)
+    return exact_matrix(graph), feature_matrix(graph).double()
 
 
 def states(w):
@@ -49,7 +50,7 @@ def test_a_residual_layer_is_caught_after_its_relu(inputs):
     torch.testing.assert_close(states(w), [H.detach() for H in expected], **EXACT)
 
 
-def test_a_gcn_is_caught_after_the_relu_outside_its_modules_and_at_last_as_scores(inputs):
+def test_a_gcn_layer_is_caught_after_the_relu_that_follows_and_the_last_as_scores(inputs):
     P, X = inputs
     model = GCN(5, 3, layers=2, width=4).double().eval()
     with watch(model) as w:
@@ -75,7 +76,7 @@ def test_steps_of_propagation_without_a_module_are_layers(inputs):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_can_be_watched_without_being_changed(name, graph):
     plan = make_plan(name, fitting(name, {"precision": "float64", "layers": 4, "width": 6}))
-    model, X = plan.build(graph.d, graph.k).eval(), feature_matrix(graph)
+    model, X = plan.build(graph.d, graph.k).eval(), feature_matrix(graph).double()
     P = make_adjacency(graph, plan.recipe).whole
     before = model(P, X).detach()
     with watch(model) as w:
@@ -86,7 +87,7 @@ def test_every_model_can_be_watched_without_being_changed(name, graph):
     assert all(len(H) == graph.n for _, H in w.layers)
 
 
-def test_gradients_of_the_states_are_there_once_a_backward_pass_came(inputs):
+def test_states_have_gradients_after_a_backward_pass(inputs):
     P, X = inputs
     model = GCNII(5, 3, layers=2, width=4).double().eval()
     with watch(model) as w:
@@ -125,7 +126,7 @@ def test_pygs_models_are_watched_too(graph):
 
 
 class Own(nn.Module):
-    """Someone's network: no list, no convolution that anyone could guess."""
+    """A network without a list of modules or a known convolution."""
 
     def __init__(self):
         super().__init__()
@@ -135,7 +136,7 @@ class Own(nn.Module):
         return A @ self.second(A @ self.first(X).tanh())
 
 
-def test_of_an_unknown_network_the_layers_are_named_by_the_user(graph):
+def test_the_user_names_the_layers_of_an_unknown_network(graph):
     model, X = Own(), feature_matrix(graph).float()
     with pytest.raises(ValueError, match=r"name its layers: layers=\[…\]"):
         watch(model)
@@ -147,7 +148,7 @@ def test_of_an_unknown_network_the_layers_are_named_by_the_user(graph):
     torch.testing.assert_close(states(w)[1], model.first(X).tanh().detach())
 
 
-def test_who_watched_nothing_is_told_to_call_the_model():
+def test_without_a_forward_pass_the_user_is_told_to_call_the_model():
     with watch(GCN(5, 3)) as w:
         pass
     with pytest.raises(RuntimeError, match="no forward pass was seen"):

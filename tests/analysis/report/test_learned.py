@@ -1,9 +1,9 @@
-"""The pictures of what a network has learned show every line that they are given."""
+"""The figures of what a network has learned show every line that they are given."""
 
 import numpy as np
 import pytest
 
-from gcnii.analysis.filters.depth_forecast import Forecast, compare
+from gcnii.analysis.filters.depth_forecast import Forecast, compare_depths
 from gcnii.analysis.filters.influence import Influence
 from gcnii.analysis.filters.response import Response, gcn_filter
 from gcnii.analysis.report.forecast import draw_forecast, forecast_text
@@ -42,10 +42,10 @@ def test_hops_without_influence_are_left_out():
 @pytest.fixture
 def foretold():
     one = Forecast((0.4, 0.5, 0.8, 0.8), (0.4, 0.5, 0.7, 0.7), 100)
-    return one.summary() | compare(one, {1: 0.6, 2: 0.65}).summary()
+    return one.summary() | compare_depths(one, {1: 0.6, 2: 0.65}).summary()
 
 
-def test_a_forecast_stands_beside_what_was_trained_for_it_and_what_was_trained_to_the_end(foretold):
+def test_a_forecast_is_drawn_beside_short_and_full_trainings(foretold):
     drawing = draw_forecast(
         {"gcnii": foretold, "gcn": foretold, "appnp": foretold}, {"gcn": {3: 0.9}}
     )

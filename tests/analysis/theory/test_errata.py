@@ -1,4 +1,4 @@
-"""Where the paper slips: every counter-example's numbers."""
+"""Errors in the paper: the numbers of every counter-example."""
 
 import pytest
 
@@ -26,11 +26,11 @@ from gcnii.analysis.theory.errata import errata
         ),
     ],
 )
-def test_a_slip_s_numbers_are_those_one_computes_by_hand(place, where, numbers):
+def test_the_numbers_of_an_erratum_are_those_computed_by_hand(place, where, numbers):
     erratum = errata()[place]
     assert erratum.where == where
     assert numbers in erratum.holds
 
 
-def test_there_are_nine():
+def test_there_are_nine_errata():
     assert len(errata()) == 9

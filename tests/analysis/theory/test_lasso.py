@@ -9,13 +9,13 @@ from sklearn.linear_model import Lasso as Reference
 from support.theory_graphs import SEEDS, graph_of
 
 from gcnii.analysis.theory.lasso import Lasso, ista_network, iterates, soft_threshold, sparse_coding
+from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.nn import MODELS
-from gcnii.propagation import propagation_matrix
 
 
 def alone(problem):
-    """P̃ of nodes without edges, and what the network reads."""
-    return propagation_matrix(graph_of([], len(problem.Y))), torch.tensor(problem.Y)
+    """P̃ without edges, and the features of the network."""
+    return exact_matrix(graph_of([], len(problem.Y))), torch.tensor(problem.Y)
 
 
 @settings(max_examples=20, deadline=None)
@@ -49,6 +49,11 @@ def test_the_objective_never_rises_and_codes_become_sparse():
     assert shares[0] > 0.9
     assert shares[-1] < 0.2
     assert max(row.difference for row in found) < 1e-12
+
+
+def test_the_objective_of_the_documented_problem_falls_from_24_to_4():
+    first, last = iterates(sparse_coding(), (1, 256))
+    assert (first.objective, last.objective) == pytest.approx((24.3356, 4.5385), abs=1e-4)
 
 
 def test_it_ends_where_another_solver_of_the_lasso_does():

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.theory_graphs import SEEDS, cycle, random_graphs, signal, star
 
-from gcnii.analysis.theory.filter_errors import BAND_PASS, FILTERS, realise, response, substitute
+from gcnii.analysis.theory.filter_errors import BAND_PASS, FILTERS, gain, realise, substitute
 from gcnii.analysis.theory.karate import karate_club
 from gcnii.analysis.theory.polynomials import (
     apply_filter,
@@ -21,9 +21,8 @@ from gcnii.analysis.theory.polynomials import (
     two_channels,
     without_zeros,
 )
-from gcnii.analysis.theory.spectrum import LazyWalk
+from gcnii.analysis.theory.spectrum import LazyWalk, exact_matrix
 from gcnii.nn import MODELS
-from gcnii.propagation import propagation_matrix
 
 some = settings(max_examples=40, deadline=None)
 THETAS = st.lists(st.floats(-1, 1), min_size=1, max_size=16)
@@ -33,7 +32,7 @@ GOOD = st.lists(st.floats(0.1, 1), min_size=1, max_size=16)
 
 
 def inputs(graph, seed=0, columns=2):
-    return propagation_matrix(graph, loops="remove"), torch.tensor(signal(graph.n, seed, columns))
+    return exact_matrix(graph, loops="remove"), torch.tensor(signal(graph.n, seed, columns))
 
 
 def scores(model, P, X):
@@ -123,7 +122,7 @@ def test_it_is_the_registry_s_network_with_k_plus_1_layers_or_k_minus_1(build, n
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float64}
 
 
-def test_h0_is_x_by_sign_and_the_first_layer_forgets_it_so_that_the_second_starts_from_zero():
+def test_h0_is_x_by_sign_and_the_first_layer_maps_every_state_to_zero():
     P, X = inputs(star(3), columns=1)
     theta = (0.5, 1.0, -0.25)
     model, gamma = two_channels(theta), gammas(change_basis(theta))
@@ -187,7 +186,7 @@ def test_personalised_pagerank_has_gammas_of_one_minus_alpha_and_last_alpha():
 
 def test_the_proof_s_recurrence_is_another_polynomial_without_a_constant():
     P, X = inputs(cycle(6))
-    printed = recurrence_as_printed(P, (2.0,), X)  # K = 1: c_0 x is asked for
+    printed = recurrence_as_printed(P, (2.0,), X)  # K = 1: c_0 x is wanted
     torch.testing.assert_close(printed, 4 * (P @ X))
     assert (printed - apply_filter(P, (2.0,), X)).abs().max() > 0.1
 
@@ -205,7 +204,7 @@ def test_named_filters_are_realised_to_1e_9_and_one_channel_and_the_proof_miss_t
 def test_an_eigenvector_is_multiplied_by_the_filter_at_its_eigenvalue():
     graph = karate_club()
     values, vectors = LazyWalk.on(graph).tones(7)
-    found = response(propagation_matrix(graph), horner(BAND_PASS, 7), torch.tensor(vectors))
+    found = gain(exact_matrix(graph), horner(BAND_PASS, 7), torch.tensor(vectors))
     np.testing.assert_allclose(found, values**2 * (2 - values) ** 2, atol=1e-12)
 
 

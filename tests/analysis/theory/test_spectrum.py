@@ -1,4 +1,4 @@
-"""Theorem 1: the limit, the gap, the bounds, and who arrives first."""
+"""Theorem 1: the limit, the gap, the bounds, and which nodes converge first."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ some = settings(max_examples=60, deadline=None)
 @given(random_graphs())
 def test_eigenvalues_of_p_lie_above_minus_one_and_reach_one(graph):
     eigenvalues = np.linalg.eigvalsh(LazyWalk.on(graph).P.toarray())
-    assert eigenvalues[0] > -1 + 1e-3  # of so few nodes, -1 is far off
+    assert eigenvalues[0] > -1 + 1e-3  # with so few nodes, -1 is far off
     assert eigenvalues[-1] == pytest.approx(1)
 
 
@@ -173,7 +173,7 @@ def test_tones_of_a_large_graph_have_hardly_any_other_frequency():
     assert np.linalg.norm(vectors - walk.P @ vectors - values * vectors, axis=0).max() < 0.03
 
 
-def test_relative_errors_by_degree_are_those_one_computes_node_by_node():
+def test_relative_errors_by_degree_equal_those_computed_node_by_node():
     graph = karate_club()
     walk = LazyWalk.on(graph)
     found = convergence_by_degree(graph, walk, (8, 2))
@@ -192,7 +192,7 @@ def test_relative_errors_by_degree_are_those_one_computes_node_by_node():
     assert found.depths == (2, 8)
 
 
-def test_where_all_degrees_are_equal_or_all_have_arrived_no_exponent_is_told():
+def test_with_equal_degrees_or_after_convergence_there_is_no_exponent():
     assert convergence_by_degree(cycle(8), LazyWalk.on(cycle(8)), (2,)).exponents == (None,)
     assert convergence_by_degree(star(4), LazyWalk.on(star(4)), (2, 500)).exponents[1] is None
 
@@ -218,7 +218,7 @@ def test_on_citation_graphs_the_printed_bound_is_empty(
     assert (1 - walk.gap**2 / 2) ** 64 > 0.999
 
 
-def test_on_cora_hubs_arrive_first_and_after_64_layers_less_so(real_data):
+def test_on_cora_hubs_converge_first_but_less_clearly_after_64_layers(real_data):
     graph = real_data("cora")
     found = convergence_by_degree(graph, LazyWalk.on(graph), (2, 64))
     assert [group.nodes for group in found.groups] == [354, 1070, 859, 155, 35, 8, 3, 1]

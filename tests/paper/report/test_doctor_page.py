@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from support.made_up_cells import measured
 
-from gcnii.analysis.filters.depth_forecast import Forecast, compare
+from gcnii.analysis.filters.depth_forecast import Forecast, compare_depths
 from gcnii.analysis.filters.influence import Influence
+from gcnii.analysis.filters.learn import Learned
 from gcnii.analysis.filters.response import Response
 from gcnii.analysis.layers.checkup import Checkup, Doctor
 from gcnii.analysis.layers.diagnosis import diagnose
-from gcnii.analysis.report.learned import Learned
 from gcnii.data import load
 from gcnii.paper.report.doctor_page import CAPTIONS, Visit, read_visits
 from gcnii.paper.report.page import page
@@ -55,7 +55,7 @@ def answers():
         "influence": {
             "gcn": Influence(np.array([0.75, 0.25]), np.array([0.1, 0.1]), 64, 3).summary()
         },
-        "depth": {"gcn": foretold.summary() | compare(foretold, {2: 0.6}).summary()},
+        "depth": {"gcn": foretold.summary() | compare_depths(foretold, {2: 0.6}).summary()},
     }
 
 

@@ -1,6 +1,4 @@
-"""Signals on the nodes of about one frequency: L̃ = I - P̃ has eigenvectors u_i, and λ_i in [0, 2)
-is their frequency.
-"""
+"""Signals on the nodes with about one frequency: an eigenvector of L̃ = I - P̃ has λ in [0, 2)."""
 
 from __future__ import annotations
 
@@ -18,23 +16,22 @@ from torch import Tensor
 from gcnii.errors import InputError
 from gcnii.propagation import Sparse
 
-# nodes, up to which all eigenvectors are at hand: 128 MB; for Cora five seconds on two cores
+# number of nodes up to which all eigenvectors are computed: 128 MB; five seconds for Cora on two
+# cores
 SMALL = 4000
-EQUAL = 1e-7  # eigenvalues closer than this are one: P̃ may have been rounded to float32
-ORDER = 160  # of the Chebyshev polynomial; its edges are then about 0.04 wide
-# eigenvectors of a large graph that are bands of their own: communities are few, and windows pass
-# over them
+EQUAL = 1e-7  # eigenvalues closer than this count as one: P̃ may have been rounded to float32
+ORDER = 160  # of the Chebyshev polynomials; the edges of a window are then about 0.04 wide
+# number of lowest eigenvectors of a large graph that are bands of their own: communities are few,
+# and a window would blur them
 LOWEST = 4
-AT_ONCE = 16  # polynomials, so that their sums are matrix products
-# share of the spectrum: with less, a window sees more of its neighbours' than of its own
+AT_ONCE = 16  # polynomials per block, so that their sums are matrix products
+# share of the spectrum: a window with less sees more of its neighbours' frequencies than of its own
 FEWEST = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Signals (n, s) of norm 1 with frequencies near `frequency`, and the share of all eigenvectors
-    that lie there.
-    """
+    """Signals (n, s) of norm 1 near one frequency, and the share of all eigenvectors near it."""
 
     frequency: float
     share: float
@@ -42,18 +39,23 @@ class Band:
 
 
 def refuse_asymmetric(P: Sparse) -> None:
-    """Frequencies are those of a symmetric P̃."""
-    other, order = P.pattern.transposed
-    here = P.pattern
-    alike = torch.equal(other.rows, here.rows) and torch.equal(other.columns, here.columns)
-    if not alike or not torch.allclose(P.values[order], P.values, atol=1e-6):
+    """Raise unless P̃ is symmetric: only then it has frequencies."""
+    if not is_symmetric(P):
         raise InputError(
-            "frequencies need a symmetric P̃; use norm symmetric, and both directions of a directed graph"
+            "P̃ is not symmetric, so it has no frequencies;"
+            " use norm symmetric, and both directions of a directed graph"
         )
 
 
+def is_symmetric(P: Sparse) -> bool:
+    """Whether P̃ is its own transpose, up to rounding."""
+    here, (other, order) = P.pattern, P.pattern.transposed
+    alike = torch.equal(other.rows, here.rows) and torch.equal(other.columns, here.columns)
+    return alike and torch.allclose(P.values[order], P.values, atol=1e-6)
+
+
 def eigenspaces(P: Sparse) -> list[Band]:
-    """Every eigenvector; those of one eigenvalue are the signals of one band."""
+    """All eigenvectors; those with the same eigenvalue are the signals of one band."""
     values, U = _eigenvectors(P)
     starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > EQUAL)
     ends = (*starts[1:], len(values))
@@ -64,8 +66,9 @@ def eigenspaces(P: Sparse) -> list[Band]:
 
 
 def random_bands(P: Sparse, bands: int, probes: int, seed: int = 0) -> list[Band]:
-    """Random mixes of the frequencies within each of `bands` equal steps of [0, λ_max]; empty ones
-    are left out.
+    """Random mixtures of the frequencies in each of `bands` equal parts of [0, λ_max].
+
+    Parts without frequencies are left out.
     """
     random = torch.Generator().manual_seed(seed)
     Z = torch.randn(P.shape[0], probes, generator=random, dtype=torch.float64)
@@ -73,7 +76,7 @@ def random_bands(P: Sparse, bands: int, probes: int, seed: int = 0) -> list[Band
 
 
 def _mixed(P: Sparse, bands: int, Z: Tensor) -> Iterator[Band]:
-    """By the eigenvectors themselves."""
+    """Mixtures of the eigenvectors themselves."""
     values, U = _eigenvectors(P)
     place = np.minimum((values / values[-1] * bands).astype(int), bands - 1)
     for band in np.unique(place):
@@ -83,9 +86,7 @@ def _mixed(P: Sparse, bands: int, Z: Tensor) -> Iterator[Band]:
 
 
 def _windowed(P: Sparse, bands: int, Z: Tensor) -> Iterator[Band]:
-    """The lowest frequencies by Lanczos, the others by polynomials of P̃ near 1 within the band and
-    near 0 elsewhere.
-    """
+    """The lowest frequencies by Lanczos, the others by polynomials of P̃ near 1 within the band."""
     P, (n, probes) = P.to("cpu", torch.float64), Z.shape
     values, U = _lowest(P)
     for frequency, u in zip(values, U.T, strict=True):
@@ -94,24 +95,27 @@ def _windowed(P: Sparse, bands: int, Z: Tensor) -> Iterator[Band]:
     edges = np.linspace(0, _largest_frequency(P, Z[:, :1]), bands + 1)
     edges[-1] = 2  # so that all of [-1, 1], where P̃ = I - L̃ has its eigenvalues, is in a band
     windows = torch.tensor(np.stack([_window(1 - high, 1 - low) for low, high in pairwise(edges)]))
-    A, before, now = torch.zeros(bands, n, probes, dtype=Z.dtype), P @ Z, Z
-    for block in windows.split(AT_ONCE, dim=1):
-        waves = []
-        for _ in range(block.shape[1]):
-            waves.append(now)
-            before, now = now, 2 * (P @ now) - before
-        A += torch.tensordot(block, torch.stack(waves), 1)
-    for signals in A:
+    for signals in _polynomials(P, windows, Z):
         share = float(signals.pow(2).sum() / Z.pow(2).sum())
         if share > FEWEST:
             unit = signals / signals.norm(dim=0)
             yield Band(float(1 - (unit * (P @ unit)).sum(0).mean()), share, unit)
 
 
+def _polynomials(P: Sparse, coefficients: Tensor, Z: Tensor) -> Tensor:
+    """(bands, n, probes): Σ_j c_j T_j(P̃) Z for each row c of Chebyshev coefficients."""
+    A, before, now = torch.zeros(len(coefficients), *Z.shape, dtype=Z.dtype), P @ Z, Z
+    for block in coefficients.split(AT_ONCE, dim=1):
+        waves = []
+        for _ in range(block.shape[1]):
+            waves.append(now)
+            before, now = now, 2 * (P @ now) - before
+        A += torch.tensordot(block, torch.stack(waves), 1)
+    return A
+
+
 def _lowest(P: Sparse) -> tuple[NDArray[np.float64], Tensor]:
-    """Those of the LOWEST frequencies that Lanczos finds in time, and their eigenvectors (n, at
-    most LOWEST).
-    """
+    """Up to LOWEST frequencies, as many as Lanczos finds in time, and their eigenvectors."""
     columns, rows = P.pattern.columns.numpy(), P.pattern.rows.numpy()
     matrix = sp.csr_array((P.values.numpy(), columns, rows), P.shape)
     start = np.random.default_rng(0).standard_normal(P.shape[0])
@@ -124,9 +128,7 @@ def _lowest(P: Sparse) -> tuple[NDArray[np.float64], Tensor]:
 
 
 def _window(low: float, high: float) -> NDArray[np.float64]:
-    """(ORDER + 1,) Chebyshev coefficients of the step that is 1 on [low, high], with Jackson's
-    damping of the waves.
-    """
+    """(ORDER + 1,) Chebyshev coefficients of the step that is 1 on [low, high], Jackson-damped."""
     left, right = np.arccos(np.clip([high, low], -1, 1))
     j = np.arange(1, ORDER + 1)
     step = np.concatenate(
@@ -140,7 +142,7 @@ def _window(low: float, high: float) -> NDArray[np.float64]:
 
 
 def _largest_frequency(P: Sparse, z: Tensor, steps: int = 50) -> float:
-    """By powers of L̃; from below, and the last band reaches to 2 anyway."""
+    """A lower bound by powers of L̃, which is enough: the last band reaches to 2 anyway."""
     for _ in range(steps):
         z = z - P @ z
         z = z / z.norm()
@@ -148,10 +150,11 @@ def _largest_frequency(P: Sparse, z: Tensor, steps: int = 50) -> float:
 
 
 def _eigenvectors(P: Sparse) -> tuple[NDArray[np.float64], Tensor]:
-    """λ (n,) from low to high, and U (n, n)."""
+    """All frequencies λ (n,) from low to high, and their eigenvectors U (n, n)."""
     if P.shape[0] > SMALL:
         raise InputError(
-            f"all eigenvectors are for up to {SMALL} nodes, got {P.shape[0]}; use probes instead"
+            f"all eigenvectors are computed for graphs of up to {SMALL} nodes, got {P.shape[0]};"
+            " use probes instead"
         )
     values, U = torch.linalg.eigh(P.to("cpu", torch.float64).to_dense())
     return 1 - values.flip(0).numpy(), U.flip(1)

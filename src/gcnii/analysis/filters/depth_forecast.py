@@ -1,22 +1,19 @@
-"""Depth from one training: what can be read after each layer of one deep network foretells
-shallower ones.
-"""
+"""A forecast of shallower networks from the layers of one deep network."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan, sqrt
-from typing import Any
+from math import sqrt
 
 import numpy as np
 import torch
-from scipy.stats import spearmanr
 from torch import Tensor
 
 from gcnii.analysis.layers.probe import Probe
-from gcnii.analysis.layers.states import watch
+from gcnii.analysis.layers.states import HiddenStates
 from gcnii.errors import InputError
+from gcnii.files import Document, json_value
 from gcnii.graph import Graph, Role
 from gcnii.nn import Model
 from gcnii.nn.skeleton import GCNIISkeleton
@@ -25,16 +22,15 @@ from gcnii.train.result import Result
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one network of L layers says of networks of 0, 1, …, L layers: scores in [0, 1], one a
-    depth.
+    """What one network of L layers foretells of networks of 0, 1, …, L layers: scores in [0, 1].
 
-    val, test  linear probes, trained anew after each layer, moved up or down by one number so that
-               at L they are the network's own score.  Shallow networks do worse, because they must
-               learn their features by themselves
-    stopped    what the network itself answers on the validation nodes when it is stopped after a
-               layer; shallow networks do better, because their last map is made for their depth.
-               Empty where it has no such answer
-    nodes      how many validation nodes there are
+    val, test  linear probes, trained anew after each layer, shifted by one number so that at L they
+               equal the network's own score.  Shallow networks do worse, because they must learn
+               their features by themselves
+    stopped    the network's own score on the validation nodes when it is stopped after each layer;
+               shallow networks do better, because their last map is made for their depth.  Empty if
+               the model cannot be stopped early
+    nodes      the number of validation nodes
 
     Nothing is chosen by `test`.
     """
@@ -46,15 +42,14 @@ class Forecast:
 
     @property
     def best(self) -> int:
-        """The depth of the highest probe."""
+        """The depth with the highest probe on validation."""
         return max(range(len(self.val)), key=self.val.__getitem__)
 
     @property
     def recommended(self) -> int:
-        """The fewest layers where both curves come within one standard error of their best: more
-        would be for noise.
+        """The fewest layers at which both curves are within one standard error of their best.
 
-        0: the links help so little that an MLP does as well.
+        0 means that the links help so little that an MLP does as well.
         """
         curves = [curve for curve in (self.val, self.stopped) if curve]
         floors = [self._floor(max(curve)) for curve in curves]
@@ -66,43 +61,41 @@ class Forecast:
         return next(good, len(self.val) - 1)
 
     def _floor(self, highest: float) -> float:
-        share = min(max(highest, 0.0), 1.0)  # a probe may have been moved beyond
+        share = min(max(highest, 0.0), 1.0)  # a shifted probe may lie outside
         return share - sqrt(share * (1 - share) / self.nodes)
 
-    def summary(self) -> dict[str, Any]:
-        """As JSON has it."""
+    def summary(self) -> Document:
+        """The forecast as a JSON object."""
         curves = {"val": list(self.val), "test": list(self.test), "stopped": list(self.stopped)}
         return {"recommended": self.recommended, "best": self.best, **curves}
 
 
 def forecast(graph: Graph, result: Result) -> Forecast:
-    """Ask every layer of the best run of a deep network, on the split that it was trained on."""
+    """Probe every layer of the best run of a deep network, on the split it was trained on."""
     model, task = result.network(graph)
     run = result.runs[result.best]
     probe = Probe(graph, run.split)
-    with torch.no_grad(), watch(model) as watched:
+    with torch.no_grad(), HiddenStates(model) as hidden:
         model(task.P, task.X)
-    states = [H for _, H in watched.layers]
+    states = [H for _, H in hidden.layers]
     if len(states) < 2:
         raise InputError(f"{result.plan.model} has no layers to choose from; use gcnii")
-    val, test = _moved(probe, states, "val", run.val), _moved(probe, states, "test", run.test)
-    return Forecast(
-        val, test, int(graph.splits[run.split].val.sum()), _stopped(model, states, probe)
-    )
+    val, test = _shifted(probe, states, "val", run.val), _shifted(probe, states, "test", run.test)
+    nodes = int(graph.splits[run.split].val.sum())
+    return Forecast(val, test, nodes, _stopped(model, states, probe))
 
 
-def _moved(probe: Probe, states: Sequence[Tensor], role: Role, own: float) -> tuple[float, ...]:
-    """What a probe reads after each layer, moved so that after the last it is the network's own
-    score.
-    """
+def _shifted(probe: Probe, states: Sequence[Tensor], role: Role, own: float) -> tuple[float, ...]:
+    """Probes after each layer, shifted so that the last equals the network's own score."""
     read = [probe.score(H, role) for H in states]
     return tuple(score + own - read[-1] for score in read)
 
 
 @torch.no_grad()
 def _stopped(model: Model, states: Sequence[Tensor], probe: Probe) -> tuple[float, ...]:
-    """The scores of its own last map after each layer; only the skeleton of GCNII has layers of one
-    width before it.
+    """The scores of the model's own last map after each layer.
+
+    Empty unless it is a GCNII skeleton: only there all layers have the width that the map takes.
     """
     if not isinstance(model, GCNIISkeleton):
         return ()
@@ -112,11 +105,11 @@ def _stopped(model: Model, states: Sequence[Tensor], probe: Probe) -> tuple[floa
 
 @dataclass(frozen=True)
 class Comparison:
-    """A forecast beside networks that were trained at each depth: both curves, and how far off the
-    first was.
+    """A forecast compared with networks that were trained at some depths.
 
-    depths   the depths that were trained
+    depths          the depths that were trained
     foretold, true  test scores at these depths
+    recommended     the depth that the forecast recommends
     """
 
     depths: tuple[int, ...]
@@ -131,11 +124,11 @@ class Comparison:
 
     @property
     def order(self) -> float:
-        """Spearman's rank correlation of the two: 1 where they order the depths alike; NaN where
-        one is flat.
-        """
+        """Spearman's rank correlation of foretold and true scores; NaN where one is constant."""
         if len(set(self.foretold)) < 2 or len(set(self.true)) < 2:
             return float("nan")
+        from scipy.stats import spearmanr  # takes half a second to import
+
         return float(spearmanr(self.foretold, self.true).statistic)
 
     @property
@@ -143,31 +136,30 @@ class Comparison:
         """The best true score, less the one at the recommended depth."""
         return max(self.true) - score_at(self.recommended, self.depths, self.true)
 
-    def summary(self) -> dict[str, Any]:
-        """As JSON has it."""
-        curves = {
+    def summary(self) -> Document:
+        """The comparison as a JSON object."""
+        return {
             "depths": list(self.depths),
             "foretold": list(self.foretold),
             "true": list(self.true),
+            "error": self.error,
+            "order": json_value(self.order),
+            "regret": self.regret,
         }
-        order = None if isnan(self.order) else self.order  # JSON has no NaN
-        return {**curves, "error": self.error, "order": order, "regret": self.regret}
 
 
 def score_at(layers: int, depths: Sequence[int], scores: Sequence[float]) -> float:
-    """Between two trained depths on the straight line over log2 of the depth, beyond them the last
-    one's.
-    """
+    """The score at a depth, interpolated linearly over log2 of the depth, constant at the ends."""
     return float(np.interp(np.log2(max(layers, 1)), np.log2(depths), scores))
 
 
-def compare(foretold: Forecast, sweep: Mapping[int, float]) -> Comparison:
-    """`sweep`: depth → test score of networks trained at that depth."""
+def compare_depths(foretold: Forecast, sweep: Mapping[int, float]) -> Comparison:
+    """Compare a forecast with `sweep`: depth → test score of a network trained at that depth."""
     depths = tuple(sorted(sweep))
     beyond = [depth for depth in depths if depth >= len(foretold.test)]
     if beyond:
         raise InputError(
-            f"the forecast ends at {len(foretold.test) - 1} layers, got a sweep to {max(beyond)}"
+            f"the forecast ends at {len(foretold.test) - 1} layers, got a sweep up to {max(beyond)}"
         )
     return Comparison(
         depths,

@@ -1,6 +1,4 @@
-"""A network linearised at its input: near X its scores are F(X) + J dX, with the masks of the ReLU
-as they are at X.
-"""
+"""A network linearised at X: its scores are F(X) + J dX, with the ReLUs' masks as they are at X."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ Pull = Callable[[Tensor], Tensor]
 def linearised(model: nn.Module, P: Sparse, X: Tensor | Sparse) -> Iterator[tuple[Tensor, Pull]]:
     """The scores (n, k) without dropout, and the product G (n, k) → Jᵀ G (n, d).
 
-    From the scores backwards, because there are fewer of them than of features: k products know J
-    at a node, where forward-mode products would have to be d.
+    Backwards from the scores, because there are fewer scores than features: k products give J at a
+    node, where forward mode would need d.
     """
     training = {name: module.training for name, module in model.named_modules()}
     at = X.to_dense().detach().clone().requires_grad_()

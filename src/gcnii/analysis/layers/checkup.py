@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any
 
 from gcnii.analysis.layers.probe import Probe
 from gcnii.analysis.layers.smoothing import Smoothness, SmoothnessMeter
-from gcnii.analysis.layers.states import Watch, watch
+from gcnii.analysis.layers.states import HiddenStates
+from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.metrics.degree import Row, by_degree
 from gcnii.metrics.objective import Objective
 from gcnii.nn import Model
-from gcnii.train.fit import EpochReport, fit
+from gcnii.train.fit import OnEpoch, fit_plan
 from gcnii.train.hardware import choose_device
-from gcnii.train.plan import make_plan
+from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import Diverged
 from gcnii.train.result import Result
 from gcnii.train.task import Task
@@ -27,8 +26,10 @@ EPOCHS = 60  # enough to see where a training goes; a doctor does not wait for t
 
 @dataclass(frozen=True)
 class LayerReport:
-    """One layer: how smooth its state is, the norm of the loss's gradient there, and what a linear
-    probe reads.
+    """One layer: how smooth its state is, the loss's gradient there, and what a probe reads.
+
+    gradient  the norm of the gradient; None where no backward pass reached the layer
+    probe     the validation score of a linear probe; None without labels
     """
 
     name: str
@@ -36,29 +37,25 @@ class LayerReport:
     gradient: float | None = None
     probe: float | None = None
 
-    def summary(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {
-            "name": self.name,
-            **self.state.summary(),
-            "gradient": self.gradient,
-            "probe": self.probe,
-        }
+    def summary(self) -> Document:
+        """The report as a JSON object."""
+        numbers = {"gradient": self.gradient, "probe": self.probe}
+        return {"name": self.name, **self.state.summary(), **numbers}
 
     @classmethod
-    def of(cls, summary: Mapping[str, Any]) -> LayerReport:
-        """What `summary` gave."""
+    def of(cls, summary: Document) -> LayerReport:
+        """The report that a `summary` was made from."""
         return cls(summary["name"], Smoothness.of(summary), summary["gradient"], summary["probe"])
 
 
 @dataclass(frozen=True)
 class Checkup:
-    """A model of so many layers, before and after training."""
+    """One model at one depth, before and after training; scores are NaN where it diverged."""
 
     graph: str
     model: str
     layers: int
-    settings: dict[str, Any]
+    settings: Document
     before: tuple[LayerReport, ...]
     after: tuple[LayerReport, ...]
     val: float
@@ -67,37 +64,34 @@ class Checkup:
     # None where the training diverged
     result: Result | None = field(default=None, repr=False, compare=False)
 
-    def summary(self) -> dict[str, Any]:
-        """As JSON has it."""
-        head = {
+    def summary(self) -> Document:
+        """The checkup as a JSON object."""
+        return {
             "model": self.model,
             "layers": self.layers,
-            "val": _number(self.val),
-            "test": _number(self.test),
-        }
-        rows = {
+            "val": json_value(self.val),
+            "test": json_value(self.test),
+            "settings": self.settings,
             "before": [row.summary() for row in self.before],
             "after": [row.summary() for row in self.after],
+            "by_degree": list(self.degrees),
         }
-        return {**head, "settings": self.settings, **rows, "by_degree": list(self.degrees)}
 
     @classmethod
-    def of(cls, graph: str, summary: Mapping[str, Any]) -> Checkup:
-        """What `summary` gave, of this graph."""
+    def of(cls, graph: str, summary: Document) -> Checkup:
+        """The checkup that a `summary` was made from, on this graph."""
         before, after = (tuple(map(LayerReport.of, summary[when])) for when in ("before", "after"))
         val, test = (
             nan if summary[role] is None else float(summary[role]) for role in ("val", "test")
         )
-        model, layers, settings = summary["model"], summary["layers"], summary["settings"]
-        return cls(
-            graph, model, layers, settings, before, after, val, test, tuple(summary["by_degree"])
-        )
+        head = (graph, summary["model"], summary["layers"], summary["settings"])
+        return cls(*head, before, after, val, test, tuple(summary["by_degree"]))
 
 
 def examine(
-    watched: Watch, meter: SmoothnessMeter, probe: Probe | None = None
+    states: HiddenStates, meter: SmoothnessMeter, probe: Probe | None = None
 ) -> tuple[LayerReport, ...]:
-    """Every layer that was caught."""
+    """Measure every layer of a forward pass."""
     return tuple(
         LayerReport(
             name=name,
@@ -105,7 +99,7 @@ def examine(
             gradient=None if gradient is None else float(gradient.double().norm()),
             probe=None if probe is None else probe.score(H),
         )
-        for (name, H), gradient in zip(watched.layers, watched.gradients, strict=True)
+        for (name, H), gradient in zip(states.layers, states.gradients, strict=True)
     )
 
 
@@ -116,54 +110,46 @@ class Doctor:
         self.graph, self.split, self.seed, self.device = graph, split, seed, choose_device(device)
         self.meter, self.probe = SmoothnessMeter.of(graph), Probe(graph, split)
 
-    def check(
-        self, model: str, layers: int, on_epoch: Callable[[EpochReport], None] | None = None
-    ) -> Checkup:
-        """Build, examine, train for EPOCHS at most, examine again."""
-        settings: dict[str, Any] = {"layers": layers, "epochs": EPOCHS, "memory": "keep"}
+    def check(self, model: str, layers: int, on_epoch: OnEpoch | None = None) -> Checkup:
+        """Build a model, examine it, train it for at most EPOCHS epochs, examine it again."""
+        settings = {"layers": layers, "epochs": EPOCHS, "memory": "keep"}
         plan = make_plan(model, settings, self.graph)
         task = Task.of(self.graph, plan, self.device)
         network = plan.build(self.graph.d, self.graph.k, self.seed).to(self.device).eval()
         before = self._examine(network, task)
         known = (self.graph.name, model, layers, plan.settings, before)
         try:
-            result = self._train(model, settings, on_epoch)
+            result = self._train(plan, on_epoch)
         except Diverged as error:
-            warnings.warn(
-                f"{model}, {layers} layers: {error}; what follows is of the untrained model",
-                stacklevel=2,
-            )
+            text = f"{model}, {layers} layers: {error}; what follows is of the untrained model"
+            warnings.warn(text, stacklevel=2)
             return Checkup(*known, after=before, val=nan, test=nan, degrees=())
         network.load_state_dict({name: weight[0] for name, weight in result.weights.items()})
-        after = self._examine(network, task)
-        degrees = (
-            ()
-            if self.graph.multilabel
-            else tuple(by_degree(self.graph, result.predict(self.graph)))
-        )
+        after, degrees = self._examine(network, task), self._by_degree(result)
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 
-    def _train(
-        self, model: str, settings: dict[str, Any], on_epoch: Callable[[EpochReport], None] | None
-    ) -> Result:
-        where: dict[str, Any] = {
-            "seeds": [self.seed],
-            "split": self.split,
-            "device": self.device.type,
-        }
-        result = fit(self.graph, model, on_epoch=on_epoch, **where, **settings)
+    def _train(self, plan: Plan, on_epoch: OnEpoch | None) -> Result:
+        result = fit_plan(
+            self.graph,
+            plan,
+            seeds=[self.seed],
+            split=self.split,
+            device=self.device.type,
+            on_epoch=on_epoch,
+        )
         if result.interrupted:
             raise KeyboardInterrupt
         return result
 
+    def _by_degree(self, result: Result) -> tuple[Row, ...]:
+        if self.graph.multilabel:
+            return ()
+        return tuple(by_degree(self.graph, result.predict(self.graph)))
+
     def _examine(self, network: Model, task: Task) -> tuple[LayerReport, ...]:
         objective = Objective.of(self.graph, [self.split], self.device)
-        with watch(network) as watched:
+        with HiddenStates(network) as states:
             scores = network(task.P, task.X)
             objective.loss(scores[None], "train").sum().backward()
         network.zero_grad()
-        return examine(watched, self.meter, self.probe)
-
-
-def _number(score: float) -> float | None:
-    return None if score != score else score  # JSON has no NaN
+        return examine(states, self.meter, self.probe)

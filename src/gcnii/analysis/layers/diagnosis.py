@@ -1,7 +1,6 @@
-"""From numbers to a verdict: rules, each with its threshold, tried on graphs where the truth is
-known (docs/doctor.md).
+"""From numbers to a verdict by rules with thresholds, tested where the truth is known.
 
-Layers count from 0, what the first layer reads.
+docs/doctor.md explains them.  Layers count from 0, the input of the first layer.
 """
 
 from __future__ import annotations
@@ -9,28 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
-from typing import Any, Literal
+from typing import Literal
 
 from gcnii.analysis.layers.checkup import EPOCHS, Checkup, LayerReport
 from gcnii.analysis.layers.probe import Probe
 from gcnii.analysis.layers.smoothing import Smoothness
+from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.propagation import feature_matrix
 
-# A linear probe reads no more above guessing than this share of the most it reads, at any layer or
-# from the features alone: information is gone.
+# Information is gone where a linear probe's lead over guessing is at most this share of its largest
+# lead, at any layer or from the features alone.
 GONE = 0.25
-# A probe of the last layer is so much below that most: it fades.
+# Information fades where the last layer's probe is this much below the highest.
 FADED = 0.05
-# States are alike where the mean cosine distance is this share of layer 0's, and the effective rank
-# at most 2, or this share of the width.
+# States are alike where the mean cosine distance is at most this share of layer 0's, and the
+# effective rank at most 2 or this share of the width.
 ALIKE, FLAT = 0.1, 0.05
-# Alike, and so near Theorem 1's limit at the last layer but one: then it is the graph that made
-# them so.  On Cora the same row for all nodes, which biases lead to, is 0.29 away.
+# Where states are alike, the graph made them so if the last layer but one is this near to Theorem
+# 1's limit.  On Cora the same row for all nodes, which biases lead to, is 0.29 away.
 DRAWN = 0.15
-# The first layer's gradient is this share of the last layer's, or so many times as large.
+# The first layer's gradient as a multiple of the last layer's.
 VANISHED, EXPLODED = 1e-3, 1e3
-# Share of units that are zero on all nodes, at the last layer but one.
+# The share of units that are zero on all nodes, at the last layer but one.
 DEAD = 0.9
 
 Kind = Literal["no edges", "gone", "alike", "faded", "kept", "dead", "vanished", "exploded"]
@@ -39,7 +39,7 @@ Rows = Sequence[LayerReport]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one rule found, in plain words."""
+    """The result of one rule, with a sentence for the reader."""
 
     kind: Kind
     text: str
@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The verdict, whatever else was found, and what to try."""
+    """The verdict, other findings, and what to try."""
 
     verdict: Finding
     others: tuple[Finding, ...]
@@ -55,25 +55,25 @@ class Diagnosis:
 
     @property
     def text(self) -> str:
-        """All of it in a few sentences."""
+        """Findings and advice in a few sentences."""
         found = ". ".join(_capital(finding.text) for finding in (self.verdict, *self.others))
         return f"{found}. Try {'; or '.join(self.advice)}." if self.advice else f"{found}."
 
-    def summary(self) -> dict[str, Any]:
-        """As JSON has it."""
+    def summary(self) -> Document:
+        """The diagnosis as a JSON object."""
         return {"kind": self.verdict.kind, "text": self.text, **asdict(self)}
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """What a probe reads without any model: by guessing, and from the features alone."""
+class ProbeBaseline:
+    """A probe's score without any model: by guessing, and from the features alone."""
 
     chance: float
     features: float
 
     @classmethod
-    def of(cls, graph: Graph, probe: Probe) -> Baseline:
-        """Those of a graph."""
+    def of(cls, graph: Graph, probe: Probe) -> ProbeBaseline:
+        """The baseline of a graph, by a probe made for it."""
         return cls(probe.chance, probe.score(feature_matrix(graph).to_dense()))
 
 
@@ -81,15 +81,15 @@ def diagnose(
     rows: Rows,
     *,
     edges: int,
-    baseline: Baseline | None = None,
-    settings: Mapping[str, Any] | None = None,
+    baseline: ProbeBaseline | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> Diagnosis:
-    """The first rule that applies gives the verdict.
+    """Judge a model by its layers: the first rule that applies gives the verdict.
 
     rows      the layers of a model, layer 0 first
-    edges     of the graph
-    baseline  with what probes are compared, where the rows have them
-    settings  of the model, which decide what there is to try
+    edges     the number of edges of the graph
+    baseline  what probes are compared with; without it they are not judged
+    settings  the model's settings, on which the advice depends
     """
     alike = _alike(rows)
     verdict = (
@@ -104,41 +104,36 @@ def diagnose(
     return Diagnosis(verdict, found, _advice(verdict, found, rows, settings or {}))
 
 
-def compare(found: Sequence[tuple[Checkup, Diagnosis]]) -> list[str]:
-    """Of models of one depth, what those keep that keep it; of models of several depths, the best
-    one by validation.
-    """
-    sentences = []
-    deepest = max(checkup.layers for checkup, _ in found)
-    kept = [
-        one
-        for one, diagnosis in found
-        if one.layers == deepest and diagnosis.verdict.kind == "kept"
-    ]
-    lost = [
-        one.model
-        for one, diagnosis in found
-        if one.layers == deepest and diagnosis.verdict.kind != "kept"
-    ]
-    if lost and kept:
-        keep = ", ".join(f"{one.model} keeps {_percent(one.after[-1].probe)}" for one in kept)
-        sentences.append(
-            f"At {deepest} layers, where information is lost by {', '.join(lost)}: {keep}."
-        )
-    for model in dict.fromkeys(one.model for one, _ in found):
-        own = [one for one, _ in found if one.model == model and not isnan(one.val)]
-        if len(own) < 2:
-            continue
-        best = max(own, key=lambda one: one.val)
-        scores = f"validation {best.val:.1%}, test {best.test:.1%}"
-        sentences.append(
-            f"After at most {EPOCHS} epochs {model} is best at {best.layers} layers ({scores})."
-        )
-    return sentences
+def compare_models(found: Sequence[tuple[Checkup, Diagnosis]]) -> list[str]:
+    """Sentences: which of the deepest models keep information, and each model's best depth."""
+    models = dict.fromkeys(one.model for one, _ in found)
+    depths = (_best_depth([one for one, _ in found if one.model == model]) for model in models)
+    return [sentence for sentence in (_deepest(found), *depths) if sentence]
+
+
+def _deepest(found: Sequence[tuple[Checkup, Diagnosis]]) -> str:
+    """Which of the deepest models keep information and which lose it; empty unless both occur."""
+    most = max(checkup.layers for checkup, _ in found)
+    kinds = [(one, diagnosis.verdict.kind) for one, diagnosis in found if one.layers == most]
+    kept = [f"{one.model} keeps {_percent(one.after[-1].probe)}" for one, k in kinds if k == "kept"]
+    lost = [one.model for one, kind in kinds if kind != "kept"]
+    if not kept or not lost:
+        return ""
+    return f"At {most} layers, where information is lost by {', '.join(lost)}: {', '.join(kept)}."
+
+
+def _best_depth(checkups: Sequence[Checkup]) -> str:
+    """The best depth of one model by validation; empty with fewer than two depths."""
+    trained = [one for one in checkups if not isnan(one.val)]
+    if len(trained) < 2:
+        return ""
+    best = max(trained, key=lambda one: one.val)
+    scores = f"validation {best.val:.1%}, test {best.test:.1%}"
+    return f"After at most {EPOCHS} epochs {best.model} is best at {best.layers} layers ({scores})."
 
 
 def best_layer(rows: Rows) -> int:
-    """The first layer at which a probe reads most."""
+    """The layer with the highest probe; the first of several."""
     return max(range(len(rows)), key=lambda l: (_probe(rows[l]), -l))
 
 
@@ -149,15 +144,13 @@ def _no_edges() -> Finding:
     )
 
 
-def _gone(rows: Rows, baseline: Baseline) -> Finding | None:
-    best, whence = _most(rows, baseline)
+def _gone(rows: Rows, baseline: ProbeBaseline) -> Finding | None:
+    best, where = _highest(rows, baseline)
     bound = baseline.chance + GONE * max(best - baseline.chance, 0)
     since = _since(rows, lambda row: _probe(row) <= bound)
     if since is None:
         return None
-    reads = (
-        f"a linear probe reads {_percent(rows[-1].probe)} at the last layer, {best:.0%} {whence}"
-    )
+    reads = f"a linear probe reads {_percent(rows[-1].probe)} at the last layer, {best:.0%} {where}"
     guess = f"guessing gives {baseline.chance:.0%}"
     return Finding(
         "gone", f"information is gone from layer {since} on: {_size(rows, since)}; {reads}, {guess}"
@@ -180,8 +173,9 @@ def _alike(rows: Rows) -> Finding | None:
 
 
 def alike_since(rows: Rows) -> int | None:
-    """From which layer on all nodes are nearly alike; the last layer may be scores, and is asked
-    only if alone.
+    """The layer from which on all nodes are nearly alike, or None.
+
+    The last layer may be scores, and counts only if there is no other.
     """
     start = rows[0].state
     hidden = rows[1:-1] or rows[1:]
@@ -194,18 +188,16 @@ def alike_since(rows: Rows) -> int | None:
     return None if since is None else since + 1  # layer 0 is not hidden
 
 
-def _faded(rows: Rows, baseline: Baseline) -> Finding | None:
-    best, whence = _most(rows, baseline)
+def _faded(rows: Rows, baseline: ProbeBaseline) -> Finding | None:
+    best, where = _highest(rows, baseline)
     if _probe(rows[-1]) >= best - FADED:
         return None
-    reads = (
-        f"a linear probe reads {best:.0%} {whence}, {_percent(rows[-1].probe)} at the last layer"
-    )
+    reads = f"a linear probe reads {best:.0%} {where}, {_percent(rows[-1].probe)} at the last layer"
     return Finding("faded", f"information fades: {reads}; {_size(rows, len(rows) - 1)}")
 
 
-def _most(rows: Rows, baseline: Baseline) -> tuple[float, str]:
-    """The most that a probe reads, and whence."""
+def _highest(rows: Rows, baseline: ProbeBaseline) -> tuple[float, str]:
+    """The highest probe, and where it is."""
     layer = best_layer(rows)
     if baseline.features > _probe(rows[layer]):
         return baseline.features, "from the features alone"
@@ -243,7 +235,7 @@ def _dead(rows: Rows) -> Finding | None:
 
 
 def _advice(
-    verdict: Finding, others: Sequence[Finding], rows: Rows, settings: Mapping[str, Any]
+    verdict: Finding, others: Sequence[Finding], rows: Rows, settings: Mapping[str, object]
 ) -> tuple[str, ...]:
     kinds = {verdict.kind, *(finding.kind for finding in others)}
     smoothed = bool(kinds & {"gone", "alike"})
@@ -263,12 +255,12 @@ def _advice(
 
 
 def _last_hidden(rows: Rows) -> Smoothness:
-    """The last state but one, because the last may be scores."""
+    """The last state but one, because the last may be scores; or the last of two."""
     return (rows[-2] if len(rows) > 2 else rows[-1]).state
 
 
 def _since(rows: Rows, holds: Callable[[LayerReport], bool]) -> int | None:
-    """The first place from which on it holds for all rows."""
+    """The first index from which on `holds` is true of all rows, or None."""
     fails = [place for place, row in enumerate(rows) if not holds(row)]
     place = fails[-1] + 1 if fails else 0
     return place if place < len(rows) else None

@@ -1,6 +1,4 @@
-"""Pairs of nodes whose states are compared: any two, near ones and far ones; drawn once for a
-graph.
-"""
+"""Pairs of nodes whose states are compared: any two, near ones, far ones; drawn once per graph."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ from torch import Tensor
 
 from gcnii.analysis.layers.estimate import Estimate
 
-SOURCES, TARGETS = 128, 64  # nodes, and how many partners of each kind are drawn for each of them
-NEAR, FAR = 3, 8  # hops, up to and from (Chen et al. 2020b, where MAD and MADGap come from)
+SOURCES, TARGETS = 128, 64  # number of nodes, and of partners of each kind drawn for each of them
+NEAR, FAR = 3, 8  # hops: up to 3, and from 8 on (Chen et al. 2020b, who define MAD and MADGap)
 WORD = 64  # bits
-CHUNK = 1 << 22  # numbers at a time, for the sake of memory
+CHUNK = 1 << 22  # numbers at a time, to save memory
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -27,8 +25,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NodePairs:
-    """Pairs (source, target), the sources' numbers among those drawn, and whether these are all
-    pairs of their kind.
+    """Pairs of nodes of one kind.
+
+    source, target  (pairs,) the two nodes
+    number          (pairs,) the index of the source among the sources drawn
+    whole           whether these are all pairs of their kind
     """
 
     source: Tensor
@@ -37,11 +38,10 @@ class NodePairs:
     whole: bool
 
     def cosine_distance(self, U: Tensor, zero: Tensor) -> Estimate:
-        """The mean of 1 - u·v over a source's partners, and then over the sources; NaN where there
-        is no pair.
+        """The mean of 1 - u·v over a source's partners, then over sources; NaN without pairs.
 
-        U     (n, width) rows of length one, or zero
-        zero  (n,) which are zero: two of them are equal, hence 0 apart
+        U     (n, width) rows of length one or zero
+        zero  (n,) which rows are zero: two of them are equal, hence 0 apart
         """
         if not len(self.source):
             return Estimate(nan)
@@ -58,7 +58,7 @@ class NodePairs:
 
 
 def sample_pairs(A: sp.csr_array, random: np.random.Generator) -> dict[str, NodePairs]:
-    """For "any", "near" and "far" the pairs to look at, of a symmetric A (n, n) with a diagonal."""
+    """Pairs of the kinds "any", "near" and "far", for a symmetric A (n, n) with a diagonal."""
     n = A.shape[0]
     sources = np.sort(random.permutation(n)[:SOURCES])
     near, within = _reached(A, sources, (NEAR, FAR - 1))
@@ -73,9 +73,7 @@ def sample_pairs(A: sp.csr_array, random: np.random.Generator) -> dict[str, Node
 
 
 def _draw(sources: Ints, masks: Iterable[Mask], n: int, random: np.random.Generator) -> NodePairs:
-    """Up to TARGETS partners of each source, of those that its mask (n,) allows; all, where all
-    nodes are sources.
-    """
+    """Up to TARGETS partners per source, as its mask (n,) allows; all if all nodes are sources."""
     whole = len(sources) == n
     chosen = []
     for mask in masks:
@@ -88,8 +86,9 @@ def _draw(sources: Ints, masks: Iterable[Mask], n: int, random: np.random.Genera
 
 
 def _reached(A: sp.csr_array, sources: Ints, hops: tuple[int, ...]) -> list[Iterator[Mask]]:
-    """For each number of hops, source by source, who (n,) is reached within it; 64 sources walk at
-    once, a bit each.
+    """For each number of hops and each source, which nodes (n,) are reached within it.
+
+    64 sources walk at once, one bit each.
     """
     walks: list[list[NDArray[np.uint64]]] = []
     for start in range(0, len(sources), WORD):

@@ -1,10 +1,6 @@
-"""What a linear map could still read from a hidden state: logistic regression on the training
-nodes, by L-BFGS.
-"""
+"""What a linear map can read from a hidden state: logistic regression on the training nodes."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,9 +14,9 @@ from gcnii.graph import Graph, Role
 from gcnii.metrics.objective import Objective
 
 PENALTY = 1e-3  # on ‖W‖²/2, beside the mean loss of a node
-# of a state's size: smaller differences between nodes are float32's, and no information
+# of a state's size: smaller differences between nodes are float32's rounding, not information
 ROUNDING = 1e-6
-STEPS = 100  # of L-BFGS, at most
+STEPS = 100  # of L-BFGS at most
 
 Array = NDArray[np.float64]
 
@@ -36,19 +32,14 @@ class Probe:
 
     @property
     def chance(self) -> float:
-        """What guessing the most common label gives on the validation nodes; 0 where a node can
-        have several.
-        """
+        """The validation score of the most common label; 0 where nodes have several labels."""
         y = self.objective.y[self.objective.masks["val"][0]]
         return float(torch.bincount(y).max()) / len(y) if y.ndim == 1 else 0.0
 
     def score(self, H: Tensor, role: Role = "val") -> float:
-        """Accuracy, or micro-F1 where a node can have several labels, of the best linear map of H
-        (n, width).
-        """
+        """The score of the best linear map of H (n, width): accuracy, or micro-F1 if multilabel."""
         Z = centred(H.detach().cpu().double().numpy())
-        # On matrices this small BLAS's threads wait for one another, and keep torch's off the cores
-        # meanwhile.
+        # On matrices this small BLAS threads wait for one another and block torch's threads.
         with threadpool_limits(1, user_api="blas"):
             Z = Z @ _span(Z[self.train])
             W, b = _regression(Z[self.train], self.Y, one_of_many=self.objective.y.ndim == 1)
@@ -57,26 +48,22 @@ class Probe:
 
 
 def centred(H: Array) -> Array:
-    """The rows less their mean, with a mean square length of 1; or zero where they differ by
-    rounding alone.
-    """
+    """The rows less their mean, scaled to mean square length 1; zero if they differ by rounding."""
     Z = H - H.mean(0)
     length, size = np.linalg.norm(Z), np.linalg.norm(H)
     return Z * np.sqrt(len(H)) / length if length > ROUNDING * size else np.zeros_like(H)
 
 
 def _span(Z: Array) -> Array:
-    """(width, ≤ rows) directions beside which the best W has nothing: those of the training nodes,
-    if they are few.
-    """
+    """(width, ≤ rows) a basis that holds the best W: the span of the training nodes, if smaller."""
     return np.eye(Z.shape[1]) if len(Z) >= Z.shape[1] else np.linalg.qr(Z.T)[0]
 
 
 def _regression(Z: Array, Y: Array, one_of_many: bool) -> tuple[Array, Array]:
-    """W (width, k) and b (k,), the least of the mean cross-entropy + PENALTY/2 ‖W‖²."""
+    """W (width, k) and b (k,) that minimise the mean cross-entropy + PENALTY/2 ‖W‖²."""
     width, k = Z.shape[1], Y.shape[1]
 
-    def loss(weights: Array) -> tuple[Any, Array]:
+    def loss(weights: Array) -> tuple[float, Array]:
         W, b = weights[:-k].reshape(width, k), weights[-k:]
         S = Z @ W + b
         if one_of_many:

@@ -11,18 +11,18 @@ from torch import Tensor
 from gcnii.analysis.layers.estimate import Estimate
 
 TOLERANCE = 1e-5  # of the largest singular value: below it lies what float32 rounds
-NARROW, SKETCH = 512, 256  # a wider state is seen through so many random directions
-# times the directions are turned towards the largest values (Halko et al. 2011, algorithm 4.4)
+NARROW, SKETCH = 512, 256  # a state wider than NARROW is projected on SKETCH random directions
+# iterations that turn the directions towards the largest values (Halko et al. 2011, algorithm 4.4)
 POWERS = 2
-CHUNK = 1 << 16  # rows at a time, for the sake of memory
+CHUNK = 1 << 16  # rows at a time, to save memory
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class SingularValues:
     """Singular values, largest first, and what the sketch of a wide state did not see.
 
-    rest    the square sum of the values that were not seen
-    others  how many they are
+    rest    the sum of squares of the values that were not seen
+    others  the number of values that were not seen
     """
 
     values: Tensor
@@ -30,10 +30,8 @@ class Spectrum:
     others: int = 0
 
     @classmethod
-    def of(cls, H: Tensor) -> Spectrum:
-        """That of H (n, width): exact, or of a state with NARROW rows and columns or more, by a
-        randomised range.
-        """
+    def of(cls, H: Tensor) -> SingularValues:
+        """Those of H (n, width): exact, or by a sketch if both sides are longer than NARROW."""
         H = H.T if len(H) < H.shape[1] else H
         if H.shape[1] <= NARROW:
             return cls(_values(H))
@@ -49,15 +47,16 @@ class Spectrum:
 
     @property
     def rank(self) -> int:
-        """How many values are above TOLERANCE of the largest, among those that were seen."""
+        """The number of values seen that are above TOLERANCE of the largest."""
         return int((self.values > TOLERANCE * self.values[0]).sum())
 
     @property
     def effective_rank(self) -> Estimate:
-        """exp(-Σ p log p), p being the values as shares of their sum; 0 of a state that is zero.
+        """exp(-Σ p log p), p being the values as shares of their sum; 0 for a state that is zero.
 
-        What was not seen is either even, or as uneven as can be, values of the size of the last one
-        seen: the estimate is the middle of the two, its error half of what is between them.
+        The values not seen are at one extreme all equal, and at the other as unequal as they can
+        be, each as large as the last one seen or zero: the estimate is the middle of these two, its
+        error half of their difference.
         """
         if not self.values[0]:
             return Estimate(0.0)
@@ -73,9 +72,7 @@ class Spectrum:
 
 
 def _values(H: Tensor) -> Tensor:
-    """The singular values of a narrow matrix, by the eigenvalues of HᵀH in float64: exact to 1e-8
-    of the largest.
-    """
+    """Singular values of a narrow matrix, by eigenvalues of HᵀH: exact to 1e-8 of the largest."""
     gram = torch.zeros(H.shape[1], H.shape[1], dtype=torch.float64)
     for part in H.split(CHUNK):
         rows = part.double()

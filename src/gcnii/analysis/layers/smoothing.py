@@ -1,16 +1,14 @@
-"""How smooth a hidden state H (n, width) is on its graph: energy, cosine distances, ranks, Theorem
-1's limit.
+"""How smooth a hidden state H (n, width) is on its graph: energy, cosine distances, ranks, limit.
 
 `SmoothnessMeter` is made once for a graph and measures state after state.  Edges count in both
 directions and self-loops not at all; Ã = A + I, D̃ its row sums.  What would take long is sampled,
-the same sample for every state, and comes with its standard error.
+with the same sample for every state, and has a standard error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import isnan, nan, sqrt
+from math import nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -22,24 +20,25 @@ from torch import Tensor
 
 from gcnii.analysis.layers.estimate import Estimate
 from gcnii.analysis.layers.pair_sampling import sample_pairs
-from gcnii.analysis.layers.rank import Spectrum
+from gcnii.analysis.layers.rank import SingularValues
 from gcnii.errors import InputError
+from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 
-PAIRS = 1 << 17  # edges whose ends are compared, at most
-CHUNK = 1 << 16  # rows at a time, for the sake of memory
+PAIRS = 1 << 17  # the largest number of edges whose ends are compared
+CHUNK = 1 << 16  # rows at a time, to save memory
 
 
 @dataclass(frozen=True)
 class Smoothness:
-    """What is measured of one state.
+    """The measurements of one state.
 
     width           number of units
     norm            ‖H‖ / √n, the length of a typical row
     energy          Dirichlet energy of a node, tr(Hᵀ (I - P̃) H) / n
     roughness       the same as a share of the state, tr(Hᵀ (I - P̃) H) / ‖H‖²: between 0 and 2
     mad, mad_gap    mean cosine distance of two nodes; that of far nodes less that of near ones
-                    (NaN: there are no such)
+                    (NaN where there are no such pairs)
     effective_rank  exp(entropy of the singular values as shares)
     rank            number of singular values that are not rounding
     distance        ‖H - ΠH‖ / ‖H‖, where ΠH is Theorem 1's limit
@@ -57,14 +56,14 @@ class Smoothness:
     distance: float
     dead: float
 
-    def summary(self) -> dict[str, Any]:
-        """As JSON has it: estimates as [value, error], and null for NaN."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+    def summary(self) -> Document:
+        """The measurements as a JSON object: estimates as [value, error], and null for NaN."""
+        return {name: json_value(value) for name, value in asdict(self).items()}
 
     @classmethod
-    def of(cls, summary: Mapping[str, Any]) -> Smoothness:
-        """What `summary` gave."""
-        return cls(**{name: _full(summary[name]) for name in cls.__dataclass_fields__})
+    def of(cls, summary: Document) -> Smoothness:
+        """The measurements that a `summary` was made from."""
+        return cls(**{name: _parsed(summary[name]) for name in cls.__dataclass_fields__})
 
 
 class SmoothnessMeter:
@@ -90,33 +89,30 @@ class SmoothnessMeter:
 
     @classmethod
     def of(cls, graph: Graph) -> SmoothnessMeter:
-        """That of a Graph."""
+        """The meter of a Graph."""
         return cls(graph.edges, graph.n)
 
     @torch.no_grad()
     def measure(self, H: Tensor) -> Smoothness:
-        """Everything about one state (n, width)."""
+        """Measure one state (n, width)."""
         if len(H) != self.n:
             raise InputError(
-                f"a state has a row for each of the graph's {self.n} nodes, got {len(H)}"
+                f"a state needs one row for each of the graph's {self.n} nodes, got {len(H)}"
             )
         H = H.detach().cpu()
         square = torch.cat([part.double().square().sum(1) for part in H.split(CHUNK)])
         size = float(square.sum())
-        energy, mad, spectrum = (
-            self._energy(H),
-            self._cosine_distances(H, square.sqrt()),
-            Spectrum.of(H),
-        )
+        energy, mad = self._energy(H), self._cosine_distances(H, square.sqrt())
+        singular = SingularValues.of(H)
         return Smoothness(
             width=H.shape[1],
             norm=sqrt(size / self.n),
-            energy=Estimate(energy.value / self.n, energy.error / self.n),
-            roughness=Estimate(energy.value / size, energy.error / size) if size else Estimate(0.0),
+            energy=energy.divided(self.n),
+            roughness=energy.divided(size) if size else Estimate(0.0),
             mad=mad["any"],
-            mad_gap=_difference(mad["far"], mad["near"]),
-            effective_rank=spectrum.effective_rank,
-            rank=spectrum.rank,
+            mad_gap=mad["far"].less(mad["near"]),
+            effective_rank=singular.effective_rank,
+            rank=singular.rank,
             distance=self._distance(H, size),
             dead=float((H == 0).all(0).double().mean()),
         )
@@ -152,18 +148,7 @@ class SmoothnessMeter:
         return sqrt(max(size - limit, 0.0) / size)
 
 
-def _difference(one: Estimate, other: Estimate) -> Estimate:
-    value = one.value - other.value
-    return Estimate(value) if isnan(value) else Estimate(value, sqrt(one.error**2 + other.error**2))
-
-
-def _full(value: Any) -> Any:
+def _parsed(value: Any) -> Any:
     if isinstance(value, list):
-        return Estimate(*map(_full, value))
+        return Estimate(*map(_parsed, value))
     return nan if value is None else value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and isnan(value) else value  # JSON has no NaN

@@ -1,100 +1,64 @@
-"""The hidden states of any model, layer by layer: `with watch(model) as w: model(P, X)`, then
-`w.layers`.
+"""The hidden states of any model, layer by layer.
 
-A layer's state is what comes out of its module, once activations, norms and additions outside of
-the module have been
-applied to it.  Layer 0 is what the first layer reads.  Some models of the registry (APPNP, SGC)
-                propagate without a
-module of their own; there, every product by P̃ is a layer.
+    with HiddenStates(model) as states:
+        model(P, X)
+    states.layers
+
+A layer's state is the output of its module after the activations, norms and additions that follow
+outside of the module.  Layer 0 is the input of the first layer.  Some models of the registry
+(APPNP, SGC) propagate without a module of their own; there, every product by P̃ is a layer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils.hooks import RemovableHandle
 
 from gcnii.errors import InputError, UsageError
 from gcnii.nn import Model
 from gcnii.propagation import Pattern, Sparse
 
-# What may follow a layer's module and still belong to the layer: it acts on each unit or row, and
-# mixes no nodes.
+# Functions that may follow a layer's module and still belong to the layer: they act on each unit or
+# row by itself and do not mix nodes.
 FOLLOWS = {
-    *(
-        "relu",
-        "relu_",
-        "elu",
-        "elu_",
-        "leaky_relu",
-        "leaky_relu_",
-        "gelu",
-        "silu",
-        "selu",
-        "tanh",
-        "sigmoid",
-        "prelu",
-    ),
-    *(
-        "add",
-        "add_",
-        "__add__",
-        "__radd__",
-        "__iadd__",
-        "sub",
-        "__sub__",
-        "lerp",
-        "mul",
-        "__mul__",
-        "__rmul__",
-    ),
-    *(
-        "div",
-        "__truediv__",
-        "dropout",
-        "batch_norm",
-        "layer_norm",
-        "instance_norm",
-        "group_norm",
-        "normalize",
-    ),
+    *("relu", "relu_", "elu", "elu_", "leaky_relu", "leaky_relu_", "prelu", "gelu", "silu"),
+    *("selu", "tanh", "sigmoid", "dropout", "normalize"),
+    *("add", "add_", "__add__", "__radd__", "__iadd__", "sub", "__sub__", "lerp"),
+    *("mul", "__mul__", "__rmul__", "div", "__truediv__"),
+    *("batch_norm", "layer_norm", "instance_norm", "group_norm"),
 }
+State = Tensor | Sparse
 
 
 class Layer(NamedTuple):
-    """The state H (n, width) after a layer, and the layer's name."""
+    """A layer's name, and its state H (n, width)."""
 
     name: str
     H: Tensor
 
 
-def watch(model: nn.Module, layers: Iterable[nn.Module] | None = None) -> Watch:
-    """A context in which the last forward pass of `model` leaves its hidden states.
+class HiddenStates:
+    """The `layers` of the last forward pass, their `gradients` after a backward pass, the `edges`.
 
-    layers  the modules that are layers, of a model that is not of the registry; by default PyG's
+    layers  the modules that are layers, for a model outside the registry; by default PyG's
             convolutions, or else the members of the longest ModuleList
-    """
-    return Watch(model, layers)
-
-
-class Watch:
-    """What one forward pass left: `layers`, their `gradients` if a backward pass came, and the
-    `edges` it went over.
     """
 
     def __init__(self, model: nn.Module, layers: Iterable[nn.Module] | None = None):
         self.model = model
         self.blocks = _named(model, layers)
         self.edges: Tensor | None = None  # (2, m), among the inputs of the model
-        self._found: dict[str, Tensor | Sparse] = {}
+        self._found: dict[str, State] = {}
         self._latest = ""
         self._pattern: Pattern | None = None  # of P, which a layer reads beside its state
-        self._hooks: list[Any] = []
+        self._hooks: list[RemovableHandle] = []
         self._during = ExitStack()
 
     def __enter__(self) -> Self:
@@ -115,10 +79,10 @@ class Watch:
 
     @property
     def layers(self) -> list[Layer]:
-        """Layer 0 and all that follow, as they came out of the last forward pass."""
+        """Layer 0 and all that follow, from the last forward pass."""
         if not self._found:
             raise UsageError(
-                "no forward pass was seen; call the model within the block: with watch(model) as w: …"
+                "no forward pass was seen; call the model inside the block: with watch(model) as w:"
             )
         return [
             Layer(name, H.to_dense() if isinstance(H, Sparse) else H)
@@ -127,23 +91,25 @@ class Watch:
 
     @property
     def gradients(self) -> list[Tensor | None]:
-        """The gradient of each layer's state; None where no backward pass reached it."""
+        """The loss's gradient at each layer's state; None where no backward pass reached it."""
         return [
             H.grad if isinstance(H, Tensor) and H.requires_grad else None
             for H in self._found.values()
         ]
 
-    def _begin(self, _: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    def _begin(
+        self, _: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
         self._found, self._latest = {}, ""
         self.edges = next(_edges((*args, *kwargs.values())), None)
         self._during.enter_context(_Follow(self._follows))
-        if isinstance(self.model, Model):
-            P, *rest = args
+        if isinstance(self.model, Model) and args and isinstance(P := args[0], Sparse):
             self._pattern = P.pattern
-            args = (_Seen.of(P, self._multiplies), *rest) if type(P) is Sparse else args
+            if type(P) is Sparse:
+                args = (_Seen.of(P, self._multiplies), *args[1:])
         return args, kwargs
 
-    def _end(self, _: nn.Module, args: Any, output: Any) -> None:
+    def _end(self, _: nn.Module, args: object, output: object) -> None:
         self._during.close()
         modules = set(self._found) & set(self.blocks)
         if modules:  # the products were parts of what the modules did
@@ -155,20 +121,19 @@ class Watch:
             if isinstance(H, Tensor) and H.requires_grad:
                 H.retain_grad()
 
-    def _reads(self, _: nn.Module, args: Any, kwargs: Any) -> None:
+    def _reads(self, _: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         H = _state(value for value in (*args, *kwargs.values()) if not self._propagates(value))
         if not set(self._found) & set(self.blocks) and H is not None:
-            # Whatever a product read before any module was called is no layer's input but this
-            # one's.
+            # What a product read before the first module was called is that module's input only.
             self._found = {"input": self._found.get("input", H)}
-        # what happens to the state of the layer before within a module is the module's own
+        # What happens to the previous layer's state within a module belongs to the module.
         self._latest = ""
 
-    def _propagates(self, value: Any) -> bool:
+    def _propagates(self, value: object) -> bool:
         return isinstance(value, Sparse) and value.pattern is self._pattern
 
-    def _gives(self, name: str) -> Callable[..., None]:
-        def give(_: nn.Module, args: Any, output: Any) -> None:
+    def _gives(self, name: str) -> Callable[[nn.Module, object, object], None]:
+        def give(_: nn.Module, args: object, output: object) -> None:
             H = _output(output)
             if H is not None:
                 self._found[name], self._latest = H, name
@@ -182,27 +147,28 @@ class Watch:
         self._latest = f"P {len(self._found)}"
         self._found[self._latest] = PH
 
-    def _follows(self, args: tuple[Any, ...], result: Any) -> None:
+    def _follows(self, args: Sequence[object], result: object) -> None:
         H = self._found.get(self._latest)
-        same = isinstance(H, Tensor) and isinstance(result, Tensor) and H.shape == result.shape
-        if same and any(one is H for one in args):
+        if not (isinstance(H, Tensor) and isinstance(result, Tensor)):
+            return
+        if H.shape == result.shape and any(one is H for one in args):
             self._found[self._latest] = result
 
 
 class _Follow(TorchFunctionMode):
-    """Tells of every call of a function in FOLLOWS."""
+    """Reports every call of a function in FOLLOWS."""
 
-    def __init__(self, tell: Callable[[tuple[Any, ...], Any], None]):
+    def __init__(self, tell: Callable[[Sequence[object], object], None]):
         super().__init__()
         self.tell = tell
 
     def __torch_function__(
         self,
-        function: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+        function: Callable[..., object],
+        types: object,
+        args: Sequence[object] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
         result = function(*args, **(kwargs or {}))
         if getattr(function, "__name__", "") in FOLLOWS:
             self.tell((*args, *(kwargs or {}).values()), result)
@@ -211,14 +177,14 @@ class _Follow(TorchFunctionMode):
 
 @dataclass(frozen=True, eq=False)
 class _Seen(Sparse):
-    """P̃ that tells of every product by it."""
+    """P̃ that reports every product by it."""
 
     plain: Sparse
     tell: Callable[[Tensor, Tensor], None]
 
     @classmethod
     def of(cls, P: Sparse, tell: Callable[[Tensor, Tensor], None]) -> _Seen:
-        """The same matrix."""
+        """P, reporting to `tell(H, PH)`."""
         return cls(P.pattern, P.values, P.transposed, P, tell)
 
     def __matmul__(self, H: Tensor) -> Tensor:
@@ -227,7 +193,7 @@ class _Seen(Sparse):
         return PH
 
     def to_dense(self) -> Tensor:
-        """Without telling: that product is no layer."""
+        """Without reporting: that product is not a layer."""
         return self.plain.to_dense()
 
 
@@ -243,7 +209,7 @@ def _named(model: nn.Module, layers: Iterable[nn.Module] | None) -> dict[str, nn
 
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
-    """A model's layers, as far as its modules tell."""
+    """The layers of a model, guessed from its modules."""
     if isinstance(model, Model):
         convs = getattr(model, "convs", ())
         return list(convs)
@@ -256,18 +222,19 @@ def _blocks(model: nn.Module) -> list[nn.Module]:
     if not lists:
         name = type(model).__name__
         raise InputError(
-            f"{name} has neither PyG's convolutions nor a list of modules; name its layers: layers=[…]"
+            f"{name} has neither PyG convolutions nor a list of modules;"
+            " name its layers: layers=[…]"
         )
     return list(max(lists, key=len))
 
 
 def _gathers(module: nn.Module) -> bool:
-    """Whether it is one of PyG's convolutions; PyG need not be installed to say so."""
+    """Whether it is one of PyG's convolutions, by name: PyG need not be installed."""
     return any(kind.__name__ == "MessagePassing" for kind in type(module).__mro__)
 
 
-def _state(values: Iterable[Any]) -> Any:
-    """The first of these that can be a state (n, width): a tensor of floats, or sparse features."""
+def _state(values: Iterable[object]) -> State | None:
+    """The first value that can be a state (n, width): a tensor of floats, or sparse features."""
     for value in values:
         if isinstance(value, Sparse) or (
             isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 2
@@ -276,13 +243,13 @@ def _state(values: Iterable[Any]) -> Any:
     return None
 
 
-def _output(given: Any) -> Any:
+def _output(given: object) -> State | None:
     """The state among what a module returned."""
     return _state(given if isinstance(given, tuple) else (given,))
 
 
-def _edges(inputs: Iterable[Any]) -> Iterator[Tensor]:
-    """Among the inputs of a model, whatever says who is joined to whom: (2, m)."""
+def _edges(inputs: Iterable[object]) -> Iterator[Tensor]:
+    """(2, m) edges of each input of a model that holds some."""
     for value in inputs:
         if isinstance(value, Sparse) and value.shape[0] == value.shape[1]:
             yield torch.stack([value.pattern.row_of, value.pattern.columns.long()])

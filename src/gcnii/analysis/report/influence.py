@@ -1,29 +1,31 @@
-"""How far trained networks look: the share of what decides a node's class, by distance."""
+"""How far trained networks look: the share of a node's score that comes from each distance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
 
 from gcnii.analysis.filters.influence import Influence
-from gcnii.analysis.report.style import STYLES, figure, shared_legend
+from gcnii.analysis.report.style import STYLES, draw_bars, figure, shared_legend
 
-LEAST = 0.005  # share: hops beyond the last that has so much are left out
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEAST = 0.005  # hops beyond the last one with this share are left out
 
 
-def draw_influence(found: Mapping[str, Influence]) -> Any:
-    """A line a network, with bars of two standard errors, and its mean distance in the legend."""
+def draw_influence(found: Mapping[str, Influence]) -> Figure:
+    """One line per network, with bars of two standard errors and its mean in the legend."""
     drawing = figure(1)
     (axes,) = drawing.axes
     last = _last(found)
-    for (colour, marker, dash), (label, one) in zip(STYLES, found.items(), strict=False):
+    for style, (name, one) in zip(STYLES, found.items(), strict=False):
         share, error = (100 * values[: last + 1] for values in (one.share, one.error))
-        label = f"{label}, mean {one.reach:.1f}"
-        look = {"color": colour, "marker": marker, "linestyle": dash}
-        axes.errorbar(range(len(share)), share, 2 * error, label=label, capsize=2, **look)
+        label = f"{name}, mean {one.reach:.1f}"
+        draw_bars(axes, range(len(share)), share, 2 * error, style, label)
     axes.set(xlabel="hops away; 0 is the node itself", ylabel="influence (%)", ylim=(0, None))
     axes.set_xticks(range(last + 1))
     axes.set_title("Where a node's score comes from")
@@ -32,22 +34,22 @@ def draw_influence(found: Mapping[str, Influence]) -> Any:
 
 
 def influence_table(found: Mapping[str, Influence]) -> Table:
-    """A row a hop, and the mean distance."""
+    """One row per hop, and the mean distance."""
     table = Table(
         "hops away", *found, title="Influence by hop, in %", title_justify="left", box=None
     )
     for column in table.columns:
         column.justify = "right"
     for hop in range(_last(found) + 1):
-        cells = (
-            f"{100 * one.share[hop]:.1f} ± {100 * one.error[hop]:.1f}"
-            if hop < len(one.share)
-            else "–"
-            for one in found.values()
-        )
-        table.add_row(str(hop), *cells)
+        table.add_row(str(hop), *(_cell(one, hop) for one in found.values()))
     table.add_row("mean", *(f"{one.reach:.2f}" for one in found.values()))
     return table
+
+
+def _cell(one: Influence, hop: int) -> str:
+    if hop >= len(one.share):
+        return "–"
+    return f"{100 * one.share[hop]:.1f} ± {100 * one.error[hop]:.1f}"
 
 
 def _last(found: Mapping[str, Influence]) -> int:

@@ -1,74 +1,56 @@
-"""The learned filter: g(λ) of trained networks, beside those that are known in closed form."""
+"""The learned filter: g(λ) of trained networks, beside filters that are known in closed form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
 
 from gcnii.analysis.filters.response import Floats, Response, gcn_filter, pagerank_filter
-from gcnii.analysis.report.style import STYLES, figure, shared_legend
+from gcnii.analysis.report.style import GREY, STYLES, draw_bars, figure, shared_legend
 
-GREY = "#777777"
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-def draw_response(found: Mapping[str, Response], *, layers: int, alpha: float) -> Any:
-    """A line a network, with bars of two standard errors; in grey a linear GCN of so many layers,
-    and PageRank.
+def draw_response(found: Mapping[str, Response], *, layers: int, alpha: float) -> Figure:
+    """One line per network, with bars of two standard errors; in grey a linear GCN and PageRank.
+
+    layers  of the linear GCN
+    alpha   of the PageRank
     """
     drawing = figure(1)
     (axes,) = drawing.axes
-    one = next(iter(found.values()))
-    fine = np.linspace(one.frequency[0], one.frequency[-1], 200)
+    first = next(iter(found.values()))
+    fine = np.linspace(first.frequency[0], first.frequency[-1], 200)
     for dash, (label, curve) in zip((":", "--"), _known(fine, layers, alpha).items(), strict=True):
-        axes.plot(fine, one.beside(curve), color=GREY, linestyle=dash, linewidth=3, label=label)
-    for (colour, marker, dash), (label, one) in zip(STYLES, found.items(), strict=False):
-        look = {
-            "color": colour,
-            "marker": marker,
-            "linestyle": dash,
-            "markersize": 4,
-            "linewidth": 1.2,
-        }
-        axes.errorbar(one.frequency, one.gain, 2 * one.error, label=label, capsize=2, **look)
+        axes.plot(fine, first.beside(curve), color=GREY, linestyle=dash, linewidth=3, label=label)
+    for style, (label, one) in zip(STYLES, found.items(), strict=False):
+        x, y, error = one.frequency, one.gain, 2 * one.error
+        draw_bars(axes, x, y, error, style, label, markersize=4, linewidth=1.2)
     axes.axhline(0, color=GREY, linewidth=0.8)
-    axes.set(
-        xlabel="frequency λ: 0 is the same on all neighbours",
-        ylabel="g(λ), the largest is 1",
-        xlim=(0, None),
-    )
+    axes.set(xlabel="frequency λ: 0 is the same on all neighbours", xlim=(0, None))
+    axes.set(ylabel="g(λ), the largest is 1")
     axes.set_title("How much of a signal passes, by its frequency")
     shared_legend(drawing)
     return drawing
 
 
 def response_table(found: Mapping[str, Response], *, layers: int, alpha: float) -> Table:
-    """A row a band of frequencies; beside each g, how much of the response's energy is the signal
-    itself again.
-    """
-    one = next(iter(found.values()))
-    # Networks on one graph are asked at the same frequencies.
-    known = {
-        label: one.beside(curve) for label, curve in _known(one.frequency, layers, alpha).items()
-    }
-    heads = [head for label in found for head in (label, "purity")]
-    table = Table(
-        "λ",
-        "share",
-        *known,
-        *heads,
-        title="The learned filter g(λ)",
-        title_justify="left",
-        box=None,
-    )
+    """One row per band of frequencies: the known filters, then g and purity of each network."""
+    first = next(iter(found.values()))  # networks on one graph have the same frequencies
+    filters = _known(first.frequency, layers, alpha)
+    known = {label: first.beside(curve) for label, curve in filters.items()}
+    heads = ("λ", "share", *known, *(head for label in found for head in (label, "purity")))
+    table = Table(*heads, title="The learned filter g(λ)", title_justify="left", box=None)
     for column in table.columns:
         column.justify = "right"
-    for i, (frequency, share) in enumerate(zip(one.frequency, one.share, strict=True)):
+    for i, (frequency, share) in enumerate(zip(first.frequency, first.share, strict=True)):
         cells = [f"{curve[i]:+.3f}" for curve in known.values()]
-        for each in found.values():
-            cells += [f"{each.gain[i]:+.3f} ± {each.error[i]:.3f}", f"{each.purity[i]:.2f}"]
+        for one in found.values():
+            cells += [f"{one.gain[i]:+.3f} ± {one.error[i]:.3f}", f"{one.purity[i]:.2f}"]
         table.add_row(f"{frequency:.3f}", f"{share:.1%}", *cells)
     return table
 

@@ -5,27 +5,42 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gcnii.files import atomic_write
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; markers and dashes tell them
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class LineStyle(NamedTuple):
+    """Colour, marker and dash of a line, as matplotlib names them."""
+
+    colour: str
+    marker: str
+    dash: str
+
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart; markers and dashes tell them
 # apart in grey.
 STYLES = (
-    ("#0072B2", "o", "-"),
-    ("#D55E00", "s", "--"),
-    ("#009E73", "^", "-."),
-    ("#CC79A7", "D", ":"),
-    ("#56B4E9", "P", "-"),
-    ("#E69F00", "v", "--"),
+    LineStyle("#0072B2", "o", "-"),
+    LineStyle("#D55E00", "s", "--"),
+    LineStyle("#009E73", "^", "-."),
+    LineStyle("#CC79A7", "D", ":"),
+    LineStyle("#56B4E9", "P", "-"),
+    LineStyle("#E69F00", "v", "--"),
 )
+GREY = "#777777"
 
 
-def figure(panels: int, rows: int = 1) -> Any:
-    """A matplotlib figure with so many axes side by side, in so many rows."""
-    from matplotlib.figure import Figure  # half a second to import; not for those who draw nothing
+def figure(panels: int, rows: int = 1) -> Figure:
+    """A matplotlib figure with this number of axes side by side, in this number of rows."""
+    from matplotlib.figure import Figure  # takes half a second: not for those who draw nothing
 
     drawing = Figure(figsize=(5.2 * panels, 4 * rows), layout="constrained")
     for axes in drawing.subplots(rows, panels, squeeze=False).flat:
@@ -34,31 +49,82 @@ def figure(panels: int, rows: int = 1) -> Any:
     return drawing
 
 
-def shared_scale(drawing: Any) -> None:
-    """One range of y for all axes, so that they can be compared by eye."""
-    top, bottom = (
-        f(limit for axes in drawing.axes for limit in axes.get_ylim()) for f in (max, min)
+def panels(count: int, across: int) -> Figure:
+    """A figure with `count` axes, at most `across` of them side by side."""
+    drawing = figure(min(count, across), -(-count // across))
+    for spare in drawing.axes[count:]:
+        spare.remove()
+    return drawing
+
+
+def draw_line(
+    axes: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    style: LineStyle,
+    label: str,
+    *,
+    every: int | None = None,
+) -> None:
+    """Plot y against x, with markers at all points, or only at every n-th."""
+    colour, marker, dash = style
+    axes.plot(x, y, color=colour, marker=marker, linestyle=dash, label=label, markevery=every)
+
+
+def draw_bars(
+    axes: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    error: ArrayLike,
+    style: LineStyle,
+    label: str,
+    *,
+    markersize: float = 6,
+    linewidth: float = 1.5,
+) -> None:
+    """Plot y against x, with bars of the height of `error` up and down."""
+    axes.errorbar(
+        x,
+        y,
+        error,
+        label=label,
+        capsize=2,
+        color=style.colour,
+        marker=style.marker,
+        linestyle=style.dash,
+        markersize=markersize,
+        linewidth=linewidth,
     )
+
+
+def shared_scale(drawing: Figure) -> None:
+    """Give all axes one range of y, so that they can be compared by eye."""
+    limits = [limit for axes in drawing.axes for limit in axes.get_ylim()]
     for axes in drawing.axes:
-        axes.set_ylim(bottom, top)
+        axes.set_ylim(min(limits), max(limits))
 
 
-def shared_legend(drawing: Any) -> None:
-    """Below all axes: every line that any of them has, once, in as many columns as there is room
-    for.
-    """
+def shared_legend(drawing: Figure) -> None:
+    """One legend below all axes: every line once, in as many columns as there is room for."""
     lines = {
         label: line
         for axes in drawing.axes
         for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     columns = _columns(list(lines), room=72 * drawing.get_figwidth())
-    drawing.legend(lines.values(), lines, loc="outside lower center", ncols=columns, frameon=False)
+    drawing.legend(
+        list(lines.values()),
+        list(lines),
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+    )
 
 
 def _columns(labels: list[str], room: float) -> int:
-    """At 6.2 points a letter, and 42 for a column's line and gaps; legends are filled column by
-    column.
+    """How many columns fit: 6.2 points per letter, and 42 per column for its line and gaps.
+
+    Legends are filled column by column.
     """
     for columns in range(len(labels), 1, -1):
         if sum(6.2 * max(map(len, part)) + 42 for part in np.array_split(labels, columns)) <= room:
@@ -66,8 +132,8 @@ def _columns(labels: list[str], room: float) -> int:
     return 1
 
 
-def save(drawing: Any, path: Path) -> Path:
-    """Write a PNG, or an SVG where the name ends so; the same figure gives the same bytes."""
+def save(drawing: Figure, path: Path) -> Path:
+    """Write an SVG if the name ends in .svg, else a PNG; the same figure gives the same bytes."""
     with atomic_write(path) as temporary:
         if path.suffix == ".svg":
             temporary.write_text(_svg(drawing, path.stem), "utf-8")
@@ -76,19 +142,18 @@ def save(drawing: Any, path: Path) -> Path:
     return path
 
 
-def inline_svg(drawing: Any, name: str, title: str) -> str:
-    """An <svg> to stand within a page: as wide as there is room, its ink the colour of the text
-    around it.
-    """
+def inline_svg(drawing: Figure, name: str, title: str) -> str:
+    """An <svg> for a page: as wide as there is room, in the colour of the text around it."""
     text = _svg(drawing, name, transparent=True)
     (size,) = re.findall(r'viewBox="[^"]+"', text)
     body = re.sub(r"^.*?<svg.*?>|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     body = body.replace("#000000", "currentColor")
-    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", body)  # an id stands once in a page
+    # an id may occur only once in a page
+    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", body)
     return f'<svg {size} role="img" aria-label="{title}" fill="currentColor">{body}'
 
 
-def _svg(drawing: Any, name: str, transparent: bool = False) -> str:
+def _svg(drawing: Figure, name: str, transparent: bool = False) -> str:
     from matplotlib import rc_context
 
     page = io.StringIO()

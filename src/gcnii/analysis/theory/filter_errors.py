@@ -1,4 +1,4 @@
-"""How well theorem 2's networks are the filters they are built for."""
+"""How well theorem 2's networks realise the filters they are built for."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ FILTERS: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Realised:
-    """A filter, and by how much each network, and the proof's recurrence, is off at the worst node.
+    """A filter, and the largest error of each network and of the proof's recurrence at any node.
 
-    largest  the largest |γ|, where partial sums of 0 are ε
+    largest  the largest |γ|, with ε in place of zero partial sums
     size     the filter's own largest value
     """
 
@@ -53,7 +53,7 @@ class Realised:
 
 @torch.no_grad()
 def realise(P: Sparse, name: str, theta: Sequence[float], X: Tensor) -> Realised:
-    """The filter on X (n, d), by every network."""
+    """Apply a filter to X (n, d) by every network, and compare."""
     right, d = apply_filter(P, theta, X), X.shape[1]
 
     def off(scores: Tensor) -> float:
@@ -74,9 +74,7 @@ def realise(P: Sparse, name: str, theta: Sequence[float], X: Tensor) -> Realised
 
 @dataclass(frozen=True)
 class Substitute:
-    """ε in place of zero partial sums: the largest |γ|, and the error of two channels in two
-    precisions.
-    """
+    """ε in place of zero partial sums: the largest |γ|, and the errors in two precisions."""
 
     epsilon: float
     largest: float
@@ -86,7 +84,7 @@ class Substitute:
 
 @torch.no_grad()
 def substitute(P: Sparse, theta: Sequence[float], X: Tensor, epsilon: float) -> Substitute:
-    """What this ε costs."""
+    """The errors of two channels with this ε."""
     right, model = apply_filter(P, theta, X), two_channels(theta, X.shape[1], epsilon=epsilon)
     exact = model(P, X)
     single = model.float()(P.to("cpu", torch.float32), X.float())
@@ -95,9 +93,7 @@ def substitute(P: Sparse, theta: Sequence[float], X: Tensor, epsilon: float) -> 
 
 
 @torch.no_grad()
-def response(P: Sparse, model: Model, U: Tensor) -> Tensor:
-    """By what the network multiplies each of the signals U (n, d), which have length 1 and one
-    frequency each.
-    """
+def gain(P: Sparse, model: Model, U: Tensor) -> Tensor:
+    """(d,) the factor on each signal of U (n, d), which have length 1 and one frequency each."""
     scores: Tensor = model(P, U)
     return (U * scores).sum(0)

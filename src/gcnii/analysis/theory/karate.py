@@ -1,6 +1,4 @@
-"""Zachary's karate club (1977): 34 people, 78 friendships, two hubs; small enough to know every
-eigenvalue of.
-"""
+"""Zachary's karate club (1977): 34 people, 78 friendships and two hubs."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import numpy as np
 
 from gcnii.graph import Graph
 
-FRIENDS = {  # with a higher number than one's own
+FRIENDS = {  # of each person, those with a higher number
     0: (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 17, 19, 21, 31),
     1: (2, 3, 7, 13, 17, 19, 21, 30),
     2: (3, 7, 8, 9, 13, 27, 28, 32),
@@ -39,6 +37,6 @@ FRIENDS = {  # with a higher number than one's own
 
 
 def karate_club() -> Graph:
-    """The club as a graph, without labels; a node's only feature is its own number."""
+    """The club as a graph without labels; the features are one-hot node numbers."""
     edges = np.array([(one, other) for one, others in FRIENDS.items() for other in others]).T
     return Graph(X=np.eye(34), edges=edges, name="karate")

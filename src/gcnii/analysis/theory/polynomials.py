@@ -1,25 +1,23 @@
-"""Theorem 2 (section 5): GCNII can be any polynomial filter Σ θ_k L̃^k; here as a network whose
-scores are the filter's.
+"""Theorem 2 (section 5): a GCNII whose scores are those of any polynomial filter Σ θ_k L̃^k.
 
 In powers of P̃ = I - L̃ the filter is Σ c_l P̃^l.  With α = ½ and (1-β) I + β W = 2γ I a layer of
-GCNII is
+GCNII is h ← γ (P̃ h + x), and from h = 0 the layers γ_0, …, γ_{K-1} give
 
-    h ← γ (P̃ h + x),   and from h = 0 layers γ_0, …, γ_{K-1} give   c_l = γ_{K-1} γ_{K-2} ⋯
-    γ_{K-1-l}
+    c_l = γ_{K-1} γ_{K-2} ⋯ γ_{K-1-l}
 
 so that γ_{K-1} = c_0 and γ_{K-1-l} = c_l / c_{l-1}.  Four things stand between that and a network:
 
 - It starts at h = H0 = x, not at 0.  One more layer goes first, with γ = 0: its W = -(1-β)/β I maps
-  all it is given to 0, and H0 is x still.  So K coefficients, a polynomial of degree K - 1, take K
-  + 1 layers.
-- The ReLU is idle only where x ≥ 0 and every c_l ≥ 0.  Two channels carry the signs: H0 = (x⁺, x⁻),
-  the matrix 2γ is multiplied by [[1, -1], [-1, 1]], and the scores are the difference h⁺ - h⁻.
-- Where c_{l-1} = 0 and c_l ≠ 0 there is no γ.  With ε in place of 0 the error is the sum of those ε
-  P̃^l x; but h grows as 1/ε and (1-β) I + β W is rounded at 1e-16, so about 1e-8 is the best in
-  float64.  Better is to write the filter as a difference of two without zeros, side by side in one
-  network of four channels: then every θ is exact.
-- GCNII* has a weight for P̃ h and one for x, so Horner's rule h ← a P̃ h + b x needs no division:
-  every θ is exact, and K coefficients take K - 1 layers.
+  every input to 0, and H0 is still x.  So K coefficients, a polynomial of degree K - 1, take K + 1
+  layers.
+- The ReLU changes nothing only where x ≥ 0 and every c_l ≥ 0.  Two channels carry the signs:
+  H0 = (x⁺, x⁻), the matrix 2γ is multiplied by [[1, -1], [-1, 1]], and the scores are h⁺ - h⁻.
+- Where c_{l-1} = 0 and c_l ≠ 0 there is no γ.  With ε in place of 0 the error is the sum of those
+  ε P̃^l x; but h grows as 1/ε and (1-β) I + β W is rounded at 1e-16, so that about 1e-8 is the best
+  in float64.  It is better to write the filter as a difference of two filters without zeros, side
+  by side in one network of four channels: then every θ is exact.
+- GCNII* has a weight for P̃ h and one for x, so that Horner's rule h ← a P̃ h + b x needs no
+  division: every θ is exact, and K coefficients take K - 1 layers.
 """
 
 from __future__ import annotations
@@ -38,14 +36,12 @@ from gcnii.nn.gcnii_star import GCNIIStarConv
 from gcnii.propagation import Sparse
 
 ALPHA = 0.5  # theorem 2's
-EPSILON = 1e-8  # in place of a zero partial sum: less would be lost in float64's rounding
+EPSILON = 1e-8  # in place of a zero partial sum; a smaller one would be lost to rounding
 SIGNS = torch.tensor([[1, -1], [-1, 1]], dtype=torch.float64)
 
 
 def change_basis(theta: Sequence[float]) -> list[float]:
-    """θ of Σ θ_k L̃^k → c of Σ c_l P̃^l, and back: c_l = (-1)^l Σ_{k≥l} θ_k C(k, l), because L̃ = I
-    - P̃ and P̃ = I - L̃.
-    """
+    """θ of Σ θ_k L̃^k → c of Σ c_l P̃^l, and back: c_l = (-1)^l Σ_{k≥l} θ_k C(k, l)."""
     if not theta or not all(map(isfinite, theta)):
         raise InputError(
             f"a filter needs at least one coefficient, and all of them finite, got {list(theta)}"
@@ -55,7 +51,7 @@ def change_basis(theta: Sequence[float]) -> list[float]:
 
 
 def apply_filter(P: Sparse, theta: Sequence[float], X: Tensor) -> Tensor:
-    """Σ θ_k L̃^k X by Horner's rule: what a network is compared with."""
+    """Σ θ_k L̃^k X by Horner's rule, which the networks are compared with."""
     Z = torch.zeros_like(X)
     for coefficient in reversed(theta):
         Z = Z - P @ Z + coefficient * X
@@ -63,22 +59,20 @@ def apply_filter(P: Sparse, theta: Sequence[float], X: Tensor) -> Tensor:
 
 
 def without_zeros(c: Sequence[float], epsilon: float = EPSILON) -> list[float]:
-    """c, with what is smaller than ε raised to ε wherever something comes after it: then every γ
-    exists.
-    """
+    """c with values below ε raised to ε, but for trailing zeros: then every γ exists."""
     last = max((l for l, one in enumerate(c) if one), default=0)
     return [copysign(max(abs(one), epsilon), one) if l < last else one for l, one in enumerate(c)]
 
 
 def gammas(c: Sequence[float], epsilon: float = EPSILON) -> list[float]:
-    """γ_0, …, γ_{K-1}, first layer first, of the filter Σ c_l P̃^l."""
+    """γ_0, …, γ_{K-1} of the filter Σ c_l P̃^l, from the first layer to the last."""
     c = without_zeros(c, epsilon)
     ratios = [after / before if before else 0.0 for before, after in pairwise(c)]
     return [*reversed(ratios), c[0]]
 
 
 def coefficients(gamma: Iterable[float], start: float) -> list[float]:
-    """c of what the layers h ← γ (P̃ h + x) make of h = start · x."""
+    """c of the polynomial that the layers h ← γ (P̃ h + x) make of h = start · x."""
     c = [start]
     for one in gamma:
         c = [one, *(one * before for before in c)]
@@ -88,22 +82,21 @@ def coefficients(gamma: Iterable[float], start: float) -> list[float]:
 def two_channels(
     theta: Sequence[float], d: int = 1, *, lam: float = 0.5, epsilon: float = EPSILON
 ) -> GCNII:
-    """A GCNII in float64 whose scores are Σ θ_k L̃^k X, for any X (n, d); K + 1 layers of width 2d."""
+    """A float64 GCNII whose scores are Σ θ_k L̃^k X for any X (n, d); K + 1 layers of width 2d."""
     return _gcnii([gammas(change_basis(theta), epsilon)], SIGNS, d, lam)
 
 
 def one_channel(
     theta: Sequence[float], d: int = 1, *, lam: float = 0.5, epsilon: float = EPSILON
 ) -> GCNII:
-    """The same of width d, as in the proof; right only if every c_l ≥ 0 and X ≥ 0, because of the
-    ReLU.
-    """
+    """The same with width d, as in the proof; exact only if every c_l ≥ 0 and X ≥ 0."""
     return _gcnii([gammas(change_basis(theta), epsilon)], SIGNS[:1, :1], d, lam)
 
 
 def four_channels(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNII:
-    """The same of width 4d without ε, for any θ: c = (c + t) - t, where t_l has c_l's sign and the
-    largest c's size.
+    """The same with width 4d and without ε, exact for any θ.
+
+    c = (c + t) - t, where t_l has the sign of c_l and the size of the largest c.
     """
     c = change_basis(theta)
     largest = max(map(abs, c)) or 1.0
@@ -113,17 +106,11 @@ def four_channels(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GC
 
 
 def horner(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNIIStar:
-    """A GCNII* in float64 whose scores are Σ θ_k L̃^k X, for any X (n, d) and any θ; K - 1 layers
-    (one at least).
-    """
+    """A float64 GCNII* whose scores are Σ θ_k L̃^k X for any X (n, d); max(K - 1, 1) layers."""
     top, *rest = reversed(change_basis(theta))
     a, b = ([top, *[1.0] * (len(rest) - 1)], rest) if rest else ([0.0], [top])
-    model = (
-        GCNIIStar(d, d, layers=len(b), width=2 * d, alpha=ALPHA, lam=lam, dropout=0.0)
-        .double()
-        .eval()
-    )
-    _open(model, SIGNS[:, :1], d)
+    model = GCNIIStar(d, d, layers=len(b), width=2 * d, alpha=ALPHA, lam=lam, dropout=0.0)
+    _open(model.double().eval(), SIGNS[:, :1], d)
     mix = torch.kron(SIGNS, torch.eye(d))
     for conv, of_state, of_input in zip(model.convs, a, b, strict=True):
         solve_star(conv, of_state * mix, of_input * mix)
@@ -131,27 +118,20 @@ def horner(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNIIStar
 
 
 def _gcnii(filters: Sequence[Sequence[float]], mix: Tensor, d: int, lam: float) -> GCNII:
-    """The sum of filters, each with its γ and channels, which `mix` mixes; behind a layer that
-    recomputes.
-    """
+    """The sum of filters, each with its γ and its channels, mixed by `mix`, after a zero layer."""
     # (layers, filters)
     steps = torch.tensor([[0.0, *gamma] for gamma in filters], dtype=torch.float64).T
     channels = steps.shape[1] * len(mix)
-    model = (
-        GCNII(d, d, layers=len(steps), width=channels * d, alpha=ALPHA, lam=lam, dropout=0.0)
-        .double()
-        .eval()
-    )
-    _open(model, SIGNS[: len(mix), :1].repeat(steps.shape[1], 1), d)
+    width = channels * d
+    model = GCNII(d, d, layers=len(steps), width=width, alpha=ALPHA, lam=lam, dropout=0.0)
+    _open(model.double().eval(), SIGNS[: len(mix), :1].repeat(steps.shape[1], 1), d)
     for conv, gamma in zip(model.convs, steps, strict=True):
         solve(conv, torch.kron(torch.kron(2 * gamma.diag(), mix), torch.eye(d)))
     return model
 
 
 def _open(model: GCNII, signs: Tensor, d: int) -> None:
-    """Dense layers that change nothing: by signs (channels, 1) H0 holds X⁺ or X⁻, and the scores
-    add them up.
-    """
+    """Dense layers that only carry signs (channels, 1): H0 is X⁺ or X⁻, the scores their sum."""
     both = torch.kron(signs, torch.eye(d))
     solve_dense(model.dense["encode"], both, torch.zeros(1))
     solve_dense(model.dense["decode"], both.T, torch.zeros(1))
@@ -159,7 +139,7 @@ def _open(model: GCNII, signs: Tensor, d: int) -> None:
 
 @torch.no_grad()
 def solve_dense(layer: nn.Module, weight: Tensor, bias: Tensor) -> None:
-    """Give a dense layer its weight (out, in) and its bias (out,), or one for all."""
+    """Give a dense layer its weight (out, in) and its bias, (out,) or (1,)."""
     assert isinstance(layer, nn.Linear)
     layer.weight.copy_(weight)
     layer.bias.copy_(bias)
@@ -167,7 +147,7 @@ def solve_dense(layer: nn.Module, weight: Tensor, bias: Tensor) -> None:
 
 @torch.no_grad()
 def solve(conv: nn.Module, M: Tensor) -> None:
-    """Give a layer of GCNII the W with (1-β) I + β W = M."""
+    """Give a layer of GCNII the W for which (1-β) I + β W = M."""
     assert isinstance(conv, GCNIIConv)
     I = torch.eye(len(M), dtype=M.dtype)
     conv.W.copy_((M - (1 - conv.beta) * I) / conv.beta)
@@ -175,7 +155,7 @@ def solve(conv: nn.Module, M: Tensor) -> None:
 
 @torch.no_grad()
 def solve_star(conv: nn.Module, M1: Tensor, M2: Tensor) -> None:
-    """Give a layer of GCNII*, as coded, the W1 and W2 by which it is P̃ H M1 + H0 M2."""
+    """Give a layer of GCNII*, as coded, the W1 and W2 for which it is P̃ H M1 + H0 M2."""
     assert isinstance(conv, GCNIIStarConv)
     I = torch.eye(len(M1), dtype=M1.dtype)
     conv.W1.copy_((M1 - (1 - conv.beta) * (1 - conv.alpha) * I) / conv.beta)
@@ -183,9 +163,7 @@ def solve_star(conv: nn.Module, M1: Tensor, M2: Tensor) -> None:
 
 
 def recurrence_as_printed(P: Sparse, theta: Sequence[float], X: Tensor) -> Tensor:
-    """What the proof writes, h ← γ P̃ (h + x) from h = x: another polynomial, without a term in
-    P̃^0.
-    """
+    """The proof's h ← γ P̃ (h + x) from h = x: another polynomial, without a term in P̃^0."""
     H = X
     for one in gammas(change_basis(theta)):
         H = one * (P @ (H + X))

@@ -1,12 +1,10 @@
-"""Theorem 1 (section 5): where a linear GCN with residual connections ends, how fast, and who gets
-there first.
+"""Theorem 1 (section 5): the limit of a linear GCN with residual connections, and its rate.
 
-    M = (I + P̃) / 2,   h_K = M^K x → π,   π = ⟨D̃^½ 1, x⟩ / (2m + n) · D̃^½ 1   on each component
-    of the graph
+    M = (I + P̃) / 2,   h_K = M^K x → π,   π = ⟨D̃^½ 1, x⟩ / (2m + n) · D̃^½ 1
 
-The rate is that of the spectral gap λ: the smallest eigenvalue of L̃ = I - P̃ that is not 0.
-Self-loops make it at most 1, because the n - 1 eigenvalues besides 0 add up to n - Σ 1/(d_i + 1) ≤
-n - 1; so M's eigenvalues lie in (0, 1].
+on each component of the graph.  The rate is that of the spectral gap λ: the smallest eigenvalue of
+L̃ = I - P̃ that is not 0.  Self-loops make it at most 1, because the n - 1 eigenvalues besides 0 add
+up to n - Σ 1/(d_i + 1) ≤ n - 1; so M's eigenvalues lie in (0, 1].
 """
 
 from __future__ import annotations
@@ -15,35 +13,39 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log, log1p
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from gcnii.graph import Graph
 from gcnii.metrics.degree import degrees, spans
-from gcnii.propagation import adjacency, propagation_matrix
+from gcnii.propagation import Direction, Loops, Sparse, adjacency, propagation_matrix
 
-EXACT = 200  # nodes of a component up to which all eigenvalues are found at once
-STRIDE = 32  # steps of the walk between which Lanczos keeps its books
+EXACT = 200  # number of nodes of a component up to which all eigenvalues are computed
+STRIDE = 32  # steps of the walk in one matrix-vector product of Lanczos
 BAND = 256  # degree of a narrow band pass: its width is about π / BAND
-DRAWS = 20  # vectors over which a relative error is averaged
-ROUNDING = 1e-13  # relative errors below it are those of float64
+DRAWS = 20  # number of vectors over which a relative error is averaged
+ROUNDING = 1e-13  # smaller relative errors are rounding in float64
 
 Floats = NDArray[np.float64]
 
 
+def exact_matrix(graph: Graph, direction: Direction = "out", loops: Loops = "keep") -> Sparse:
+    """P̃ in float64, as the theorems are checked."""
+    return propagation_matrix(graph, direction=direction, loops=loops, dtype=torch.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class LazyWalk:
-    """M = (I + P̃) / 2 of a graph, whose edges go both ways and whose own self-loops are left out,
-    as in the paper.
+    """M = (I + P̃) / 2 of a graph; as in the paper, edges go both ways and self-loops are removed.
 
     P          (n, n) P̃
     degree     (n,) the diagonal of D̃: d_i + 1
-    component  (n,) the number of the component that a node is in
+    component  (n,) the index of each node's component
     """
 
     P: sp.csr_array
@@ -53,7 +55,7 @@ class LazyWalk:
     @classmethod
     def on(cls, graph: Graph) -> LazyWalk:
         """The walk on this graph."""
-        P = propagation_matrix(graph, direction="both", loops="remove")
+        P = exact_matrix(graph, direction="both", loops="remove")
         A = adjacency(graph, direction="both", loops="remove")
         matrix = sp.csr_array(
             (P.values.numpy(), P.pattern.columns.numpy(), P.pattern.rows.numpy()), P.shape
@@ -65,14 +67,14 @@ class LazyWalk:
         return (h + self.P @ h) / 2  # type: ignore[no-any-return]
 
     def limit(self, x: Floats) -> Floats:
-        """π, for (n,) or (n, columns): on a component it is x's share of D̃^½ 1."""
+        """π, for (n,) or (n, columns): on each component, x's projection on D̃^½ 1."""
         root = np.sqrt(self.degree)
         share = (self._members @ (root * x.T).T).T / (self._members @ self.degree)
         return (root * share[..., self.component]).T  # type: ignore[no-any-return]
 
     @cached_property
     def _members(self) -> sp.csr_array:
-        """(components, n) with a one where a node is in a component."""
+        """(components, n) a one where a node is in a component."""
         n = len(self.component)
         return sp.csr_array((np.ones(n), (self.component, np.arange(n))))
 
@@ -85,9 +87,7 @@ class LazyWalk:
 
     @cached_property
     def gap(self) -> float:
-        """λ: the smallest of the components; 1 where nothing is joined, because there x is its own
-        limit.
-        """
+        """λ, the smallest over the components; 1 without edges, where every x is its own limit."""
         return min(
             (self._gap_of(nodes) for nodes in self.components if len(nodes) > 1), default=1.0
         )
@@ -104,9 +104,7 @@ class LazyWalk:
         return float(eigsh(self.P, 1, which="SA", v0=_start(self.P), return_eigenvectors=False)[0])
 
     def bounds(self, x: Floats, depth: int) -> tuple[float, float, float]:
-        """On |h_K - π|, for x (n,): as printed, Σx (1-λ²/2)^K; with ‖x‖₁ for Σx; and ‖x‖₂
-        (1-λ/2)^K.
-        """
+        """Bounds on |h_K - π| for x (n,): printed, Σx (1-λ²/2)^K; with ‖x‖₁; ‖x‖₂ (1-λ/2)^K."""
         printed, spectral = (1 - self.gap**2 / 2) ** depth, (1 - self.gap / 2) ** depth
         return (
             float(x.sum() * printed),
@@ -115,34 +113,28 @@ class LazyWalk:
         )
 
     def depths_to(self, factor: float) -> tuple[int, int]:
-        """After how many layers the spectral bound, and the printed one, have fallen by this
-        factor.
-        """
+        """The number of layers after which the spectral and the printed bound fall by `factor`."""
         spectral, printed = (
             ceil(log(factor) / log1p(-rate)) for rate in (self.gap / 2, self.gap**2 / 2)
         )
         return spectral, printed
 
     def tones(self, count: int) -> tuple[Floats, Floats]:
-        """At most `count` frequencies λ from low to high, and signals (n, count) of length 1 that
-        have hardly another.
+        """At most `count` frequencies λ from low to high, and signals (n, count) of length 1.
 
-        Of a small graph they are eigenvectors of L̃; of a larger one, noise behind a narrow band
-        pass.
+        Each signal has about one frequency: on a small graph they are eigenvectors of L̃, on a
+        larger one noise behind a narrow band pass.
         """
         n = len(self.component)
         if n > EXACT:
             U = self._noise(np.linspace(0, 1 - self.least, count))
         else:
-            U = np.linalg.eigh(-self.P.toarray())[1][
-                :, np.linspace(0, n - 1, min(count, n)).round().astype(int)
-            ]
+            chosen = np.linspace(0, n - 1, min(count, n)).round().astype(int)
+            U = np.linalg.eigh(-self.P.toarray())[1][:, chosen]
         return 1 - (U * (self.P @ U)).sum(0), U
 
     def _noise(self, centres: Floats) -> Floats:
-        """White noise behind Chebyshev polynomials of degree BAND, damped by Jackson's factors,
-        about these λ.
-        """
+        """White noise behind Jackson-damped Chebyshev polynomials of degree BAND about these λ."""
         k, N = np.arange(BAND), BAND + 1
         angle = np.pi / N
         damping = ((N - k) * np.cos(angle * k) + np.sin(angle * k) / np.tan(angle)) / N
@@ -164,9 +156,9 @@ def exact_gap(P: sp.csr_array) -> float:
 def lanczos_gap(P: sp.csr_array) -> float:
     """λ of a connected graph by Lanczos.
 
-    Real graphs have many eigenvalues close to λ, and Lanczos tells them apart by many products.  A
-    product costs less than its own books, so it is the walk of STRIDE steps whose eigenvalues it
-    finds (Pubmed: 5 s instead of 75).
+    Real graphs have many eigenvalues close to λ, which Lanczos separates only by many products.  A
+    product costs less than Lanczos' own work per product, so that it runs on the walk of STRIDE
+    steps instead (Pubmed: 5 s instead of 75).
     """
 
     def stride(v: Floats) -> Floats:
@@ -180,7 +172,7 @@ def lanczos_gap(P: sp.csr_array) -> float:
 
 
 def _start(P: sp.csr_array) -> Floats:
-    """Where Lanczos starts: the same each time, so that the same graph gives the same digits."""
+    """The start vector of Lanczos, the same each time so that results are reproducible."""
     return np.random.default_rng(0).standard_normal(int(P.shape[0]))
 
 
@@ -196,7 +188,7 @@ class Distance:
 
 
 def distances(walk: LazyWalk, x: Floats, depths: Iterable[int]) -> list[Distance]:
-    """How far x (n,) is from its limit, by depth."""
+    """The distance of h_K from its limit, for x (n,) and each depth K."""
     limit = walk.limit(x)
     return [
         Distance(depth, float(np.abs(h - limit).max()), *walk.bounds(x, depth))
@@ -205,7 +197,7 @@ def distances(walk: LazyWalk, x: Floats, depths: Iterable[int]) -> list[Distance
 
 
 def _states(walk: LazyWalk, x: Floats, depths: Iterable[int]) -> Iterable[tuple[int, Floats]]:
-    """h_K for these K, from small to large."""
+    """(K, h_K) for each depth K, from small to large."""
     h, done = x, 0
     for depth in sorted(depths):
         for _ in range(depth - done):
@@ -215,8 +207,8 @@ def _states(walk: LazyWalk, x: Floats, depths: Iterable[int]) -> Iterable[tuple[
 
 
 @dataclass(frozen=True)
-class DegreeGroup:
-    """The nodes with a degree in [low, high), and their mean |h_K - π| / π, one number a depth."""
+class DegreeErrors:
+    """The nodes with a degree in [low, high), and their mean |h_K - π| / π at each depth."""
 
     low: int
     high: int
@@ -228,20 +220,21 @@ class DegreeGroup:
 class Convergence:
     """Conjecture 1: relative error by degree after each of `depths` layers.
 
-    exponents  s of the line error = c (d + 1)^s through all nodes, one a depth; None where h has
-               arrived.  The bound of theorem 1, divided by π_j, would give -½.
+    exponents  s of the fit error = c (d + 1)^s over all nodes at each depth; None where h has
+               converged.  The bound of theorem 1, divided by π_j, would give -½.
     """
 
     depths: tuple[int, ...]
-    groups: tuple[DegreeGroup, ...]
+    groups: tuple[DegreeErrors, ...]
     exponents: tuple[float | None, ...]
 
 
 def convergence_by_degree(
     graph: Graph, walk: LazyWalk, depths: Sequence[int], seed: int = 0
 ) -> Convergence:
-    """Of the largest component, from x uniform in [0, 1], so that π > 0; other components have a
-    pace of their own.
+    """Relative errors in the largest component, from x uniform in [0, 1], so that π > 0.
+
+    Other components converge at rates of their own.
     """
     x = np.random.default_rng(seed).random((graph.n, DRAWS))
     limit, nodes = walk.limit(x), walk.components[0]
@@ -254,13 +247,12 @@ def convergence_by_degree(
         inside = (degree >= low) & (degree < high)
         if inside.any():
             means = tuple(map(float, errors[:, inside].mean(1)))
-            groups.append(DegreeGroup(low, high, int(inside.sum()), means))
-    return Convergence(
-        tuple(sorted(depths)), tuple(groups), tuple(_exponent(degree, error) for error in errors)
-    )
+            groups.append(DegreeErrors(low, high, int(inside.sum()), means))
+    exponents = tuple(_exponent(degree, error) for error in errors)
+    return Convergence(tuple(sorted(depths)), tuple(groups), exponents)
 
 
-def _exponent(degree: NDArray[Any], error: Floats) -> float | None:
+def _exponent(degree: NDArray[np.int64], error: Floats) -> float | None:
     if len(np.unique(degree)) < 2 or error.min() < ROUNDING:
         return None
     return float(np.polyfit(np.log(degree + 1), np.log(error), 1)[0])

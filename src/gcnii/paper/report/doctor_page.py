@@ -11,9 +11,10 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from gcnii.analysis.filters.learn import Learned
 from gcnii.analysis.layers.checkup import Checkup
-from gcnii.analysis.report.checkups import draw_figures
-from gcnii.analysis.report.learned import Learned
+from gcnii.analysis.report.doctor_figures import draw_figures
+from gcnii.analysis.report.learned import draw_learned
 from gcnii.analysis.report.style import inline_svg
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Maybe, read_document
@@ -82,7 +83,8 @@ class Visit:
         }
         checkups = [Checkup.of(graph, one) for one in rows]
         sentences = tuple(document["comparison"])
-        learned = Learned.of(document, checkups).draw_figures(_to_the_end(checkups, measured))
+        answers = Learned.of(document, checkups)
+        learned = draw_learned(answers, _to_the_end(checkups, measured))
         head = (graph, document["epochs"], document["command"])
         return cls(*head, verdicts, sentences, draw_figures(checkups), learned)
 

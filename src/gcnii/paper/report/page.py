@@ -54,9 +54,9 @@ def write_page(results: Path, out: Path) -> list[Path]:
             page(measured, drawn, read_visits(results / "doctor", measured)), "utf-8"
         )
     pictures = [
-        (one, out.with_name(f"{one.name}{kind}"))
+        (one.drawing, out.with_name(f"{one.name}{kind}"))
         for one in drawn
         if one.drawing
         for kind in (".svg", ".png")
     ]
-    return [out, *(save(one.drawing, path) for one, path in pictures)]
+    return [out, *(save(drawing, path) for drawing, path in pictures)]

@@ -32,7 +32,7 @@ def draw_depth(path: Path, cells: Iterable[MeasuredCell]) -> Path:
         low, high = ([cell.mean + sign * (cell.sd or 0) for cell in line] for sign in (-1, 1))
         axes.plot(depths, means, color=colour, marker=marker, linestyle=dash, label=f"{ours}, here")
         axes.fill_between(depths, low, high, color=colour, alpha=0.15, linewidth=0)
-        printed = [cell.printed.mean if cell.printed else None for cell in line]
+        printed = [cell.printed.mean if cell.printed else float("nan") for cell in line]
         axes.plot(
             depths,
             printed,

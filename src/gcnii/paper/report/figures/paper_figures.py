@@ -55,6 +55,7 @@ class Figure:
 
     def svg(self) -> str:
         """To stand within the page."""
+        assert self.drawing is not None
         return inline_svg(self.drawing, self.name, self.title)
 
 
