@@ -104,7 +104,7 @@ def test_a_graph_with_other_features_is_refused(bundle, tmp_path):
     other = write_pets(tmp_path / "strangers", features=5)
     answer = call("predict", bundle, "--graph", other, "--out", "labels.csv", cwd=tmp_path)
     assert answer == Answer(
-        2, "", "gcnii: the model was trained on 2 features a node, but strangers has 5\n"
+        2, "", "gcnii: the model was trained on 2 features per node, but strangers has 5\n"
     )
     assert not (tmp_path / "labels.csv").exists()
 

@@ -166,5 +166,7 @@ def test_cells_with_a_lost_run_are_named(tmp_path):
 )
 def test_a_damaged_document_is_named(wrong, sentence, tmp_path):
     (tmp_path / "texas.json").write_text(wrong)
-    with pytest.raises(ValueError, match=rf"texas\.json is no test of advice on texas: {sentence}"):
+    with pytest.raises(
+        ValueError, match=rf"texas\.json is not a test of advice on texas: {sentence}"
+    ):
         list(forecast.read_records(tmp_path))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -21,7 +22,8 @@ from rich.progress import (
 )
 from rich.table import Column, Table
 
-from gcnii.train.fit import EpochReport
+if TYPE_CHECKING:
+    from gcnii.train.fit import EpochReport
 
 NARROW = 80  # columns; a narrower terminal wraps the lines itself, and no number is cut short
 WIDE = 1000  # more than any table needs

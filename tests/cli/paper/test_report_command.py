@@ -31,7 +31,7 @@ def test_a_broken_file_is_named(tmp_path):
     path.write_text(json.dumps({"cell": "table2/gcnii/cora"}))
     answer = call("report", "html", cwd=tmp_path)
     assert answer.code == 2
-    assert "gcnii-cora.json is no measured cell" in answer.err
+    assert "gcnii-cora.json is not a measured cell" in answer.err
     assert answer.err.endswith("; restore it, or move it away\n")
 
 

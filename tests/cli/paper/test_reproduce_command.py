@@ -201,7 +201,7 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
         ),
         (
             ("reproduce", "import", "documents", "--ledger", "new/l"),
-            "documents/wrong.json is no document with runs: ",
+            "documents/wrong.json is not a document with runs: ",
         ),
         (("reproduce", "import", "nowhere"), "nowhere is not a folder; give the one that"),
         (("reproduce", "import", "empty"), "empty holds no JSON document; give the folder that"),

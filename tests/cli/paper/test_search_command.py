@@ -89,7 +89,7 @@ def test_adopt_leaves_a_file_of_something_else_as_it_is(text, tmp_path):
     keep_search(tmp_path / "search", "a", 10)
     (tmp_path / "notes.txt").write_text(text)
     answer = call("reproduce", "adopt", "search", "--out", "notes.txt", cwd=tmp_path)
-    assert answer.err.startswith("gcnii: notes.txt is no file of adopted settings: ")
+    assert answer.err.startswith("gcnii: notes.txt is not a file of adopted settings: ")
     assert (tmp_path / "notes.txt").read_text() == text
 
 
@@ -114,7 +114,7 @@ def test_adopt_refuses_what_is_not_a_record_of_a_search(text, tmp_path):
     answer = call("reproduce", "adopt", "search", "--out", "found.json", cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
     assert re.fullmatch(
-        r"gcnii: search/a.json is no record of a search: .*; restore it, or move it away\n",
+        r"gcnii: search/a.json is not a record of a search: .*; restore it, or move it away\n",
         answer.err,
     )
     assert not (tmp_path / "found.json").exists()

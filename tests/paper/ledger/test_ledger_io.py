@@ -145,7 +145,7 @@ def test_a_file_that_holds_no_runs_is_named(fresh, tmp_path):
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "thing.json").write_text("{}")
     with pytest.raises(
-        ValueError, match=r"thing.json is no document with runs: graph is missing; restore it"
+        ValueError, match=r"thing.json is not a document with runs: graph is missing; restore it"
     ):
         take(fresh, [cell()], tmp_path / "some")
 
@@ -176,7 +176,7 @@ def test_a_document_that_cannot_be_taken_in_is_named_and_none_is(fresh, trained,
     path.with_name("wrong.json").write_text(json.dumps({**document, "runs": runs, **top}))
     with pytest.raises(
         ValueError,
-        match=f"wrong.json is no document with runs: {sentence}; restore it, or move it away",
+        match=f"wrong.json is not a document with runs: {sentence}; restore it, or move it away",
     ):
         take(fresh, [cell()], path.parent)
     assert fresh.cells() == set()
@@ -226,7 +226,7 @@ def test_export_finds_the_runs_of_a_cell_that_had_another_name(ledger, tmp_path)
 def test_a_broken_cell_is_named(tmp_path):
     (tmp_path / "table2").mkdir()
     (tmp_path / "table2" / "x.json").write_text('{"printed": null, "runs": []}')
-    with pytest.raises(ValueError, match=r"x.json is no measured cell: cell is missing"):
+    with pytest.raises(ValueError, match=r"x.json is not a measured cell: cell is missing"):
         read_cells(tmp_path)
 
 
@@ -235,7 +235,7 @@ def test_a_cell_whose_runs_are_none_is_named_too(kept, tmp_path):
     path.write_text(path.read_text().replace('"test": 0.6,', '"test": "x",'))
     with pytest.raises(
         ValueError,
-        match=r"drawn.json is no measured cell: runs\[0\].test must be a number or null, got 'x'",
+        match=r"drawn.json is not a measured cell: runs\[0\].test must be a number or null, got 'x'",
     ):
         read_cells(tmp_path)
 

@@ -180,7 +180,7 @@ def test_a_measurement_that_is_missing_is_named_with_its_command(project):
     [
         (
             {"lines": 3},
-            "cora-1-cpu.json is no document of `gcnii bench`: lines must be a list, got 3; restore it",
+            "cora-1-cpu.json is not a document of `gcnii bench`: lines must be a list, got 3; restore it",
         ),
         ({"lines": []}, "cora-1 on cpu has no time of gcnii; measure it: gcnii bench cora-1 "),
         (
