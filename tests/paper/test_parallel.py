@@ -35,7 +35,7 @@ def test_what_a_task_raises_is_raised_here():
 def test_a_task_that_is_killed_is_told():
     with pytest.raises(
         ChildProcessError,
-        match=r"killed \(exit code -9\); give the same command again, with fewer --jobs",
+        match=r"killed \(exit code -9\); run the same command again with fewer --jobs",
     ):
         list(run_parallel(die, ["a"], 2))
 

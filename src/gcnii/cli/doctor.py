@@ -37,7 +37,7 @@ from gcnii.cli.train import Source
 from gcnii.data import fetch_neighbourhood
 from gcnii.errors import InputError
 from gcnii.graph import Graph
-from gcnii.paper.provenance import COMMIT, versions
+from gcnii.paper.provenance import commit, versions
 from gcnii.train.plan import make_plan
 
 MODELS = "gcn,gcn-residual,appnp,gcnii"
@@ -134,7 +134,7 @@ def _document(data: Graph, found: Found, paths: Sequence[Path]) -> dict[str, Any
         "graph": data.name,
         "command": shlex.join(["gcnii", *sys.argv[1:]]),
         "versions": versions(),
-        "commit": COMMIT,
+        "commit": commit(),
         "epochs": EPOCHS,
         "checkups": checkups,
         "comparison": compare(found),

@@ -192,8 +192,8 @@ def test_a_full_disk_is_told_in_one_sentence_and_loses_nothing(ledger, path):
     ledger.connection.execute(f"PRAGMA max_page_count = {pages}")
     wide = [run(seed, versions={"torch": "x" * 1000}) for seed in range(1, 50)]
     sentence = (
-        f"cannot use the ledger {path}: database or disk is full; finished runs in it are kept, "
-        "mend that and give the same command again"
+        f"cannot use the ledger {path}: database or disk is full; finished runs in it are kept: "
+        "solve this, then run the same command again"
     )
     with pytest.raises(LedgerError, match=f"^{re.escape(sentence)}$"):
         ledger.record("key", "cell", wide)
@@ -206,7 +206,7 @@ def test_a_file_that_is_no_ledger_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but longer than the hundred bytes of a header " * 10)
     with pytest.raises(
-        ValueError, match=r"notes.txt is no ledger, and is left as it is; give another file for one"
+        ValueError, match=r"notes.txt is not a ledger and is left as it is; give another file"
     ):
         Ledger(path)
     assert path.read_text().startswith("not a database")
@@ -219,7 +219,7 @@ def test_somebody_else_s_database_is_left_alone(statement, tmp_path):
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute(statement)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"other.sqlite is no ledger"):
+    with pytest.raises(ValueError, match=r"other.sqlite is not a ledger"):
         Ledger(path)
     assert path.read_bytes() == before
 
@@ -227,7 +227,7 @@ def test_somebody_else_s_database_is_left_alone(statement, tmp_path):
 def test_a_ledger_of_a_later_format_is_refused(path):
     with Ledger(path) as ledger:
         ledger.connection.execute("PRAGMA user_version = 9")
-    with pytest.raises(LedgerError, match="format 9, this gcnii knows 1; update gcnii"):
+    with pytest.raises(LedgerError, match="format 9, this gcnii reads 1; update gcnii"):
         Ledger(path)
 
 

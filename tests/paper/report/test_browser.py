@@ -142,7 +142,8 @@ def test_every_word_stands_out_from_its_ground(scheme, tab):
       const light = colour => colour.match(/[\\d.]+/g).slice(0, 3).map(c => c / 255)
         .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
         .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-      const [a, b] = [light(getComputedStyle(one).color), light(getComputedStyle(document.body).backgroundColor)];
+      const [a, b] = [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor]
+        .map(light);
       return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     })"""
     assert (

@@ -16,7 +16,7 @@ from gcnii.analysis.layers.checkup import Checkup, Doctor
 from gcnii.analysis.layers.diagnosis import diagnose
 from gcnii.analysis.report.learned import Learned
 from gcnii.data import load
-from gcnii.paper.report.doctor_page import CAPTIONS, Visit, read_visits
+from gcnii.paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
 from gcnii.paper.report.page import page
 
 
@@ -108,13 +108,13 @@ def test_a_document_with_a_hole_is_named(place, sentence, document, answers, tmp
 
 
 def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_them(document):
-    html = page([], [], [Visit.of(document)])
+    html = page([], [], [DoctorVisit.of(document)])
     assert "<h3>" not in html
     assert "<figcaption>" not in html
 
 
 def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(document, answers):
-    html = page([], [], [Visit.of(document | answers)])
+    html = page([], [], [DoctorVisit.of(document | answers)])
     assert html.count("<figure") == 9
     assert "<h3>What the deepest networks have learned</h3>" in html
     for name, caption in CAPTIONS.items():
@@ -131,7 +131,7 @@ def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(do
     [("filter influence", {"filter", "influence"}), ("depth", {"forecast"}), ("", set())],
 )
 def test_a_question_that_was_not_asked_has_no_picture(asked, drawn, document, answers):
-    visit = Visit.of(document | {name: answers[name] for name in asked.split()})
+    visit = DoctorVisit.of(document | {name: answers[name] for name in asked.split()})
     assert set(visit.learned) == drawn
 
 
@@ -145,7 +145,7 @@ def test_a_forecast_stands_beside_the_cells_of_the_same_graph_model_and_settings
         cell = measured(
             "table2/gcn/cora", [80.0, 90.0], graph="csbm", settings=settings | {"epochs": 200}
         )
-        drawing = Visit.of(document | answers, [replace(cell, **changes)]).learned["forecast"]
+        drawing = DoctorVisit.of(document | answers, [replace(cell, **changes)]).learned["forecast"]
         lines = {
             line.get_label(): line.get_xydata().tolist() for line in drawing.axes[0].get_lines()
         }

@@ -27,7 +27,7 @@ def forecast(
     from gcnii.cli.console import table_console
     from gcnii.cli.progress import counting_bar
     from gcnii.paper.forecast import CASES, find_case, measure, steps, write
-    from gcnii.paper.report.forecast_tables import advice_tables
+    from gcnii.paper.report.forecast_tables import forecast_tables
     from gcnii.train.hardware import choose_device
 
     chosen = [find_case(name) for name in cases or CASES]
@@ -42,6 +42,6 @@ def forecast(
     if json:
         print_json(records)
     elif console.is_terminal:
-        console.print(Markdown(advice_tables(records)))
+        console.print(Markdown(forecast_tables(records)))
     else:
-        print(advice_tables(records))
+        print(forecast_tables(records))
