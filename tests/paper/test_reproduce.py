@@ -126,8 +126,8 @@ def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(
 
 
 class SmallGPU:
-    """Room for so many runs at once: a larger batch is short of memory in its second step, when it
-    has a checkpoint.
+    """Has room for `room` runs at once; a larger batch runs out of memory in its second step, when
+    it has a checkpoint.
     """
 
     def __init__(self, room, folder):
@@ -215,7 +215,7 @@ def test_a_cell_that_never_fits_is_told_and_left_out_and_the_others_go_on(ledger
     gpu.room = 0
     other = cell("Other", "deep-gcn", runs=1, settings={"epochs": 1})  # ends before its second step
     with pytest.warns(
-        UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit"
+        UserWarning, match="table2/gcnii/drawn is left out: a single run does not fit"
     ):
         reproduce([cell(runs=4), other], ledger, device="cpu")
     assert gpu.sizes == [4, 2, 1, 1]
@@ -230,9 +230,9 @@ def test_a_cell_that_never_fits_on_a_cpu_is_left_out_likewise(ledger, monkeypatc
             "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
         )
 
-    monkeypatch.setattr(module, "fit", fail)
+    monkeypatch.setattr(module, "fit_plan", fail)
     with pytest.warns(
-        UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit into memory"
+        UserWarning, match="table2/gcnii/drawn is left out: a single run does not fit into memory"
     ):
         reproduce([cell()], ledger, device="cpu")
 

@@ -58,15 +58,8 @@ def _answers(
     workers: dict[Pipe, SpawnProcess], busy: dict[Pipe, Item], todo: list[Item]
 ) -> Iterator[tuple[Item, Any]]:
     """Keep all workers busy until every item has its answer."""
-
-    def hand_to(pipe: Pipe) -> None:
-        if todo:
-            busy[pipe] = todo.pop()
-            with suppress(ConnectionError):  # a dead worker, which `_receive` reports
-                pipe.send(busy[pipe])
-
     for pipe in workers:
-        hand_to(pipe)
+        _send_next(pipe, busy, todo)
     while busy:
         ready = connection.wait(busy)
         for pipe in [pipe for pipe in busy if pipe in ready]:
@@ -75,8 +68,15 @@ def _answers(
                 warnings.warn(answer.words, stacklevel=3)
                 continue
             item = busy.pop(pipe)
-            hand_to(pipe)
+            _send_next(pipe, busy, todo)
             yield item, answer
+
+
+def _send_next(pipe: Pipe, busy: dict[Pipe, Item], todo: list[Item]) -> None:
+    if todo:
+        busy[pipe] = todo.pop()
+        with suppress(ConnectionError):  # a dead worker, which `_receive` reports
+            pipe.send(busy[pipe])
 
 
 def _start(task: Callable[[Item], Answer], count: int) -> dict[Pipe, SpawnProcess]:

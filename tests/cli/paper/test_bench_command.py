@@ -24,7 +24,9 @@ def _tiny(monkeypatch):
 
 def put(monkeypatch, name, *lines, **more):
     """Let the case of that name have these lines."""
-    monkeypatch.setitem(CASES, name, BenchCase(name=name, title="small", cpu=lines, cuda=lines, **more))
+    monkeypatch.setitem(
+        CASES, name, BenchCase(name=name, title="small", cpu=lines, cuda=lines, **more)
+    )
 
 
 def measured(cwd, *words):
@@ -60,7 +62,11 @@ def test_the_table_has_a_row_a_code_with_its_ratio_and_its_distance_to_the_floor
     title, *_ = answer.out.splitlines()
     assert title.startswith("cora-1: small; a drawn graph of 60 nodes; cpu, ")
     rows = [line.split("│")[1:-1] for line in answer.out.splitlines() if line.startswith("│")]
-    assert [row[0].strip() for row in rows] == ["here", "PyG's GCN2Conv", "the authors' layer, re-implemented"]
+    assert [row[0].strip() for row in rows] == [
+        "here",
+        "PyG's GCN2Conv",
+        "the authors' layer, re-implemented",
+    ]
     assert rows[0][7].strip() == "1.00"
     assert all(float(row[-1]) > 0 for row in rows)
     assert files(tmp_path) == []

@@ -119,8 +119,8 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     answer = call(*WORDS, "--runs", 1, cwd=tmp_path)
     assert (answer.code, answer.out) == (1, "")
     assert answer.err == (
-        "gcnii: cannot use the ledger ledger.sqlite: database or disk is full; finished runs in it are kept, "
-        "mend that and give the same command again\n"
+        "gcnii: cannot use the ledger ledger.sqlite: database or disk is full; "
+        "finished runs in it are kept: solve this, then run the same command again\n"
     )
 
 

@@ -38,7 +38,7 @@ def kept(ledger):
 
 
 def take(ledger, cells, folder):
-    """What `gcnii reproduce import` does; how many runs were new."""
+    """What `gcnii reproduce import` does; the number of new runs."""
     return ledger.record_all(find_runs(cells, folder).runs)
 
 
@@ -231,7 +231,7 @@ def test_a_broken_cell_is_named(tmp_path):
         read_cells(tmp_path)
 
 
-def test_a_cell_whose_runs_are_none_is_named_too(kept, tmp_path):
+def test_a_cell_with_a_broken_run_is_named_too(kept, tmp_path):
     (path,) = export_cells(kept, [cell()], tmp_path)
     path.write_text(path.read_text().replace('"test": 0.6,', '"test": "x",'))
     with pytest.raises(

@@ -70,7 +70,7 @@ def test_the_page_has_the_doctors_verdicts_and_figures(document, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}"])
-def test_what_is_no_document_of_the_doctor_is_refused_by_name(text, tmp_path):
+def test_a_file_that_is_not_a_document_of_the_doctor_is_named(text, tmp_path):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(
         ValueError, match=r"x\.json is no document of `gcnii doctor GRAPH --json`: .*; restore it"

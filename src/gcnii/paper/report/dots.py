@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from gcnii.paper.tables.printed import Printed
 
+HEIGHT = 12  # radii of a dot
 LEAST = 1.0  # points to either side: a narrower scale would make noise look large
 
 Scale = Callable[[float], float]  # from a score to a place on the x axis
@@ -30,8 +31,8 @@ def dot_plot(
     scores = sorted(filter(isfinite, scores))
     if not scores:
         return Markup()
-    height, x = 12 * radius, _scale(scores, mean, printed, width, radius)
-    parts = "".join(_parts(scores, mean, printed, x, height, radius))
+    height, x = HEIGHT * radius, _scale(scores, mean, printed, width, radius)
+    parts = "".join(_parts(scores, mean, printed, x, radius))
     size = f'viewBox="0 0 {width} {height:g}" width="{width}" height="{height:g}"'
     title = _title(scores, mean, printed)
     return Markup(f'<svg class="plot" {size} role="img"><title>{title}</title>{parts}</svg>')
@@ -52,13 +53,9 @@ def _scale(
 
 
 def _parts(
-    scores: Sequence[float],
-    mean: float,
-    printed: Printed | None,
-    x: Scale,
-    height: float,
-    radius: float,
+    scores: Sequence[float], mean: float, printed: Printed | None, x: Scale, radius: float
 ) -> Iterator[str]:
+    height = HEIGHT * radius
     if printed:
         sd = printed.sd or 0
         left, right = x(printed.mean - sd), x(printed.mean + sd)

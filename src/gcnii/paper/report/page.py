@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 
 def page(
-    measured: Iterable[MeasuredCell],
+    measured: Sequence[MeasuredCell],
     drawn: Iterable[PaperFigure],
     visits: Iterable[DoctorVisit] = (),
 ) -> str:
     """The page as HTML."""
-    measured = list(measured)
     return (
         _templates()
         .get_template("page.html")
