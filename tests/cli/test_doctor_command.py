@@ -112,7 +112,9 @@ def graph():
 def test_watch_gives_a_table_a_plot_and_a_diagnosis(graph):
     model = gcnii.nn.GCNII(16, 2, layers=3, width=8).double().eval()
     with gcnii.watch(model, graph) as w:
-        model(propagation_matrix(graph), feature_matrix(graph).double()).square().sum().backward()
+        model(
+            propagation_matrix(graph, dtype=torch.float64), feature_matrix(graph).double()
+        ).square().sum().backward()
     table = w.table()
     assert list(table["name"]) == ["input", "convs.0", "convs.1", "convs.2"]
     assert (

@@ -47,7 +47,7 @@ def test_a_graph_without_labels_is_valid_but_cannot_be_trained_on(tmp_path):
     assert json.loads(answer.out)["classes"] == []
     assert answer.err == ("gcnii: no node has a label: you can predict on this graph, not train\n")
     answer = call("train", folder, cwd=tmp_path)
-    assert answer == Answer(2, "", "gcnii: no node of pets has a label; label some\n")
+    assert answer == Answer(2, "", "gcnii: no node of pets has a label; label some nodes\n")
 
 
 def test_predict_writes_the_users_names_and_probabilities(home, bundle, tmp_path):

@@ -143,7 +143,7 @@ def test_a_closed_stdout_is_not_an_error():
         ),
         (
             "doctor pets --directed --filter --model gcn",
-            "--filter needs a symmetric P̃, which gcn has not on pets; leave out --filter",
+            "gcn's P̃ on pets is not symmetric, which a filter needs; leave out the filter",
         ),
         (
             "train pets --monitor test",

@@ -62,7 +62,7 @@ def test_the_embedding_has_nine_divisions_side_by_side():
 
 def test_a_division_that_does_not_occur_learns_nothing(real_data):
     graph = real_data("chameleon")
-    graph = replace(graph, X=graph.X[:, :20])
+    graph = replace(graph, X=graph.X[:, :20])._with_origin(graph.source, graph.catalog_name)
     settings = {"geometry": "poincare", "width": 2, "precision": "float64", "dropout": 0.0}
     made = make_plan("geom-gcn-p", settings, graph)
     model = made.build(graph.d, graph.k)

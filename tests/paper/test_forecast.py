@@ -1,4 +1,4 @@
-"""The advice on depth is held against networks trained at every depth."""
+"""The recommended depth is compared with networks trained at every depth."""
 
 import json
 
@@ -14,7 +14,7 @@ from gcnii.paper.forecast import (
     FULL,
     SHORT,
     SWEEP,
-    Case,
+    ForecastCase,
     costs,
     errors,
     find_case,
@@ -43,7 +43,7 @@ def test_the_rule_is_tested_on_six_graphs_or_more_that_did_not_choose_it():
     assert sum(not case.chose for case in CASES.values()) >= 6
 
 
-def test_an_advice_costs_what_the_depth_that_is_best_in_the_mean_has_more():
+def test_a_recommendation_costs_the_difference_to_the_depth_that_is_best_in_the_mean():
     found = record([0.5, 0.8], [0.7, 0.6])
     assert costs(found, [8, 8]) == pytest.approx([0, 0])
     assert costs(found, [2, 2]) == pytest.approx([0.3, -0.1])
@@ -54,7 +54,7 @@ def test_between_two_depths_the_cost_is_on_the_line_over_their_logarithm():
     assert costs(record([0.5, 0.9]), [0]) == pytest.approx([0.4])
 
 
-def test_a_curve_is_off_by_the_mean_over_its_depths_and_so_is_a_flat_line_at_its_end():
+def test_the_error_of_a_curve_is_the_mean_over_its_depths_also_for_a_flat_line():
     found = record([0.5, 0.8], full={"foretold": [0.6, 0.8]})
     assert errors(found, FULL) == pytest.approx([0.05])
     assert errors(found, FULL, flat=True) == pytest.approx([0.15])
@@ -62,10 +62,10 @@ def test_a_curve_is_off_by_the_mean_over_its_depths_and_so_is_a_flat_line_at_its
 
 @pytest.fixture
 def case():
-    return Case(name="small", graph="csbm", parameters={"n": 120}, settings=SMALL, seeds=2)
+    return ForecastCase(name="small", graph="csbm", parameters={"n": 120}, settings=SMALL, seeds=2)
 
 
-def test_a_case_is_trained_at_every_depth_and_gives_three_advices(case, tmp_path):
+def test_a_case_is_trained_at_every_depth_and_gives_three_recommendations(case, tmp_path):
     shown = []
     found = measure(case, tmp_path, tmp_path, CPU, shown.append)
     assert len(shown) == steps(case) == 6
@@ -80,7 +80,7 @@ def test_a_case_is_trained_at_every_depth_and_gives_three_advices(case, tmp_path
     assert json.loads(json.dumps(found))["parameters"] == {"n": 120}
 
 
-def test_short_trainings_advise_the_depth_of_the_highest_validation_and_foretell_by_it():
+def test_short_trainings_recommend_and_predict_by_the_highest_validation_score():
     (found,) = forecast._extend([{"val": [0.9, 0.8], "test": [0.7, 0.75]}])
     assert found["recommended"] == 2
     assert found["foretold"] == pytest.approx([0.85, 0.75])
@@ -88,13 +88,13 @@ def test_short_trainings_advise_the_depth_of_the_highest_validation_and_foretell
 
 def test_networks_that_were_kept_are_not_trained_again(case, tmp_path, monkeypatch):
     first = measure(case, tmp_path, tmp_path, CPU, lambda now: None)
-    monkeypatch.setattr(forecast, "fit", None)
+    monkeypatch.setattr(forecast, "fit_plan", None)
     assert measure(case, tmp_path, tmp_path, CPU, lambda now: None) == first
 
 
 def test_networks_of_other_settings_are_trained_again(case, tmp_path):
     measure(case, tmp_path, tmp_path, CPU, lambda now: None)
-    other = Case(name="small", graph="csbm", parameters={"n": 130}, settings=SMALL, seeds=1)
+    other = ForecastCase(name="small", graph="csbm", parameters={"n": 130}, settings=SMALL, seeds=1)
     assert len(measure(other, tmp_path, tmp_path, CPU, lambda now: None)["seeds"]) == 1
 
 
@@ -102,7 +102,7 @@ def test_networks_of_other_settings_are_trained_again(case, tmp_path):
 def known(monkeypatch):
     """A graph whose true scores are those of Figure 2."""
     monkeypatch.setattr(forecast, "load", lambda name: csbm.read(n=120))
-    return Case(name="cora", graph="cora", settings=SMALL, seeds=1, measured=True, asked=())
+    return ForecastCase(name="cora", graph="cora", settings=SMALL, seeds=1, measured=True, asked=())
 
 
 def test_true_scores_may_be_those_of_the_cells(known, tmp_path):
@@ -122,7 +122,9 @@ def test_cells_that_are_missing_are_named(known, tmp_path):
 
 
 def test_an_unknown_case_is_refused():
-    with pytest.raises(ValueError, match="no case 'cra'; known: cora, citeseer"):
+    with pytest.raises(
+        ValueError, match="no case 'cra'; did you mean 'cora'\\? known: cora, citeseer"
+    ):
         find_case("cra")
 
 
@@ -133,7 +135,7 @@ def test_cells_with_fewer_runs_than_seeds_are_named(tmp_path):
         )
     with pytest.raises(
         ValueError,
-        match=r"figure2/cora-gcnii/2, figure2/cora-gcnii/4 in .* must have 2 runs or more, none of which was lost",
+        match=r"figure2/cora-gcnii/2, figure2/cora-gcnii/4 in .* must have at least 2 runs, none",
     ):
         measure(CASES["cora"], tmp_path, tmp_path, CPU, lambda words: None)
 
@@ -145,7 +147,7 @@ def test_cells_with_a_lost_run_are_named(tmp_path):
         )
     with pytest.raises(
         ValueError,
-        match=r"^figure2/cora-gcnii/2 in .* must have 2 runs or more, none of which was lost",
+        match=r"^figure2/cora-gcnii/2 in .* must have at least 2 runs, none of them lost",
     ):
         measure(CASES["cora"], tmp_path, tmp_path, CPU, lambda words: None)
 
@@ -156,7 +158,7 @@ def test_cells_with_a_lost_run_are_named(tmp_path):
         ("[]", "it must be an object"),
         (
             '{"case": "texas", "chose": false, "depths": [2], "seeds": []}',
-            "it needs seeds, each with a score for each depth",
+            "it must have seeds, each with one score per depth",
         ),
         (
             '{"case": "texas", "chose": false, "depths": [2], "seeds": [{"test": []}]}',
@@ -167,6 +169,6 @@ def test_cells_with_a_lost_run_are_named(tmp_path):
 def test_a_damaged_document_is_named(wrong, sentence, tmp_path):
     (tmp_path / "texas.json").write_text(wrong)
     with pytest.raises(
-        ValueError, match=rf"texas\.json is not a test of advice on texas: {sentence}"
+        ValueError, match=rf"texas\.json is not a document of `gcnii forecast texas`: {sentence}"
     ):
         list(forecast.read_records(tmp_path))

@@ -1,4 +1,4 @@
-"""Several tasks at once, a process each."""
+"""Several tasks at once, each in a process of its own."""
 
 import os
 import signal
@@ -27,20 +27,20 @@ def test_tasks_share_the_threads_and_the_answers_come_with_their_items():
     assert {threads for _, threads in answers.values()} == {max(torch.get_num_threads() // 2, 1)}
 
 
-def test_what_a_task_raises_is_raised_here():
+def test_an_error_of_a_task_is_raised_here():
     with pytest.raises(ValueError, match="no a"):
         list(run_parallel(refuse, ["a"], 2))
 
 
-def test_a_task_that_is_killed_is_told():
+def test_a_killed_task_is_reported():
     with pytest.raises(
         ChildProcessError,
-        match=r"killed \(exit code -9\); give the same command again, with fewer --jobs",
+        match=r"killed \(exit code -9\); run the same command again with fewer --jobs",
     ):
         list(run_parallel(die, ["a"], 2))
 
 
-def test_what_a_task_warns_of_is_said_here():
+def test_a_warning_of_a_task_is_repeated_here():
     with pytest.warns(UserWarning, match="^beware of a$"):
         assert list(run_parallel(complain, ["a"], 2)) == [("a", "A")]
 
@@ -71,7 +71,7 @@ def begun(process, folder):
 
 
 def starting(process, folder):
-    """Two workers and the tracker of what they share are there, and import what they need."""
+    """Two workers and the resource tracker have started, and import what they need."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not children.exists():
         process.kill()

@@ -1,11 +1,12 @@
 """Where a measured number comes from."""
 
 import subprocess
+import sys
 
 from gcnii.paper import provenance
 
 
-def test_a_repository_that_this_code_only_lies_in_is_not_its_own(tmp_path, monkeypatch):
+def test_a_repository_that_does_not_track_this_code_is_not_its_own(tmp_path, monkeypatch):
     def git(*words):
         subprocess.run(
             ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True
@@ -16,7 +17,27 @@ def test_a_repository_that_this_code_only_lies_in_is_not_its_own(tmp_path, monke
     git("add", "mine.txt")
     git("commit", "--quiet", "--message", "mine")
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "mine.txt"))
-    assert provenance._commit()
+    assert provenance.commit.__wrapped__()
     (tmp_path / "installed.py").touch()
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "installed.py"))
-    assert provenance._commit() is None
+    assert provenance.commit.__wrapped__() is None
+
+
+def test_git_is_asked_once_so_that_a_later_commit_is_not_recorded(monkeypatch):
+    answers = iter(["provenance.py", "first", "provenance.py", "later"])
+    monkeypatch.setattr(provenance, "_ask", lambda command: next(answers))
+    provenance.commit.cache_clear()
+    try:
+        assert provenance.commit() == provenance.commit() == "first"
+    finally:
+        provenance.commit.cache_clear()
+
+
+def test_importing_a_room_runs_no_git():
+    code = (
+        "import subprocess, sys\n"
+        "subprocess.run = None\n"
+        "import gcnii.paper.reproduce, gcnii.paper.search.search, gcnii.paper.bench.record\n"
+        "import gcnii.paper.forecast"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -13,9 +13,9 @@ from gcnii.paper import reproduce as module
 from gcnii.paper.ledger.ledger import Ledger
 from gcnii.paper.ledger.ledger_io import measured
 from gcnii.paper.ledger.run_key import open_graph, run_key
-from gcnii.paper.reproduce import Work, reproduce, unwatched
+from gcnii.paper.reproduce import CellWork, reproduce, unwatched
 from gcnii.train import fit as loop
-from gcnii.train.fit import fit
+from gcnii.train.fit import fit, fit_plan
 from gcnii.train.replicas.replicas import Replicas
 
 
@@ -27,14 +27,14 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def fitted(monkeypatch):
-    """The seeds of each call of fit."""
+    """The seeds of each call of `fit_plan`."""
     calls = []
 
     def listen(*words, seeds, **settings):
         calls.append(list(seeds))
-        return fit(*words, seeds=seeds, **settings)
+        return fit_plan(*words, seeds=seeds, **settings)
 
-    monkeypatch.setattr(module, "fit", listen)
+    monkeypatch.setattr(module, "fit_plan", listen)
     return calls
 
 
@@ -47,6 +47,16 @@ def test_runs_are_those_of_fit(ledger):
     assert found.mean == pytest.approx(100 * direct.test.mean())
     assert found.runs[0].versions["torch"] == torch.__version__
     assert found.settings == direct.plan.settings
+
+
+def test_the_commit_is_asked_before_the_first_training(ledger, monkeypatch):
+    order = []
+    monkeypatch.setattr(module, "commit", lambda: order.append("commit"))
+    monkeypatch.setattr(
+        module, "open_graph", lambda cell: order.append("train") or open_graph(cell)
+    )
+    reproduce([cell()], ledger, device="cpu", runs=1)
+    assert order[:2] == ["commit", "train"]
 
 
 def test_nothing_is_run_twice_and_more_runs_go_on_from_there(ledger, fitted):
@@ -98,9 +108,12 @@ def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(
         return losses
 
     monkeypatch.setattr(Replicas, "step", step)
-    work = Work(cell(), ledger, 3, "cpu", unwatched)
+    work = CellWork(cell(), ledger, 3, "cpu", unwatched)
     work.batch = 3
-    lost = "table2/gcnii/drawn, kept as lost: the loss of seed 1 was infinite or not a number in epoch 1; try a smaller"
+    lost = (
+        "table2/gcnii/drawn, kept as lost: "
+        "the loss of seed 1 was infinite or not a number in epoch 1; try a smaller"
+    )
     with pytest.warns(UserWarning, match=f"^{lost}"):
         assert work.advance() == 3
     assert fitted == [[0, 1, 2], [0, 2]]
@@ -113,8 +126,8 @@ def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(
 
 
 class SmallGPU:
-    """Room for so many runs at once: a larger batch is short of memory in its second step, when it
-    has a checkpoint.
+    """Has room for `room` runs at once; a larger batch runs out of memory in its second step, when
+    it has a checkpoint.
     """
 
     def __init__(self, room, folder):
@@ -152,7 +165,7 @@ def gpu(monkeypatch, tmp_path):
 
 
 def unfinished(ledger):
-    return [path.name for path in Work(cell(), ledger, 1, "cpu", unwatched)._folder.glob("*")]
+    return [path.name for path in CellWork(cell(), ledger, 1, "cpu", unwatched)._folder.glob("*")]
 
 
 def test_too_little_memory_halves_the_batch_and_loses_nothing(ledger, gpu):
@@ -202,7 +215,7 @@ def test_a_cell_that_never_fits_is_told_and_left_out_and_the_others_go_on(ledger
     gpu.room = 0
     other = cell("Other", "deep-gcn", runs=1, settings={"epochs": 1})  # ends before its second step
     with pytest.warns(
-        UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit"
+        UserWarning, match="table2/gcnii/drawn is left out: a single run does not fit"
     ):
         reproduce([cell(runs=4), other], ledger, device="cpu")
     assert gpu.sizes == [4, 2, 1, 1]
@@ -217,14 +230,14 @@ def test_a_cell_that_never_fits_on_a_cpu_is_left_out_likewise(ledger, monkeypatc
             "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
         )
 
-    monkeypatch.setattr(module, "fit", fail)
+    monkeypatch.setattr(module, "fit_plan", fail)
     with pytest.warns(
-        UserWarning, match="table2/gcnii/drawn is left out: one run alone does not fit into memory"
+        UserWarning, match="table2/gcnii/drawn is left out: a single run does not fit into memory"
     ):
         reproduce([cell()], ledger, device="cpu")
 
 
-def test_whoever_waits_for_long_says_for_whom_once(ledger, monkeypatch):
+def test_a_process_that_waits_long_names_the_others_once(ledger, monkeypatch):
     waits = []
 
     def wait(seconds):
@@ -236,7 +249,10 @@ def test_whoever_waits_for_long_says_for_whom_once(ledger, monkeypatch):
     with Ledger(ledger.path) as other:
         other.host = "elsewhere"
         other.claim(run_key(cell()), [1, 2], 2)
-        who = rf"^waiting for seeds 1, 2 of table2/gcnii/drawn, claimed by process {os.getpid()} on elsewhere, last heard"
+        who = (
+            "^waiting for seeds 1, 2 of table2/gcnii/drawn, "
+            f"claimed by process {os.getpid()} on elsewhere, last heard"
+        )
         with pytest.warns(UserWarning, match=who) as told:
             reproduce([cell()], ledger, device="cpu")
     assert (len(waits), len(told)) == (25, 1)
@@ -244,13 +260,13 @@ def test_whoever_waits_for_long_says_for_whom_once(ledger, monkeypatch):
 
 
 def test_ctrl_c_keeps_what_is_finished(ledger, monkeypatch):
-    def stopped(*words, **settings):
-        result = fit(*words, **settings)
+    def stopped(*words, **options):
+        result = fit_plan(*words, **options)
         object.__setattr__(result, "interrupted", True)
-        result.runs[0].stopped = settings["seeds"] == [0]
+        result.runs[0].stopped = options["seeds"] == [0]
         return result
 
-    monkeypatch.setattr(module, "fit", stopped)
+    monkeypatch.setattr(module, "fit_plan", stopped)
     for kept in (1, 1):  # the second is stopped in the middle of seed 1
         with pytest.raises(KeyboardInterrupt):
             reproduce([cell()], ledger, device="cpu")
@@ -258,7 +274,7 @@ def test_ctrl_c_keeps_what_is_finished(ledger, monkeypatch):
 
 
 def test_leftover_checkpoints_go_when_the_cell_is_done(ledger):
-    work = Work(cell(runs=1), ledger, 1, "cpu", unwatched)
+    work = CellWork(cell(runs=1), ledger, 1, "cpu", unwatched)
     work._folder.mkdir()
     leftover = work._checkpoint([0, 1, 2])
     leftover.write_bytes(b"of a larger batch")

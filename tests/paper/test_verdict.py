@@ -113,7 +113,7 @@ def test_a_split_with_more_seeds_than_another_has_no_more_weight():
     assert verdict.high - 0.5 == pytest.approx(2.01505 * (2 * 7.5) ** 0.5 / 10, abs=1e-4)
 
 
-def test_on_splits_drawn_afresh_more_seeds_on_the_same_ten_narrow_nothing_beyond_the_splits_spread():
+def test_on_splits_drawn_afresh_more_seeds_do_not_narrow_the_splits_spread():
     few, many = (judge(*on_ten(seeds), Printed(69.0), shared=False) for seeds in (2, 200))
     assert (
         few.high

@@ -1,9 +1,8 @@
-"""Chromium for the tests of the page: `python tests/report/chromium.py` puts one into this Python's
-environment.
+"""Chromium for the tests of the page; `python tests/support/chromium.py` installs one.
 
-playwright downloads its browsers from no package registry; npm has @sparticuz/chromium, 70 MB with
-the libraries and fonts that it needs, so a bare machine can run it.  Without npm, or not on Linux
-and x86-64, install any Chromium.
+It is installed into this Python's environment.  playwright does not download its browsers from a
+package registry; npm has @sparticuz/chromium, 70 MB with the libraries and fonts that it needs, so
+that a bare machine can run it.  Without npm, or not on Linux and x86-64, install any Chromium.
 """
 
 import hashlib
@@ -24,15 +23,13 @@ SHA512 = (
     "c41d8cc5ff1d615222394fa8a8548b7b744cbb9fcf1bcb24f4be4f9d9ec810c0"
 )
 PACKAGE = f"@sparticuz/chromium@{VERSION}"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")  # of a system's own
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")  # of the system's own
 FONTS = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/fonts/cache</cachedir></fontconfig>"
 
 
 def launch_options():
-    """What playwright must know to start the browser, ours before the system's; None where there is
-    neither.
-    """
-    # Root has no sandbox of Chromium's, and containers often run as root.
+    """playwright's options to start the browser, ours or the system's; None if there is none."""
+    # Chromium's sandbox does not work as root, and containers often run as root.
     options = {"args": ["--no-sandbox"]}
     if FOLDER.is_dir():
         own = {
@@ -79,6 +76,6 @@ if __name__ == "__main__":
         sys.exit()
     try:
         install()
-    # the tests say whether they can do without
+    # the tests decide whether they can do without
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"no Chromium by npm: {error}", file=sys.stderr)
+        print(f"no Chromium from npm: {error}", file=sys.stderr)

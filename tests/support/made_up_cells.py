@@ -1,4 +1,4 @@
-"""Cells with made-up runs, of every kind that a page can meet."""
+"""Cells with made-up runs, of every kind that a page can show."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def cell_of(name):
 
 
 def measured(name, scores, rows=None, **changes):
-    """The cell with one run a score, in per cent; `rows` are its accuracy by degree."""
+    """The cell with one run per score, in per cent; `rows` are its accuracy by degree."""
     cell = cell_of(name)
     runs = tuple(
         MeasuredRun(
@@ -53,7 +53,7 @@ def measured(name, scores, rows=None, **changes):
 
 
 def around(mean, n=10):
-    """n scores about the mean."""
+    """n scores around the mean."""
     return [mean + 0.1 * (i - (n - 1) / 2) for i in range(n)]
 
 
@@ -69,7 +69,7 @@ def degree_rows(seed):
 
 
 def a_page_of_everything():
-    """Each word once at least, both figures, and most cells missing."""
+    """Each word at least once, both figures, and most cells missing."""
     cells = [
         measured("table2/gcnii/cora", around(85.5, 100)),  # replicates
         measured("table2/gcn/cora", around(90)),  # higher

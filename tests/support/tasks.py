@@ -1,4 +1,4 @@
-"""Tasks for several processes, which must be able to import them."""
+"""Tasks for worker processes, which must be able to import them."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import torch
 
 
 def whoami(item):
-    """Which process did it, with how many threads."""
+    """The process that did it, and its number of threads."""
     time.sleep(0.5)  # so that one worker cannot do both
     return os.getpid(), torch.get_num_threads()
 
@@ -28,7 +28,7 @@ def die(item):
 
 
 def wait(item):
-    """Until Ctrl-C, which is answered with a file."""
+    """Sleep until Ctrl-C, which is answered by making a file."""
     item.with_suffix(".begun").touch()
     try:
         time.sleep(60)

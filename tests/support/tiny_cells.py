@@ -19,7 +19,7 @@ def cell(row="GCNII", model="gcnii", runs=3, **changes):
 
 
 def run(seed=0, test=0.5, **changes):
-    """A run that nobody ran."""
+    """A made-up run."""
     fields = {
         "split": 0,
         "val": 0.5,

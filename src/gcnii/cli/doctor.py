@@ -33,7 +33,7 @@ from gcnii.data import neighbourhood
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
-from gcnii.paper.provenance import COMMIT, versions
+from gcnii.paper.provenance import commit, versions
 from gcnii.train.plan import make_plan
 
 MODELS = "gcn,gcn-residual,appnp,gcnii"
@@ -71,6 +71,7 @@ def doctor(
     offline: Offline = False,
 ) -> None:
     """Examine models layer by layer before and after a short training, and diagnose them."""
+    commit()  # recorded at the end, when it might be another one
     models, numbers = _words(model, "--model"), _numbers(depths)
     if out:
         refuse_unwritable(out)
@@ -129,7 +130,7 @@ def _document(data: Graph, found: Found, paths: Sequence[Path]) -> Document:
         "graph": data.name,
         "command": shlex.join(["gcnii", *sys.argv[1:]]),
         "versions": versions(),
-        "commit": COMMIT,
+        "commit": commit(),
         "epochs": EPOCHS,
         "checkups": checkups,
         "comparison": compare_models(found),

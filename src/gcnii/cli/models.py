@@ -12,6 +12,7 @@ from gcnii.cli.options import Json, print_json
 from gcnii.cli.terminal import plain_table, table_console
 from gcnii.files import Document
 from gcnii.nn import MODELS
+from gcnii.paper.tables.registry import tables_of
 from gcnii.train.plan import known_model, model_defaults
 
 Name = Annotated[
@@ -41,7 +42,7 @@ def _card(name: str) -> Document:
 
 
 def _tables(name: str) -> list[str]:
-    return list(MODELS[name].card.tables)
+    return list(tables_of(name))
 
 
 def _all(cards: list[Document]) -> Table:

@@ -1,7 +1,7 @@
-"""Several tasks at once, a process each: what one leaves idle of a GPU or a CPU, another uses.
+"""Several tasks at once, each in a process of its own, so that a GPU or a CPU is kept busy.
 
-A small training is bound by its launches and by what comes before the first epoch, not by the
-device.
+A small training is limited by its kernel launches and by what comes before the first epoch, not by
+the device.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Answer = TypeVar("Answer")
 Pipe = connection.Connection
 
 
-class Said(NamedTuple):
-    """What a worker warns of, before it has an answer: the parent says it, as it says its own."""
+class WorkerWarning(NamedTuple):
+    """A warning of a worker, sent before its answer; the parent repeats it as its own."""
 
     words: str
 
@@ -35,30 +35,14 @@ class Said(NamedTuple):
 def run_parallel(
     task: Callable[[Item], Answer], items: Sequence[Item], jobs: int
 ) -> Iterator[tuple[Item, Answer]]:
-    """Each item and what the task answers, as they come; Ctrl-C reaches the tasks at work and
-    raises when they stop.
+    """Each item with the task's answer, in the order in which the answers come.
+
+    Ctrl-C is passed on to the tasks in progress, and raised here when they have stopped.
     """
-    workers, todo = _start(task, min(jobs, len(items))), list(reversed(items))
-    busy: dict[Any, Item] = {}
-
-    def hand_to(pipe: Pipe) -> None:
-        if todo:
-            busy[pipe] = todo.pop()
-            with suppress(ConnectionError):  # it is dead, which `_receive` will tell
-                pipe.send(busy[pipe])
-
+    workers = _start(task, min(jobs, len(items)))
+    busy: dict[Pipe, Item] = {}
     try:
-        for pipe in workers:
-            hand_to(pipe)
-        while busy:
-            for pipe in connection.wait(busy):  # type: ignore[assignment]
-                answer = _receive(pipe, workers[pipe])
-                if isinstance(answer, Said):
-                    warnings.warn(answer.words, stacklevel=2)
-                    continue
-                item = busy.pop(pipe)
-                hand_to(pipe)
-                yield item, answer
+        yield from _answers(workers, busy, list(reversed(items)))
     except BaseException:
         for pipe in busy:
             with suppress(ProcessLookupError):
@@ -66,16 +50,41 @@ def run_parallel(
         raise
     finally:
         for pipe, worker in workers.items():
-            pipe.close()  # which ends a worker, as soon as it waits for the next item
+            pipe.close()  # which ends a worker as soon as it waits for the next item
             worker.join()
 
 
-def _start(task: Callable[[Any], Any], count: int) -> dict[Pipe, SpawnProcess]:
+def _answers(
+    workers: dict[Pipe, SpawnProcess], busy: dict[Pipe, Item], todo: list[Item]
+) -> Iterator[tuple[Item, Any]]:
+    """Keep all workers busy until every item has its answer."""
+    for pipe in workers:
+        _send_next(pipe, busy, todo)
+    while busy:
+        ready = connection.wait(busy)
+        for pipe in [pipe for pipe in busy if pipe in ready]:
+            answer = _receive(pipe, workers[pipe])
+            if isinstance(answer, WorkerWarning):
+                warnings.warn(answer.words, stacklevel=3)
+                continue
+            item = busy.pop(pipe)
+            _send_next(pipe, busy, todo)
+            yield item, answer
+
+
+def _send_next(pipe: Pipe, busy: dict[Pipe, Item], todo: list[Item]) -> None:
+    if todo:
+        busy[pipe] = todo.pop()
+        with suppress(ConnectionError):  # a dead worker, which `_receive` reports
+            pipe.send(busy[pipe])
+
+
+def _start(task: Callable[[Item], Answer], count: int) -> dict[Pipe, SpawnProcess]:
     context, workers = get_context("spawn"), {}
     threads = max(torch.get_num_threads() // max(count, 1), 1)
-    # which would unblock what is blocked, were it left to the first worker's start
+    # The first worker's start would do this, and unblock the signal that is blocked here.
     resource_tracker.ensure_running()
-    # inherited; `_work` is ready for it
+    # The workers inherit this; `_work` unblocks the signal when it is ready for it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     for _ in range(count):
         here, there = context.Pipe()
@@ -95,31 +104,32 @@ def _receive(pipe: Pipe, worker: SpawnProcess) -> Any:
     except (EOFError, ConnectionError):
         worker.join()
         raise ChildProcessError(
-            f"one of the jobs was killed (exit code {worker.exitcode}); give the same command again, with fewer --jobs"
+            f"one of the jobs was killed (exit code {worker.exitcode}); "
+            "run the same command again with fewer --jobs"
         ) from None
     if isinstance(answer, BaseException):
         raise answer
     return answer
 
 
-def _work(pipe: Pipe, task: Callable[[Any], Any], parent: int, threads: int) -> None:
-    """Answer items until there are no more.  The terminal's Ctrl-C goes to the parent alone, which
-    passes it on.
-    """
-    os.setpgrp()
-    stop = threading.Event()  # Ctrl-C that comes between two items, or before the first
+def _work(pipe: Pipe, task: Callable[[Item], Answer], parent: int, threads: int) -> None:
+    """Answer items until the parent closes the pipe."""
+    os.setpgrp()  # the terminal's Ctrl-C goes to the parent alone, which passes it on
+    stop = threading.Event()  # set by Ctrl-C between two items, or before the first
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
     warnings.showwarning = partial(_say, pipe)
-    with suppress(EOFError, OSError):  # the parent closed the pipe: nobody wants more
+    with suppress(EOFError, OSError):  # the parent has closed the pipe
         while True:
             pipe.send(_outcome(task, pipe.recv(), stop))
 
 
-def _outcome(task: Callable[[Any], Any], item: Any, stop: threading.Event) -> Any:
-    """What the task returns or raises."""
+def _outcome(
+    task: Callable[[Item], Answer], item: Item, stop: threading.Event
+) -> Answer | BaseException:
+    """What the task returns, or the exception that it raises."""
     between = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if stop.is_set():
@@ -132,12 +142,13 @@ def _outcome(task: Callable[[Any], Any], item: Any, stop: threading.Event) -> An
         signal.signal(signal.SIGINT, between)
 
 
-def _say(pipe: Pipe, warning: Warning | str, *_: Any) -> None:
-    with suppress(OSError):  # nobody listens any more
-        pipe.send(Said(str(warning)))
+def _say(pipe: Pipe, warning: Warning | str, *_: object) -> None:
+    with suppress(OSError):  # the parent has closed the pipe
+        pipe.send(WorkerWarning(str(warning)))
 
 
 def _end_with(parent: int) -> None:
+    """Exit when the parent is gone."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

@@ -27,12 +27,17 @@ def versions() -> dict[str, str | None]:
     return own | {package: version(package) for package in PACKAGES}
 
 
-def _commit() -> str | None:
-    """Of the folder that this code lies in, with a mark where it differs from what is committed."""
+@cache
+def commit() -> str | None:
+    """The commit of this code, marked `-dirty` if files differ; None outside its own repository.
+
+    Git is asked once.  Call this before the work begins: a commit made while a table runs must not
+    change what is recorded, because the code that computes the table has been loaded already.
+    """
     git = ["git", "-C", str(Path(__file__).parent)]
     try:
-        # The folder may lie in a repository that is not its own: a virtual environment within
-        # somebody's project.
+        # The folder may lie in a repository that is not its own, such as a virtual environment
+        # within another project.
         _ask([*git, "ls-files", "--error-unmatch", Path(__file__).name])
         return _ask([*git, "describe", "--always", "--dirty", "--exclude", "*"])
     except (OSError, subprocess.CalledProcessError):
@@ -41,7 +46,3 @@ def _commit() -> str | None:
 
 def _ask(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-# asked when the code is loaded: who commits while a table runs does not change what computes it
-COMMIT = _commit()

@@ -11,29 +11,28 @@ lower       the same below
 undecided   neither: too few runs for their spread, ours or the paper's
 
 On one split (Tables 2 to 4) the error of our mean is s/√n.  The printed number counts as exact,
-because it is of 100 runs, or of how many the paper does not say; but what is known to be one run,
-as all of DropEdge's, has the error s.
+because it is the mean of 100 runs, or of an unknown number of runs; but a number that is known to
+be of one run, as all of DropEdge's are, has the error s.
 
-Over ten splits (Table 5) a score is its split's level plus what the seed adds.  Both means are over
-the same published splits, so the levels stand on both sides of δ and cancel; they would be sampling
-error only if the splits had been
-drawn afresh.  What is left is the seeds' spread within a split, s², pooled over S splits with n - S
-               degrees of freedom:
+Over ten splits (Table 5) a score is the level of its split plus what the seed adds.  Both means are
+over the same published splits, so the levels stand on both sides of δ and cancel; they would be
+sampling error only if the splits had been drawn afresh.  What is left is the spread of the seeds
+within a split, s², pooled over S splits with n - S degrees of freedom:
 
-    ours    s²/S² Σ 1/n_s, which is s²/n where every split has as many seeds.  The mean is that of
-            the splits' means
-    theirs  s²/S, because the printed mean is of one run a split.  With several runs of ours this is
-            the larger part: without it, at ten seeds a split, half of all faithful replications
-            would be called higher or lower
+    ours    s²/S² Σ 1/n_s, which is s²/n if all splits have the same number of seeds.  The mean is
+            that of the splits' means
+    theirs  s²/S, because the printed mean is of one run per split.  With several runs of ours this
+            is the larger part: without it, at ten seeds per split, half of all faithful
+            replications would be called higher or lower
 
-`replicates` says that our mean is near the printed number, whatever luck was in that; so it rests
-on ours alone. `higher` and `lower` say that luck does not explain the difference, neither ours nor
-theirs; so they rest on both.
+`replicates` says that our mean is near the printed number, whatever luck was in that number, so it
+rests on our error alone.  `higher` and `lower` say that luck does not explain the difference,
+neither ours nor theirs, so they rest on both.
 
-With one seed a split, n = S, nothing tells level and seed apart.  The spread over all runs is then
-taken on both sides: it holds the levels too, so it errs towards `undecided`.  On splits drawn
-afresh (60/20/20) nothing cancels: a split's mean is one observation there, however many seeds it
-has, and the printed mean is of ten others.
+With one seed per split, n = S, nothing tells level and seed apart.  The spread over all runs is
+then taken on both sides: it contains the levels too, so it errs towards `undecided`.  On splits
+drawn afresh (60/20/20) nothing cancels: the mean of a split is one observation there, whatever its
+number of seeds, and the printed mean is of ten other splits.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ MARGIN = 1.0  # points, where the paper prints no standard deviation
 
 @dataclass(frozen=True)
 class Verdict:
-    """The word, and what it rests on, all in points."""
+    """The word, and the numbers behind it in points."""
 
     word: Word
     difference: float  # our mean minus the printed one
@@ -68,33 +67,35 @@ class Verdict:
         return self.word
 
 
+def by_split(scores: Sequence[float], splits: Sequence[int]) -> list[list[float]]:
+    """The scores of each split; `splits` has the split of each score."""
+    return [
+        [score for score, at in zip(scores, splits, strict=True) if at == split]
+        for split in set(splits)
+    ]
+
+
 def judge(
     scores: Sequence[float], splits: Sequence[int], printed: Printed, *, shared: bool = True
 ) -> Verdict | None:
-    """The verdict on scores in per cent; None where there are none, or where one of them is no
-    number.
+    """The verdict on scores in per cent; None if there are none, or if one of them is NaN.
 
     splits  the split of each score
     shared  whether the printed number is of the same splits
     """
     if not scores or not all(map(isfinite, scores)):
         return None
-    by_split = [
-        [score for score, at in zip(scores, splits, strict=True) if at == split]
-        for split in set(splits)
-    ]
-    difference = fmean(map(fmean, by_split)) - printed.mean
-    within = shared and len(scores) > len(by_split)
-    error = _within(by_split, printed.runs) if within else _between(by_split)
+    groups = by_split(scores, splits)
+    difference = fmean(map(fmean, groups)) - printed.mean
+    within = shared and len(scores) > len(groups)
+    error = _within(groups, printed.runs) if within else _between(groups)
     margin = printed.sd or MARGIN
-    one_sided, two_sided = (
-        float(t.ppf(1 - tail, max(error.freedom, 1))) for tail in (ALPHA, ALPHA / 2)
-    )
-    tost = one_sided * error.ours
+    tost = error.quantile(ALPHA) * error.ours
+    luck = error.quantile(ALPHA / 2) * hypot(error.ours, error.theirs)
     word: Word = "undecided"
     if abs(difference) + tost < margin:
         word = "replicates"
-    elif abs(difference) > two_sided * hypot(error.ours, error.theirs):
+    elif abs(difference) > luck:
         word = "higher" if difference > 0 else "lower"
     return Verdict(word, difference, margin, difference - tost, difference + tost)
 
@@ -106,20 +107,25 @@ class _Error(NamedTuple):
     theirs: float
     freedom: int
 
+    def quantile(self, tail: float) -> float:
+        """Student's t with this probability above it."""
+        return float(t.ppf(1 - tail, max(self.freedom, 1)))
 
-def _within(by_split: Sequence[Sequence[float]], printed: int | None) -> _Error:
-    """Of means over these very splits; on a single one, so many runs are behind the printed mean,
-    if that is known.
+
+def _within(groups: Sequence[Sequence[float]], printed: int | None) -> _Error:
+    """Of means over these very splits.
+
+    printed  the number of runs behind the printed mean on a single split; None if unknown
     """
-    splits, freedom = len(by_split), sum(map(len, by_split)) - len(by_split)
-    s = sqrt(sum((score - fmean(scores)) ** 2 for scores in by_split for score in scores) / freedom)
-    ours = s * sqrt(sum(1 / len(scores) for scores in by_split)) / splits
+    splits, freedom = len(groups), sum(map(len, groups)) - len(groups)
+    s = sqrt(sum((score - fmean(scores)) ** 2 for scores in groups for score in scores) / freedom)
+    ours = s * sqrt(sum(1 / len(scores) for scores in groups)) / splits
     theirs = splits if splits > 1 else printed
     return _Error(ours, s / sqrt(theirs) if theirs else 0.0, freedom)
 
 
-def _between(by_split: Sequence[Sequence[float]]) -> _Error:
-    """Of means over any splits that might have been drawn, as many on both sides."""
-    means, splits = [fmean(scores) for scores in by_split], len(by_split)
+def _between(groups: Sequence[Sequence[float]]) -> _Error:
+    """Of means over any splits that might have been drawn, the same number on both sides."""
+    means, splits = [fmean(scores) for scores in groups], len(groups)
     error = stdev(means) / sqrt(splits) if splits > 1 else inf
     return _Error(error, error, splits - 1)

@@ -7,7 +7,7 @@ import torch
 from support.command_line import call, files
 
 from gcnii.paper.bench import floor, measure, runners
-from gcnii.paper.bench.cases import CASES, Case, Line, Named, Shape
+from gcnii.paper.bench.cases import CASES, BenchCase, Line, Named, Shape
 
 SHAPE = Shape(n=60, entries=400, d=12, k=3)
 SMALL = {"layers": 2, "width": 8}
@@ -23,8 +23,10 @@ def _tiny(monkeypatch):
 
 
 def put(monkeypatch, name, *lines, **more):
-    """Replace the lines of the case of that name."""
-    monkeypatch.setitem(CASES, name, Case(name=name, title="small", cpu=lines, cuda=lines, **more))
+    """Let the case of that name have these lines."""
+    monkeypatch.setitem(
+        CASES, name, BenchCase(name=name, title="small", cpu=lines, cuda=lines, **more)
+    )
 
 
 def measured(cwd, *words):
@@ -62,7 +64,11 @@ def test_the_table_has_one_row_per_implementation_with_its_ratio_and_distance_to
     title, *_ = answer.out.splitlines()
     assert title.startswith("cora-1: small; a drawn graph of 60 nodes; cpu, ")
     rows = [line.split("│")[1:-1] for line in answer.out.splitlines() if line.startswith("│")]
-    assert [row[0].strip() for row in rows] == ["here", "PyG's GCN2Conv", "the authors' manner"]
+    assert [row[0].strip() for row in rows] == [
+        "here",
+        "PyG's GCN2Conv",
+        "the authors' layer, re-implemented",
+    ]
     assert rows[0][7].strip() == "1.00"
     assert all(float(row[-1]) > 0 for row in rows)
     assert files(tmp_path) == []

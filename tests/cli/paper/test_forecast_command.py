@@ -6,13 +6,13 @@ import pytest
 from support.command_line import call, files
 
 from gcnii.paper import forecast
-from gcnii.paper.forecast import CASES, Case
+from gcnii.paper.forecast import CASES, ForecastCase
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(forecast, "DEPTHS", (2, 4))
-    case = Case(
+    case = ForecastCase(
         name="digits",
         graph="csbm",
         parameters={"n": 100},

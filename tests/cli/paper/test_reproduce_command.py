@@ -117,8 +117,8 @@ def test_a_full_disk_is_reported_in_one_sentence(tmp_path, monkeypatch):
     answer = call(*WORDS, "--runs", 1, cwd=tmp_path)
     assert (answer.code, answer.out) == (1, "")
     assert answer.err == (
-        "gcnii: cannot use the ledger ledger.sqlite: database or disk is full; finished runs "
-        "in it are kept, mend that and give the same command again\n"
+        "gcnii: cannot use the ledger ledger.sqlite: database or disk is full; "
+        "finished runs in it are kept: solve this, then run the same command again\n"
     )
 
 
@@ -170,7 +170,7 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
     ]
     answer = call("reproduce", "import", "results/cells", "--ledger", "other", cwd=tmp_path)
     assert answer.out == "2 new runs in other\n"
-    monkeypatch.setattr("gcnii.paper.reproduce.fit", None)  # nothing is left to train
+    monkeypatch.setattr("gcnii.paper.reproduce.fit_plan", None)  # nothing is left to train
     assert json.loads(call(*WORDS[:-1], "other", "--runs", 1, cwd=tmp_path).out) == json.loads(
         first.out
     )
@@ -193,7 +193,7 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
         (("reproduce", "table2", "--ledger", "notes/l.sqlite"), "cannot write to notes: "),
         (
             ("reproduce", "export", "--ledger", "notes"),
-            "notes is no ledger, and is left as it is; give another file",
+            "notes is not a ledger and is left as it is; give another file",
         ),
         (
             ("reproduce", "export", "--ledger", "documents"),

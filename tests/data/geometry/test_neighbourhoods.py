@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnii.data import CATALOG, fetch, fetch_neighbourhood, load, neighbourhood
+from gcnii.data import CATALOG, fetch, load, neighbourhood
 from gcnii.data.entry import File
+from gcnii.data.fetch import fetch_neighbourhood
 from gcnii.data.geometry import isomap
 from gcnii.data.readers.geom_gcn import read_neighbourhood
 from gcnii.errors import DataError

@@ -28,11 +28,11 @@ def test_the_best_connected_node_has_about_as_many_neighbours_as_asked_and_most_
 def test_without_its_files_a_graph_of_cora_s_size_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setenv("GCNII_DATA", str(tmp_path))
     monkeypatch.delenv("GCNII_MIRROR", raising=False)
-    scene = make_bench_graph(CORA, CPU)
-    assert scene.drawn
-    assert scene.graph.name == "a drawn graph of cora's size"
-    assert (scene.graph.n, scene.graph.d, scene.graph.k) == (2708, 1433, 7)
-    assert scene.entries == pytest.approx(2 * 5278 + 2708, rel=0.01)
+    bench_graph = make_bench_graph(CORA, CPU)
+    assert bench_graph.drawn
+    assert bench_graph.graph.name == "a drawn graph of cora's size"
+    assert (bench_graph.graph.n, bench_graph.graph.d, bench_graph.graph.k) == (2708, 1433, 7)
+    assert bench_graph.entries == pytest.approx(2 * 5278 + 2708, rel=0.01)
 
 
 def test_the_products_case_has_the_numbers_of_ogbn_products():

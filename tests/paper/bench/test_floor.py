@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from gcnii.paper.bench import floor
-from gcnii.paper.bench.floor import Rates, Work, measure_rates
+from gcnii.paper.bench.floor import EpochWork, Rates, measure_rates
 
-CORA = Work(trained=2708, evaluated=2708, at_once=2708, entries=13_264, h=64, layers=64, replicas=1)
+CORA = EpochWork(
+    trained=2708, evaluated=2708, at_once=2708, entries=13_264, h=64, layers=64, replicas=1
+)
 SLOW_MEMORY = Rates(bandwidth=1e9, operations={"float32": 1e15, "bfloat16": 1e15}, cache=None)
 SLOW_PRODUCTS = Rates(bandwidth=1e15, operations={"float32": 1e9}, cache=None)
 
@@ -39,7 +41,7 @@ def test_rows_are_fetched_for_every_entry_where_the_cache_is_too_small():
 
 
 def test_of_several_graphs_those_that_are_only_evaluated_count_3_passes_and_1_product():
-    work = Work(trained=100, evaluated=10, at_once=5, entries=0, h=8, layers=2, replicas=3)
+    work = EpochWork(trained=100, evaluated=10, at_once=5, entries=0, h=8, layers=2, replicas=3)
     found = SLOW_MEMORY.floor(work, "float32")
     assert found.bytes == (10 * 100 + 3 * 10) * 8 * 2 * 3 * 4
     assert found.operations == (4 * 100 + 10) * 2 * 8**2 * 2 * 3

@@ -26,6 +26,9 @@ def ledger(path):
         yield ledger
 
 
+on_linux = pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="the system does not tell when a process began"
+)
 GROUP = {"who": "test", "from": 1, "below": 2, "nodes": 7, "accuracy": 0.5}
 
 
@@ -116,11 +119,8 @@ def test_a_process_that_lives_here_keeps_its_claims_however_silent_it_is(ledger,
         assert ledger.claim("key", [0], 1) == []
 
 
-@pytest.mark.skipif(
-    not os.path.exists("/proc/self/stat"), reason="nobody tells when a process began"
-)
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="other systems do not tell")
-def test_a_killed_process_that_its_parent_has_not_asked_after_keeps_no_claim(ledger, path):
+@on_linux
+def test_a_killed_process_that_its_parent_has_not_waited_for_keeps_no_claim(ledger, path):
     process = multiprocessing.get_context("spawn").Process(target=claim_and_hang, args=(path,))
     process.start()
     while not ledger.claimed("key"):
@@ -138,13 +138,14 @@ def claim_and_hang(path):
     time.sleep(60)
 
 
-def test_a_name_that_sqlite_has_a_meaning_for_is_a_file_s(tmp_path, monkeypatch):
+def test_a_name_with_a_meaning_to_sqlite_is_the_name_of_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Ledger(":memory:") as ledger:
         ledger.record("key", "cell", [run(0)])
     assert (tmp_path / ":memory:").is_file()
 
 
+@on_linux
 def test_a_process_that_was_given_the_number_of_a_dead_one_does_not_keep_its_claims(ledger, path):
     with Ledger(path) as other:
         other.claim("key", [0], 1)
@@ -192,8 +193,8 @@ def test_a_full_disk_is_told_in_one_sentence_and_loses_nothing(ledger, path):
     ledger.connection.execute(f"PRAGMA max_page_count = {pages}")
     wide = [run(seed, versions={"torch": "x" * 1000}) for seed in range(1, 50)]
     sentence = (
-        f"cannot use the ledger {path}: database or disk is full; finished runs in it are kept, "
-        "mend that and give the same command again"
+        f"cannot use the ledger {path}: database or disk is full; finished runs in it are kept: "
+        "solve this, then run the same command again"
     )
     with pytest.raises(LedgerError, match=f"^{re.escape(sentence)}$"):
         ledger.record("key", "cell", wide)
@@ -202,11 +203,11 @@ def test_a_full_disk_is_told_in_one_sentence_and_loses_nothing(ledger, path):
     assert ledger.record("key", "cell", wide) == 49
 
 
-def test_a_file_that_is_no_ledger_is_left_alone(tmp_path):
+def test_a_file_that_is_not_a_ledger_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but longer than the hundred bytes of a header " * 10)
     with pytest.raises(
-        ValueError, match=r"notes.txt is no ledger, and is left as it is; give another file for one"
+        ValueError, match=r"notes.txt is not a ledger and is left as it is; give another file"
     ):
         Ledger(path)
     assert path.read_text().startswith("not a database")
@@ -219,7 +220,7 @@ def test_somebody_else_s_database_is_left_alone(statement, tmp_path):
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute(statement)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"other.sqlite is no ledger"):
+    with pytest.raises(ValueError, match=r"other.sqlite is not a ledger"):
         Ledger(path)
     assert path.read_bytes() == before
 
@@ -227,7 +228,7 @@ def test_somebody_else_s_database_is_left_alone(statement, tmp_path):
 def test_a_ledger_of_a_later_format_is_refused(path):
     with Ledger(path) as ledger:
         ledger.connection.execute("PRAGMA user_version = 9")
-    with pytest.raises(LedgerError, match="format 9, this gcnii knows 1; update gcnii"):
+    with pytest.raises(LedgerError, match="format 9, this gcnii reads 1; update gcnii"):
         Ledger(path)
 
 
@@ -237,7 +238,7 @@ def test_commits_reach_the_disk(ledger):
 
 
 @pytest.mark.parametrize("versions", ["{", "3", 3])
-def test_a_row_that_is_no_run_is_damage_and_names_the_ledger(versions, ledger):
+def test_a_row_that_is_not_a_run_is_damage_and_names_the_ledger(versions, ledger):
     ledger.record("key", "cell", [run(0, versions={"torch": "2.13"})])
     ledger.connection.execute("UPDATE runs SET versions = ?", (versions,))
     with pytest.raises(

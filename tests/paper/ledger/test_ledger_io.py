@@ -38,7 +38,7 @@ def kept(ledger):
 
 
 def take(ledger, cells, folder):
-    """What `gcnii reproduce import` does; how many runs were new."""
+    """What `gcnii reproduce import` does; the number of new runs."""
     return ledger.record_all(find_runs(cells, folder).runs)
 
 
@@ -83,7 +83,7 @@ def test_a_stand_in_does_not_replace_the_paper_s_graph(kept, fresh, tmp_path):
     instead = cell(graph="digits", stand_in=True)
     fresh.record(run_key(instead), instead.id, [run(0)])
     with pytest.warns(
-        UserWarning, match=r"gcnii-drawn.json is left as it is: it is of the paper's graph"
+        UserWarning, match=r"gcnii-drawn.json is left as it is: its runs are of the paper's graph"
     ):
         assert export_cells(fresh, [instead], tmp_path / "cells") == []
     assert read_cells(tmp_path / "cells")[0].n == 3
@@ -136,7 +136,8 @@ def test_a_run_on_another_split_than_its_seed_s_is_not_taken(fresh, trained):
     document["runs"][1]["split"] = 4
     path.write_text(json.dumps(document))
     with pytest.warns(
-        UserWarning, match=r"runs of .*csbm.json left out, as their split is not their seed's: 1$"
+        UserWarning,
+        match=r"runs of .*csbm.json left out because their split is not their seed's: 1$",
     ):
         assert take(fresh, [cell()], path.parent) == 1
 
@@ -195,7 +196,7 @@ def test_a_training_that_was_stopped_is_left_out_by_name_and_the_others_are_take
     path, document = trained
     path.with_name("stopped.json").write_text(json.dumps(document | {"interrupted": True}))
     with pytest.warns(
-        UserWarning, match=r"stopped.json is left out: its training was stopped before its end"
+        UserWarning, match=r"stopped.json is left out: its training was interrupted"
     ) as told:
         assert take(fresh, [cell()], path.parent) == 2
     assert len(told) == 1
@@ -230,7 +231,7 @@ def test_a_broken_cell_is_named(tmp_path):
         read_cells(tmp_path)
 
 
-def test_a_cell_whose_runs_are_none_is_named_too(kept, tmp_path):
+def test_a_cell_with_a_broken_run_is_named_too(kept, tmp_path):
     (path,) = export_cells(kept, [cell()], tmp_path)
     path.write_text(path.read_text().replace('"test": 0.6,', '"test": "x",'))
     with pytest.raises(
@@ -244,7 +245,7 @@ def test_runs_behind_a_gap_in_the_seeds_are_told_when_they_are_left_out(fresh, t
     one = cell()
     fresh.record(run_key(one), one.id, [run(0), run(2), run(3)])
     with pytest.warns(
-        UserWarning, match=f"runs of {one.id} left out, as seed 1 is missing before them: 2"
+        UserWarning, match=f"runs of {one.id} left out because seed 1 is missing before them: 2"
     ):
         (path,) = export_cells(fresh, [one], tmp_path)
     assert len(json.loads(path.read_text())["runs"]) == 1

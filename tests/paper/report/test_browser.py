@@ -1,6 +1,4 @@
-"""report.html in Chromium: it opens without an error, asks no network, sorts, and fits a narrow
-screen.
-"""
+"""report.html in Chromium: it opens without errors or network, sorts, and fits a narrow screen."""
 
 import os
 from pathlib import Path
@@ -26,7 +24,7 @@ def browser():
         if os.environ.get("GCNII_REQUIRE_BROWSER") == "1":
             names = ", ".join(chromium.NAMES)
             pytest.fail(
-                f"needs playwright, and tests/report/chromium.py run or one of {names} on the PATH"
+                f"needs playwright, and tests/support/chromium.py run or one of {names} on the PATH"
             )
         pytest.skip("no Chromium, or no playwright")
     with sync_playwright() as driver:
@@ -44,7 +42,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def tab(browser, address):
-    """The page, wide; what it complained of or asked for is in `tab.heard`."""
+    """The page, wide; its errors, messages and requests are in `tab.heard`."""
     tab = browser.new_page(viewport={"width": 1280, "height": 900})
     tab.heard = []
     tab.on("console", lambda message: tab.heard.append(message.text))
@@ -63,7 +61,7 @@ def methods(tab):
     )
 
 
-def test_it_opens_without_a_complaint_and_asks_for_nothing(tab):
+def test_it_opens_without_an_error_and_requests_nothing(tab):
     tab.click("#table2 .all > summary")
     tab.click("#table2 th button >> nth=1")
     assert tab.title() == "GCNII, measured again"
@@ -103,7 +101,7 @@ def test_a_wide_table_scrolls_within_its_own_box(tab):
     assert tab.eval_on_selector("#table5 .scroll", "box => box.scrollWidth > box.clientWidth")
 
 
-def test_a_click_sorts_by_our_mean_and_another_turns_it_round(tab):
+def test_a_click_sorts_by_our_mean_and_another_reverses_it(tab):
     paper = methods(tab)
     tab.click("#table2 th button:text('Cora')")
     assert methods(tab)[:4] == ["GCN", "GCNII", "APPNP", "GAT"]
@@ -142,7 +140,8 @@ def test_every_word_stands_out_from_its_ground(scheme, tab):
       const light = colour => colour.match(/[\\d.]+/g).slice(0, 3).map(c => c / 255)
         .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
         .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-      const [a, b] = [light(getComputedStyle(one).color), light(getComputedStyle(document.body).backgroundColor)];
+      const [a, b] = [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor]
+        .map(light);
       return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     })"""
     assert (

@@ -16,7 +16,7 @@ from gcnii.analysis.filters.response import Response
 from gcnii.analysis.layers.checkup import Checkup, Doctor
 from gcnii.analysis.layers.diagnosis import diagnose
 from gcnii.data import load
-from gcnii.paper.report.doctor_page import CAPTIONS, Visit, read_visits
+from gcnii.paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
 from gcnii.paper.report.page import page
 
 
@@ -70,10 +70,11 @@ def test_the_page_has_the_doctors_verdicts_and_figures(document, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}"])
-def test_what_is_no_document_of_the_doctor_is_refused_by_name(text, tmp_path):
+def test_a_file_that_is_not_a_document_of_the_doctor_is_named(text, tmp_path):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(
-        ValueError, match=r"x\.json is no document of `gcnii doctor GRAPH --json`: .*; restore it"
+        ValueError,
+        match=r"x\.json is not a document of `gcnii doctor GRAPH --json`: .*; restore it",
     ):
         read_visits(tmp_path)
 
@@ -102,19 +103,19 @@ def _cut(document, *place):
 def test_a_document_with_a_hole_is_named(place, sentence, document, answers, tmp_path):
     (tmp_path / "x.json").write_text(json.dumps(_cut(document | answers, *place)))
     with pytest.raises(
-        ValueError, match=rf"x\.json is no document of `gcnii doctor GRAPH --json`: {sentence}"
+        ValueError, match=rf"x\.json is not a document of `gcnii doctor GRAPH --json`: {sentence}"
     ):
         read_visits(tmp_path)
 
 
 def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_them(document):
-    html = page([], [], [Visit.of(document)])
+    html = page([], [], [DoctorVisit.of(document)])
     assert "<h3>" not in html
     assert "<figcaption>" not in html
 
 
 def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(document, answers):
-    html = page([], [], [Visit.of(document | answers)])
+    html = page([], [], [DoctorVisit.of(document | answers)])
     assert html.count("<figure") == 9
     assert "<h3>What the deepest networks have learned</h3>" in html
     for name, caption in CAPTIONS.items():
@@ -131,7 +132,7 @@ def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(do
     [("filter influence", {"filter", "influence"}), ("depth", {"forecast"}), ("", set())],
 )
 def test_a_question_that_was_not_asked_has_no_picture(asked, drawn, document, answers):
-    visit = Visit.of(document | {name: answers[name] for name in asked.split()})
+    visit = DoctorVisit.of(document | {name: answers[name] for name in asked.split()})
     assert set(visit.learned) == drawn
 
 
@@ -145,7 +146,7 @@ def test_a_forecast_stands_beside_the_cells_of_the_same_graph_model_and_settings
         cell = measured(
             "table2/gcn/cora", [80.0, 90.0], graph="csbm", settings=settings | {"epochs": 200}
         )
-        drawing = Visit.of(document | answers, [replace(cell, **changes)]).learned["forecast"]
+        drawing = DoctorVisit.of(document | answers, [replace(cell, **changes)]).learned["forecast"]
         lines = {
             line.get_label(): line.get_xydata().tolist() for line in drawing.axes[0].get_lines()
         }

@@ -1,6 +1,6 @@
-"""The tables of the test of the advice on depth."""
+"""The tables of the test of the recommended depth."""
 
-from gcnii.paper.report.forecast_tables import advice_tables, spread
+from gcnii.paper.report.forecast_tables import forecast_tables, spread
 
 
 def record(name, *, chose=False, asked=("short", "full", "sweep")):
@@ -16,11 +16,11 @@ def record(name, *, chose=False, asked=("short", "full", "sweep")):
 
 def rows(*records):
     """Of the first table, by graph."""
-    lines = advice_tables(records).split("\n\n")[0].splitlines()
+    lines = forecast_tables(records).split("\n\n")[0].splitlines()
     return {line.split("|")[1]: line.split("|")[2:-1] for line in lines}
 
 
-def test_a_graph_has_the_cost_of_each_advice_with_its_error_and_its_depths():
+def test_a_graph_has_the_cost_of_each_recommendation_with_its_error_and_depths():
     two, sixteen, always, chosen, *advised = rows(record("texas"))["texas"]
     assert (two, sixteen, always) == ("30.0 ± 0.0", "5.0 ± 1.7", "15.0 ± 5.0")
     assert chosen == "0.0 ± 0.0 (8, 8)"  # on validation too 8 layers are best
@@ -43,7 +43,7 @@ def test_a_network_that_was_not_asked_has_a_dash():
 
 
 def test_the_curves_are_means_over_seeds_with_the_error_of_each():
-    curves = advice_tables([record("texas")]).split("\n\n")[1]
+    curves = forecast_tables([record("texas")]).split("\n\n")[1]
     assert "|texas|trained|50.0|80.0|65.0|||" in curves
     assert "||64 layers, to the end|70.0|70.0|70.0|11.7 ± 1.7|11.7 ± 1.7|" in curves
     assert "|**mean of 1 held out**|all six, 60 epochs||||11.7|11.7|" in curves

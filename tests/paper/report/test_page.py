@@ -111,7 +111,7 @@ def test_a_table_says_how_long_its_runs_took_each_counted_once():
     short = sum(run.seconds for run in one.runs)
     cost = f"2 runs on cpu ({short:.0f} s), 2 runs on cuda: H200 (2.0 h)"
     assert grid("table2", [one, shared, slow]).cost == cost
-    assert f"Behind it: {cost}" in written([one, shared, slow])
+    assert f"Cost: {cost}" in written([one, shared, slow])
     assert grid("table2", []).cost == ""
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from support.made_up_cells import around, measured
 
-from gcnii.paper.forecast import read_records as read_advice
+from gcnii.paper.forecast import read_records as read_forecasts
 from gcnii.paper.report.figures.depth import LINES, draw_depth
-from gcnii.paper.report.forecast_tables import advice_tables
+from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.grid import notes
 from gcnii.paper.report.markdown import results_page, scores_table
 from gcnii.paper.report.readme import summary, update_readme
@@ -31,7 +31,7 @@ def cells():
 
 
 def marked(text):
-    """What stands between the two comments."""
+    """The text between the two comments."""
     (part,) = re.findall(
         r"`gcnii report readme` -->\n(.*?)<!-- end of results -->", text, re.DOTALL
     )
@@ -48,8 +48,8 @@ def test_the_page_of_speed_has_the_tables_that_results_give():
     assert marked((ROOT / "docs" / "performance.md").read_text("utf-8")) == tables
 
 
-def test_the_page_of_advice_has_the_tables_that_results_give():
-    tables = advice_tables(read_advice(ROOT / "results" / "forecast"))
+def test_the_page_of_forecasts_has_the_tables_that_results_give():
+    tables = forecast_tables(read_forecasts(ROOT / "results" / "forecast"))
     assert marked((ROOT / "docs" / "filters-learned.md").read_text("utf-8")) == tables
 
 
@@ -67,7 +67,7 @@ def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():
     assert starts["GAT"] == "80.0 (1) ◆ 83.1"
     assert starts["APPNP"] == "failed (1/2) ✕ 83.3"
     assert starts["GCNII*"] == "○ 85.3±0.2"
-    assert lines[-1] == "● replicates, ▲ higher, ◆ undecided, ✕ failed, ○ missing."
+    assert lines[0] == "Marks: ● replicates, ▲ higher, ◆ undecided, ✕ failed, ○ missing."
 
 
 def test_the_readme_has_the_papers_rows_alone_and_the_page_ours_too():
@@ -180,12 +180,12 @@ def test_a_measurement_that_is_missing_is_named_with_its_command(project):
     [
         (
             {"lines": 3},
-            "cora-1-cpu.json is not a document of `gcnii bench`: lines must be a list, got 3; restore it",
+            "cora-1-cpu.json is not a document of `gcnii bench`: lines must be a list, got 3; restore",
         ),
         ({"lines": []}, "cora-1 on cpu has no time of gcnii; measure it: gcnii bench cora-1 "),
         (
             {"per": ["colour"]},
-            r"cora-1-cpu.json is no .*: per\[0\] must be one of entries, layers, replicas, got 'colour'",
+            r"cora-1-cpu.json is no .*: per\[0\] must be one of entries, layers, replicas, got 'c",
         ),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_narrow_terminal_cuts_nothing(table, width):
 
 def test_columns_that_do_not_fit_stand_below_the_others_without_runs():
     lines = shown(cells_of("table2"), 60)
-    assert re.fullmatch(r"  \d+ to 100 runs a cell", lines[1])
+    assert re.fullmatch(r"  \d+ to 100 runs per cell", lines[1])
     assert [line.split() for line in lines if line.startswith("     ")] == [
         ["Cora", "Citeseer"],
         ["Pubmed"],

@@ -15,7 +15,7 @@ from gcnii.paper.tables.printed import TABLE_3
 from gcnii.paper.tables.registry import cells_of
 from gcnii.paper.tables.searched import ADOPTED
 from gcnii.paper.tables.table3 import _searched
-from gcnii.train.fit import fit
+from gcnii.train.fit import fit_plan
 from gcnii.train.plan import make_plan
 
 ROOT = Path(__file__).parents[3]
@@ -27,14 +27,14 @@ TINY = Search(
 
 @pytest.fixture
 def tries(monkeypatch):
-    """The settings that fit is given."""
+    """The plans that are trained."""
     seen = []
 
-    def listen(*words, **settings):
-        seen.append({name: settings[name] for name in ("alpha", "lr") if name in settings})
-        return fit(*words, **settings)
+    def listen(graph, plan, **options):
+        seen.append(plan)
+        return fit_plan(graph, plan, **options)
 
-    monkeypatch.setattr(module, "fit", listen)
+    monkeypatch.setattr(module, "fit_plan", listen)
     return seen
 
 
@@ -52,14 +52,14 @@ def test_the_winner_has_the_highest_mean_validation_score(tmp_path):
 
 
 def test_the_test_score_is_neither_asked_nor_kept(tmp_path, monkeypatch):
-    def blind(*words, **settings):
-        result = fit(*words, **settings)
+    def blind(*words, **options):
+        result = fit_plan(*words, **options)
         for run in result.runs:
             run.test = float("nan")
         return result
 
     seeing = run_search(TINY, tmp_path / "a", 3, "cpu")
-    monkeypatch.setattr(module, "fit", blind)
+    monkeypatch.setattr(module, "fit_plan", blind)
     assert run_search(TINY, tmp_path / "b", 3, "cpu")["winner"] == seeing["winner"]
     assert '"test"' not in (tmp_path / "a" / TINY.file).read_text()
 
@@ -79,7 +79,7 @@ def test_a_try_that_diverges_loses_and_the_search_goes_on(tmp_path):
     assert score(lost) < score(preset)
 
 
-def test_where_every_try_diverges_nobody_wins(tmp_path, monkeypatch):
+def test_if_every_try_diverges_nobody_wins(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ENOUGH", 1)
     assert (
         run_search(replace(TINY, fixed=TINY.fixed | {"lr": 1e30}), tmp_path, 1, "cpu")["winner"]
@@ -99,10 +99,10 @@ def test_a_search_goes_on_where_it_stopped(tmp_path, tries):
     run_search(TINY, tmp_path, 2, "cpu")
     record = run_search(TINY, tmp_path, 4, "cpu")
     assert len(tries) == record["budget"] == 4
-    assert len({json.dumps(settings) for settings in tries}) == 4
+    assert len({json.dumps(done["settings"]) for done in record["tries"]}) == 4
 
 
-def test_tries_that_are_kept_are_told_too(tmp_path):
+def test_tries_that_are_kept_are_shown_too(tmp_path):
     told = []
     run_search(TINY, tmp_path, 2, "cpu")
     run_search(TINY, tmp_path, 3, "cpu", told.append)
@@ -111,14 +111,14 @@ def test_tries_that_are_kept_are_told_too(tmp_path):
 
 
 def test_two_at_one_search_lose_no_try_and_repeat_none(tmp_path, tries, monkeypatch):
-    alone = module.fit
+    alone = module.fit_plan
 
-    def meanwhile(*words, **settings):
-        monkeypatch.setattr(module, "fit", alone)
+    def meanwhile(*words, **options):
+        monkeypatch.setattr(module, "fit_plan", alone)
         run_search(TINY, tmp_path, 3, "cpu")  # another process, while the first is at its first try
-        return fit(*words, **settings)
+        return fit_plan(*words, **options)
 
-    monkeypatch.setattr(module, "fit", meanwhile)
+    monkeypatch.setattr(module, "fit_plan", meanwhile)
     record = run_search(TINY, tmp_path, 4, "cpu")
     assert [done["settings"] for done in record["tries"]] == list(islice(module._fresh(TINY), 4))
     assert len(tries) == 4
@@ -133,13 +133,13 @@ def test_a_try_too_large_for_the_memory_runs_seed_by_seed_or_loses(
 ):
     seen = []
 
-    def small(*words, batch, **settings):
+    def small(*words, batch, **options):
         seen.append(batch)
         if batch is None or batch > fits:
             raise error
-        return fit(*words, batch=batch, **settings)
+        return fit_plan(*words, batch=batch, **options)
 
-    monkeypatch.setattr(module, "fit", small)
+    monkeypatch.setattr(module, "fit_plan", small)
     record = run_search(TINY, tmp_path, 1, "cpu")
     assert seen == [None, 1]
     assert record["winner"] == (TINY.fixed if fits else None)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from gcnii.cli.options import Device, Json, print_json, refuse_below_one, refuse_unwritable
 from gcnii.files import Document
-from gcnii.paper.bench.cases import CASES, Case, find_case
+from gcnii.paper.bench.cases import CASES, BenchCase, find_case
 
 # torch takes seconds to import; --help and wrong usage are answered without it: imports below.
 
@@ -44,7 +44,7 @@ def bench(
         print_json(records)
 
 
-def _measure(cases: Sequence[Case], device: str, rounds: int | None) -> Iterator[Document]:
+def _measure(cases: Sequence[BenchCase], device: str, rounds: int | None) -> Iterator[Document]:
     from gcnii.cli.terminal import counting_bar
     from gcnii.paper.bench.measure import measure, steps
     from gcnii.paper.bench.record import document

@@ -12,7 +12,7 @@ from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 
 # torch takes seconds to import; --help is answered without it: hence imports below.
 if TYPE_CHECKING:
-    from gcnii.paper.forecast import Record
+    from gcnii.files import Document
 
 Names = Annotated[str, Parameter(help="Graphs to test it on; default: all.")]
 Results = Annotated[
@@ -38,7 +38,7 @@ def forecast(
         _print(records)
 
 
-def _measure(names: Sequence[str], device: str, results: Path, keep: Path) -> list[Record]:
+def _measure(names: Sequence[str], device: str, results: Path, keep: Path) -> list[Document]:
     from gcnii.cli.terminal import counting_bar
     from gcnii.paper.forecast import CASES, find_case, measure, steps, write
     from gcnii.train.hardware import choose_device
@@ -54,13 +54,13 @@ def _measure(names: Sequence[str], device: str, results: Path, keep: Path) -> li
     return records
 
 
-def _print(records: Sequence[Record]) -> None:
+def _print(records: Sequence[Document]) -> None:
     from rich.markdown import Markdown
 
     from gcnii.cli.terminal import table_console
-    from gcnii.paper.report.forecast_tables import advice_tables
+    from gcnii.paper.report.forecast_tables import forecast_tables
 
-    console, text = table_console(), advice_tables(records)
+    console, text = table_console(), forecast_tables(records)
     if console.is_terminal:
         console.print(Markdown(text))
     else:

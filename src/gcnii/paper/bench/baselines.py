@@ -1,13 +1,10 @@
-"""GCNII as others run it: the same network on the same P̃, trained by plain PyTorch, eagerly, one
-run at a time.
-"""
+"""GCNII as others run it: the same network and P̃ in plain, eager PyTorch, one run at a time."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
 from math import inf, log
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,14 +13,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, dropout, relu
 
+from gcnii.graph import Graph
 from gcnii.paper.bench.cases import Who
 from gcnii.paper.bench.graphs import BenchGraph
 from gcnii.propagation import GraphAdjacency
 from gcnii.train.plan import Plan
 
+Mask = NDArray[np.bool_]
+
 
 class Network(nn.Module):
-    """GCNII's skeleton with torch's own dropout on dense features; `convs` are the peer's layers."""
+    """GCNII's skeleton with torch's dropout and dense X; `convs` are the baseline's layers."""
 
     def __init__(self, d: int, k: int, convs: list[nn.Module], width: int, rate: float):
         super().__init__()
@@ -41,7 +41,7 @@ class Network(nn.Module):
 
 
 class AuthorsLayer(nn.Module):
-    """The authors' manner: a sparse product, then (1-α), α, θ and 1-θ applied to full matrices."""
+    """The authors' layer: a sparse product, then (1-α), α, θ and 1-θ applied to full matrices."""
 
     def __init__(self, width: int, alpha: float, lam: float, l: int):
         super().__init__()
@@ -56,7 +56,7 @@ class AuthorsLayer(nn.Module):
 
 
 class Skip(nn.Module):
-    """A layer + its own input, as on PPI."""
+    """A layer plus its own input, as on PPI."""
 
     def __init__(self, conv: nn.Module):
         super().__init__()
@@ -69,7 +69,7 @@ class Skip(nn.Module):
 
 
 def build_network(who: Who, plan: Plan, d: int, k: int) -> Network:
-    """The plan's network, which is `gcnii` or `gcnii-ppi`, made of the peer's layers."""
+    """The plan's network, `gcnii` or `gcnii-ppi`, made of the baseline's layers."""
     layers, width, alpha, lam, rate = (
         plan.model_settings[name] for name in ("layers", "width", "alpha", "lam", "dropout")
     )
@@ -91,19 +91,19 @@ def _pyg_layer(width: int, alpha: float, lam: float, l: int) -> nn.Module:
 
 
 def adjacency_for(who: Who, links: GraphAdjacency) -> Tensor:
-    """P̃, normalised once: COO in the authors' manner, CSR for PyG and for those who mended that."""
+    """P̃: COO as in the authors' code, CSR for PyG and for the authors' layer on CSR."""
     P = links.whole
     places = torch.stack([P.pattern.row_of, P.pattern.columns.long()])
     with warnings.catch_warnings(), torch.sparse.check_sparse_tensor_invariants(False):
-        # torch says once a process that CSR is in beta state, or that nobody checks it
+        # torch warns once per process that CSR is in beta state, or that it is not checked
         warnings.simplefilter("ignore")
         matrix = torch.sparse_coo_tensor(places, P.values, P.shape, is_coalesced=True)
         return matrix if who == "authors" else matrix.to_sparse_csr()
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """What one step sees, and whose labels count in it."""
+class TrainingPart:
+    """What one step sees: a graph, and the nodes whose labels count."""
 
     X: Tensor
     adjacency: Tensor
@@ -111,33 +111,32 @@ class Part:
     nodes: Tensor
 
     def loss(self, network: Network) -> Tensor:
-        """Cross-entropy of one label a node, or of several."""
+        """Cross-entropy, for one label per node or for several."""
         scores, y = network(self.X, self.adjacency)[self.nodes], self.y[self.nodes]
-        return (
-            binary_cross_entropy_with_logits(scores, y) if y.ndim == 2 else cross_entropy(scores, y)
-        )
+        entropy = binary_cross_entropy_with_logits if y.ndim == 2 else cross_entropy
+        return entropy(scores, y)
 
 
-class Peer:
-    """A peer in training; `val_loss` is that of the last epoch, read by the host as early stopping
-    has to.
+class BaselineTraining:
+    """A baseline in training.
+
+    `val_loss` is that of the last epoch, read by the host as early stopping requires.
     """
 
-    def __init__(self, who: Who, scene: BenchGraph, plan: Plan, device: torch.device):
-        self.train, self.val = _parts(who, scene, plan, device)
-        network = build_network(who, plan, scene.graph.d, scene.graph.k).to(
-            device, plan.recipe.dtype
-        )
+    def __init__(self, who: Who, bench_graph: BenchGraph, plan: Plan, device: torch.device):
+        self.train, self.val = _parts(who, bench_graph, plan, device)
+        graph, recipe = bench_graph.graph, plan.recipe
+        network = build_network(who, plan, graph.d, graph.k).to(device, recipe.dtype)
         dense = [*network.encode.parameters(), *network.decode.parameters()]
-        groups: list[dict[str, Any]] = [
-            {"params": network.convs.parameters(), "weight_decay": plan.recipe.decay_conv},
-            {"params": dense, "weight_decay": plan.recipe.decay_dense},
+        groups = [
+            {"params": list(network.convs.parameters()), "weight_decay": recipe.decay_conv},
+            {"params": dense, "weight_decay": recipe.decay_dense},
         ]
-        self.network, self.adam = network, torch.optim.Adam(groups, lr=plan.recipe.lr)
+        self.network, self.adam = network, torch.optim.Adam(groups, lr=recipe.lr)
         self.val_loss = inf
 
     def epochs(self, count: int) -> int:
-        """Each a step for every part, and an evaluation."""
+        """Train `count` epochs, each a step for every part and an evaluation; returns `count`."""
         for _ in range(count):
             self.network.train()
             for part in self.train:
@@ -146,35 +145,39 @@ class Peer:
                 self.adam.step()
             self.network.eval()
             with torch.no_grad():
-                self.val_loss = sum(float(part.loss(self.network)) for part in self.val) / len(
-                    self.val
-                )
+                losses = [float(part.loss(self.network)) for part in self.val]
+            self.val_loss = sum(losses) / len(losses)
         return count
 
 
-def _parts(who: Who, scene: BenchGraph, plan: Plan, device: torch.device) -> list[list[Part]]:
-    """To learn from and to stop by: the full graph; or, of several graphs, those with training or
-    validation nodes.
+def _parts(
+    who: Who, bench_graph: BenchGraph, plan: Plan, device: torch.device
+) -> list[list[TrainingPart]]:
+    """To train on and to stop by: the whole graph; of several graphs, those with training nodes and
+    those with validation nodes.
     """
-    graph, dtype = scene.graph, plan.recipe.dtype
-    links, roles = scene.links.to(device, dtype), (graph.splits[0].train, graph.splits[0].val)
-    X = torch.tensor(graph.X.toarray() if isinstance(graph.X, sp.csr_array) else graph.X).to(
-        device, dtype
-    )
-    y = torch.tensor(graph.labels, device=device)
-    y = y.to(dtype) if graph.multilabel else y
-
-    def numbers(mask: NDArray[np.bool_]) -> Tensor:
-        return torch.tensor(np.flatnonzero(mask), device=device)
-
-    part = graph.part
+    graph, links = bench_graph.graph, bench_graph.links.to(device, plan.recipe.dtype)
+    X, y = _tensors(graph, device, plan.recipe.dtype)
+    roles, part = (graph.splits[0].train, graph.splits[0].val), graph.part
     if part is None:
-        adjacency = adjacency_for(who, links)
-        return [[Part(X, adjacency, y, numbers(mask))] for mask in roles]
+        P = adjacency_for(who, links)
+        return [[TrainingPart(X, P, y, _numbers(mask, device))] for mask in roles]
 
-    def one(number: int, mask: NDArray[np.bool_]) -> Part:
-        nodes = numbers(np.asarray(part == number))
-        adjacency = adjacency_for(who, links.induced(nodes))
-        return Part(X[nodes], adjacency, y[nodes], numbers(mask[part == number]))
+    def one(number: int, mask: Mask) -> TrainingPart:
+        inside = np.asarray(part == number)
+        nodes = _numbers(inside, device)
+        P = adjacency_for(who, links.induced(nodes))
+        return TrainingPart(X[nodes], P, y[nodes], _numbers(mask[inside], device))
 
     return [[one(number, mask) for number in np.unique(part[mask])] for mask in roles]
+
+
+def _tensors(graph: Graph, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """X, dense, and y."""
+    X = graph.X.toarray() if isinstance(graph.X, sp.csr_array) else graph.X
+    y = torch.tensor(graph.labels, device=device)
+    return torch.tensor(X).to(device, dtype), y.to(dtype) if graph.multilabel else y
+
+
+def _numbers(mask: Mask, device: torch.device) -> Tensor:
+    return torch.tensor(np.flatnonzero(mask), device=device)

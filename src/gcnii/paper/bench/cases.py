@@ -1,16 +1,16 @@
-"""What `gcnii bench` measures.  A case is a value: lines that are timed in turn, and what their
-times are counted per.
+"""What `gcnii bench` measures: cases, each with lines that are timed in turn.
 
-Nothing here needs torch, so that the command line can name the cases without waiting for it.
+Nothing here imports torch, so that the command line can name the cases without waiting for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from gcnii.errors import InputError, did_you_mean
+from gcnii.train.presets.settings import Settings
 
 Who = Literal["gcnii", "pyg", "authors", "authors-csr", "end-to-end"]
 Unit = Literal["replicas", "layers", "entries"]
@@ -18,21 +18,19 @@ Unit = Literal["replicas", "layers", "entries"]
 
 @dataclass(frozen=True)
 class Named:
-    """A graph of the catalog; where its files are not on this machine, one of the same size is
-    drawn.
-    """
+    """A graph of the catalog; without its files, a random one of the same size is drawn."""
 
     name: str
-    parameters: tuple[tuple[str, float], ...] = ()  # of a generated set
+    parameters: tuple[tuple[str, float], ...] = ()  # of a generator
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """A graph to draw: n nodes with d features in k classes.
+    """A random graph: n nodes with d features in k classes.
 
-    entries  of A: two an edge
+    entries  of A: two per edge
     hub      neighbours of the best connected node, from where degrees fall by a power law; 0: all
-             links alike
+             pairs are equally likely
     density  share of X that is not zero; below 1, X is sparse
     """
 
@@ -46,28 +44,26 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One row of a case: whose code trains how many replicas at once of which network, on which
-    graph.
-    """
+    """One row of a case: whose code trains which network, how many replicas at once, on what."""
 
     who: Who
     graph: Named | Shape
     model: str = "gcnii"
-    settings: Mapping[str, Any] = field(default_factory=dict)  # over the preset of the graph
+    settings: Settings = field(default_factory=dict)  # over the preset of the graph
     precision: str = "float32"
     replicas: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
-    """Lines by the kind of device, and how they are timed.
+class BenchCase:
+    """Lines for each kind of device, and how they are timed.
 
-    per       what a time is divided by before two lines are compared; 1.00 for all is growth in
-              proportion
-    why_cuda  why there are no lines for a CPU, where there are none
-    rounds    how often every line has its turn
+    per       what a time is divided by before two lines are compared; a ratio of 1.00 then means
+              growth in proportion
+    why_cuda  why there are no lines for a CPU, if there are none
+    rounds    the number of turns that each line has
     warm_up   epochs before the first round on a GPU; on a CPU one is enough
-    together  whether all lines lie in memory at once and take turns, or come one after the other
+    together  whether all lines are in memory at once and take turns, or come one after the other
     """
 
     name: str
@@ -81,43 +77,39 @@ class Case:
     together: bool = True
 
     def lines(self, device: str) -> tuple[Line, ...]:
-        """The lines for `cpu` or `cuda`; an error where they make no sense."""
+        """The lines for `cpu` or `cuda`; an error if there are none."""
         lines = self.cuda if device == "cuda" else self.cpu
         if not lines:
             raise InputError(f"{self.name} needs a CUDA device: {self.why_cuda}")
         return lines
 
 
-PRECISIONS = ("float32", "tf32", "bfloat16")  # on a GPU, fewer of them for those who cannot
-PEERS: tuple[Who, ...] = ("pyg", "authors")
+PRECISIONS = ("float32", "tf32", "bfloat16")  # on a GPU; the baselines lack the last
+BASELINES: tuple[Who, ...] = ("pyg", "authors")
 CORA, CITESEER, PUBMED = Named("cora"), Named("citeseer"), Named("pubmed")
 PPI = Named("ppi-like", (("n", 2245), ("degree", 27.2)))  # the mean of PPI's training graphs
-# ogbn-products in numbers
+# the size of ogbn-products
 PRODUCTS = Shape(n=2_449_029, entries=123_718_280, d=100, k=47, hub=17_000)
 
 
 def _race(
     graph: Named | Shape,
-    peers: tuple[Who, ...] = PEERS,
+    baselines: tuple[Who, ...] = BASELINES,
     *,
     model: str = "gcnii",
     replicas: int = 1,
     precisions: tuple[str, ...] = ("float32",),
 ) -> tuple[Line, ...]:
-    """Ours in every precision; then the peers, one run at a time, in those that plain PyTorch has a
-    switch for.
+    """Ours in every precision; then the baselines, one run at a time, in those that plain PyTorch
+    has a switch for.
     """
-    ours = [
-        Line(who="gcnii", graph=graph, model=model, precision=precision, replicas=replicas)
-        for precision in precisions
-    ]
-    theirs = [
-        Line(who=who, graph=graph, model=model, precision=precision)
-        for precision in precisions
-        if precision != "bfloat16"
-        for who in peers
-    ]
-    return (*ours, *theirs)
+
+    def line(who: Who, precision: str, replicas: int = 1) -> Line:
+        return Line(who=who, graph=graph, model=model, precision=precision, replicas=replicas)
+
+    ours = [line("gcnii", precision, replicas) for precision in precisions]
+    common = [precision for precision in precisions if precision != "bfloat16"]
+    return (*ours, *(line(who, precision) for precision in common for who in baselines))
 
 
 def _by_depth(*depths: int) -> tuple[Line, ...]:
@@ -135,7 +127,7 @@ def _products() -> tuple[Line, ...]:
         Line(who="gcnii", graph=PRODUCTS, settings=settings | {"layers": 64}, precision=precision)
         for precision in PRECISIONS
     ]
-    # 64 layers are more than PyG's activations leave room for; that it is so is measured too.
+    # PyG's activations leave no room for 64 layers; this is measured too.
     theirs = [
         Line(who="pyg", graph=PRODUCTS, settings=settings | {"layers": layers})
         for layers in (4, 16, 64)
@@ -144,55 +136,55 @@ def _products() -> tuple[Line, ...]:
 
 
 _ALL = (
-    Case(
+    BenchCase(
         name="cora-1",
         title="GCNII, 64 layers, one run",
         cpu=_race(CORA),
         cuda=_race(CORA, precisions=PRECISIONS),
     ),
-    Case(
+    BenchCase(
         name="cora-100",
         title="GCNII, 64 layers, a hundred runs",
         cuda=_race(CORA, replicas=100, precisions=PRECISIONS),
         why_cuda="a CPU trains one run after the other, which is what cora-1 measures",
     ),
-    Case(
+    BenchCase(
         name="citeseer-10",
         title="GCNII, 32 layers × 256, ten runs; on a CPU one after the other",
         cpu=_race(CITESEER),
         cuda=_race(CITESEER, replicas=10, precisions=PRECISIONS),
         rounds=5,
     ),
-    Case(
+    BenchCase(
         name="pubmed-10",
         title="GCNII, 16 layers × 256, ten runs; on a CPU one after the other",
         cpu=_race(PUBMED),
         cuda=_race(PUBMED, replicas=10, precisions=PRECISIONS),
         rounds=5,
     ),
-    Case(
+    BenchCase(
         name="ppi",
         title="GCNII with skip connections, 9 layers × 2048, 20 graphs an epoch",
         cuda=_race(PPI, ("authors", "authors-csr"), model="gcnii-ppi", precisions=PRECISIONS),
         why_cuda="an epoch is 17 · 10¹² operations, minutes on a CPU",
         rounds=5,
     ),
-    Case(
+    BenchCase(
         name="products",
         title="GCNII, 64 layers × 128, on 2.4 million nodes",
         cuda=_products(),
-        why_cuda="2.4 million nodes, 124 million entries and 64 layers take an hour an epoch on a CPU",
+        why_cuda="2.4 million nodes, 124 million entries and 64 layers: an hour per epoch on a CPU",
         rounds=3,
-        warm_up=2,  # an epoch takes seconds, and nothing of it waits for launches
+        warm_up=2,  # an epoch takes seconds, and none of it waits for launches
         together=False,
     ),
-    Case(
+    BenchCase(
         name="depth",
         title="GCNII on Cora at 8, 16, 32 and 64 layers",
         cpu=_by_depth(8, 16, 32, 64),
         cuda=_by_depth(8, 16, 32, 64),
     ),
-    Case(
+    BenchCase(
         name="edges",
         title="GCNII, 8 layers, 100,000 nodes, half a million and five million edges",
         cpu=_by_edges(500_000, 5_000_000),
@@ -200,20 +192,20 @@ _ALL = (
         per=("replicas", "layers", "entries"),
         rounds=5,
     ),
-    Case(
+    BenchCase(
         name="table2-cora",
         title="GCNII on Cora from load to test score, a hundred runs with early stopping",
         cuda=(Line(who="end-to-end", graph=CORA, replicas=100),),
         per=("replicas",),
-        why_cuda="on a CPU a hundred runs take an hour; `gcnii train cora --runs 100` is the command for it",
+        why_cuda="on a CPU a hundred runs take an hour; use `gcnii train cora --runs 100`",
         rounds=1,
         warm_up=0,
     ),
 )
-CASES: Mapping[str, Case] = {case.name: case for case in _ALL}
+CASES: Mapping[str, BenchCase] = {case.name: case for case in _ALL}
 
 
-def find_case(name: str) -> Case:
+def find_case(name: str) -> BenchCase:
     """The case of that name, or an error that guesses which was meant."""
     if name not in CASES:
         raise InputError(f"no case {name!r}; {did_you_mean(name, CASES)}known: {', '.join(CASES)}")

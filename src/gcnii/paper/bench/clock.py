@@ -1,4 +1,4 @@
-"""How time is taken: on the host's clock, around all that the device was asked to do."""
+"""How time is measured: by the host's clock, until the device has done all its work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = TypeVar("Answer")
 
 
 def timed(device: torch.device, run: Callable[[], Answer]) -> tuple[float, Answer]:
-    """Seconds until the device is done, and what `run` gave."""
+    """The seconds until the device is done, and what `run` returned."""
     wait_for(device)
     start = time.perf_counter()
     answer = run()
@@ -29,9 +29,7 @@ def wait_for(device: torch.device) -> None:
 
 @contextmanager
 def products_in(precision: str) -> Iterator[None]:
-    """Within, torch's own matrix products of float32 use TF32 for `tf32`, and full float32 for
-    everything else.
-    """
+    """Within, torch multiplies float32 matrices in TF32 if `precision` is `tf32`, else in full."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:

@@ -1,21 +1,20 @@
-"""The floor: the least time an epoch of GCNII can take, from two rates that are measured on the
-same device.
+"""The floor: the least time an epoch of GCNII can take, from two measured rates of the device.
 
-An epoch is a training step and an evaluation.  Per layer and replica it passes over so many
-matrices of n·h numbers:
+An epoch is a training step and an evaluation.  Per layer and replica, the numbers of passes over
+matrices of n·h numbers are:
 
-    training forward   4   read D and H0, write D and S    (D = dropped-out H; S = (1-α) P̃ D + α
-                       H0)
+    training forward   4   read D and H0, write D and S    (D = dropped-out H;
+                                                            S = (1-α) P̃ D + α H0)
     backward           3   read dZ and D, write dZ         (D's sign is the mask)
     weight gradients   2   read S and dZ                   (dW = β Sᵀ dZ)
     gradient of H0     1   read dZ                         (dH0 = α Σ dZ Mᵀ, M = (1-β) I + β W)
     evaluation         3   read H and H0, write H
 
-and makes five products of (n, h) by (h, h), 2·n·h² operations each: S M forward, dZ Mᵀ backward, Sᵀ
-dZ, dZ Mᵀ for H0, and S M in evaluation.  The floor is the larger of bytes / bandwidth and
+There are five products of (n, h) by (h, h), 2·n·h² operations each: S M forward, dZ Mᵀ backward,
+Sᵀ dZ, dZ Mᵀ for H0, and S M in evaluation.  The floor is the larger of bytes / bandwidth and
 operations / rate.  Where a matrix of n·h numbers does not fit into the cache, each of the three
-sparse products also fetches a row of h numbers for every entry
-of P̃.  The two dense layers, Adam and the loss are left out.
+sparse products also fetches a row of h numbers for every entry of P̃.  The two dense layers, Adam
+and the loss are left out.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ import torch
 
 from gcnii.paper.bench.clock import products_in, timed
 
+Bound = Literal["bytes", "operations"]
 TRAINING_PASSES, EVALUATION_PASSES = 4 + 3 + 2 + 1, 3
 TRAINING_PRODUCTS, EVALUATION_PRODUCTS = 4, 1
 SPARSE_PRODUCTS = 3
@@ -44,12 +44,13 @@ TRIES = 10
 CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """What an epoch has to go through.
+@dataclass(frozen=True)
+class EpochWork:
+    """The size of an epoch.
 
-    trained, evaluated  nodes; at_once: nodes that one product sees
-    entries  of P̃
+    trained, evaluated  the numbers of nodes that are trained on and evaluated
+    at_once             the number of nodes in one product
+    entries             of P̃
     """
 
     trained: int
@@ -63,21 +64,21 @@ class Work:
 
 @dataclass(frozen=True)
 class Floor:
-    """Seconds an epoch, and what bounds it."""
+    """Seconds per epoch, and what limits them."""
 
     seconds: float
-    bound: Literal["bytes", "operations"]
+    bound: Bound
     bytes: int
     operations: int
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What the device does at most, as measured.
+    """The device's measured limits.
 
     bandwidth   bytes/s, read and written both counted
     operations  precision → operations/s of a large matrix product
-    cache       bytes of the largest cache; None where the system does not tell
+    cache       bytes of the largest cache; None if the system does not tell
     """
 
     bandwidth: float
@@ -85,34 +86,30 @@ class Rates:
     cache: int | None
 
     def or_faster(self, again: Rates) -> Rates:
-        """The better of two measurements, rate by rate: whatever else the machine does only makes
-        them slower.
-        """
+        """The better of two measurements, rate by rate: other load only makes them slower."""
         operations = {
             name: max(rate, again.operations[name]) for name, rate in self.operations.items()
         }
         return Rates(max(self.bandwidth, again.bandwidth), operations, self.cache)
 
-    def floor(self, work: Work, precision: str) -> Floor:
+    def floor(self, work: EpochWork, precision: str) -> Floor:
         """The least time for this work."""
         size = DTYPES[precision].itemsize
         many = work.h * work.layers * work.replicas
         passes = TRAINING_PASSES * work.trained + EVALUATION_PASSES * work.evaluated
         moved = passes * many * size
-        # replicas come one after the other
+        # replicas are computed one after the other
         if self.cache is not None and work.at_once * work.h * size > self.cache:
             moved += SPARSE_PRODUCTS * work.entries * many * size
         products = TRAINING_PRODUCTS * work.trained + EVALUATION_PRODUCTS * work.evaluated
         operations = products * 2 * work.h * many
         by_bytes, by_operations = moved / self.bandwidth, operations / self.operations[precision]
-        bound: Literal["bytes", "operations"] = (
-            "bytes" if by_bytes >= by_operations else "operations"
-        )
+        bound: Bound = "bytes" if by_bytes >= by_operations else "operations"
         return Floor(max(by_bytes, by_operations), bound, moved, operations)
 
 
 def measure_rates(device: torch.device, precisions: list[str]) -> Rates:
-    """A large copy, and a large matrix product in each precision; the best of ten each."""
+    """By a large copy, and a large matrix product in each precision; the best of ten each."""
     return Rates(
         _bandwidth(device), {name: _products(device, name) for name in precisions}, _cache(device)
     )
@@ -126,7 +123,7 @@ def _bandwidth(device: torch.device) -> float:
 
 def _products(device: torch.device, precision: str) -> float:
     side = SIDE[device.type]
-    # Random numbers: a GPU multiplies constant ones faster, because it needs less power for them.
+    # Random numbers: a GPU multiplies constants faster, because they take less power.
     A, B, C = (torch.randn(side, side, device=device).to(DTYPES[precision]) for _ in range(3))
     with products_in(precision):
         return float(2 * side**3 / _best(device, lambda: torch.mm(A, B, out=C)))

@@ -1,16 +1,14 @@
-"""Graphs to measure on: those of the catalog, or drawn ones of any size, made on the device in
-seconds.
-"""
+"""Graphs to measure on: those of the catalog, or random ones of any size, drawn on the device."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii import data
@@ -19,16 +17,16 @@ from gcnii.graph import Graph, Split
 from gcnii.paper.bench.cases import Named, Shape
 from gcnii.propagation import GraphAdjacency, Pattern, adjacency
 
-LEARNT, STOPPED_BY = 20, 500  # training nodes a class, and validation nodes: Planetoid's
+TRAINING, VALIDATION = 20, 500  # nodes per class, and nodes: Planetoid's
 
 
 @dataclass(frozen=True, eq=False)
 class BenchGraph:
-    """Features, labels and splits, and the links beside them.
+    """A graph's features, labels and splits, and beside them its links.
 
-    graph  holds no edges where the links were drawn: to check and sort millions of them on the CPU
-           would take minutes
-    drawn  whether it is a stand-in for a graph that is not on this machine, or for none
+    graph  has no edges if the links were drawn: to check and sort millions of them on the CPU would
+           take minutes
+    drawn  whether the links were drawn at random
     """
 
     graph: Graph
@@ -37,38 +35,35 @@ class BenchGraph:
 
     @property
     def entries(self) -> int:
-        """Stored entries of P̃."""
+        """The number of stored entries of P̃."""
         return len(self.links.pattern.columns)
 
 
 def make_bench_graph(source: Named | Shape, device: torch.device) -> BenchGraph:
-    """The graph that is named, else one that is drawn on the device."""
+    """The named graph, or a random one drawn on the device; also if the named one is not here."""
     if isinstance(source, Shape):
         return _drawn(source, device, f"a drawn graph of {source.n:,} nodes")
     try:
         graph = data.load(source.name, offline=True, **dict(source.parameters))
     except DataError:
-        entry = data.lookup(source.name)
-        if not entry.files:
-            raise  # nothing was missing: the parameters are wrong
-        counts = entry.counts
-        shape = Shape(
-            n=counts.nodes,
-            entries=2 * (counts.edges or 0),
-            d=counts.features,
-            k=counts.classes,
-            density=0.01,
-        )
-        return _drawn(shape, device, f"a drawn graph of {source.name}'s size")
+        if not data.lookup(source.name).files:
+            raise  # no file was missing: the parameters are wrong
+        return _drawn(_shape_of(source.name), device, f"a drawn graph of {source.name}'s size")
     return BenchGraph(graph, GraphAdjacency.of(adjacency(graph)), drawn=False)
+
+
+def _shape_of(name: str) -> Shape:
+    counts = data.lookup(name).counts
+    n, entries = counts.nodes, 2 * (counts.edges or 0)
+    return Shape(n=n, entries=entries, d=counts.features, k=counts.classes, density=0.01)
 
 
 def _drawn(shape: Shape, device: torch.device, name: str) -> BenchGraph:
     random = np.random.default_rng(0)
     roles = np.full(shape.n, "test", dtype=object)
-    learnt = min(LEARNT * shape.k, shape.n // 3)
-    roles[:learnt] = "train"
-    roles[learnt : learnt + min(STOPPED_BY, shape.n // 3)] = "val"
+    training = min(TRAINING * shape.k, shape.n // 3)
+    roles[:training] = "train"
+    roles[training : training + min(VALIDATION, shape.n // 3)] = "val"
     graph = Graph(
         X=_features(shape, random),
         edges=np.zeros((2, 0), np.int64),
@@ -79,7 +74,7 @@ def _drawn(shape: Shape, device: torch.device, name: str) -> BenchGraph:
     return BenchGraph(graph, draw_links(shape, device), drawn=True)
 
 
-def _features(shape: Shape, random: np.random.Generator) -> Any:
+def _features(shape: Shape, random: np.random.Generator) -> NDArray[np.float32] | sp.csr_array:
     if shape.density == 1:
         return random.standard_normal((shape.n, shape.d), dtype=np.float32)
     X = sp.random_array(
@@ -89,8 +84,7 @@ def _features(shape: Shape, random: np.random.Generator) -> Any:
 
 
 def draw_links(shape: Shape, device: torch.device) -> GraphAdjacency:
-    """Symmetric links of about `entries` entries; a pair that is drawn twice counts once, so there
-    are somewhat fewer.
+    """Random symmetric links with about `entries` entries: slightly fewer, as pairs may repeat.
 
     Ends are drawn by rank: the share of ends within the first x of n ranks is (x/n)^s, with s such
     that the first rank has `hub` neighbours.

@@ -1,6 +1,4 @@
-"""Measure a case: every line in turn, round after round, so that whatever else the machine does
-meets all alike.
-"""
+"""Measure a case: every line in turn, round after round, so that other load meets all alike."""
 
 from __future__ import annotations
 
@@ -10,20 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil, inf
 from statistics import median
-from typing import Any
 
 import torch
 
-from gcnii.paper.bench.cases import Case, Line, Named, Shape
+from gcnii.files import Document
+from gcnii.paper.bench.cases import BenchCase, Line, Named, Shape
 from gcnii.paper.bench.clock import products_in, timed
 from gcnii.paper.bench.floor import Floor, Rates, measure_rates
 from gcnii.paper.bench.graphs import BenchGraph, make_bench_graph
 from gcnii.paper.bench.peak import Peak
 from gcnii.paper.bench.runners import Runner, make_runner, plan_of, why_not, work_of
+from gcnii.paper.provenance import commit
 from gcnii.train.hardware import tuned_cpu
 
-CHUNK = 0.3  # seconds between two looks at the clock on a GPU, where waiting for it costs time
-MOST = 64  # epochs in them
+CHUNK = 0.3  # seconds between two readings of the clock on a GPU, where each wait costs time
+MOST = 64  # epochs between two readings
 OUT_OF_MEMORY = "out of memory"
 
 OnStep = Callable[[str], None]
@@ -31,33 +30,33 @@ OnStep = Callable[[str], None]
 
 @dataclass
 class Timed:
-    """A line and what came of it: seconds an epoch, one a round; `failed` says why there are none."""
+    """A line and its seconds per epoch, one number per round; `failed` says why there are none."""
 
     line: Line
-    scene: BenchGraph
+    bench_graph: BenchGraph
     seconds: list[float] = field(default_factory=list)
-    chunk: int = 1  # epochs a round
+    chunk: int = 1  # epochs per round
     peak: int | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Document = field(default_factory=dict)
     failed: str = ""
 
     @property
     def best(self) -> float:
-        """Whatever else the machine does only adds to a time, so the least is the truest."""
+        """The least time: other load only adds to a time."""
         return min(self.seconds, default=inf)
 
     @property
     def median(self) -> float:
-        """What one may expect."""
+        """The time to expect."""
         return median(self.seconds) if self.seconds else inf
 
-    def cost(self, case: Case) -> float:
+    def cost(self, case: BenchCase) -> float:
         """The best time, divided by what the case counts per."""
         settings = plan_of(self.line).model_settings
         amounts = {
             "replicas": self.line.replicas,
             "layers": settings["layers"],
-            "entries": self.scene.entries,
+            "entries": self.bench_graph.entries,
         }
         cost = self.best
         for unit in case.per:
@@ -67,9 +66,9 @@ class Timed:
 
 @dataclass(frozen=True)
 class Measured:
-    """A case on a device: its lines, the device's rates, and what was left out."""
+    """A case on a device: its lines, the device's rates, and notes on what was left out."""
 
-    case: Case
+    case: BenchCase
     device: torch.device
     rounds: int
     rates: Rates
@@ -77,34 +76,34 @@ class Measured:
     notes: list[str]
 
     def floor(self, line: Timed) -> Floor | None:
-        """The least time for an epoch of this line; from load to test there is more than epochs."""
+        """The least time for an epoch; None from load to test, which is more than epochs."""
         if line.line.who == "end-to-end":
             return None
-        return self.rates.floor(work_of(line.line, line.scene), line.line.precision)
+        return self.rates.floor(work_of(line.line, line.bench_graph), line.line.precision)
 
     def ratio(self, line: Timed) -> float | None:
-        """How many times the first line's cost this one's is."""
+        """This line's cost divided by the first line's."""
         if not line.seconds or not self.lines[0].seconds:
             return None
         return line.cost(self.case) / self.lines[0].cost(self.case)
 
 
-def steps(case: Case, device: torch.device, rounds: int) -> int:
-    """How often `measure` calls `on_step` at most."""
+def steps(case: BenchCase, device: torch.device, rounds: int) -> int:
+    """The largest number of times that `measure` calls `on_step`."""
     return 2 + len(case.lines(device.type)) * (1 + rounds)
 
 
-def measure(case: Case, device: torch.device, rounds: int, on_step: OnStep) -> Measured:
-    """Time every line; the first one is what the others are compared with."""
+def measure(case: BenchCase, device: torch.device, rounds: int, on_step: OnStep) -> Measured:
+    """Time every line; the others are compared with the first."""
+    commit()  # recorded at the end, when it might be another one
     lines, notes = _runnable(case.lines(device.type))
     with tuned_cpu():
-        precisions, scenes, found = sorted({line.precision for line in lines}), _Scenes(device), []
+        precisions, graphs, found = sorted({line.precision for line in lines}), _Graphs(device), []
         on_step("the device itself")
         before = measure_rates(device, precisions)
         for group in [lines] if case.together else [[line] for line in lines]:
-            found += _take_turns(case, group, scenes, rounds, on_step)
-            # What is only cached would not count as free when the next line asks how much it may
-            # keep.
+            found += _take_turns(case, group, graphs, rounds, on_step)
+            # Cached memory would not count as free when the next line asks how much it may keep.
             gc.collect()
             if device.type == "cuda":
                 torch.cuda.empty_cache()
@@ -113,8 +112,8 @@ def measure(case: Case, device: torch.device, rounds: int, on_step: OnStep) -> M
     return Measured(case, device, rounds, rates, found, notes)
 
 
-class _Scenes(dict[Named | Shape, BenchGraph]):
-    """Each graph is made once."""
+class _Graphs(dict[Named | Shape, BenchGraph]):
+    """Makes each graph once."""
 
     def __init__(self, device: torch.device):
         super().__init__()
@@ -134,12 +133,12 @@ def _runnable(lines: tuple[Line, ...]) -> tuple[list[Line], list[str]]:
 
 
 def _take_turns(
-    case: Case, lines: list[Line], scenes: _Scenes, rounds: int, on_step: OnStep
+    case: BenchCase, lines: list[Line], graphs: _Graphs, rounds: int, on_step: OnStep
 ) -> list[Timed]:
     entrants = []
     for line in lines:
         on_step(f"{line.who}, warming up")
-        entrants.append(Entrant(case, line, scenes[line.graph], scenes.device))
+        entrants.append(Entrant(case, line, graphs[line.graph], graphs.device))
     for _ in range(rounds):
         for entrant in entrants:
             on_step(entrant.timed.line.who)
@@ -148,50 +147,50 @@ def _take_turns(
 
 
 class Entrant:
-    """A line that is built and warm, and takes the time of its laps."""
+    """A line that is built and warm, and the times of its laps."""
 
-    def __init__(self, case: Case, line: Line, scene: BenchGraph, device: torch.device):
-        self.timed, self.device = Timed(line, scene), device
-        self.contestant: Runner | None = None
+    def __init__(self, case: BenchCase, line: Line, bench_graph: BenchGraph, device: torch.device):
+        self.timed, self.device = Timed(line, bench_graph), device
+        self.runner: Runner | None = None
         with self._fits():
             if device.type == "cpu" and case.warm_up:
-                # A rehearsal: what the process loads when code first runs, 100 MiB and more, is no
-                # line's own.
-                make_runner(line, scene, device).epochs(1)
+                # A rehearsal: what the process loads when code first runs, 100 MiB and more, is not
+                # this line's own.
+                make_runner(line, bench_graph, device).epochs(1)
             self.peak = Peak(device)
-            self.contestant = make_runner(line, scene, device)
-            self.timed.facts = self.contestant.facts
+            self.runner = make_runner(line, bench_graph, device)
+            self.timed.facts = self.runner.facts
             self.peak.begin()
             if case.warm_up:
-                self._warm_up(self.contestant, case.warm_up)
-                # before others come, whose memory is not this line's
+                self._warm_up(self.runner, case.warm_up)
+                # before other lines are built, whose memory is not this line's
                 self.timed.peak = self.peak.bytes()
 
-    def _warm_up(self, contestant: Runner, epochs: int) -> None:
+    def _warm_up(self, runner: Runner, epochs: int) -> None:
         if self.device.type == "cpu":
-            contestant.epochs(1)
+            runner.epochs(1)
             return
-        contestant.epochs(epochs)
-        seconds, done = timed(self.device, lambda: contestant.epochs(1))
+        runner.epochs(epochs)
+        seconds, done = timed(self.device, lambda: runner.epochs(1))
         self.timed.chunk = min(MOST, ceil(CHUNK * done / seconds))
 
     def lap(self) -> None:
-        """Some epochs, and their time."""
+        """Train some epochs and note their time."""
         with self._fits():
-            if self.contestant:
-                run = self.contestant.epochs
+            if self.runner:
+                run = self.runner.epochs
                 seconds, done = timed(self.device, lambda: run(self.timed.chunk))
                 self.timed.seconds.append(seconds / done)
-                if self.timed.peak is None:  # nobody warmed up
+                if self.timed.peak is None:  # there was no warm-up
                     self.timed.peak = self.peak.bytes()
 
     @contextmanager
     def _fits(self) -> Iterator[None]:
-        """Within, memory may run out; then that is what is told of this line."""
+        """Within, memory may run out, which is then noted as the line's failure."""
         try:
             with products_in(self.timed.line.precision):
                 yield
         except torch.OutOfMemoryError:
-            self.contestant, self.timed.failed = None, OUT_OF_MEMORY
+            self.runner, self.timed.failed = None, OUT_OF_MEMORY
             self.timed.seconds.clear()
             self.timed.peak = None

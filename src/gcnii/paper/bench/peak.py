@@ -1,6 +1,4 @@
-"""Peak memory: the most that one line of a case adds, while it trains, to what was there before it
-was built.
-"""
+"""Peak memory: the most that a line of a case adds while it trains to what was there before."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ STATUS, REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Peak:
-    """Made before a line is built; `begin` when it is, because what building took for a moment does
-    not count.
+    """Made before a line is built; `begin` after, because what only the building took does not
+    count.
     """
 
     def __init__(self, device: torch.device):
@@ -31,15 +29,13 @@ class Peak:
         elif sys.platform == "linux":
             _hand_back()
             try:
-                REFERENCES.write_text("5")  # the high-water mark of the process starts anew
-            # not allowed everywhere: then the mark stays where a line before has left it
+                REFERENCES.write_text("5")  # resets the high-water mark of the process
+            # Where this is not allowed, the mark is that of earlier lines.
             except OSError:
                 self.before = None
 
     def bytes(self) -> int | None:
-        """torch's allocations on a GPU, resident memory on a CPU; None where the system does not
-        tell.
-        """
+        """Allocated by torch on a GPU, resident memory on a CPU; None if that is not known."""
         if self.device.type == "cuda":
             highest: int | None = torch.cuda.max_memory_allocated(self.device)
         else:
@@ -55,14 +51,14 @@ class Peak:
 
 
 def _hand_back() -> None:
-    """Give freed memory back to the system, else the next line could take it without being seen."""
+    """Return freed memory to the system; else the next line could take it without being seen."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim:  # not in every C library
+    if trim:  # not every C library has it
         trim(0)
 
 
 def _status(name: str) -> int | None:
-    """A line of the kernel's account of this process, in bytes."""
+    """A field of /proc/self/status, in bytes."""
     if not STATUS.exists():
         return None
     found = [

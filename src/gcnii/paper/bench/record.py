@@ -1,32 +1,31 @@
-"""What a measured case leaves behind: one JSON document, with everything needed to measure and to
-judge it again.
-"""
+"""A measured case as a JSON document, with all that is needed to measure and to judge it again."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from gcnii.files import write_document
+from gcnii.files import Document, write_document
+from gcnii.paper.bench.graphs import BenchGraph
 from gcnii.paper.bench.measure import Measured, Timed
 from gcnii.paper.bench.runners import plan_of
-from gcnii.paper.provenance import COMMIT, versions
+from gcnii.paper.provenance import commit, versions
 from gcnii.train.hardware import device_name
 
 COUNTED = (
-    "per layer and replica 13 passes over n·h numbers (training forward 4, backward 3, weight gradients 2, gradient of "
-    "H0 1, evaluation 3) and 5 products of 2·n·h² operations; where n·h numbers do not fit into the cache, 3 times a "
-    "row of h numbers for every entry of P̃; bandwidth and operations a second are those of a large copy and of a large "
-    "matrix product on the same device"
+    "per layer and replica 13 passes over n·h numbers (training forward 4, backward 3, weight "
+    "gradients 2, gradient of H0 1, evaluation 3) and 5 products of 2·n·h² operations; where n·h "
+    "numbers do not fit into the cache, 3 times a row of h numbers for every entry of P̃; bandwidth "
+    "and operations a second are those of a large copy and of a large matrix product on the same "
+    "device"
 )
 
 
-def document(found: Measured) -> dict[str, Any]:
-    """The case as JSON has it; times in seconds an epoch."""
-    case, device, scene = found.case, found.device, found.lines[0].scene
+def document(found: Measured) -> Document:
+    """The case as a JSON document; times are in seconds per epoch."""
+    case, device = found.case, found.device
     return {
         "case": case.name,
         "title": case.title,
@@ -35,13 +34,8 @@ def document(found: Measured) -> dict[str, Any]:
         "processor": _processor(),
         "threads": torch.get_num_threads(),
         "versions": versions(),
-        "commit": COMMIT,
-        "graph": {
-            "name": scene.graph.name,
-            "drawn": scene.drawn,
-            "n": scene.graph.n,
-            "entries": scene.entries,
-        },
+        "commit": commit(),
+        "graph": _graph(found.lines[0].bench_graph),
         "per": list(case.per),
         "rates": asdict(found.rates),
         "floor": COUNTED,
@@ -50,25 +44,36 @@ def document(found: Measured) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, record: dict[str, Any]) -> Path:
-    """Put the document into `CASE-DEVICE.json`, whole."""
-    return write_document(
-        folder / f"{record['case']}-{record['device'].split(':')[0]}.json", record
-    )
+def write(folder: Path, record: Document) -> Path:
+    """Write the document to `CASE-DEVICE.json` in the folder."""
+    device = record["device"].split(":")[0]
+    return write_document(folder / f"{record['case']}-{device}.json", record)
 
 
-def _line(found: Measured, timed: Timed) -> dict[str, Any]:
-    line, settings, floor = timed.line, plan_of(timed.line).model_settings, found.floor(timed)
-    words = {
+def _graph(bench_graph: BenchGraph) -> Document:
+    graph, drawn, entries = bench_graph.graph, bench_graph.drawn, bench_graph.entries
+    return {"name": graph.name, "drawn": drawn, "n": graph.n, "entries": entries}
+
+
+def _line(found: Measured, timed: Timed) -> Document:
+    line, settings = timed.line, plan_of(timed.line).model_settings
+    return {
         "who": line.who,
         "model": line.model,
         "layers": settings["layers"],
         "width": settings["width"],
-    }
-    return words | {
         "precision": line.precision,
         "replicas": line.replicas,
-        "entries": timed.scene.entries,
+        "entries": timed.bench_graph.entries,
+        **_times(found, timed),
+        "failed": timed.failed,
+        **timed.facts,
+    }
+
+
+def _times(found: Measured, timed: Timed) -> Document:
+    floor = found.floor(timed)
+    return {
         "epochs_a_round": timed.chunk,
         "seconds": timed.seconds,
         "best": timed.best if timed.seconds else None,
@@ -76,8 +81,6 @@ def _line(found: Measured, timed: Timed) -> dict[str, Any]:
         "ratio": found.ratio(timed),
         "peak_bytes": timed.peak,
         "floor": asdict(floor) if floor else None,
-        "failed": timed.failed,
-        **timed.facts,
     }
 
 

@@ -1,12 +1,10 @@
-"""The ledger: an SQLite file of finished runs, so that nothing is run twice and an interrupted
-table goes on.
+"""The ledger: an SQLite file of finished runs, so that an interrupted table resumes.
 
-A run is its settings' hash and its seed.  Several processes may work from one ledger: each claims
-seeds before it
-trains them.  A claim ends with its run, with its process, or, from another container, when that is
-              silent too long.
-All must be on one machine: SQLite's write-ahead log does not reach over a network.  `export` and
-`import` do.
+A run is identified by the hash of its settings and its seed.  Several processes may work from one
+ledger: each claims seeds before it trains them.  A claim ends with its run, with its process, or,
+if that is in another container, when it has given no sign of life for too long.  All processes must
+be on one machine, because SQLite's write-ahead log does not work over a network; `gcnii reproduce
+export` and `import` carry runs from one machine to another.
 """
 
 from __future__ import annotations
@@ -26,9 +24,10 @@ from typing import Any, NamedTuple
 from gcnii.errors import GcniiError, InputError
 from gcnii.paper.tables.cells import MeasuredRun
 
-FORMAT = 1  # of the file, in SQLite's user_version
+FORMAT = 1  # of the file, stored as SQLite's user_version
 PATIENCE = 60.0  # seconds to wait for another process that is writing
-# seconds after which a claim from another container is void: its processes cannot be seen from here
+# seconds without a sign of life after which a claim from another container ends: its processes
+# cannot be seen from here
 SILENCE = 1800.0
 BEAT = 30.0  # seconds between signs of life
 
@@ -37,15 +36,16 @@ AS_JSON = ("versions", "by_degree")
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 COLUMNS = ", ".join(f'"{name}"' for name in NAMES)  # quoted: commit is a word of SQL
 SCHEMA = f"""
-CREATE TABLE runs (settings_hash TEXT, cell TEXT, finished_at TEXT, {COLUMNS}, PRIMARY KEY (settings_hash, seed));
-CREATE TABLE claims (settings_hash TEXT, seed INTEGER, owner TEXT, host TEXT, pid INTEGER, beat REAL,
-                     PRIMARY KEY (settings_hash, seed));
+CREATE TABLE runs (settings_hash TEXT, cell TEXT, finished_at TEXT, {COLUMNS},
+                   PRIMARY KEY (settings_hash, seed));
+CREATE TABLE claims (settings_hash TEXT, seed INTEGER, owner TEXT, host TEXT, pid INTEGER,
+                     beat REAL, PRIMARY KEY (settings_hash, seed));
 PRAGMA user_version = {FORMAT};
 """
 
 
-class Claim(NamedTuple):
-    """A seed that a process is at work on; `beat` is when it last gave a sign of life."""
+class SeedClaim(NamedTuple):
+    """A seed that a process is training; `beat` is the time of its last sign of life."""
 
     seed: int
     host: str
@@ -54,18 +54,18 @@ class Claim(NamedTuple):
 
 
 class LedgerError(GcniiError, OSError):
-    """The ledger cannot be read or written; the message says which, why, and what of it is lost."""
+    """A ledger cannot be read or written; the message says which one, why, and what is lost."""
 
 
 def default_path() -> Path:
-    """In the user's data folder."""
+    """`ledger.sqlite` in the user's data folder."""
     from platformdirs import user_data_path
 
     return user_data_path("gcnii") / "ledger.sqlite"
 
 
 class Ledger:
-    """An open ledger; leaving it as a context gives back what it had claimed."""
+    """An open ledger; leaving its context releases the claims that it made."""
 
     def __init__(self, path: Path | str):
         self.path = Path(path)
@@ -92,16 +92,15 @@ class Ledger:
             ours = False
         if not ours:
             self.connection.close()
-            raise InputError(
-                f"{self.path} is no ledger, and is left as it is; give another file for one"
-            )
+            raise InputError(f"{self.path} is not a ledger and is left as it is; give another file")
 
     def _make(self) -> None:
         with self._transaction():
             (found,) = self.connection.execute("PRAGMA user_version").fetchone()
             if found > FORMAT:
                 raise LedgerError(
-                    f"{self.path} is a ledger of format {found}, this gcnii knows {FORMAT}; update gcnii"
+                    f"{self.path} is a ledger of format {found}, this gcnii reads {FORMAT}; "
+                    "update gcnii"
                 )
             if found == 0:
                 for statement in SCHEMA.split(";"):
@@ -114,13 +113,13 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Give back what was claimed."""
+        """Release the claims, and close the file."""
         with suppress(sqlite3.Error):  # the claims end with this process anyway
             self.connection.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
         self.connection.close()
 
     def runs(self, settings_hash: str) -> list[MeasuredRun]:
-        """The finished runs, by seed."""
+        """The finished runs, in the order of their seeds."""
         with self._explained():
             found = self.connection.execute(
                 f"SELECT {COLUMNS} FROM runs WHERE settings_hash = ? ORDER BY seed",
@@ -128,20 +127,20 @@ class Ledger:
             ).fetchall()
         try:
             return [_run(row) for row in found]
-        except (TypeError, ValueError) as error:  # of JSON, or of what stands in it
+        except (TypeError, ValueError) as error:  # not JSON, or JSON that is not a run
             raise self._damaged(error) from error
 
     def cells(self) -> set[str]:
-        """The names under which runs were recorded; other cells may share those runs."""
+        """The names of the cells that runs were recorded for; other cells may share the runs."""
         with self._explained():
             return {cell for (cell,) in self.connection.execute("SELECT DISTINCT cell FROM runs")}
 
     def record(self, settings_hash: str, cell: str, runs: Iterable[MeasuredRun]) -> int:
-        """Keep runs that are not there yet, all or none, and end their claims; how many were new."""
+        """Insert the runs that are new, all or none, end their claims, and return their number."""
         return self.record_all([(settings_hash, cell, list(runs))])
 
     def record_all(self, found: Iterable[tuple[str, str, Sequence[MeasuredRun]]]) -> int:
-        """The same for the runs of several settings' hashes and cells: all of all or none."""
+        """`record` for (settings' hash, cell, runs) of several cells, in one transaction."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         insert = f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * (len(NAMES) + 3))})"
         new = 0
@@ -153,13 +152,12 @@ class Ledger:
         return new
 
     def claim(self, settings_hash: str, seeds: Iterable[int], most: int) -> list[int]:
-        """At most so many of the seeds, which nobody has finished or is at work on; they are now
-        ours.
-        """
+        """Claim and return at most `most` of the seeds that are neither finished nor claimed."""
         with self._explained(), self._transaction():
             self._expire_claims()
             taken = self.connection.execute(
-                "SELECT seed FROM runs WHERE settings_hash = ? UNION SELECT seed FROM claims WHERE settings_hash = ?",
+                "SELECT seed FROM runs WHERE settings_hash = ? "
+                "UNION SELECT seed FROM claims WHERE settings_hash = ?",
                 (settings_hash, settings_hash),
             ).fetchall()
             free = [seed for seed in seeds if (seed,) not in set(taken)][:most]
@@ -171,18 +169,18 @@ class Ledger:
         return free
 
     def release(self, settings_hash: str, seeds: Iterable[int]) -> None:
-        """Give seeds back unfinished."""
+        """Give up the claims on seeds that were not finished."""
         with self._explained(), self._transaction():
             self._drop_claims(settings_hash, seeds)
 
-    def claimed(self, settings_hash: str) -> list[Claim]:
-        """Who is at work on seeds of these settings, by seed."""
+    def claimed(self, settings_hash: str) -> list[SeedClaim]:
+        """The claims on seeds of these settings, in the order of the seeds."""
         with self._explained():
             query = "SELECT seed, host, pid, beat FROM claims WHERE settings_hash = ? ORDER BY seed"
-            return [Claim(*row) for row in self.connection.execute(query, (settings_hash,))]
+            return [SeedClaim(*row) for row in self.connection.execute(query, (settings_hash,))]
 
     def beat(self) -> None:
-        """A sign of life, at most every so often."""
+        """Give a sign of life, at most once in BEAT seconds."""
         if time.monotonic() - self.beaten > BEAT:
             self.beaten = time.monotonic()
             with self._explained():
@@ -197,9 +195,7 @@ class Ledger:
         )
 
     def _expire_claims(self) -> None:
-        """End the claims of the dead, and of the silent where nobody can tell whether they are
-        dead.
-        """
+        """End the claims of dead processes; silent ones count as dead if they cannot be seen."""
         owners = self.connection.execute(
             "SELECT owner, host, pid, max(beat) FROM claims GROUP BY owner"
         ).fetchall()
@@ -207,20 +203,20 @@ class Ledger:
         self.connection.executemany("DELETE FROM claims WHERE owner = ?", dead)
 
     def _lives(self, host: str, pid: int, beat: float) -> bool:
-        if host != self.host or os.name == "nt":  # where to ask would end it
+        if host != self.host or os.name == "nt":  # on Windows, to ask would end it
             return beat >= time.time() - SILENCE
-        # one that began later was given the number of a dead one
+        # a process that began later has been given the number of a dead one
         return _alive(pid) and _started(pid) <= beat + 1
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All or nothing, with no other writer meanwhile."""
+        """Within, changes are made all or none, and no other process writes."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
             self.connection.execute("COMMIT")
         except BaseException:
-            if self.connection.in_transaction:  # SQLite ends it itself where the disk is full
+            if self.connection.in_transaction:  # SQLite ends it itself if the disk is full
                 self.connection.execute("ROLLBACK")
             raise
 
@@ -232,14 +228,14 @@ class Ledger:
             if getattr(error, "sqlite_errorcode", None) in DAMAGE:
                 raise self._damaged(error) from error
             raise LedgerError(
-                f"cannot use the ledger {self.path}: {error}; finished runs in it are kept, "
-                "mend that and give the same command again"
+                f"cannot use the ledger {self.path}: {error}; finished runs in it are kept: "
+                "solve this, then run the same command again"
             ) from error
 
     def _damaged(self, error: Exception) -> LedgerError:
         return LedgerError(
-            f"the ledger {self.path} is damaged: {error}; restore a copy of it, or move it away and begin "
-            "another with `gcnii reproduce import` of what was exported"
+            f"the ledger {self.path} is damaged: {error}; restore a copy of it, or move it away "
+            "and start another with `gcnii reproduce import` from an exported folder"
         )
 
 
@@ -249,13 +245,13 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # another user's
-    # killed, but not asked after by its parent, as nobody does in many containers
+        pass  # it runs as another user
+    # A zombie was killed, but its parent has not waited for it, as in many containers.
     return _stat(pid)[:1] != ["Z"]
 
 
 def _started(pid: int) -> float:
-    """When a process began, in seconds since 1970; long ago where the system does not tell."""
+    """When a process began, in seconds since 1970; 0 if the system does not tell."""
     if not (about := _stat(pid)):
         return 0.0
     return (
@@ -266,14 +262,14 @@ def _started(pid: int) -> float:
 
 
 def _stat(pid: int) -> list[str]:
-    """What Linux says of a process, from its state on; nothing on other systems."""
+    """Linux's /proc/PID/stat from the field `state` on; empty on other systems."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
 
 
-def _row(run: MeasuredRun) -> tuple[Any, ...]:
+def _row(run: MeasuredRun) -> tuple[object, ...]:
     values = {name: getattr(run, name) for name in NAMES}
     return tuple(
         json.dumps(value) if name in AS_JSON and value is not None else value

@@ -1,1 +1,1 @@
-"""What was measured, as pages and pictures."""
+"""What was measured, as tables, pages and figures."""

@@ -1,6 +1,4 @@
-"""What `gcnii doctor GRAPH --json` printed, for the page: verdicts on the deepest models, and a
-figure a question.
-"""
+"""What `gcnii doctor GRAPH --json` printed, for the page: verdicts, and one figure per question."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gcnii.analysis.filters.learn import Learned
 from gcnii.analysis.layers.checkup import Checkup
@@ -17,8 +15,11 @@ from gcnii.analysis.report.doctor_figures import draw_figures
 from gcnii.analysis.report.learned import draw_learned
 from gcnii.analysis.report.style import inline_svg
 from gcnii.errors import InputError
-from gcnii.files import NOTHING, Maybe, read_document
+from gcnii.files import NOTHING, Document, Maybe, read_document
 from gcnii.paper.tables.cells import GROUP, MeasuredCell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SCORE = (float, NOTHING)
 _ESTIMATES = ("energy", "roughness", "mad", "mad_gap", "effective_rank")
@@ -42,23 +43,26 @@ VISIT = {
     "influence": Maybe({str: {"share": [float], "error": [float], "nodes": int, "silent": int}}),
     "depth": Maybe({str: _FORETOLD}),
 }
-OWN = ("layers", "epochs", "memory")  # settings that the doctor chooses
+OWN = ("layers", "epochs", "memory")  # settings that the doctor chooses itself
 CAPTIONS = {
-    "filter": "The deepest network of each model, linearised. Bars: two standard errors. Grey: known in closed form.",
-    "influence": "The deepest network of each model, with its mean in hops. Bars: two standard errors over the nodes.",
-    "forecast": "Lines: what the deepest network alone says of shallower ones. Squares: networks that the doctor"
-    " trained as shortly. Diamonds: the same settings in the tables of this page.",
+    "filter": "The deepest network of each model, linearised. Bars: two standard errors. "
+    "Grey: known in closed form.",
+    "influence": "The deepest network of each model, with its mean in hops. "
+    "Bars: two standard errors over the nodes.",
+    "forecast": "Lines: what the deepest network alone predicts for shallower ones. "
+    "Squares: networks that the doctor trained for the same few epochs. "
+    "Diamonds: the same settings in the tables of this page.",
 }
 
 
 @dataclass(frozen=True)
-class Visit:
-    """One graph.
+class DoctorVisit:
+    """What the doctor says of one graph.
 
-    verdicts   model and number of layers → what became of the information
-    sentences  that compare the models
-    figures    name → drawing, of the layers and depths
-    learned    the same of the further questions, those of CAPTIONS; empty where they were not asked
+    verdicts   model and number of layers → diagnosis
+    sentences  a comparison of the models
+    figures    name → figure of layers and depths
+    learned    name → figure of the further questions in CAPTIONS, as far as they were asked
     """
 
     graph: str
@@ -66,14 +70,12 @@ class Visit:
     command: str
     verdicts: dict[str, str]
     sentences: tuple[str, ...]
-    figures: dict[str, Any]
-    learned: dict[str, Any]
+    figures: dict[str, Figure]
+    learned: dict[str, Figure]
 
     @classmethod
-    def of(cls, document: Mapping[str, Any], measured: Iterable[MeasuredCell] = ()) -> Visit:
-        """The document of one call; its forecasts stand beside those of the measured cells that
-        they speak of.
-        """
+    def of(cls, document: Document, measured: Iterable[MeasuredCell] = ()) -> DoctorVisit:
+        """The visit of a document; its forecasts are drawn beside the measured cells."""
         graph, rows = document["graph"], document["checkups"]
         if not rows:
             raise InputError("it has no checkups")
@@ -89,44 +91,34 @@ class Visit:
         return cls(*head, verdicts, sentences, draw_figures(checkups), learned)
 
     def svg(self, name: str) -> str:
-        """A figure to stand within the page."""
-        return inline_svg(
-            (self.figures | self.learned)[name],
-            f"doctor-{self.graph}-{name}",
-            f"{self.graph}: {name}",
-        )
+        """A figure as SVG to include in the page."""
+        drawing = (self.figures | self.learned)[name]
+        return inline_svg(drawing, f"doctor-{self.graph}-{name}", f"{self.graph}: {name}")
 
 
-def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[Visit]:
-    """Those of a folder's documents, by name."""
+def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[DoctorVisit]:
+    """The visits of a folder's documents, in the order of the files' names."""
     return [_read(path, measured) for path in sorted(folder.glob("*.json"))]
 
 
-def _read(path: Path, measured: Sequence[MeasuredCell]) -> Visit:
-    return read_document(
-        path, VISIT, "document of `gcnii doctor GRAPH --json`", partial(Visit.of, measured=measured)
-    )
+def _read(path: Path, measured: Sequence[MeasuredCell]) -> DoctorVisit:
+    make = partial(DoctorVisit.of, measured=measured)
+    return read_document(path, VISIT, "document of `gcnii doctor GRAPH --json`", make)
 
 
 def _to_the_end(
     checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]
 ) -> dict[str, dict[int, float]]:
-    """By model, depth → mean test score of the cells that were trained as the doctor trains, but
-    for OWN.
-    """
+    """model → depth → mean test score of the cells whose settings are the doctor's, OWN apart."""
     recipes = {(one.graph, one.model): _recipe(one.settings) for one in checkups}
     found: dict[str, dict[int, float]] = {}
     for cell in measured:
         alike = recipes.get((cell.graph, cell.model)) == _recipe(cell.settings)
-        if (
-            alike
-            and "layers" in cell.settings
-            and cell.splits == "published"
-            and not isnan(cell.mean)
-        ):
+        known = cell.splits == "published" and not isnan(cell.mean)
+        if alike and known and "layers" in cell.settings:
             found.setdefault(cell.model, {})[cell.settings["layers"]] = cell.mean / 100
     return found
 
 
-def _recipe(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _recipe(settings: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in settings.items() if name not in OWN}

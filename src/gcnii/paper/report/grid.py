@@ -1,6 +1,4 @@
-"""The paper's tables with what was measured of them: for each cell a word, our number and the
-printed one.
-"""
+"""The paper's tables with our results: for each cell a word, our number and the printed one."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from gcnii.paper.report.dots import dot_plot
 from gcnii.paper.tables.cells import Cell, MeasuredCell
 from gcnii.paper.tables.registry import CELLS, TITLES
 
-# as printed
+# digits after the point, as printed
 DIGITS = {"table2": 1, "table3": 1, "table4": 2, "table5": 2, "figure1": 1, "figure2": 1}
 
 # A shape and a word, so that no verdict rests on its colour.
@@ -30,7 +28,7 @@ MARKS = {
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell as the page shows it: the question, and the answer where there is one."""
+    """A cell as the page shows it: what is asked, and what was measured, if anything was."""
 
     cell: Cell
     measured: MeasuredCell | None
@@ -57,7 +55,7 @@ class TableCell:
 
     @property
     def printed(self) -> str:
-        """`85.5 ± 0.5`, as many digits as the paper gives."""
+        """`85.5 ± 0.5`, with the paper's number of digits."""
         number = self.cell.printed
         if not number:
             return "–"
@@ -65,21 +63,16 @@ class TableCell:
         return f"{number.mean:.{digits}f}" + (f" ± {number.sd:.{digits}f}" if number.sd else "")
 
     def plot(self, width: int = 104, radius: float = 2) -> str:
-        """The seeds as dots; nothing printed to compare a stand-in with."""
+        """The seeds as dots; without the printed number for a stand-in."""
         if not self.measured:
             return ""
         printed = None if self.measured.stand_in else self.cell.printed
         return dot_plot(self.measured.test, self.measured.mean, printed, width, radius)
 
     def every(self, field: str) -> str:
-        """The different values of a field over the runs, and how many runs have each: devices,
-        versions, commits.
-        """
-        words = (
-            Counter(_recorded(getattr(run, field)) for run in self.measured.runs)
-            if self.measured
-            else Counter()
-        )
+        """The values of a field over the runs, such as their devices, with the number of runs."""
+        runs = self.measured.runs if self.measured else ()
+        words = Counter(_recorded(getattr(run, field)) for run in runs)
         if len(words) < 2:
             return "".join(words)
         return "; ".join(f"{value} ({count} runs)" for value, count in words.items())
@@ -93,8 +86,9 @@ def _recorded(value: str | dict[str, str | None] | None) -> str:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of the paper: in parts of rows by name, with a cell (None where the paper has none)
-    for each column.
+    """A table of the paper; `parts` has its rows by part and name, with one cell per column.
+
+    A cell is None where the paper has none.
     """
 
     name: str
@@ -111,12 +105,12 @@ class Grid:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many of the paper's own cells have each word."""
+        """The number of the paper's own cells with each word."""
         return Counter(shown.word for shown in self.shown if not shown.cell.extra)
 
     @property
     def cost(self) -> str:
-        """By device, how many runs it took and how long; a run that cells share counts once."""
+        """By device, the number of runs and their time; a run that cells share counts once."""
         cells = [shown.measured for shown in self.shown if shown.measured]
         runs = {(cell.settings_hash, run.seed): run for cell in cells for run in cell.runs}.values()
         seconds: dict[str, list[float]] = {}
@@ -135,7 +129,7 @@ def _long(seconds: float) -> str:
 
 
 def grid(table: str, measured: Iterable[MeasuredCell]) -> Grid:
-    """The table with what was measured of it."""
+    """The table with the measured cells in their places."""
     found = {one.cell: one for one in measured}
     columns = tuple(dict.fromkeys(cell.column for cell in CELLS[table]))
     parts: dict[str, dict[str, list[TableCell | None]]] = {}
@@ -147,23 +141,17 @@ def grid(table: str, measured: Iterable[MeasuredCell]) -> Grid:
 
 
 def _place(cell: Cell) -> tuple[str, str]:
-    """Part and row: where the columns are no graphs, each graph is a part; what is ours alone
-    stands below.
-    """
+    """Part and row: if the rows name graphs, each graph is a part; our own rows come last."""
     graph = cell.graph.capitalize()
     if cell.extra:
         return "Not in the paper", cell.row
-    return (
-        (graph, cell.row.removeprefix(f"{graph} "))
-        if cell.row.startswith(f"{graph} ")
-        else ("", cell.row)
-    )
+    if cell.row.startswith(f"{graph} "):
+        return graph, cell.row.removeprefix(f"{graph} ")
+    return "", cell.row
 
 
 def notes(cells: Iterable[Cell | MeasuredCell]) -> list[str]:
-    """What a reader must know of the cells: each note once, after the rows it is about, with
-    columns if not all.
-    """
+    """The cells' notes: each once, after the rows that it is about, with columns if not all."""
     cells = list(cells)
     columns = Counter(cell.row for cell in cells)
     about: dict[str, dict[str, list[str]]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
 from gcnii.paper.report.grid import MARKS, Grid, TableCell, grid, notes
@@ -12,23 +12,30 @@ from gcnii.paper.tables.registry import TITLES
 OPENING = """\
 # Results
 
-Made by `gcnii report readme` from results/cells, which holds every seed. In each cell: our mean ± standard deviation
-over seeds 0, 1, … (runs), a mark, and the printed number. `gcnii reproduce` runs what is missing; `gcnii report html`
-shows the seeds, settings and command of each cell.
+Made by `gcnii report readme` from results/cells, which holds every seed. In each cell: our mean ±
+standard deviation over seeds 0, 1, … (number of runs), a mark, and the printed number.
+`gcnii reproduce` trains what is missing; `gcnii report html` shows the seeds, settings and command
+of each cell.
 
-{legend}: `experiments/verdict.py` has the rule. A stand-in has the shape of the paper's graph and no more.
+{legend}: `paper/verdict.py` has the rule. A stand-in only has the shape of the paper's graph.
 Where several processes shared a GPU, their times are added up.
 """
 
 
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, one line per row."""
+    return "".join(f"|{'|'.join(row)}|\n" for row in (heads, ["---"] * len(heads), *rows))
+
+
 def scores_table(cells: Iterable[MeasuredCell]) -> str:
-    """Table 2 without the rows that are ours alone; then what its marks mean."""
+    """What the marks mean, then Table 2 without the rows that are ours alone."""
     table = grid("table2", cells)
-    return f"{_rows(table, '')}\n{legend(shown.word for shown in table.shown if not shown.cell.extra)}.\n"
+    words = {shown.word for shown in table.shown if not shown.cell.extra}
+    return f"Marks: {legend(words)}.\n\n{_rows(table, '')}"
 
 
 def results_page(cells: Iterable[MeasuredCell]) -> str:
-    """Every table and figure of the paper, with all that was measured of it."""
+    """Every table and figure of the paper, with our numbers."""
     cells = list(cells)
     grids = [grid(name, cells) for name in TITLES]
     return "\n".join([OPENING.format(legend=legend(MARKS)), _counts(grids), *map(_section, grids)])
@@ -41,36 +48,31 @@ def legend(words: Iterable[str]) -> str:
 
 
 def _counts(grids: Iterable[Grid]) -> str:
-    """How many of the paper's own cells came out how."""
-    rows = [["", *MARKS.values(), "all"], ["---"] * (len(MARKS) + 2)]
-    for table in grids:
-        counts = table.counts
-        rows.append(
-            [
-                table.title.split(":")[0],
-                *(str(counts[word] or "") for word in MARKS),
-                str(counts.total()),
-            ]
-        )
-    return "".join(f"|{'|'.join(row)}|\n" for row in rows)
+    """For each table, the number of the paper's own cells with each mark."""
+
+    def row(table: Grid) -> list[str]:
+        counts = [str(table.counts[word] or "") for word in MARKS]
+        return [table.title.split(":")[0], *counts, str(table.counts.total())]
+
+    return markdown_table(["", *MARKS.values(), "all"], map(row, grids))
 
 
 def _section(table: Grid) -> str:
-    """A table a part, and what must be known of its cells."""
+    """One table per part, then the notes on its cells."""
     parts = (
-        f"{f'### {part}' + chr(10) * 2 if part else ''}{_rows(table, part)}" for part in table.parts
+        f"### {part}\n\n{_rows(table, part)}" if part else _rows(table, part)
+        for part in table.parts
     )
     known = [
         f"- {note}\n" for note in notes(shown.measured for shown in table.shown if shown.measured)
     ]
-    cost = [f"Behind it: {table.cost}.\n"] if table.cost else []
+    cost = [f"Cost: {table.cost}.\n"] if table.cost else []
     return "\n".join([f"## {table.title}\n", *parts, *(["".join(known)] if known else []), *cost])
 
 
 def _rows(table: Grid, part: str) -> str:
-    rows = [["method", *table.columns], ["---"] * (len(table.columns) + 1)]
-    rows += [[name, *map(_cell, row)] for name, row in table.parts[part].items()]
-    return "".join(f"|{'|'.join(row)}|\n" for row in rows)
+    rows = ([name, *map(_cell, row)] for name, row in table.parts[part].items())
+    return markdown_table(["method", *table.columns], rows)
 
 
 def _cell(shown: TableCell | None) -> str:
@@ -78,8 +80,9 @@ def _cell(shown: TableCell | None) -> str:
 
 
 def cell_words(shown: TableCell, runs: bool = True) -> Iterator[str]:
-    """`85.3±0.5`, `(100)` runs, `●`, `85.5±0.5`, as far as there are such; `failed`, `(2/3)` where
-    a run diverged.
+    """`85.3±0.5`, `(100)` runs, `●` and `85.5±0.5`, as far as the cell has them.
+
+    If a run diverged, the first two are `failed` and `(2/3)`, the share of runs that did not.
     """
     if shown.measured and shown.word == "failed":
         yield from ("failed", f"({sum(map(isfinite, shown.measured.test))}/{shown.measured.n})")

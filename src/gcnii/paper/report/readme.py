@@ -1,6 +1,4 @@
-"""README's table, the pages of results, speed and advice, and the picture, made from results/: no
-number is typed.
-"""
+"""The README's table, the pages of results, speed and forecasts, and depth.png, from results/."""
 
 from __future__ import annotations
 
@@ -9,13 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gcnii.errors import InputError
-from gcnii.files import atomic_write
-from gcnii.paper.forecast import read_records as read_advice
+from gcnii.files import Document, atomic_write
+from gcnii.paper.forecast import read_records as read_forecasts
 from gcnii.paper.report.figures.depth import draw_depth
-from gcnii.paper.report.forecast_tables import advice_tables
+from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.markdown import results_page, scores_table
 from gcnii.paper.report.speed import (
-    Record,
     many_sentence,
     read_record,
     read_records,
@@ -30,25 +27,21 @@ PLACE = re.compile(
 
 
 def update_readme(root: Path) -> list[Path]:
-    """Rewrite the marked parts of README.md and two pages of docs/, docs/results.md and
-    docs/depth.png.
+    """Rewrite the marked parts of README.md, docs/performance.md and docs/filters-learned.md, and
+    all of docs/results.md and docs/depth.png.
     """
-    if not (root / "README.md").is_file():
+    readme, docs, results = root / "README.md", root / "docs", root / "results"
+    if not readme.is_file():
         raise InputError(f"{root} has no README.md; give the project's folder")
-    cells, records = (
-        read_cells(root / "results" / "cells"),
-        read_records(root / "results" / "bench"),
-    )
-    advice = advice_tables(read_advice(root / "results" / "forecast"))
+    cells = read_cells(results / "cells")
+    speed, forecasts = docs / "performance.md", docs / "filters-learned.md"
     texts = {
-        root / "README.md": _filled(root / "README.md", summary(cells, root / "results" / "bench")),
-        root / "docs" / "performance.md": _filled(
-            root / "docs" / "performance.md", speed_tables(records)
-        ),
-        root / "docs" / "filters-learned.md": _filled(root / "docs" / "filters-learned.md", advice),
-        root / "docs" / "results.md": results_page(cells),
+        readme: _filled(readme, summary(cells, results / "bench")),
+        speed: _filled(speed, speed_tables(read_records(results / "bench"))),
+        forecasts: _filled(forecasts, forecast_tables(read_forecasts(results / "forecast"))),
+        docs / "results.md": results_page(cells),
     }
-    picture = draw_depth(root / "docs" / "depth.png", cells)
+    picture = draw_depth(docs / "depth.png", cells)
     for path, words in texts.items():
         with atomic_write(path) as temporary:
             temporary.write_text(words, "utf-8")
@@ -56,9 +49,9 @@ def update_readme(root: Path) -> list[Path]:
 
 
 def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
-    """What the README says of results: Table 2, and the time of an epoch."""
+    """The README's part: Table 2, and the time of an epoch."""
 
-    def record(name: str) -> Record:
+    def record(name: str) -> Document:
         case, _, device = name.rpartition("-")
         if not (path := bench / f"{name}.json").exists():
             raise InputError(
@@ -67,9 +60,8 @@ def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
         return read_record(path)
 
     on_cpu = speed_sentence(record("cora-1-cpu"))
-    return (
-        scores_table(cells) + on_cpu + many_sentence(record("cora-1-cuda"), record("cora-100-cuda"))
-    )
+    on_gpu = many_sentence(record("cora-1-cuda"), record("cora-100-cuda"))
+    return scores_table(cells) + on_cpu + on_gpu
 
 
 def _filled(path: Path, measured: str) -> str:

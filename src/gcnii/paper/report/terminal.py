@@ -1,15 +1,15 @@
-"""The paper's tables with our numbers: for the terminal, and as one JSON document."""
+"""The paper's tables with our numbers: for the terminal, and as a JSON document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
-from typing import Any, get_args
+from typing import get_args
 
 from rich.console import Console, ConsoleOptions
 from rich.table import Column, Table
 
+from gcnii.files import Document, json_value
 from gcnii.metrics.degree import span
 from gcnii.paper.report.figures.paper_figures import degree_curves
 from gcnii.paper.report.grid import TableCell, grid, notes
@@ -19,13 +19,15 @@ from gcnii.paper.tables.registry import TITLES
 from gcnii.paper.verdict import MARGIN, Word
 
 WIDE = 1000  # columns, more than any table needs
-NAMES = 24  # columns for the names of rows; longer ones go on in the next line
+NAMES = 24  # columns for the names of rows; longer names are wrapped
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows of a table.  Where they are too wide, the runs of each cell go first; then columns move
-    below the others.
+class TablePart:
+    """Rows of a table.
+
+    If they are too wide, the cells' numbers of runs are left out; then columns move below the
+    others.
     """
 
     name: str
@@ -36,18 +38,15 @@ class Part:
         tables = list(self._tables(console, options, runs=True))
         if len(tables) > 1:
             tables = list(self._tables(console, options, runs=False))
-            yield f"  {self._runs} runs a cell"
+            yield f"  {self._runs} runs per cell"
         yield from tables
 
     def _tables(self, console: Console, options: ConsoleOptions, runs: bool) -> Iterator[Table]:
         block: list[str] = []
         for column in self.columns:
             wider = self._table([*block, column], runs)
-            if (
-                block
-                and console.measure(wider, options=options.update_width(WIDE)).maximum
-                > options.max_width
-            ):
+            width = console.measure(wider, options=options.update_width(WIDE)).maximum
+            if block and width > options.max_width:
                 yield self._table(block, runs)
                 block = []
             block.append(column)
@@ -75,9 +74,9 @@ class Part:
         return " to ".join(str(n) for n in sorted({min(counts), max(counts)}))
 
 
-def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[Part | Table | str]:
-    """Each of the paper's tables with its title, those of degrees and the notes; then what the
-    marks mean.
+def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[TablePart | Table | str]:
+    """Each of the paper's tables with its title, its accuracies by degree and its notes; then the
+    legend of the marks.
     """
     words: set[str] = set()
     for name, title in TITLES.items():
@@ -91,8 +90,8 @@ def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[Part | Table | 
     yield _legend(words)
 
 
-def _parts(name: str, cells: list[MeasuredCell]) -> Iterator[Part]:
-    """Those of the table that have one of the cells."""
+def _parts(name: str, cells: list[MeasuredCell]) -> Iterator[TablePart]:
+    """The parts of the table that have one of the cells."""
     table = grid(name, cells)
     for part, rows in table.parts.items():
         chosen = {
@@ -109,11 +108,11 @@ def _parts(name: str, cells: list[MeasuredCell]) -> Iterator[Part]:
                 for column in table.columns
                 if any(column in shown for shown in chosen.values())
             ]
-            yield Part(part, columns, {row: shown for row, shown in chosen.items() if shown})
+            yield TablePart(part, columns, {row: shown for row, shown in chosen.items() if shown})
 
 
 def _legend(words: set[str]) -> str:
-    """What stands in a cell, what the marks mean, and what must be known of them."""
+    """What stands in a cell, and what the marks mean."""
     parts = [f"ours±sd (runs), mark, the paper's: {legend(words)}"]
     if "failed" in words:
         parts.append("failed (finite/all runs)")
@@ -123,7 +122,7 @@ def _legend(words: set[str]) -> str:
 
 
 def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
-    """Figure 1: for each graph, accuracy of all nodes by depth and group of degrees."""
+    """Figure 1: for each graph, the accuracy of all nodes by depth and group of degrees."""
     lines = [line for line in degree_curves(cells) if line.who == "all"]
     for graph in dict.fromkeys(line.graph for line in lines):
         own = [line for line in lines if line.graph == graph]
@@ -136,18 +135,14 @@ def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
         yield from (f"{graph.capitalize()}: accuracy by degree and layers (%)", table)
 
 
-def as_json(cells: Sequence[MeasuredCell]) -> dict[str, Any]:
+def as_json(cells: Sequence[MeasuredCell]) -> Document:
     """Every cell with its runs, mean, standard deviation and verdict."""
     return {"cells": [_cell(cell) for cell in cells]}
 
 
-def _cell(cell: MeasuredCell) -> dict[str, Any]:
-    verdict = cell.verdict and {
-        name: _finite(value) for name, value in asdict(cell.verdict).items()
-    }
-    mean, sd = (cell.mean, cell.sd) if isfinite(cell.mean) else (None, None)
-    return cell.record() | {"mean": mean, "sd": sd, "n": cell.n, "verdict": verdict}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not isfinite(value) else value
+def _cell(cell: MeasuredCell) -> Document:
+    verdict = cell.verdict and asdict(cell.verdict)
+    if verdict:
+        verdict = {name: json_value(value) for name, value in verdict.items()}
+    numbers = {"mean": json_value(cell.mean), "sd": cell.sd, "n": cell.n}
+    return cell.record() | numbers | {"verdict": verdict}

@@ -1,6 +1,4 @@
-"""Random search for settings that nobody published, by validation alone: the test score is neither
-read nor kept.
-"""
+"""Random search for settings by validation alone: test scores are neither read nor kept."""
 
 from __future__ import annotations
 
@@ -11,7 +9,6 @@ from dataclasses import asdict, dataclass
 from math import inf, isfinite
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -19,30 +16,36 @@ import torch
 
 from gcnii.data import load
 from gcnii.errors import InputError
-from gcnii.files import NOTHING, read_document, write_document
-from gcnii.paper.provenance import COMMIT, versions
+from gcnii.files import NOTHING, Document, read_document, write_document
+from gcnii.paper.provenance import commit, versions
 from gcnii.paper.tables.searched import ENOUGH
-from gcnii.train.fit import fit
+from gcnii.train.fit import fit_plan
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
+from gcnii.train.plan import make_plan
+from gcnii.train.presets import preset
+from gcnii.train.presets.settings import Settings
 from gcnii.train.replicas.group import Diverged
 from gcnii.train.result import Result
 
-Settings = dict[str, Any]
-SEEDS = 3  # runs a try
+SEEDS = 3  # runs per try
 _SCORES = [(float, NOTHING)]
 RECORD = {
     "search": str,
     "budget": int,
     "tries": [{"settings": dict, "val": _SCORES, "val_loss": _SCORES}],
 }
-RULE = f"highest mean validation score of seeds 0 to {SEEDS - 1}; of equals, the one with the lowest validation loss"
+RULE = (
+    f"highest mean validation score of seeds 0 to {SEEDS - 1}; "
+    "of equals, the one with the lowest validation loss"
+)
 
 
 @dataclass(frozen=True)
 class Search:
-    """A model on a graph; `fixed` settings, and axes of which each try takes one point each.
+    """A model on a graph, its `fixed` settings, and axes: each try takes one point of each axis.
 
-    The first try is `fixed` alone, over the preset; a name draws the same tries on every machine.
+    The first try is `fixed` alone, over the preset.  The name seeds the generator, so that every
+    machine draws the same tries.
     """
 
     name: str
@@ -52,7 +55,7 @@ class Search:
     axes: tuple[tuple[Settings, ...], ...]
 
     def tries(self) -> Iterator[Settings]:
-        """Settings, without end; the same may come twice."""
+        """Settings, without end; some may be repeated."""
         yield dict(self.fixed)
         random = np.random.default_rng(crc32(self.name.encode()))
         while True:
@@ -61,7 +64,7 @@ class Search:
 
     @property
     def file(self) -> str:
-        """What its record is called."""
+        """The name of its document."""
         return f"{self.name.replace('/', '-')}.json"
 
 
@@ -71,12 +74,13 @@ def run_search(
     budget: int,
     device: str = "auto",
     on_try: Callable[[str], None] = lambda words: None,
-) -> dict[str, Any]:
-    """Try until `budget` tries are kept in the folder, those of others and of earlier calls among
-    them; the record.
+) -> Document:
+    """Train until the search's document in the folder has `budget` tries, and return the document.
 
-    `on_try` is told the settings of each, of those that are kept already too.
+    Tries of earlier calls and of other processes count.  `on_try` is called with the settings of
+    each try, also of those that are there already.
     """
+    commit()  # recorded with each try; later it might be another one
     path = folder / search.file
     for _, settings in zip(range(budget), _fresh(search), strict=False):
         on_try(", ".join(f"{name} {value}" for name, value in settings.items()))
@@ -86,9 +90,7 @@ def run_search(
 
 
 def winners(folder: Path) -> dict[str, Settings]:
-    """Of the searches in the folder that have enough tries, not all of which diverged: name →
-    settings.
-    """
+    """name → best settings, for the searches in the folder that have enough tries and a winner."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise InputError(
@@ -102,75 +104,64 @@ def winners(folder: Path) -> dict[str, Settings]:
     return {name: settings for name, settings in found.items() if settings is not None}
 
 
-def score(done: dict[str, Any]) -> tuple[float, float]:
-    """By which a try wins: higher is better.  A try that had no finite loss loses."""
+def score(done: Document) -> tuple[float, float]:
+    """What tries are compared by; higher is better.  A try without a finite loss loses."""
     if any(value is None or not isfinite(value) for value in (*done["val"], *done["val_loss"])):
         return -inf, -inf
     return fmean(done["val"]), -fmean(done["val_loss"])
 
 
 def _fresh(search: Search) -> Iterator[Settings]:
-    """The tries without repetitions, as long as there are new ones."""
+    """The tries without repetitions; ends when there are no new ones."""
     seen, stale = [], 0
     for settings in search.tries():
         stale = stale + 1 if settings in seen else 0
         if stale > 1000:
-            return  # the space is small, and all of it is tried
+            return  # the space is small, and all of it has been tried
         if not stale:
             seen.append(settings)
             yield settings
 
 
-def _try(search: Search, settings: Settings, device: str) -> dict[str, Any]:
+def _try(search: Search, settings: Settings, device: str) -> Document:
     start, result = time.perf_counter(), _fit(search, settings, device)
     if result and result.interrupted:
         raise KeyboardInterrupt
-    runs = (
-        [run.summary() for run in result.runs]
-        if result
-        else [{"val": None, "val_loss": None}] * SEEDS
-    )
-    numbers = {name: [run[name] for run in runs] for name in ("val", "val_loss")}
-    seconds, where = time.perf_counter() - start, {"versions": versions(), "commit": COMMIT}
+    lost = [{"val": None, "val_loss": None}] * SEEDS
+    runs = [run.summary() for run in result.runs] if result else lost
     return {
         "settings": settings,
-        **numbers,
-        "seconds": seconds,
+        **{name: [run[name] for run in runs] for name in ("val", "val_loss")},
+        "seconds": time.perf_counter() - start,
         "device": device_name(choose_device(device)),
-        **where,
+        "versions": versions(),
+        "commit": commit(),
     }
 
 
 def _fit(search: Search, settings: Settings, device: str) -> Result | None:
-    """None of a try that loses: it diverged, or the device has too little memory even for one seed
-    at a time.
-    """
+    """The result; None for a try that loses: it diverged, or not even one seed fits in memory."""
+    plan = make_plan(search.model, {**preset(search.graph, search.model), **settings})
+    graph, seeds = load(search.graph), range(SEEDS)
     for batch in (None, 1):
         try:
-            return fit(
-                load(search.graph),
-                search.model,
-                seeds=range(SEEDS),
-                batch=batch,
-                device=device,
-                **settings,
-            )
+            return fit_plan(graph, plan, seeds=seeds, batch=batch, device=device)
         except Diverged:
             return None
         except (MemoryError, RuntimeError) as error:
             if not lacks_memory(error):
                 raise
-        torch.cuda.empty_cache()  # does nothing where there is no GPU
+        torch.cuda.empty_cache()  # does nothing without a GPU
     return None
 
 
-def _winner(tries: list[dict[str, Any]]) -> Settings | None:
-    """None where there is no try, or where all of them lost."""
+def _winner(tries: list[Document]) -> Settings | None:
+    """The settings of the best try; None if there are no tries, or if all of them lost."""
     best = max(tries, key=score, default=None)
     return best["settings"] if best and isfinite(score(best)[0]) else None
 
 
-def _record(search: Search, tries: list[dict[str, Any]]) -> dict[str, Any]:
+def _record(search: Search, tries: list[Document]) -> Document:
     about = {
         "search": search.name,
         "command": f"gcnii reproduce search {search.name} --budget {len(tries)}",
@@ -183,29 +174,27 @@ def _record(search: Search, tries: list[dict[str, Any]]) -> dict[str, Any]:
     )
 
 
-def _keep(search: Search, path: Path, done: dict[str, Any]) -> None:
-    """Add a try to those that are in the file by now, unless another process was faster with the
-    same settings.
-    """
-    # Two processes that end a try within the milliseconds from here to the replacing lose the
-    # earlier one's: there is no lock, because the next call makes up for it.
+def _keep(search: Search, path: Path, done: Document) -> None:
+    """Add a try to the file, unless another process has added the same settings meanwhile."""
+    # If two processes end a try within the milliseconds from here to the writing, the earlier
+    # one's is lost.  There is no lock, because the next call makes up for it.
     tries = _tried(search, path)
     if any(other["settings"] == done["settings"] for other in tries):
         return
     write_document(path, _record(search, [*tries, done]))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Document:
     return read_document(path, RECORD, "record of a search", _checked)
 
 
-def _checked(record: dict[str, Any]) -> dict[str, Any]:
+def _checked(record: Document) -> Document:
     if any(not done["val"] or not done["val_loss"] for done in record["tries"]):
         raise InputError("a try has no scores")
     return record
 
 
-def _tried(search: Search, path: Path) -> list[dict[str, Any]]:
+def _tried(search: Search, path: Path) -> list[Document]:
     if not path.exists():
         return []
     record = _read(path)

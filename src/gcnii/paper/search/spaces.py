@@ -1,31 +1,31 @@
-"""What is searched, and where: cells whose settings nobody published."""
+"""What is searched: the cells whose settings nobody published, and the values tried for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from gcnii.errors import InputError
-from gcnii.paper.search.search import Search, Settings
+from gcnii.paper.search.search import Search
 from gcnii.paper.tables import figure1, figure2, table3
 from gcnii.paper.tables.cells import Cell
 from gcnii.train.presets import preset
+from gcnii.train.presets.settings import Settings
 
 Axis = tuple[Settings, ...]
 
 
-def _axis(name: str, *values: Any) -> Axis:
+def _axis(name: str, *values: object) -> Axis:
     return tuple({name: value} for value in values)
 
 
 def _decays(*values: float) -> Axis:
-    """One decay for all weights."""
+    """The same decay for all weights."""
     return tuple({"decay_conv": value, "decay_dense": value} for value in values)
 
 
 DROPOUT = _axis("dropout", 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
-# As far as Rong et al. 2020 say what they searched.
+# What Rong et al. 2020 searched, as far as they say it.
 DROPEDGE = (
     _axis("lr", 0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.009, 0.01),
     _decays(1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2),
@@ -72,9 +72,7 @@ def _searches(cells: Iterable[Cell], axes: dict[str, tuple[Axis, ...]]) -> list[
 
 
 def _unpublished(cell: Cell) -> bool:
-    """Whether it is one of the DropEdge family, with DropEdge, at another depth than the published
-    one.
-    """
+    """Whether it has DropEdge, at another depth than the published one."""
     return (
         "(Drop)" in cell.row and preset(cell.graph, cell.model)["layers"] != cell.settings["layers"]
     )
@@ -92,7 +90,7 @@ SEARCHES = {
 
 
 def choose_searches(word: str) -> list[Search]:
-    """Those with this word in their name."""
+    """The searches whose name contains this word."""
     found = [search for name, search in SEARCHES.items() if word.lower() in name]
     if not found:
         raise InputError(

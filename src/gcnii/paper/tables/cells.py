@@ -1,5 +1,4 @@
-"""A cell of a table is a value: what is trained, on what, how, and the number that the paper prints
-there.
+"""A cell of a table as a value: what is trained, on what, how, and the number the paper prints.
 
 `Cell` is the question; `MeasuredCell` the answer, one JSON file below results/cells.
 """
@@ -7,17 +6,18 @@ there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, isfinite, nan
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, Literal, get_args
 
 from gcnii.errors import InputError
-from gcnii.files import NOTHING, Maybe, Only, check, read_document, write_document
+from gcnii.files import NOTHING, Document, Maybe, Only, check, read_document, write_document
 from gcnii.paper.tables.printed import TEN_SPLITS, Printed
-from gcnii.paper.verdict import Verdict, judge
+from gcnii.paper.verdict import Verdict, by_split, judge
+from gcnii.train.presets.settings import Settings
 
 Splits = Literal["published", "60/20/20"]
 
@@ -32,41 +32,26 @@ RUN = Only(
     {
         **dict.fromkeys(("seed", "split", "best_epoch", "epochs"), int),
         **dict.fromkeys(("test", "val", "val_loss"), (float, NOTHING)),
-        **{"seconds": float, "device": str},
-        **{
-            "versions": Maybe((dict, NOTHING)),
-            "commit": Maybe((str, NOTHING)),
-            "by_degree": Maybe(([GROUP], NOTHING)),
-        },
+        "seconds": float,
+        "device": str,
+        "versions": Maybe((dict, NOTHING)),
+        "commit": Maybe((str, NOTHING)),
+        "by_degree": Maybe(([GROUP], NOTHING)),
     }
 )
 CELL = Only(
     {
-        **dict.fromkeys(
-            (
-                "cell",
-                "table",
-                "row",
-                "column",
-                "graph",
-                "model",
-                "settings_hash",
-                "command",
-                "note",
-            ),
-            str,
-        ),
-        **{
-            "settings": dict,
-            "runs": [dict],
-            "extra": bool,
-            "stand_in": bool,
-            "splits": Maybe(set(get_args(Splits))),
-        },
+        **dict.fromkeys(("cell", "table", "row", "column", "graph", "model"), str),
+        **dict.fromkeys(("settings_hash", "command", "note"), str),
+        "settings": dict,
+        "runs": [dict],
+        "extra": bool,
+        "stand_in": bool,
+        "splits": Maybe(set(get_args(Splits))),
         "printed": (Only({"mean": float, "sd": (float, NOTHING), "source": str}), NOTHING),
     }
 )
-LIMITS = {  # of a run's numbers, from 0 on
+LIMITS = {  # upper limits of a run's numbers; the lower limit is 0
     **dict.fromkeys(("seed", "split", "epochs"), 2**31 - 1),
     **{"test": 1, "val": 1, "seconds": inf},
 }
@@ -74,12 +59,12 @@ LIMITS = {  # of a run's numbers, from 0 on
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Seeds 0 … runs - 1 of `model` on `graph`; seed s takes split s modulo their number.
+    """Seeds 0 … runs - 1 of `model` on `graph`; seed s takes split s modulo the number of splits.
 
-    settings   what differs from the preset of the graph
-    splits     those of the data set, or ten drawn afresh for the shares that the paper's text names
+    settings   that differ from the preset of the graph
+    splits     those of the data set, or ten drawn afresh with the shares in the paper's text
     printed    None where the paper prints no number
-    note       what a reader must know of this cell
+    note       what a reader must know about this cell
     extra      whether it stands below the table, because the paper has no such row
     stand_in   whether `graph` only has the shape of the paper's, so that scores cannot be compared
     by_degree  whether accuracy is also kept for each group of degrees (Figure 1)
@@ -90,7 +75,7 @@ class Cell:
     column: str
     graph: str
     model: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     runs: int
     splits: Splits = "published"
     printed: Printed | None = None
@@ -106,13 +91,17 @@ class Cell:
 
     @property
     def command(self) -> str:
-        """How to repeat it."""
+        """The command that trains it."""
         return f"gcnii reproduce {self.table} --only {self.id}"
+
+    def below(self, suffix: str, note: str, **changes: Any) -> Cell:
+        """A cell of a row of our own below the table, which varies this one."""
+        return replace(self, row=f"{self.row}, {suffix}", note=note, extra=True, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRun:
-    """One seed; scores in [0, 1], None where training never gave a finite loss."""
+    """One seed; scores in [0, 1], None if the training diverged."""
 
     seed: int
     split: int
@@ -125,12 +114,14 @@ class MeasuredRun:
     device: str
     versions: dict[str, str | None] | None = None
     commit: str | None = None
-    by_degree: list[dict[str, Any]] | None = None
+    by_degree: list[Document] | None = None
 
     @classmethod
-    def of(cls, record: Mapping[str, Any], at: str = "run", **known: Any) -> MeasuredRun:
-        """Of what stands `at` some place of a document, and what that says of all runs; refused
-        where it is no run.
+    def of(cls, record: Document, at: str = "run", **known: object) -> MeasuredRun:
+        """The run of a JSON object; an error if it is not one.
+
+        at     the place of the object, for the error
+        known  fields that the document has once for all its runs
         """
         record = {**known, **record}
         check(record, RUN, at)
@@ -139,8 +130,8 @@ class MeasuredRun:
                 raise InputError(f"{at}.{name} must lie in [0, {most}], got {record[name]!r}")
         return cls(**record)
 
-    def record(self) -> dict[str, Any]:
-        """As it stands in JSON; groups of degrees only where they were asked for."""
+    def record(self) -> Document:
+        """As a JSON object; `by_degree` only if the cell asks for it."""
         return {
             name: value
             for name, value in asdict(self).items()
@@ -150,7 +141,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredCell:
-    """A cell with its runs, as it stands in its file; `test`, `mean` and `sd` are in per cent."""
+    """A cell with its runs, as in its file; `test`, `mean` and `sd` are in per cent."""
 
     cell: str
     table: str
@@ -158,7 +149,7 @@ class MeasuredCell:
     column: str
     graph: str
     model: str
-    settings: dict[str, Any]
+    settings: Settings
     settings_hash: str
     command: str
     printed: Printed | None
@@ -170,32 +161,28 @@ class MeasuredCell:
 
     @property
     def test(self) -> tuple[float, ...]:
-        """One score a seed, in the order of the seeds."""
+        """One score per seed, in the order of the seeds."""
         return tuple(nan if run.test is None else 100 * run.test for run in self.runs)
 
     @property
     def n(self) -> int:
-        """Number of runs."""
+        """The number of runs."""
         return len(self.runs)
 
     @property
     def mean(self) -> float:
-        """Of all splits, each the mean of its runs; nan where a run has no score."""
-        by_split: dict[int, list[float]] = {}
-        for run, score in zip(self.runs, self.test, strict=True):
-            by_split.setdefault(run.split, []).append(score)
-        return fmean(map(fmean, by_split.values())) if by_split else nan
+        """The mean of the splits' means; nan if a run has no score."""
+        groups = by_split(self.test, [run.split for run in self.runs])
+        return fmean(map(fmean, groups)) if groups else nan
 
     @property
     def sd(self) -> float | None:
-        """The sample standard deviation of all runs; None of a single run, and where a run has no
-        score.
-        """
+        """The sample standard deviation of all runs; None for a single run, or without a score."""
         return stdev(self.test) if self.n > 1 and all(map(isfinite, self.test)) else None
 
     @property
     def repeat(self) -> str:
-        """The command that gives as many runs again."""
+        """The command that trains the same number of runs."""
         return f"{self.command} --runs {self.n}"
 
     @property
@@ -204,12 +191,12 @@ class MeasuredCell:
         if self.printed is None or self.stand_in:
             return None
         at = [run.split for run in self.runs]
-        # Cornell as corrected has the masks that are published, but other nodes behind them.
+        # The corrected Cornell has the published masks, but other nodes behind them.
         shared = self.splits == "published" and (self.graph in TEN_SPLITS or len(set(at)) == 1)
         return judge(self.test, at, self.printed, shared=shared)
 
-    def record(self) -> dict[str, Any]:
-        """As it stands in JSON."""
+    def record(self) -> Document:
+        """As a JSON object."""
         runs = [run.record() for run in self.runs]
         return asdict(self) | {"printed": self.printed and self.printed._asdict(), "runs": runs}
 
@@ -219,12 +206,12 @@ class MeasuredCell:
         return folder / table / f"{row}-{column}.json"
 
     def save(self, folder: Path) -> Path:
-        """Write it to its path, whole."""
+        """Write it to its path."""
         return write_document(self.path(folder), self.record())
 
 
 def read_cells(folder: Path) -> list[MeasuredCell]:
-    """Every measured cell below the folder, in the order of their names."""
+    """Every measured cell below the folder, in the order of the files' names."""
     if not folder.is_dir():
         raise InputError(
             f"there is no folder {folder}; `gcnii reproduce export --out {folder}` writes it"
@@ -234,14 +221,15 @@ def read_cells(folder: Path) -> list[MeasuredCell]:
         for path in sorted(folder.glob("*/*.json"))
     }
     for path, cell in cells.items():
-        if cell.path(folder) != path:  # two files of one cell, and one of them would count
+        if cell.path(folder) != path:  # of two files of a cell, only one would count
             raise InputError(
-                f"{path} holds {cell.cell}, whose file is {cell.path(folder)}; move it there, or away"
+                f"{path} holds {cell.cell}, whose file is {cell.path(folder)}; "
+                "move it there, or away"
             )
     return list(cells.values())
 
 
-def _measured(record: dict[str, Any]) -> MeasuredCell:
+def _measured(record: Document) -> MeasuredCell:
     if not record["runs"]:
         raise InputError("it has no runs")
     if record["cell"].count("/") != 2:
@@ -250,8 +238,8 @@ def _measured(record: dict[str, Any]) -> MeasuredCell:
     return MeasuredCell(**record | {"printed": printed, "runs": tuple(runs_of(record))})
 
 
-def runs_of(document: Mapping[str, Any], **known: Any) -> Iterator[MeasuredRun]:
-    """The runs in a document, with what it says of all of them."""
+def runs_of(document: Document, **known: object) -> Iterator[MeasuredRun]:
+    """The runs of a document; `known` are fields that it has once for all of them."""
     seeds = set()
     for i, record in enumerate(document["runs"]):
         run = MeasuredRun.of(record, f"runs[{i}]", **known)

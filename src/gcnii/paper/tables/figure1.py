@@ -1,10 +1,8 @@
 """Figure 1: accuracy of a GCN with residual connections by degree and depth.
 
-The paper prints neither numbers nor settings.  Each run is graded by degree (`analysis.by_degree`),
-all nodes and the
-test nodes apart.  The paper's figure is of all nodes, those learnt from too: the eight groups that
-                   the authors speak of
-exist on Cora only so.
+The paper prints neither numbers nor settings.  The accuracy of each run is kept by degree
+(`analysis.by_degree`), for all nodes and for the test nodes.  The paper's figure is of all nodes,
+training nodes included: only then does Cora have the eight groups that the authors speak of.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Figure 2: the ablation, accuracy by depth with initial residual, identity mapping, both or
-neither.
+"""Figure 2: the ablation by depth: initial residual, identity mapping, both, or neither.
 
 The paper prints neither numbers nor settings.  All arms share GCNII's skeleton; their settings are
-the presets', which are Table 2's, or found by our searches.
+those of the presets, which are Table 2's, or found by our searches.
 """
 
 from __future__ import annotations

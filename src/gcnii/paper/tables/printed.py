@@ -1,6 +1,4 @@
-"""What the paper prints: accuracies in per cent, with their spread where it is given, and who
-measured them.
-"""
+"""What the paper prints: scores in per cent, their spread where it is given, and their source."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ class Printed(NamedTuple):
 
     @property
     def runs(self) -> int | None:
-        """How many runs on a split it is of, where that is not many and not unknown."""
+        """The number of runs per split behind it, where it is known to be small; else None."""
         return 1 if self.source == RONG else None
 
 
@@ -60,7 +58,7 @@ def _cells(sets: tuple[str, ...], rows: dict[str, tuple[str, Row]]) -> Cells:
     }
 
 
-# Public splits, mean ± standard deviation of 100 runs for the paper's own.  `jknet` and `incep` are
+# Public splits; mean ± standard deviation of 100 runs for the paper's own.  `jknet` and `incep` are
 # with DropEdge.
 TABLE_2 = _cells(
     PUBLIC,
@@ -76,7 +74,7 @@ TABLE_2 = _cells(
     },
 )
 
-# Public splits by depth (2, 4, 8, 16, 32, 64 layers); None is a dash or OOM.  `drop` is with
+# Public splits by depth (2, 4, 8, 16, 32, 64 layers); None is a dash or OOM.  `drop` means with
 # DropEdge.
 _TABLE_3: dict[str, dict[str, Row]] = {
     "cora": {

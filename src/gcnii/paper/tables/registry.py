@@ -1,4 +1,4 @@
-"""Every table and figure of the paper, and how cells are chosen by name."""
+"""Every table and figure of the paper: its cells, by name, and its models."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ TITLES = {
     "figure1": "Figure 1: GCN with residual by depth, all degrees together (%)",
     "figure2": "Figure 2: the ablation by depth (%)",
 }
-
-
 CELLS: dict[str, tuple[Cell, ...]] = {
     "table2": table2.CELLS,
     "table3": table3.CELLS,
@@ -27,22 +25,30 @@ CELLS: dict[str, tuple[Cell, ...]] = {
 
 
 def cells_of(table: str) -> tuple[Cell, ...]:
-    """The cells of a table or figure, or of `all`; Table 4's on a stand-in where PPI is not at
-    hand.
-    """
+    """The cells of a table or figure, or of `all`; Table 4's on a stand-in if PPI is not here."""
     if table == "all":
         return tuple(cell for name in TITLES for cell in cells_of(name))
     if table not in TITLES:
         raise InputError(
-            f"the paper has no {table!r}; {did_you_mean(table, TITLES)}known: {', '.join(TITLES)}, all"
+            f"the paper has no {table!r}; {did_you_mean(table, TITLES)}"
+            f"known: {', '.join(TITLES)}, all"
         )
     if table == "table4" and not table4.has_ppi():
         return tuple(map(table4.stand_in, table4.CELLS))
     return CELLS[table]
 
 
+def tables_of(model: str) -> tuple[str, ...]:
+    """Where a model stands in the paper, such as `("Table 2", "Figure 2")`; rows of ours apart."""
+    return tuple(
+        title.partition(":")[0]
+        for table, title in TITLES.items()
+        if any(cell.model == model and not cell.extra for cell in CELLS[table])
+    )
+
+
 def choose(table: str, only: str = "") -> list[Cell]:
-    """The cells of a table whose id has this word in it."""
+    """The cells of a table whose id contains this word."""
     cells = [cell for cell in cells_of(table) if only.lower() in cell.id]
     if not cells:
         raise InputError(

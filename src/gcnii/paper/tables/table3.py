@@ -1,22 +1,22 @@
 """Table 3: accuracy by depth on the public splits.
 
-GCNII has Table 2's settings at every depth, as its authors say; their text says that each depth had
-its own, and so it stands below the table with settings of our own, where they have been searched
-for.  For the DropEdge family only one depth a data set was published; the others have settings of
-our own, chosen by validation (`search.py`).  Without DropEdge, the same settings with all links: so
-are the scripts of its authors.
+GCNII has Table 2's settings at every depth, as its authors say.  The paper's text says that each
+depth had its own; so GCNII also stands below the table, with settings of our own where they have
+been searched for.  For the DropEdge family one depth per data set was published; the other depths
+have settings of our own, chosen by validation (`search.py`).  Rows without DropEdge have the same
+settings with all links, as in the scripts of DropEdge's authors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from gcnii.paper.tables.cells import Cell, slug
 from gcnii.paper.tables.printed import DEPTHS, PUBLIC, TABLE_3, Printed
 from gcnii.paper.tables.searched import ADOPTED, OURS
 from gcnii.paper.tables.table2 import ONE_RUN
 from gcnii.train.presets import preset
+from gcnii.train.presets.settings import Settings
 
 RUNS = 10
 
@@ -34,6 +34,12 @@ ROWS = {
 FAMILY = {"dropedge-gcn": "GCN", "jknet": "JKNet", "incep": "Incep"}
 SHALLOWEST = {"jknet": 4, "incep": 4}  # with 2 layers both are a GCN, and the paper has a dash
 ALL_LINKS = f"{OURS} with DropEdge, here with all links"
+TABLE_2_S = (
+    "Table 2's settings, as the authors say; the paper's text speaks of a search at each depth"
+)
+AT_EACH_DEPTH = (
+    "the paper's text speaks of a search at each depth, its authors of Table 2's settings"
+)
 NOBODY = "; DropEdge's were never published, and others could not reach its deep numbers either"
 
 
@@ -42,9 +48,9 @@ def search_name(name: str, model: str, layers: int) -> str:
     return f"table3/{slug(f'{name} {FAMILY[model]}(Drop)')}/{layers}"
 
 
-def _settings(name: str, row: str, layers: int) -> dict[str, Any]:
+def _settings(name: str, row: str, layers: int) -> Settings:
     model = ROWS[row][0]
-    settings: dict[str, Any] = {"layers": layers}
+    settings: Settings = {"layers": layers}
     if model in FAMILY:
         settings |= ADOPTED.get(search_name(name, model, layers), {})
         if "(Drop)" not in row:
@@ -61,7 +67,7 @@ def _notes(name: str, row: str, layers: int, printed: Printed | None) -> Iterato
     if layers == preset(name, model)["layers"]:
         return
     if model not in FAMILY:
-        yield "Table 2's settings, as the authors say; the paper's text speaks of a search at each depth"
+        yield TABLE_2_S
         if model == "gcnii-star" and printed == TABLE_3[name]["gcnii"][layers]:
             yield "the printed number is the same as GCNII's"
     elif search_name(name, model, layers) in ADOPTED:
@@ -114,7 +120,7 @@ def _searched(name: str, row: str, layers: int) -> Cell:
         settings={"layers": layers} | found,
         runs=RUNS,
         printed=TABLE_3[name][ROWS[row][1]][layers],
-        note=f"{winner}; the paper's text speaks of a search at each depth, its authors of Table 2's settings",
+        note=f"{winner}; {AT_EACH_DEPTH}",
         extra=True,
     )
 
@@ -135,6 +141,6 @@ CELLS = (
         if layers >= SHALLOWEST.get(model, 2)
     ),
     *(_kipf(name, layers) for name in PUBLIC for layers in DEPTHS),
-    # the others would be the table's own under another name
+    # without adopted settings they would be the table's own cells under another name
     *(cell for cell in SEARCHED if cell.id in ADOPTED),
 )

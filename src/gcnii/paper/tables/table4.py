@@ -1,6 +1,4 @@
-"""Table 4: micro-F1 on PPI, or, where its files are not at hand, a few epochs on a stand-in of its
-shape.
-"""
+"""Table 4: micro-F1 on PPI, or, without its files, a few epochs on a stand-in of its shape."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ CELLS = tuple(
 
 
 def stand_in(cell: Cell) -> Cell:
-    """The same model on `ppi-like`, whose scores say nothing of PPI's: that it trains at this size
-    is all it shows.
-    """
+    """The same model on `ppi-like`: this shows that it trains at that size, and no more."""
     epochs = SHORT.get(cell.model, EPOCHS)
     return replace(
         cell,

@@ -1,4 +1,4 @@
-"""What the paper says of its figures, and whether our numbers say so too."""
+"""What the paper says of its figures, and whether our numbers agree."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ SHALLOW, DEEP = 2, 64  # layers; the paper's sentences are of these two
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, whether it held (None: our data does not tell), and the figure that
-    says so.
-    """
+    """A sentence of the paper, whether it held (None: undecided), and the figure behind that."""
 
     text: str
     held: bool | None
@@ -24,7 +22,7 @@ class Claim:
 
     @property
     def word(self) -> str:
-        """As it stands in the report."""
+        """`held`, `not held` or `undecided`."""
         return {True: "held", False: "not held", None: "undecided"}[self.held]
 
 
@@ -38,17 +36,16 @@ class Slope:
 
     @property
     def rises(self) -> bool | None:
-        """None where the interval has both signs."""
+        """None if the interval contains 0."""
         return None if self.low <= 0 <= self.high else self.value > 0
 
     def __str__(self) -> str:
-        return f"{self.value:+.1f} points each time the degree doubles (95 %: {self.low:+.1f} to {self.high:+.1f})"
+        interval = f"95 %: {self.low:+.1f} to {self.high:+.1f}"
+        return f"{self.value:+.1f} points each time the degree doubles ({interval})"
 
 
 def slope(points: Iterable[tuple[float, float, float]]) -> Slope | None:
-    """Through (x, y, variance of y), weighted by the inverse of the variance; None of fewer than
-    two points.
-    """
+    """Through (x, y, variance of y), weighted by the inverse variance; None for a single x."""
     points = [(x, y, 1 / variance) for x, y, variance in points]
     if len({x for x, _, _ in points}) < 2:
         return None
@@ -61,9 +58,7 @@ def slope(points: Iterable[tuple[float, float, float]]) -> Slope | None:
 
 
 def above(a: Sequence[float], b: Sequence[float]) -> bool | None:
-    """Whether the mean of a is the higher one, by Welch's t-test, two-sided at 5 %; None where that
-    does not tell.
-    """
+    """Whether a has the higher mean, by Welch's t-test, two-sided at 5 %; None if undecided."""
     if min(len(a), len(b)) < 2:
         return None
     if variance(a) + variance(b) == 0:  # a constant has no t
@@ -72,5 +67,5 @@ def above(a: Sequence[float], b: Sequence[float]) -> bool | None:
 
 
 def first(depths: Iterable[int], fallen: Callable[[int], bool]) -> int | None:
-    """The first depth that has fallen."""
+    """The first depth for which `fallen` is true; None if there is none."""
     return next((depth for depth in depths if fallen(depth)), None)

@@ -1,41 +1,36 @@
-"""Figure 1: accuracy of a GCN with residual connections by degree, for each depth; with the claims
-of section 5.
-"""
+"""Figure 1: accuracy of a GCN with residual connections by degree and depth; section 5's claims."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import log2
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gcnii.analysis import Curve, DegreeGroup
 from gcnii.analysis.report.style import STYLES, figure, shared_legend
 from gcnii.metrics.degree import HUB, span
 from gcnii.paper.report.figures.claims import DEEP, SHALLOW, Claim, slope
 
-# Its accuracy by degree is then no more than the share of that label.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Its accuracy by degree is then merely the share of that label.
 ONE_LABEL = "the deep network has collapsed: it gives all nodes one label"
 WHO = {"all": "all nodes", "test": "test nodes"}
 
 
-def draw_figure1(curves: Iterable[Curve]) -> Any:
-    """A column a graph; above all nodes, below the test nodes.  Bands and bars are 95 % intervals."""
+def draw_figure1(curves: Iterable[Curve]) -> Figure:
+    """One column per graph; all nodes above, test nodes below.  Bands and bars: 95 % intervals."""
     curves = list(curves)
     graphs = list(dict.fromkeys(line.graph for line in curves))
     depths = sorted({line.layers for line in curves})
-    styles = dict(zip(depths, STYLES, strict=False))
-    drawing = figure(len(graphs), rows=len(WHO))
-    for axes, (who, graph) in zip(
-        drawing.axes, [(who, graph) for who in WHO for graph in graphs], strict=True
-    ):
+    drawing: Figure = figure(len(graphs), rows=len(WHO))
+    panels = [(who, graph) for who in WHO for graph in graphs]
+    for axes, (who, graph) in zip(drawing.axes, panels, strict=True):
         lines = [line for line in curves if (line.graph, line.who) == (graph, who)]
         for line in sorted(lines, key=lambda one: one.layers):
-            # Six bands over one another would be one: the depths between have bars, side by side.
-            shift, band = (
-                0.07 * (depths.index(line.layers) - len(depths) / 2),
-                line.layers in (depths[0], depths[-1]),
-            )
-            _draw(axes, line, styles[line.layers], shift, band)
+            _draw(axes, line, depths)
         _label(axes, lines)
         axes.set(title=f"{graph}: {WHO[who]}", ylim=(0, 103), ylabel="accuracy (%)")
         axes.set_xlabel("degree, and number of nodes")
@@ -43,28 +38,30 @@ def draw_figure1(curves: Iterable[Curve]) -> Any:
     return drawing
 
 
-def _draw(axes: Any, line: Curve, style: tuple[str, str, str], shift: float, band: bool) -> None:
-    colour, marker, dash = style
+def _draw(axes: Axes, line: Curve, depths: Sequence[int]) -> None:
+    place = depths.index(line.layers)
+    colour, marker, dash = STYLES[place % len(STYLES)]
+    shift = 0.07 * (place - len(depths) / 2)
     places = [log2(group.low) + shift for group in line.groups]
     means = [100 * group.accuracy for group in line.groups]
     low, high = ([100 * group.interval[i] for group in line.groups] for i in (0, 1))
-    axes.plot(
-        places, means, color=colour, marker=marker, linestyle=dash, label=f"{line.layers} layers"
-    )
-    if band:
+    label = f"{line.layers} layers"
+    axes.plot(places, means, color=colour, marker=marker, linestyle=dash, label=label)
+    # Six bands over one another would be one: the depths between have bars, side by side.
+    if line.layers in (depths[0], depths[-1]):
         axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
     else:
         axes.vlines(places, low, high, color=colour, alpha=0.5, linewidth=1)
 
 
-def _label(axes: Any, lines: Sequence[Curve]) -> None:
+def _label(axes: Axes, lines: Sequence[Curve]) -> None:
     groups = {group.low: group for line in lines for group in line.groups}
     ticks = [f"{span(group.low, group.high)}\n{group.nodes:,}" for group in groups.values()]
     axes.set_xticks([log2(low) for low in groups], ticks, fontsize=8)
 
 
 def degree_claims(curves: Iterable[Curve]) -> list[Claim]:
-    """The sentences that the lines of one graph and one set of nodes can answer."""
+    """The paper's sentences that the lines of one graph and one set of nodes can answer."""
     lines = {line.layers: line for line in curves}
     if not {SHALLOW, DEEP} <= lines.keys():
         return []
@@ -73,9 +70,7 @@ def degree_claims(curves: Iterable[Curve]) -> list[Claim]:
 
 
 def _rises(line: Curve) -> Claim:
-    """By the sign of a straight line through the groups, undecided where its 95 % interval has both
-    signs.
-    """
+    """By the slope of a line through the groups; undecided if its 95 % interval contains 0."""
     text = f"With {line.layers} layers accuracy rises with the degree"
     found = slope(
         (log2(group.low), 100 * group.accuracy, _variance(group)) for group in line.groups
@@ -84,8 +79,8 @@ def _rises(line: Curve) -> Claim:
 
 
 def _falls_fastest(shallow: Curve, deep: Curve) -> Claim:
-    """Two depths on the same nodes are taken as independent: too wide where nodes are easy for
-    both.
+    """Takes two depths on the same nodes as independent, which makes the interval too wide where
+    nodes are easy for both.
     """
     text = f"From {shallow.layers} to {deep.layers} layers, nodes of a high degree lose most"
     if deep.collapsed:
@@ -104,22 +99,22 @@ def _falls_fastest(shallow: Curve, deep: Curve) -> Claim:
 
 
 def _fails(line: Curve) -> Claim:
-    """Not classified: fewer than half of them are labelled right, undecided where the 95 % interval
-    has both.
-    """
+    """Not classified: fewer than half are right; undecided if the 95 % interval contains 50 %."""
     text = f"With {line.layers} layers, nodes of more than {HUB} neighbours are not classified"
     if not line.hubs:
         return Claim(text, None, "there is no such node")
     if line.collapsed:
         return Claim(text, None, ONE_LABEL)
     low, high = (100 * bound for bound in line.hubs.interval)
-    figures = f"{100 * line.hubs.accuracy:.1f} % right, of {line.hubs.nodes} (95 %: {low:.0f} to {high:.0f})"
+    interval = f"95 %: {low:.0f} to {high:.0f}"
+    figures = f"{100 * line.hubs.accuracy:.1f} % right, of {line.hubs.nodes} ({interval})"
     return Claim(text, None if low <= 50 <= high else high < 50, figures)
 
 
 def _variance(*groups: DegreeGroup) -> float:
-    """Of an accuracy in points, or of the difference of two; Laplace's rule keeps it from 0 where
-    all were right.
+    """Of an accuracy in points, or of the difference of two.
+
+    Laplace's rule keeps it above 0 where all labels were right.
     """
     shares = ((g.accuracy * g.nodes + 1) / (g.nodes + 2) for g in groups)
     return sum(1e4 * p * (1 - p) / g.nodes for p, g in zip(shares, groups, strict=True))

@@ -1,16 +1,19 @@
-"""Figure 2: GCN, initial residual and identity mapping alone, and both, by depth; with the claims
-of section 6.4.
-"""
+"""Figure 2: GCN, initial residual or identity mapping alone, and both; section 6.4's claims."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gcnii.analysis.report.style import STYLES, figure, shared_legend
 from gcnii.paper.report.figures.claims import DEEP, SHALLOW, Claim, above, first
+from gcnii.paper.report.figures.depth import depth_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ARMS = {
     "gcnii": "GCNII: both",
@@ -18,13 +21,13 @@ ARMS = {
     "gcn-identity": "GCN + identity mapping",
     "deep-gcn": "GCN",
 }
-EDGE = 1.2  # room beside the shallowest and the deepest
-FALL = 10  # points below its best: then a model has collapsed
+EDGE = 1.2  # factor of room beside the shallowest and the deepest
+FALL = 10  # points; a model that is further below its best has collapsed
 
 
 @dataclass(frozen=True)
 class Arm:
-    """Test scores in per cent, one a seed, of one model on one graph, by depth."""
+    """Test scores in per cent of one model on one graph: by depth, one per seed."""
 
     graph: str
     model: str
@@ -32,7 +35,7 @@ class Arm:
 
     @property
     def means(self) -> dict[int, float]:
-        """By depth, from shallow to deep."""
+        """depth → mean over the seeds, from shallow to deep."""
         return {layers: fmean(self.test[layers]) for layers in sorted(self.test)}
 
     @property
@@ -42,35 +45,30 @@ class Arm:
 
     @property
     def collapse(self) -> int | None:
-        """The first depth, beyond its best, that has lost more than FALL points."""
-        means = self.means
-        return first(
-            (d for d in means if d > self.best),
-            lambda depth: means[depth] < means[self.best] - FALL,
-        )
+        """The first depth beyond the best that has lost more than FALL points."""
+        means, best = self.means, self.best
+        return first((d for d in means if d > best), lambda d: means[d] < means[best] - FALL)
 
 
-def draw_figure2(arms: Iterable[Arm]) -> Any:
-    """A panel a graph; bands are one standard deviation over the seeds."""
-    arms = list(arms)
+def draw_figure2(arms: Iterable[Arm]) -> Figure:
+    """One panel per graph; bands are one standard deviation over the seeds."""
+    arms, order = list(arms), list(ARMS)
     graphs = list(dict.fromkeys(arm.graph for arm in arms))
     depths = sorted({layers for arm in arms for layers in arm.test})
-    drawing = figure(len(graphs))
+    # the same for all panels, though some may lack depths
+    edges = (depths[0] / EDGE, depths[-1] * EDGE)
+    drawing: Figure = figure(len(graphs))
     for axes, graph in zip(drawing.axes, graphs, strict=True):
-        for arm in sorted(
-            (arm for arm in arms if arm.graph == graph), key=lambda arm: list(ARMS).index(arm.model)
-        ):
-            _draw(axes, arm, STYLES[list(ARMS).index(arm.model)])
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(depths, [str(layers) for layers in depths])
-        # where panels lack depths, the others still stand above theirs
-        edges = (depths[0] / EDGE, depths[-1] * EDGE)
-        axes.set(xlabel="layers", ylabel="test accuracy (%)", title=graph, xlim=edges, ylim=(0, 95))
+        own = [arm for arm in arms if arm.graph == graph]
+        for arm in sorted(own, key=lambda arm: order.index(arm.model)):
+            _draw(axes, arm, STYLES[order.index(arm.model)])
+        depth_axis(axes, depths)
+        axes.set(title=graph, xlim=edges, ylim=(0, 95))
     shared_legend(drawing)
     return drawing
 
 
-def _draw(axes: Any, arm: Arm, style: tuple[str, str, str]) -> None:
+def _draw(axes: Axes, arm: Arm, style: tuple[str, str, str]) -> None:
     colour, marker, dash = style
     depths, means = list(arm.means), list(arm.means.values())
     spread = [stdev(arm.test[layers]) if len(arm.test[layers]) > 1 else 0 for layers in depths]
@@ -82,9 +80,7 @@ def _draw(axes: Any, arm: Arm, style: tuple[str, str, str]) -> None:
 
 
 def ablation_claims(arms: Iterable[Arm]) -> list[Claim]:
-    """The sentences that the arms of one graph can answer, where they go from the shallowest to the
-    deepest.
-    """
+    """The paper's sentences that the arms of one graph can answer, if they reach all depths."""
     by_model = {arm.model: arm for arm in arms if {SHALLOW, DEEP} <= arm.test.keys()}
     asked = (
         (_delays, ("deep-gcn", "gcn-identity")),
@@ -100,12 +96,13 @@ def ablation_claims(arms: Iterable[Arm]) -> list[Claim]:
 
 
 def _delays(gcn: Arm, identity: Arm) -> Claim:
-    """Marginally: GCN collapses, and identity mapping puts that off by one doubling of the depth at
-    most.
-    """
+    """Marginally: GCN collapses, and identity mapping delays that by at most one doubling."""
     plain, put_off = gcn.collapse, identity.collapse
     held = plain is not None and put_off is not None and plain < put_off <= 2 * plain
-    collapses = f"more than {FALL} points below its best: GCN {_at(plain)}, with identity mapping {_at(put_off)}"
+    collapses = (
+        f"more than {FALL} points below its best: GCN {_at(plain)}, "
+        f"with identity mapping {_at(put_off)}"
+    )
     return Claim("Identity mapping alone delays the collapse, but marginally", held, collapses)
 
 
@@ -125,16 +122,19 @@ def _relieves(gcn: Arm, initial: Arm) -> Claim:
 
 
 def _shallow_is_best(initial: Arm) -> Claim:
-    """Above the best of the other depths, if a t-test tells them apart."""
+    """Better than the best of the other depths, if a t-test tells them apart."""
     means = initial.means
     other = max(means.keys() - {SHALLOW}, key=means.__getitem__)
-    figures = f"{means[SHALLOW]:.1f} at {SHALLOW} layers; the best of the others {means[other]:.1f} at {other}"
+    figures = (
+        f"{means[SHALLOW]:.1f} at {SHALLOW} layers; "
+        f"the best of the others {means[other]:.1f} at {other}"
+    )
     text = f"With initial residual alone {SHALLOW} layers are still the best"
     return Claim(text, above(initial.test[SHALLOW], initial.test[other]), figures)
 
 
 def _rises(both: Arm) -> Claim:
-    """GCNIISkeleton above shallow, if a t-test tells them apart."""
+    """The deepest network is better than the shallowest, if a t-test tells them apart."""
     means = both.means
     best = f"best {means[both.best]:.1f} at {both.best}"
     figures = f"{means[SHALLOW]:.1f} at {SHALLOW} layers, {means[DEEP]:.1f} at {DEEP}; {best}"

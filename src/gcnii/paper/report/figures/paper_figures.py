@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gcnii.analysis import Curve, curves
 from gcnii.analysis.report.style import inline_svg
@@ -14,9 +14,12 @@ from gcnii.paper.report.figures.figure2 import Arm, ablation_claims, draw_figure
 from gcnii.paper.tables.cells import Cell, MeasuredCell
 from gcnii.paper.tables.registry import CELLS
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def degree_curves(measured: Iterable[MeasuredCell]) -> list[Curve]:
-    """Figure 1's lines, of the cells whose runs were graded by degree."""
+    """Figure 1's lines, from the cells whose runs have accuracies by degree."""
     cells = _declared("figure1", measured)
     graded = [(cell, [run.by_degree for run in one.runs if run.by_degree]) for cell, one in cells]
     return [
@@ -38,56 +41,60 @@ def ablation_arms(measured: Iterable[MeasuredCell]) -> list[Arm]:
 
 
 def _declared(figure: str, measured: Iterable[MeasuredCell]) -> list[tuple[Cell, MeasuredCell]]:
-    """A figure's cells that were measured, in the order in which it declares them."""
+    """The figure's cells that were measured, in the order of their declaration."""
     found = {one.cell: one for one in measured}
     return [(cell, found[cell.id]) for cell in CELLS[figure] if cell.id in found]
 
 
 @dataclass(frozen=True)
-class Figure:
+class PaperFigure:
     """A drawing, and what the paper says of it, by graph."""
 
     name: str
     title: str
     caption: str
-    drawing: Any | None
+    drawing: Figure | None
     claims: dict[str, list[Claim]]
 
     def svg(self) -> str:
-        """To stand within the page."""
+        """The drawing as SVG to include in the page."""
         assert self.drawing is not None
         return inline_svg(self.drawing, self.name, self.title)
 
 
-def figures(measured: Iterable[MeasuredCell]) -> list[Figure]:
-    """Both, drawn where there is anything to draw."""
+def figures(measured: Iterable[MeasuredCell]) -> list[PaperFigure]:
+    """Both figures, with a drawing if there is anything to draw."""
     measured = list(measured)
-    lines, arms = degree_curves(measured), ablation_arms(measured)
-    graphs = dict.fromkeys(line.graph for line in lines)
-    degree = {
-        f"{graph}, {words}": degree_claims(
+    return [_figure1(degree_curves(measured)), _figure2(ablation_arms(measured))]
+
+
+def _figure1(lines: list[Curve]) -> PaperFigure:
+    panels = [(graph, who) for graph in dict.fromkeys(line.graph for line in lines) for who in WHO]
+    claims = {
+        f"{graph}, {WHO[who]}": degree_claims(
             line for line in lines if (line.graph, line.who) == (graph, who)
         )
-        for graph in graphs
-        for who, words in WHO.items()
+        for graph, who in panels
     }
-    ablation = {
+    return PaperFigure(
+        "figure1",
+        "Figure 1: accuracy of a GCN with residual connections, by degree and depth",
+        "Below each group of degrees: its number of nodes. "
+        "Bands and bars: 95 % intervals over a group's nodes.",
+        draw_figure1(lines) if lines else None,
+        claims,
+    )
+
+
+def _figure2(arms: list[Arm]) -> PaperFigure:
+    claims = {
         graph: ablation_claims(arm for arm in arms if arm.graph == graph)
         for graph in dict.fromkeys(arm.graph for arm in arms)
     }
-    return [
-        Figure(
-            "figure1",
-            "Figure 1: accuracy of a GCN with residual connections, by degree and depth",
-            "Under each group of degrees: how many nodes it has. Bands and bars: 95 % intervals over a group's nodes.",
-            draw_figure1(lines) if lines else None,
-            degree,
-        ),
-        Figure(
-            "figure2",
-            "Figure 2: initial residual and identity mapping, alone and together, by depth",
-            "Mean over the seeds; bands: one standard deviation.",
-            draw_figure2(arms) if arms else None,
-            ablation,
-        ),
-    ]
+    return PaperFigure(
+        "figure2",
+        "Figure 2: initial residual and identity mapping, alone and together, by depth",
+        "Mean over the seeds; bands: one standard deviation.",
+        draw_figure2(arms) if arms else None,
+        claims,
+    )

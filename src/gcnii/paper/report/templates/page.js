@@ -1,6 +1,6 @@
 "use strict";
 
-// A click on a column's name sorts by it, another turns the order round; what has no number stays last.
+// A click on a column's name sorts by it, another reverses the order; cells without a number stay last.
 for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => {
     const head = button.closest("th");
@@ -19,7 +19,7 @@ function sort(body, column, sign) {
   body.append(...rows);
 }
 
-// A link to a cell opens it, and what it lies within.
+// A link to a cell opens it, and the sections around it.
 function reveal() {
   const cell = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (let part = cell; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
