@@ -336,7 +336,7 @@ def test_a_graph_without_a_split_is_refused(graph):
         ),
         (
             {"seeds": [1, 1]},
-            "seeds must be different whole numbers from 0 on, and at least one, got [1, 1]",
+            "seeds must be one or more different integers ≥ 0, got [1, 1]",
         ),
         ({"split": 3}, "csbm has splits 0 to 0, got split 3"),
         ({"model": "gcn2"}, "no model 'gcn2'; did you mean 'gcn'?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import zipfile
@@ -10,12 +11,13 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from gcnii.data.catalog import CATALOG, lookup
-from gcnii.data.digest import agrees, check
 from gcnii.data.download import NotThereError, placed, receive
 from gcnii.data.entry import File
 from gcnii.errors import DataError
 
 RETRY = "try again, or set GCNII_MIRROR to a folder or address that has the right one"
+
+CHUNK = 1 << 20
 
 
 def cache_folder() -> Path:
@@ -138,3 +140,33 @@ def _extract(members: zipfile.ZipFile, member: zipfile.ZipInfo, file: File, url:
         with members.open(member) as source, part.open("wb") as out:
             shutil.copyfileobj(source, out)
         check(part, file.digest, f"{file.name} in {url}", RETRY)
+
+
+def measure(path: Path, kind: str) -> str:
+    """The digest `kind:hex` of a file; kind is `sha256`, or `git` for the SHA-1 of a git blob."""
+    digest = hashlib.sha256() if kind == "sha256" else hashlib.sha1(usedforsecurity=False)
+    try:
+        if kind == "git":  # the hash of "blob LENGTH NUL CONTENT"
+            digest.update(b"blob %d\0" % path.stat().st_size)
+        with path.open("rb") as stream:
+            while chunk := stream.read(CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise DataError(
+            f"cannot read {path} ({error.strerror}); make it readable or remove it"
+        ) from error
+    return f"{kind}:{digest.hexdigest()}"
+
+
+def agrees(path: Path, digest: str) -> bool:
+    """Whether the file has this digest."""
+    return measure(path, digest.partition(":")[0]) == digest
+
+
+def check(path: Path, digest: str, what: str, remedy: str) -> None:
+    """Raise DataError unless the file at `path`, called `what`, has this digest."""
+    found = measure(path, digest.partition(":")[0])
+    if found != digest:
+        raise DataError(
+            f"{what} is not the file in the catalog: expected {digest}, got {found}; {remedy}"
+        )

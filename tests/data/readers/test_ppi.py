@@ -9,8 +9,8 @@ from support.local_server import add
 from support.stand_ins import PPI_GRAPHS, write_ppi
 
 from gcnii.data import CATALOG, fetch, load
-from gcnii.data.digest import measure
 from gcnii.data.entry import File
+from gcnii.data.fetch import measure
 from gcnii.data.readers.ppi import read
 from gcnii.errors import DataError
 
