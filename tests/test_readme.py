@@ -52,7 +52,9 @@ def test_the_commands_that_it_names_exist(tmp_path):
 
 def test_the_marks_are_explained_before_the_table():
     table = README.index("|GCNII|")
-    assert all(README.index(mark) < table for mark in "●▲▼◆")
+    used = [mark for mark in "●▲▼◆" if mark in README[table:]]
+    assert used
+    assert all(README.index(mark) < table for mark in used)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -7,7 +7,7 @@ chosen on cora, citeseer and csbm; the other cases test it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
 
@@ -195,9 +195,8 @@ def _known(case: ForecastCase, results: Path) -> list[Document]:
 def _ask(graph: Graph, result: Result) -> list[Document]:
     """For each seed, the depth that its network recommends and the scores that it predicts."""
     answers = []
-    for i, run in enumerate(result.runs):
-        weights = {name: weight[i : i + 1] for name, weight in result.weights.items()}
-        found = forecast(graph, replace(result, runs=(run,), weights=weights))
+    for i in range(len(result.runs)):
+        found = forecast(graph, result.alone(i))
         foretold = [found.test[depth] for depth in DEPTHS]
         answers.append({"recommended": found.recommended, "foretold": foretold})
     return answers

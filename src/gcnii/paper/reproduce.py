@@ -10,7 +10,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -210,7 +209,5 @@ class CellWork:
 
     def _groups(self, result: Result, i: int) -> list[Document]:
         """Run i's accuracy by degree."""
-        weights = {name: stack[i : i + 1] for name, stack in result.weights.items()}
-        alone = replace(result, runs=result.runs[i : i + 1], weights=weights)
         graph = open_graph(self.cell)
-        return by_degree(graph, alone.predict(graph, self.device))
+        return by_degree(graph, result.alone(i).predict(graph, self.device))

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import json
 import platform
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from math import nan
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -96,6 +96,11 @@ class Result:
     def best(self) -> int:
         """The run that was best on validation: the one that predicts."""
         return self.plan.recipe.best(self.runs)
+
+    def alone(self, i: int) -> Result:
+        """The result of run i, without the others."""
+        weights = {name: weight[i : i + 1] for name, weight in self.weights.items()}
+        return replace(self, runs=self.runs[i : i + 1], weights=weights)
 
     @property
     def metric(self) -> str:

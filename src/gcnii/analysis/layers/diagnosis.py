@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Literal
 
+import torch
+
 from gcnii.analysis.layers.checkup import EPOCHS, Checkup, LayerReport
 from gcnii.analysis.layers.probe import Probe
 from gcnii.analysis.layers.smoothing import Smoothness
@@ -74,7 +76,8 @@ class ProbeBaseline:
     @classmethod
     def of(cls, graph: Graph, probe: Probe) -> ProbeBaseline:
         """The baseline of a graph, by a probe made for it."""
-        return cls(probe.chance, probe.score(feature_matrix(graph).to_dense()))
+        X = feature_matrix(graph, dtype=torch.float64).to_dense()
+        return cls(probe.chance, probe.score(X))
 
 
 def diagnose(

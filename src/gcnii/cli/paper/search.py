@@ -12,7 +12,6 @@ from cyclopts import Parameter
 
 from gcnii.cli.options import Device, refuse_below_one, refuse_unwritable
 from gcnii.cli.paper.options import Jobs, refuse_not_a_folder, says_what_is_kept
-from gcnii.errors import InputError
 from gcnii.files import Document
 
 # torch takes seconds to import; --help and wrong usage are answered without it: hence imports below
@@ -87,23 +86,9 @@ def _outcome(record: Document) -> str:
 def adopt(folder: Searches = Path("results/search"), /, *, out: Adopted = None) -> None:
     """Use the best settings of searches with enough tries in their cells; keep all others."""
     refuse_not_a_folder(folder, "gcnii reproduce search")
-    from gcnii.files import write_document
-    from gcnii.paper.search.search import winners
+    from gcnii.paper.search.search import adopt as adopt_winners
     from gcnii.paper.tables.searched import ENOUGH, FILE
 
-    found, file = winners(folder), out or FILE
-    if not found:
-        raise InputError(
-            f"{folder} has no winner of at least {ENOUGH} tries; run `gcnii reproduce search` again"
-        )
-    adopted = _adopted(file) | found
-    write_document(file, {name: dict(sorted(adopted[name].items())) for name in sorted(adopted)})
-    print(f"{len(found)} winners of at least {ENOUGH} tries adopted; {file} holds {len(adopted)}")
-
-
-def _adopted(file: Path) -> Document:
-    from gcnii.files import read_document
-
-    if not file.exists():
-        return {}
-    return read_document(file, {str: dict}, "file of adopted settings", dict)
+    file = out or FILE
+    found, adopted = adopt_winners(folder, file)
+    print(f"{found} winners of at least {ENOUGH} tries adopted; {file} holds {adopted}")

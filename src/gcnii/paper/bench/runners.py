@@ -96,7 +96,7 @@ def ours(line: Line, bench_graph: BenchGraph, device: torch.device) -> Epochs:
     """The epochs of `fit`: a step for each batch, an evaluation, and the best weights kept."""
     plan, graph = plan_of(line), bench_graph.graph
     links = bench_graph.links.to(device, plan.recipe.dtype)
-    X = feature_matrix(graph).to(device, plan.recipe.dtype)
+    X = feature_matrix(graph, dtype=plan.recipe.dtype).to(device)
     runs = [Run(seed) for seed in range(line.replicas)]
     group = ReplicaGroup(Task(graph, plan, device, links, X), runs)
 

@@ -104,6 +104,21 @@ def winners(folder: Path) -> dict[str, Settings]:
     return {name: settings for name, settings in found.items() if settings is not None}
 
 
+def adopt(folder: Path, file: Path) -> tuple[int, int]:
+    """Add the winners of the searches in the folder to the file; their number, and that of all."""
+    found = winners(folder)
+    if not found:
+        raise InputError(
+            f"{folder} has no winner of at least {ENOUGH} tries; run `gcnii reproduce search` again"
+        )
+    held = (
+        read_document(file, {str: dict}, "file of adopted settings", dict) if file.exists() else {}
+    )
+    adopted = held | found
+    write_document(file, {name: dict(sorted(adopted[name].items())) for name in sorted(adopted)})
+    return len(found), len(adopted)
+
+
 def score(done: Document) -> tuple[float, float]:
     """What tries are compared by; higher is better.  A try without a finite loss loses."""
     if any(value is None or not isfinite(value) for value in (*done["val"], *done["val_loss"])):
