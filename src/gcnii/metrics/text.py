@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def percent(score: float) -> str:
-    """0.8534 → 85.3; a dash where there is nothing to grade."""
+    """0.8534 → 85.3; a dash for NaN, where there was nothing to score."""
     return "–" if score != score else f"{100 * score:.1f}"
 
 
@@ -19,5 +19,5 @@ def mean_and_spread(scores: NDArray[np.float64]) -> str:
 
 
 def span(low: int, below: float) -> str:
-    """A group of degrees: 1, 2–3, 4–7, …"""
+    """A group of degrees, `low` to below `below`: 1, 2–3, 4–7, …"""
     return str(low) if below == low + 1 else f"{low}–{below - 1:g}"
