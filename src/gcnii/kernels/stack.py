@@ -57,8 +57,7 @@ def forward(
         out = outputs[:, l % rooms] if l + 1 < layers else last
         S, m2 = None if sums is None else sums[:, l], None if M2 is None else M2[l]
         # Back and forth: a layer begins with the replicas that the one before left in the cache.
-        back = l % 2 == 1
-        step(P, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept, back=back)
+        step(P, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept, back=l % 2 == 1)
         D = out
     return (last,) if sums is None else (last, outputs, sums)
 

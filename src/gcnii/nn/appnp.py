@@ -1,4 +1,4 @@
-"""APPNP and PPNP (Klicpera et al. 2019): an MLP's scores, spread by personalised PageRank.
+"""APPNP and PPNP (Klicpera et al. 2019; equations 3 and 2): an MLP and personalised PageRank.
 
 As Fey & Lenssen (2019) ran APPNP, because the paper quotes their numbers: with biases, and without
 dropout on the edges.

@@ -1,4 +1,4 @@
-"""Deep GCN (equation 1) in GCNII's skeleton, so that nothing but the convolution differs."""
+"""GCN (Kipf & Welling 2017; equation 1) in GCNII's skeleton: only the convolution differs."""
 
 from torch import Tensor, nn
 

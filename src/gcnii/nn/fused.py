@@ -133,7 +133,7 @@ class Fused(torch.autograd.Function):
         values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
         keys: Tensor | None, form: Form,
     ) -> tuple[Tensor, ...]:  # fmt: skip
-        """Layer by layer."""
+        """Run the layers one by one."""
         if kernels.usable(H):
             return _forward_on_gpu(values, H, H0, M1, M2, keys, form)
         P, erase = Sparse(form.pattern, values, transposed), InplaceDropout(H, form.kept)
@@ -179,7 +179,7 @@ class Fused(torch.autograd.Function):
     ) -> tuple[tuple[Tensor, ...], int]:  # fmt: skip
         """Replicas of replicas become more replicas."""
         replicas = info.batch_size, H.shape[0 if in_dims[2] is None else in_dims[2] == 0]
-        shared = in_dims[0] is None and len(values) == 1  # P, by all replicas
+        shared = in_dims[0] is None and len(values) == 1  # whether all replicas share P
         tensors = (values, transposed, H, H0, M1, M2, keys)
         merged = [
             tensor if tensor is None or (shared and i < 2) else _merge(tensor, dim, axis, replicas)
@@ -231,7 +231,7 @@ def _backward_on_cpu(
     PT: Sparse, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
     M1: Tensor, M2: Tensor | None, keys: Tensor | None, form: Form,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    """The last layer first."""
+    """The gradients of H, H0, M1 and M2; the last layer comes first."""
     last = len(M1) - 1
     D, S = saved[:last], saved[last:]
     dH0, dM1, dS = torch.zeros_like(H0), torch.empty_like(M1), torch.empty_like(H)

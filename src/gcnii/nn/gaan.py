@@ -60,7 +60,7 @@ class GatedAttention(nn.Module):
         return row_softmax(P.pattern, E, neighbour)
 
     def gates(self, P: Sparse, H: Tensor, neighbour: Tensor) -> Tensor:
-        """g (n, heads) in (0, 1), from the neighbours' maximum and mean, 0 where there are none."""
+        """g (n, heads) in (0, 1), from the maximum and mean over the neighbours (0 if none)."""
         # paper: also from x_i, and without a hidden layer; here: the authors' code.
         Z = torch.where(
             neighbour[:, None], to_entries(P.pattern, self.pool(H), end="column"), -torch.inf

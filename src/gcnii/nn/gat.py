@@ -28,7 +28,7 @@ class Attention(nn.Module):
         self.drop = Dropout(dropout)
 
     def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """(d, h) → (n, heads, width); of P's values only counts whether they are zero."""
+        """(d, h) → (n, heads, width); of P's values, it only matters which are zero."""
         Z = (H @ self.W).unflatten(1, (self.heads, -1))
         own = to_entries(P.pattern, (Z[: P.shape[0]] * self.a1).sum(-1), end="row")
         theirs = to_entries(P.pattern, (Z * self.a2).sum(-1), end="column")

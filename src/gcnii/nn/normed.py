@@ -8,7 +8,7 @@ from gcnii.nn.weights import glorot
 
 
 class NormedDense(nn.Module):
-    """ReLU(scale · (Z - mean) / √(variance + 1e-9) + offset) for each row of Z = H W."""
+    """ReLU(scale · (Z - mean) / √(variance + 1e-9) + offset) over each row of Z = H W."""
 
     def __init__(self, d: int, width: int):
         super().__init__()

@@ -15,7 +15,7 @@ from gcnii.propagation.pattern import Pattern
 
 
 def product(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
-    """M H (n, h) for H (d, h), where M has these values, and its transpose the second ones."""
+    """M H (n, h) for H (d, h), where M has these values, and Mᵀ those of `transposed`."""
     return Product.apply(values, transposed, H, pattern)  # type: ignore[no-any-return, no-untyped-call]
 
 
@@ -67,7 +67,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
-        """Multiply."""
+        """M H; for H (r, d, h), (r, n, h)."""
         if H.ndim == 3:
             return multiply_each(pattern, values, H)
         return _multiply(pattern, values, H)
