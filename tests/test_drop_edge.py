@@ -1,4 +1,4 @@
-"""DropEdge: a property of the propagation, drawn anew each epoch, for any model."""
+"""DropEdge: a property of the propagation, drawn again each epoch, for any model."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,8 @@ from gcnii.nn import MODELS
 from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.train.fit import fit
 
-SMALL = {
-    "layers": 3,
-    "width": 16,
-    "dropout": 0.0,
-    "epochs": 8,
-    "device": "cpu",
-    "precision": "float64",
-}
+SMALL = {"layers": 3, "width": 16, "dropout": 0.0, "epochs": 8}
+SMALL |= {"device": "cpu", "precision": "float64"}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +39,7 @@ def literal(A):
 
 
 def left_over(links, P):
-    """A without the entries that P has lost."""
+    """A without the entries that P lost."""
     A = np.zeros(links.pattern.shape)
     kept = (P.values != 0) & (links.weights != 0)
     A[links.pattern.row_of[kept], links.pattern.columns[kept].long()] = 1
@@ -53,7 +47,7 @@ def left_over(links, P):
 
 
 @pytest.mark.parametrize("form", ["entries", "pairs"])
-def test_what_is_left_is_normalised_anew_and_every_node_keeps_itself(graph, form):
+def test_the_links_left_are_normalised_again_and_self_loops_stay(graph, form):
     links = GraphAdjacency.of(adjacency(graph))
     P = drop(links, 0.6, form)
     A = left_over(links, P)
@@ -61,14 +55,14 @@ def test_what_is_left_is_normalised_anew_and_every_node_keeps_itself(graph, form
     np.testing.assert_allclose(P.to_dense().numpy(), literal(A), atol=1e-12)
 
 
-def test_in_the_authors_form_a_link_may_be_lost_in_one_direction_alone(graph):
+def test_in_the_authors_form_a_link_may_be_lost_in_one_direction_only(graph):
     links = GraphAdjacency.of(adjacency(graph))
     entries, pairs = (left_over(links, drop(links, 0.5, form)) for form in ("entries", "pairs"))
     assert (entries != entries.T).any()
     assert (pairs == pairs.T).all()
 
 
-def test_each_epoch_and_each_seed_loses_other_links_and_the_same_ones_again(graph):
+def test_each_epoch_and_seed_loses_links_of_its_own_and_the_same_ones_again(graph):
     links = GraphAdjacency.of(adjacency(graph))
     first, again, later, other = (
         drop(links, 0.5, epoch=e, seed=s) for e, s in ((0, 0), (0, 0), (1, 0), (0, 1))
@@ -86,7 +80,7 @@ def test_at_rate_0_nothing_changes(graph):
 
 
 @pytest.mark.parametrize("form", ["entries", "pairs"])
-def test_seeds_lose_their_own_links_alone_and_in_company(graph, form):
+def test_each_seed_loses_the_same_links_alone_and_batched(graph, form):
     settings = SMALL | {"drop_edge": 0.5, "drop_form": form}
     together, alone = (
         fit(graph, "gcnii", seeds=range(3), batch=batch, **settings) for batch in (3, 1)
@@ -98,43 +92,32 @@ def test_seeds_lose_their_own_links_alone_and_in_company(graph, form):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_trains_on_the_links_that_are_left(model, small):
-    wanted = {
-        "layers": 2,
-        "width": 8,
-        "dropout": 0.0,
-        "epochs": 3,
-        "device": "cpu",
-        "precision": "float64",
-    }
-    settings = fitting(model, wanted | {"batches": "full"})
-    whole, dropped, company = (
+    wanted = {"layers": 2, "width": 8, "dropout": 0.0, "epochs": 3}
+    wanted |= {"device": "cpu", "precision": "float64", "batches": "full"}
+    settings = fitting(model, wanted)
+    whole, dropped, batched = (
         fit(small, model, seeds=range(2), batch=batch, drop_edge=rate, **settings)
         for rate, batch in ((0.0, 1), (0.5, 1), (0.5, 2))
     )
     np.testing.assert_allclose(
-        *([run.curve for run in one.runs] for one in (dropped, company)), rtol=1e-8
+        *([run.curve for run in one.runs] for one in (dropped, batched)), rtol=1e-8
     )
-    # which has no use for links
+    # an MLP does not use links
     assert (whole.runs[0].curve != dropped.runs[0].curve) == (model != "mlp")
 
 
 def test_evaluation_sees_every_link(graph):
     result = fit(graph, "gcnii", **SMALL | {"drop_edge": 0.9})
     test = graph.splits[0].test
-    assert (result.predict(graph, "cpu") == graph.y)[test].mean() == pytest.approx(
-        result.runs[0].test
-    )
+    right = (result.predict(graph, "cpu") == graph.y)[test]
+    assert right.mean() == pytest.approx(result.runs[0].test)
 
 
-def test_a_lonely_node_stays_finite():
-    links = GraphAdjacency.of(adjacency(Graph(X=np.eye(3), edges=[[0], [1]])))
-    assert drop(links, 0.99).to_dense()[2].tolist() == [0, 0, 1]
+def test_a_node_without_neighbours_stays_finite():
+    A = adjacency(Graph(X=np.eye(3), edges=[[0], [1]]))
+    assert drop(GraphAdjacency.of(A), 0.99).to_dense()[2].tolist() == [0, 0, 1]
     for norm in ("walk", "symmetric+I", "first-order", "mean", "enhanced"):
-        assert (
-            GraphAdjacency.of(adjacency(Graph(X=np.eye(3), edges=[[0], [1]])), norm)
-            .whole.values.isfinite()
-            .all()
-        )
+        assert GraphAdjacency.of(A, norm).whole.values.isfinite().all()
 
 
 @pytest.mark.parametrize(

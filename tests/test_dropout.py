@@ -1,8 +1,6 @@
-"""A mask is a function of (seed, epoch, layer, element), and no statistic tells it from coin
-tosses.
-"""
+"""A mask is a function of (seed, epoch, layer, element), and looks like coin tosses to any test."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -19,9 +17,9 @@ HALF = LEVELS // 2
 Z = 4.5  # standard deviations; a fair coin passes one such check 999,993 times in a million
 
 
-def mask(seed=0, epoch=0, site=0, count=N * WIDTH, kept=HALF, device="cpu"):
-    sites = KeySequence(epoch_key(torch.tensor([seed], device=device), epoch)[0])
-    keys = [sites.next() for _ in range(site + 1)]
+def mask(seed=0, epoch=0, call=0, count=N * WIDTH, kept=HALF, device="cpu"):
+    sequence = KeySequence(epoch_key(torch.tensor([seed], device=device), epoch)[0])
+    keys = [sequence.next() for _ in range(call + 1)]
     return keep_mask(keys[-1], count, kept)
 
 
@@ -52,17 +50,15 @@ def test_keep_rates_of_rows_and_of_columns_scatter_as_coin_tosses_do():
 
 @pytest.mark.parametrize(
     "other",
-    [{"seed": 1}, {"epoch": 1}, {"site": 1}, {"seed": 1 << 40}, {"epoch": 1499}, {"site": 64}],
+    [{"seed": 1}, {"epoch": 1}, {"call": 1}, {"seed": 1 << 40}, {"epoch": 1499}, {"call": 64}],
 )
 def test_masks_of_two_seeds_epochs_or_layers_are_independent(other):
     assert_fair(signs() * signs(**other), N * WIDTH)
 
 
 def test_no_two_of_many_masks_are_related():
-    seeds, epochs, sites = range(4), range(4), range(4)
-    rows = torch.stack(
-        [signs(seed=s, epoch=e, site=l, count=20000) for s in seeds for e in epochs for l in sites]
-    )
+    which = product(range(4), range(4), range(4))
+    rows = torch.stack([signs(seed=s, epoch=e, call=c, count=20000) for s, e, c in which])
     correlations = (rows @ rows.T / rows.shape[1]).fill_diagonal_(0)
     assert correlations.abs().max() < 5.5 / rows.shape[1] ** 0.5  # the largest of 2016
     triples = (rows[:-2] * rows[1:-1] * rows[2:]).mean(1)
@@ -72,15 +68,13 @@ def test_no_two_of_many_masks_are_related():
 @pytest.mark.parametrize(
     "lag", [1, 2, 3, WIDTH - 1, WIDTH, WIDTH + 1, 2 * WIDTH, N, 1 << 15, 1 << 16]
 )
-def test_an_element_says_nothing_of_another(lag):
+def test_an_element_does_not_depend_on_those_before_it(lag):
     s = signs()
     assert_fair(s[lag:] * s[:-lag], len(s) - lag)
 
 
 def test_there_is_no_visible_period():
-    """The periodogram of a fair sequence is exponential; its largest of m lines stays below ln m +
-    14 (once in 10⁶).
-    """
+    """The periodogram of coin tosses is exponential: m lines exceed ln m + 14 once in 10⁶."""
     power = torch.fft.rfft(signs()).abs().square()[1:] / (N * WIDTH)
     assert power.max() < np.log(len(power)) + 14
     assert scipy.stats.kstest(power[:20000].numpy(), "expon").pvalue > 1e-4
@@ -106,20 +100,13 @@ def test_neighbouring_seeds_and_epochs_have_keys_without_a_pattern():
     keys = epoch_key(torch.arange(2000), 3).double() / 2**31
     assert_fair(keys[:, 0].sign(), 2000)
     assert abs(np.corrcoef(keys.T)[0, 1]) < Z / 2000**0.5
-    assert (
-        len(
-            {
-                tuple(epoch_key(torch.tensor([s]), e)[0].tolist())
-                for s, e in ((0, 1), (1, 0), (1, 1), (0, 0))
-            }
-        )
-        == 4
-    )
+    both = product(range(2), range(2))
+    assert len({tuple(epoch_key(torch.tensor([s]), e)[0].tolist()) for s, e in both}) == 4
 
 
-def test_the_mask_is_frozen_for_all_time():
-    """Results can be obtained again only while the hash stays what it is."""
-    bits = "".join(map(str, mask(seed=7, epoch=3, site=2, count=24).tolist()))
+def test_the_hash_never_changes():
+    """Results can be reproduced only while the hash stays the same."""
+    bits = "".join(map(str, mask(seed=7, epoch=3, call=2, count=24).tolist()))
     assert bits == "001110001101001110011010"
 
 
@@ -134,7 +121,7 @@ def test_replicas_have_the_masks_they_have_alone():
     assert torch.equal(vmap(forward)(keys), torch.stack([forward(key) for key in keys]))
 
 
-def test_each_dropout_of_a_forward_pass_has_a_mask_of_its_own_and_the_pass_can_be_repeated():
+def test_each_dropout_call_has_its_own_mask_and_a_pass_can_be_repeated():
     drop, H, key = Dropout(0.5), torch.ones(50, 8), epoch_key(torch.tensor([0]), 0)[0]
     passes = []
     for _ in range(2):
@@ -154,7 +141,7 @@ def test_keys_taken_together_are_those_taken_one_by_one():
 
 @pytest.mark.parametrize("kept", [1, HALF, 26214, LEVELS - 1])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_erasing_in_place_leaves_what_the_mask_keeps(kept, dtype):
+def test_dropout_in_place_leaves_what_the_mask_keeps(kept, dtype):
     H = torch.randn(3, 31, 7, dtype=dtype)
     erase = InplaceDropout(H, kept)
     for epoch in (5, 6):
@@ -225,7 +212,7 @@ def test_a_rate_outside_of_zero_to_one_is_refused(rate):
 def test_masks_are_the_same_on_cuda():
     for which in (
         {"seed": 5},
-        {"epoch": 1499, "site": 65},
+        {"epoch": 1499, "call": 65},
         {"seed": 99, "kept": 12345, "count": 2708 * 64 + 1},
     ):
         assert torch.equal(mask(**which), mask(**which, device="cuda").cpu())

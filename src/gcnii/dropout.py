@@ -1,15 +1,12 @@
-"""Counter-based dropout: a mask is a hash of (seed, epoch, layer, element), not a stream of random
-numbers.
+"""Counter-based dropout: a mask is a hash of (seed, epoch, layer, element), not a random stream.
 
 So a run is its seed: the masks are the same on a CPU and on a GPU, alone and among a hundred
-replicas, and again when
-activations are recomputed.  It is also faster, because integer hashing runs in vector registers and
-                             a stream does not.
+replicas, and again when activations are recomputed.  It is also faster, because integer hashing
+runs in vector registers and a stream does not.
 
-The key of a mask is two 32-bit words, made from seed, epoch and site; a site is the how-manieth
-dropout of a forward
-pass.  Each 32-bit word of the hash decides two neighbouring elements, by its lower and its upper 16
-       bits.
+The key of a mask is two 32-bit words, made from the seed, the epoch and the index of the dropout
+call in the forward pass.  Each 32-bit word of the hash decides two neighbouring elements, by its
+lower and its upper 16 bits.
 """
 
 from __future__ import annotations
@@ -26,21 +23,20 @@ from torch import Tensor, nn
 
 from gcnii import kernels
 from gcnii.errors import InputError
-from gcnii.propagation import Adjacency, Sparse, replicas_first
+from gcnii.propagation import Adjacency, Sparse, VmapInfo, replicas_first
 
 Matrix = TypeVar("Matrix", Tensor, Sparse)
 DropForm = Literal["entries", "pairs"]
 
 LEVELS = 1 << 16  # a 16-bit lane decides an element, so keep rates are multiples of 1/65536
-# Numbers of the hash; as tensors, because torch would make one of each at every call.
+# Constants of the hash; as tensors, because torch would make one of each at every call.
 FACTORS = torch.tensor([0x21F0AAAD, 0x735A2D97], dtype=torch.int32).unbind()
 SHIFT, LOW = torch.tensor([15, 0x1FFFF], dtype=torch.int32).unbind()
-# keys are made for so many sites at once, because each costs a dozen tiny operations
-KEY_BLOCK = 64
+KEY_BLOCK = 64  # keys that are made at once, because a single one costs a dozen tiny operations
 
 
 class Dropout(nn.Module):
-    """H → H · mask / keep while training, H otherwise; on a Sparse, the stored values are dropped."""
+    """H → H · mask / keep while training, else H; of a Sparse, the stored values are dropped."""
 
     def __init__(self, rate: float):
         super().__init__()
@@ -56,13 +52,11 @@ class Dropout(nn.Module):
 
     @property
     def active(self) -> bool:
-        """Whether anything is dropped now."""
+        """Whether the next call drops anything."""
         return self.training and self.kept < LEVELS
 
     def forward(self, H: Matrix) -> Matrix:
-        """The same matrix with some of its entries set to zero, the rest scaled up to keep the
-        mean.
-        """
+        """H with some of its entries set to zero, and the rest scaled up to keep the mean."""
         if not self.active:
             return H
         if isinstance(H, Sparse):
@@ -74,9 +68,7 @@ class Dropout(nn.Module):
         return H * mask.to(H.dtype).mul_(LEVELS / self.kept)
 
     def each(self, H: Tensor, keys: Tensor) -> Tensor:
-        """H (n, b, h) and keys (b, 2): each of the b matrices with the mask of its own key,
-        whatever the others.
-        """
+        """H (n, b, h) and keys (b, 2): each of the b matrices with the mask of its own key."""
         if not self.active:
             return H
         n, b, h = H.shape
@@ -93,7 +85,7 @@ class Mask(torch.autograd.Function):
 
     @staticmethod
     def forward(key: Tensor, count: int, kept: int) -> Tensor:
-        """Hash the element numbers; key may be (replicas, 2), then the mask is (replicas, count)."""
+        """Hash the element numbers; for keys (replicas, 2), the mask is (replicas, count)."""
         if kernels.usable(key):
             from gcnii.kernels.mask import mask
 
@@ -105,26 +97,24 @@ class Mask(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Nothing to keep: a mask has no gradient."""
+        """Save nothing: a mask has no gradient."""
         ctx.mark_non_differentiable(output)
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], key: Tensor, count: int, kept: int
+        info: VmapInfo, in_dims: tuple[int | None, ...], key: Tensor, count: int, kept: int
     ) -> tuple[Tensor, int]:
-        """All replicas in one pass."""
+        """The masks of all replicas in one pass."""
         assert in_dims[0] is not None
         return keep_mask(key.movedim(in_dims[0], 0), count, kept), 0
 
 
 class Drop(torch.autograd.Function):
-    """H and a key (2,) → H · mask / keep in one pass on a GPU, and its gradient in another; nothing
-    is kept of H.
-    """
+    """H, key (2,) → H · mask / keep, in one pass on a GPU, without saving H or the mask."""
 
     @staticmethod
     def forward(H: Tensor, key: Tensor, kept: int) -> Tensor:
-        """With keys (r, 2), H is (r, …)."""
+        """Drop from H; with keys (r, 2), H is (r, …)."""
         from gcnii.kernels.mask import drop
 
         if key.ndim == 2:
@@ -133,20 +123,20 @@ class Drop(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> None:
-        """The mask is made again from its key."""
+        """Save the key, from which backward makes the mask again."""
         _, key, ctx.kept = inputs
         ctx.save_for_backward(key)
 
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor, None, None]:
-        """The same mask."""
+        """G with the same mask."""
         return Drop.apply(G, *ctx.saved_tensors, ctx.kept), None, None  # type: ignore[no-untyped-call]
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], H: Tensor, key: Tensor, kept: int
+        info: VmapInfo, in_dims: tuple[int | None, ...], H: Tensor, key: Tensor, kept: int
     ) -> tuple[Tensor, int]:
-        """All replicas in one pass."""
+        """Drop from all replicas in one pass."""
         H, key = (
             replicas_first(one, dim, info.batch_size)
             for one, dim in zip((H, key), in_dims, strict=False)
@@ -164,11 +154,10 @@ def keep_mask(key: Tensor, count: int, kept: int) -> Tensor:
 
 
 class InplaceDropout:
-    """Sets to zero, in place, what the masks of its keys drop, for one H (r, …) after the other;
-    torch records nothing.
+    """Drops in place, from one H (r, …) after the other; torch records nothing.
 
-    It keeps its buffers: new ones for each H would be far from the CPU's caches, and cost more than
-    the hash.
+    It reuses its buffers: new ones for each H would not be in the CPU's caches, and would cost more
+    than the hash.
     """
 
     def __init__(self, like: Tensor, kept: int):
@@ -177,20 +166,16 @@ class InplaceDropout:
         self.lanes = torch.empty_like(like, memory_format=torch.contiguous_format)
 
     def __call__(self, H: Tensor, keys: Tensor) -> Tensor:
-        """H, with the entries at zero that the mask of its key drops; keys (r, 2).  The rest is not
-        scaled.
-        """
+        """Set to zero what the masks of these keys (r, 2) drop; the rest is not scaled."""
         self.lanes.view(len(H), -1).copy_(_lanes(keys, self.count, *self.words))
-        # The name is another, but this is "zero where the lane is not below", in one pass.
+        # Whatever its name says, this is "zero where the lane is not below", in one pass.
         return torch.ops.aten.hardtanh_backward.grad_input(  # type: ignore[no-any-return]
             H, self.lanes, -torch.inf, self.kept - LEVELS // 2, grad_input=H
         )
 
 
 def epoch_key(seeds: Tensor, epoch: Tensor | int, step: Tensor | int = 0) -> Tensor:
-    """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32, the keys that
-    `keyed` takes.
-    """
+    """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32: `keyed`'s keys."""
     halves = seeds.view(torch.int32).unflatten(-1, (-1, 2))
     key = _first_key(seeds.device)
     for word in (halves[..., :1], halves[..., 1:], epoch):
@@ -207,90 +192,88 @@ def _first_key(device: torch.device) -> Tensor:
 
 @contextmanager
 def keyed(key: Tensor, first: int = 0) -> Iterator[KeySequence]:
-    """Within, the dropouts of a forward pass draw their masks from this key (2,), each from a site
-    of its own.
+    """Within this context, each dropout call takes the next of the keys made from this one (2,).
 
-    first  the number of the first site, where a part of a pass is run again
+    first  the index of the first dropout call, where a part of a forward pass is run again
     """
-    sites = KeySequence(key, first)
-    token = _sites.set(sites)
+    sequence = KeySequence(key, first)
+    token = _sequence.set(sequence)
     try:
-        yield sites
+        yield sequence
     finally:
-        _sites.reset(token)
+        _sequence.reset(token)
 
 
 def current_keys() -> KeySequence | None:
-    """Those of the forward pass that is under way, if its masks come from a key."""
-    return _sites.get()
+    """The keys of the forward pass under way; None outside of `keyed`."""
+    return _sequence.get()
 
 
 class KeySequence:
-    """Hands the dropouts of one forward pass their keys, in the order in which they come."""
+    """The keys of the dropout calls of one forward pass, in the order of the calls."""
 
     def __init__(self, key: Tensor, first: int = 0):
         self.key = key
-        self.passed = first  # sites so far
-        self.made, self.keys = -1, key  # the block of sites that has its keys, and they
+        self.used = first  # the number of keys used so far
+        self.block, self.keys = -1, key  # the block of keys made last: its number, and the keys
 
     def next(self) -> Tensor:
-        """The key (2,) of the next site."""
-        block, at = divmod(self.passed, KEY_BLOCK)
-        if block != self.made:
+        """The key (2,) of the next dropout call."""
+        block, at = divmod(self.used, KEY_BLOCK)
+        if block != self.block:
             numbers = torch.arange(
                 block * KEY_BLOCK,
                 (block + 1) * KEY_BLOCK,
                 dtype=torch.int32,
                 device=self.key.device,
             )
-            self.made, self.keys = block, numbered_keys(self.key, numbers)
-        self.passed += 1
+            self.block, self.keys = block, numbered_keys(self.key, numbers)
+        self.used += 1
         return self.keys[at]
 
     def take(self, count: int) -> Tensor:
-        """The keys (count, 2) of the next sites."""
+        """The keys (count, 2) of the next dropout calls."""
         numbers = torch.arange(
-            self.passed, self.passed + count, dtype=torch.int32, device=self.key.device
+            self.used, self.used + count, dtype=torch.int32, device=self.key.device
         )
-        self.passed += count
+        self.used += count
         return numbered_keys(self.key, numbers)
 
 
-_sites: ContextVar[KeySequence | None] = ContextVar("sites", default=None)
+_sequence: ContextVar[KeySequence | None] = ContextVar("key_sequence", default=None)
 
 
 def numbered_keys(key: Tensor, numbers: Tensor) -> Tensor:
-    """A key (2,) and numbers (b,) int32 → (b, 2): a key for each number."""
+    """A key (2,) and numbers (b,) int32 → (b, 2): a key of its own for each number."""
     return _mix(key ^ numbers[:, None])
 
 
 def next_key(device: torch.device) -> Tensor:
-    """The key (2,) of the next site of this forward pass."""
-    sites = _sites.get()
-    if sites is not None:
-        return sites.next()
+    """The key (2,) of the next dropout call of this forward pass."""
+    sequence = _sequence.get()
+    if sequence is not None:
+        return sequence.next()
     # In a training loop that is not ours, the user's torch.manual_seed decides.
     return torch.randint(-(1 << 31), 1 << 31, (2,), dtype=torch.int64).to(torch.int32).to(device)
 
 
 def next_keys(count: int, device: torch.device) -> Tensor:
-    """The keys (count, 2) of the next sites."""
-    sites = _sites.get()
-    return (
-        torch.stack([next_key(device) for _ in range(count)])
-        if sites is None
-        else sites.take(count)
-    )
+    """The keys (count, 2) of the next dropout calls."""
+    sequence = _sequence.get()
+    if sequence is None:
+        return torch.stack([next_key(device) for _ in range(count)])
+    return sequence.take(count)
 
 
 def _lanes(
     key: Tensor, count: int, words: Tensor | None = None, high: Tensor | None = None
 ) -> Tensor:
-    """(count,) int16, uniform; for keys (r, 2), (r, count).  They lie in `words`; both buffers may
-    be given.
+    """(count,) uniform int16; for keys (r, 2), (r, count).
+
+    words, high  buffers, which may be given; the result is a view of `words`
     """
     first, second = key.unsqueeze(-1).unbind(-2)
-    # What a CUDA graph reads must last as long as it; what it makes itself does.
+    # What a CUDA graph reads must live as long as the graph; what it makes itself does.
     fresh = key.is_cuda and torch.cuda.is_current_stream_capturing()
     hashed = (_words.__wrapped__ if fresh else _words)((count + 1) // 2, key.device)
     words = torch.bitwise_xor(hashed, first, out=words)
@@ -305,14 +288,12 @@ def _lanes(
 
 @lru_cache(maxsize=8)
 def _words(count: int, device: torch.device) -> Tensor:
-    """The element numbers, hashed once; what depends on the key is cheaper for it."""
+    """The element numbers, hashed once, so that less is left to do for each key."""
     return _mix(torch.arange(count, dtype=torch.int32, device=device))
 
 
 def _mix(x: Tensor) -> Tensor:
-    """A bijection of 32-bit words in which every bit of x moves about half of the result's
-    (multiply, xor-shift).
-    """
+    """A bijection of 32-bit words: each bit of x flips about half of the result's bits."""
     for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
         x = (x ^ (x >> shift & (1 << 32 - shift) - 1)) * factor
     return x ^ (x >> 15 & 0x1FFFF)
@@ -321,10 +302,9 @@ def _mix(x: Tensor) -> Tensor:
 def drop_edges(adjacency: Adjacency, rate: float, form: DropForm) -> Sparse:
     """DropEdge (Rong et al. 2020): P of the links that are kept in this forward pass.
 
-    Which ones are kept is drawn from the next key; self-loops always stay.
+    The next key decides which ones are kept; self-loops always are.
 
-    entries  the authors' form: u may lose v while v keeps u, and degrees are counted over what u
-             has left
+    entries  the authors' form: u may lose v while v keeps u; degrees count the links that are left
     pairs    a link is lost at both ends
     """
     # authors: exactly ⌊keep · entries⌋ are drawn; here: each is kept with that probability, which

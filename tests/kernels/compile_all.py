@@ -1,6 +1,4 @@
-"""Compile every kernel for a GPU of compute capability 9.0, which needs none, to find what the
-interpreter cannot.
-"""
+"""Compile every kernel for compute capability 9.0, without a GPU: the interpreter misses errors."""
 
 import triton.language as tl
 from triton import compile
@@ -17,7 +15,7 @@ LAYER = {"HUBS": 2, "BLOCK": 32, "EVEN": False, "WIDTH": 64, "INNER": 64, "SKIP"
 
 
 def check(kernel, constants, stored, matrices, warps=4):
-    """`matrices` are the names of what is stored in this type."""
+    """Compile it; `matrices` names the arguments of the type `stored`."""
     types = (
         dict.fromkeys(INDICES, "*i32")
         | dict.fromkeys(EXACT, "*fp32")

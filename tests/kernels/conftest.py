@@ -1,6 +1,4 @@
-"""The kernels run on a GPU where there is one, else in Triton's interpreter, which reads them as
-Python.
-"""
+"""The kernels run on a GPU where there is one, else in Triton's interpreter."""
 
 import os
 
@@ -15,7 +13,7 @@ if not torch.cuda.is_available():
 
 @pytest.fixture
 def device(monkeypatch):
-    """Where they run."""
+    """The device on which the kernels run."""
     pytest.importorskip("triton", reason="no Triton")
     if torch.cuda.is_available():
         return "cuda"

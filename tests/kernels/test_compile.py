@@ -1,4 +1,4 @@
-"""Kernels that run in the interpreter may still be no programs for a GPU."""
+"""Kernels that run in the interpreter may still fail to compile for a GPU."""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""Each kernel against the plain code, in float64 where that is at hand."""
+"""Each kernel against the plain code, in float64 where possible."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,9 +13,7 @@ from gcnii.propagation import Sparse
 
 
 def hubs(n, d, seed=0):
-    """A sparse matrix with two long rows and a long column, a row without entries, and values of
-    both signs.
-    """
+    """A sparse matrix with two long rows, a long column, an empty row, and values of both signs."""
     A = sp.random_array((n, d), density=0.05, rng=np.random.default_rng(seed)).tolil()
     A[3, :], A[5, : d // 2], A[:, 7] = 0.5, -1.5, 0.25
     A[9, :] = 0
@@ -67,35 +67,23 @@ def test_a_schedule_holds_every_entry_once(device):
     assert max(map(len, pieces)) <= 32 < A[[3]].nnz
 
 
-def test_slots_hold_every_entry_once_and_those_of_a_row_are_of_one_block(device):
+def test_slots_hold_every_entry_once_and_keep_a_row_in_one_block(device):
     A = hubs(70, 90)
     M = Sparse.from_scipy(A).to(device, torch.float64)
     slots = slots_of(M.pattern, 32, 4)
     assert sorted(slots.order[slots.order >= 0].tolist()) == list(range(70))
     assert sorted(slots.place[slots.place < A.nnz].tolist()) == list(range(A.nnz))
-    order, weights = (
-        slots.order.view(-1, 32).cpu(),
-        slots.with_values(M.values[None]).weights[0].cpu(),
-    )
-    owner = torch.cat([slots.owner.cpu(), torch.arange(32).repeat(slots.blocks - slots.hubs)]).view(
-        -1, 32
-    )
+    order = slots.order.view(-1, 32).cpu()
+    weights = slots.with_values(M.values[None]).weights[0].cpu()
+    own = torch.arange(32).repeat(slots.blocks - slots.hubs)
+    owner = torch.cat([slots.owner.cpu(), own]).view(-1, 32)
     found = torch.zeros(70, 90, dtype=torch.float64)
-    for b, (start, end) in enumerate(
-        zip(slots.offsets[:-1].tolist(), slots.offsets[1:].tolist(), strict=True)
-    ):
+    for b, (start, end) in enumerate(pairwise(slots.offsets.tolist())):
         for at in range(start * 32, end * 32):
             if slots.index[at] >= 0:
                 found[order[b, owner[b, at % 32]], slots.index[at]] += weights[at]
-    assert slots.owner[:7].tolist() == [
-        0,
-        0,
-        0,
-        0,
-        1,
-        1,
-        -1,
-    ]  # rows of 90 and 45 entries, where 28 is four times the mean
+    # rows of 90 and 45 entries, where 28 is four times the mean
+    assert slots.owner[:7].tolist() == [0, 0, 0, 0, 1, 1, -1]
     assert torch.equal(found, torch.tensor(A.toarray()))
 
 
@@ -174,32 +162,28 @@ def test_layers_and_their_gradients_agree_with_float64(
 
 @pytest.mark.parametrize(("replicas", "layers"), [(1, 3), (2, 3), (3, 2)])
 @pytest.mark.parametrize("rows_for_each", [1, 1000])
-def test_gradients_of_gcnii_stars_second_weights_are_h0_by_every_layers(
+def test_gradients_of_gcnii_stars_second_weights_are_h0_transposed_times_dz(
     device, replicas, layers, rows_for_each, monkeypatch
 ):
     from gcnii.kernels import products, stack
 
     monkeypatch.setattr(products, "LONG", rows_for_each)  # one by one, and at once
-    H0, dZ = (
-        torch.randn(replicas, 50, 8, device=device),
-        torch.randn(replicas, layers, 50, 8, device=device),
-    )
+    H0 = torch.randn(replicas, 50, 8, device=device)
+    dZ = torch.randn(replicas, layers, 50, 8, device=device)
     expected = torch.einsum("rni,rlnj->lrij", H0.double(), dZ.double())
     assert relative(stack._initial_gradients(H0, dZ), expected) < 1e-5
 
 
-@pytest.mark.cuda  # Triton's interpreter multiplies no matrices of 16 bits
+@pytest.mark.cuda  # Triton's interpreter does not multiply 16-bit matrices
 @pytest.mark.parametrize("width", [48, 64, 128, 144])
-def test_layers_in_16_bits_are_those_of_32_but_for_rounding(device, width):
+def test_layers_in_16_bits_equal_those_in_32_up_to_rounding(device, width):
     from gcnii.kernels import stack
 
     P = Sparse.from_scipy(hubs(60, 60) * 0.5).to(device, torch.float32)
     H, H0, G = (torch.rand(2, 60, width, device=device) for _ in range(3))
     M1, M2 = (torch.randn(3, 2, width, width, device=device) / width**0.5 for _ in range(2))
-    keys, common = (
-        epoch_key(torch.arange(6), 5).view(3, 2, 2).to(device),
-        {"alpha": 0.0, "skip": 1.25, "kept": 40000},
-    )
+    keys = epoch_key(torch.arange(6), 5).view(3, 2, 2).to(device)
+    common = {"alpha": 0.0, "skip": 1.25, "kept": 40000}
 
     def results(dtype):
         h, h0, g = (one.to(dtype) for one in (H, H0, G))
@@ -212,6 +196,5 @@ def test_layers_in_16_bits_are_those_of_32_but_for_rounding(device, width):
     (out, *gradients), (expected, *references) = results(torch.bfloat16), results(torch.float32)
     assert relative(out, expected.double()) < 0.02
     for gradient, reference in zip(gradients, references, strict=True):
-        # Rounding turns the sign of some units near zero; their gradients are off by all that they
-        # are.
+        # Rounding flips the sign of some units near zero, whose gradients are then entirely wrong.
         assert relative(gradient, reference.double()) < 0.04

@@ -1,4 +1,4 @@
-"""Models that run through the kernels give what they give without them."""
+"""Models give the same results with the kernels and without."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ DROPEDGE = ("dropedge-gcn", "jknet", "incep")
 
 
 def step(name, device, seeds):
-    """Scores and gradients of a training step with dropout."""
+    """The scores and gradients of a training step with dropout."""
     torch.manual_seed(0)
     graph = load("csbm", n=40, degree=5, labels_per_class=5)
     links = GraphAdjacency.of(adjacency(graph)).to(device, torch.float32)
@@ -40,13 +40,12 @@ def step(name, device, seeds):
 @pytest.mark.parametrize(
     "name", ["gcnii", "gcnii-star", "gcnii-ppi", "gat", "gcn", "appnp", *DROPEDGE]
 )
-def test_a_training_step_is_the_plain_one(device, name, monkeypatch):
+def test_a_training_step_is_the_same_with_and_without_kernels(device, name, monkeypatch):
     if name == "gat" and device == "cpu":
-        pytest.skip("takes Triton's interpreter long")
+        pytest.skip("takes too long in Triton's interpreter")
     found = step(name, device, [0, 1])
     monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
     expected = step(name, "cpu", [0, 1])
-    # Beside the largest: a bias before batch norm has no gradient but what the processor's rounding
-    # leaves of it.
+    # Relative to the largest: the gradient of a bias before batch norm is nothing but rounding.
     most = max(float(gradient.norm()) for gradient in expected[1])
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * most)

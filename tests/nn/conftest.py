@@ -1,4 +1,4 @@
-"""PyG, and a graph that it takes as we do."""
+"""PyG, and a graph that both of us normalise in the same way."""
 
 import pytest
 from support.small_models import web

@@ -21,12 +21,6 @@ ATTENTIVE = ("gat", "gat-ppi", "gaan", "geniepath", "geniepath-lazy")
 every_attention = pytest.mark.parametrize("name", ATTENTIVE)
 
 
-@pytest.fixture
-def undirected():
-    graph = web()
-    return Graph(X=graph.X, edges=graph.edges[:, graph.edges[0] != graph.edges[1]], y=graph.y)
-
-
 def as_pyg(conv, pyg, concat):
     layer = pyg.GATConv(conv.W.shape[0], conv.a1.shape[1], heads=conv.heads, concat=concat).double()
     layer.lin.weight.data, layer.bias.data = conv.W.data.T, conv.b.data
@@ -35,8 +29,7 @@ def as_pyg(conv, pyg, concat):
 
 
 @pytest.mark.parametrize(("name", "layers"), [("gat", 2), ("gat", 4), ("gat-ppi", 3)])
-def test_gat_is_pygs_gatconv_stacked(undirected, name, layers):
-    pyg = pytest.importorskip("torch_geometric.nn")
+def test_gat_is_pygs_gatconv_stacked(undirected, pyg, name, layers):
     model = build(name, undirected, layers=layers, out_heads=3)
     P, X = inputs(undirected)
     H = X.requires_grad_()
@@ -53,10 +46,9 @@ def test_gat_is_pygs_gatconv_stacked(undirected, name, layers):
 
 def test_gat_on_cora_has_as_many_weights_as_the_authors():
     model = make_plan("gat", {}).build(1433, 7)
-    # theirs: two constants a head more, which softmax all but removes
-    assert (
-        sum(weight.numel() for weight in model.parameters()) == 1433 * 64 + 3 * 64 + 64 * 7 + 3 * 7
-    )
+    # theirs: two constants more per head, which softmax all but removes
+    weights = sum(weight.numel() for weight in model.parameters())
+    assert weights == 1433 * 64 + 3 * 64 + 64 * 7 + 3 * 7
 
 
 def test_gat_drops_what_a_layer_reads_and_the_coefficients(undirected):
@@ -65,7 +57,7 @@ def test_gat_drops_what_a_layer_reads_and_the_coefficients(undirected):
     conv = GATConv(1, 1, 4, dropout=0.5).double()
     with torch.no_grad():
         conv.W.fill_(1)
-    # Of equal neighbours, what a node gathers is the sum of its coefficients: 1, or twice those
+    # Where all neighbours are equal, a node gathers the sum of its coefficients: 1, or twice those
     # that are left.
     torch.testing.assert_close(conv.eval()(P, Z), torch.ones(30, 4).double())
     with keyed(epoch_key(torch.tensor([0]), 0)[0]):
@@ -76,7 +68,7 @@ def test_gat_drops_what_a_layer_reads_and_the_coefficients(undirected):
 
 @every_attention
 def test_a_dropped_link_gets_no_attention(name):
-    """A link with the value zero is as one that was never there."""
+    """A link with the value zero is like one that was never there."""
     graph = web()
     A = adjacency(graph, loops="remove")
     links = GraphAdjacency.of(A)
@@ -94,7 +86,7 @@ def test_a_dropped_link_gets_no_attention(name):
 
 
 @every_attention
-def test_attention_does_not_ask_how_links_are_normalised(name):
+def test_attention_does_not_depend_on_how_links_are_normalised(name):
     graph = web()
     A = adjacency(graph, loops="remove")
     model, X = build(name, graph), exact_features(graph)
@@ -146,14 +138,14 @@ def test_targets_have_the_same_scores_hop_by_hop_as_in_the_full_graph(name, laye
     torch.testing.assert_close(model(hops, X[hops.nodes]), model(P, X)[targets])
 
 
-def test_gaans_gate_is_its_own_module_with_a_tenth_of_the_step():
+def test_gaans_gate_is_a_module_of_its_own_with_a_tenth_of_the_step_size():
     model = build("gaan", web())
     gates = [key for key, _ in model.named_parameters() if "gate" in key.split(".")]
     assert gates == [f"convs.{l}.gate.{part}" for l in range(5) for part in ("weight", "bias")]
     assert model.card.step_sizes == {"gate": 0.1}
 
 
-def test_gaan_with_closed_gates_is_deaf_to_its_neighbours():
+def test_gaan_with_closed_gates_ignores_the_neighbours():
     graph = web()
     model = build("gaan", graph)
     for conv in model.convs:
@@ -192,16 +184,10 @@ def test_attention_reaches_as_many_hops_as_there_are_layers():
 
 
 @every_attention
-def test_a_seed_drops_the_same_links_alone_and_in_company(name):
+def test_a_seed_drops_the_same_links_alone_and_batched(name):
     graph = data.load("csbm", n=60, labels_per_class=10)
-    settings = {
-        "layers": 2,
-        "width": 8,
-        "epochs": 3,
-        "drop_edge": 0.5,
-        "precision": "float64",
-        "device": "cpu",
-    }
+    settings = {"layers": 2, "width": 8, "epochs": 3, "drop_edge": 0.5}
+    settings |= {"precision": "float64", "device": "cpu"}
     together, alone = (
         fit(graph, name, seeds=range(3), batch=batch, **settings) for batch in (3, 1)
     )

@@ -1,6 +1,4 @@
-"""DropEdge's GCN, JKNet and IncepGCN, and Xu et al.'s JKNet: how they hang together, and their
-likeness to PyG's.
-"""
+"""DropEdge's GCN, JKNet and IncepGCN, and Xu et al.'s JKNet: among each other, and against PyG."""
 
 import numpy as np
 import pytest
@@ -15,14 +13,8 @@ from gcnii.nn.incep import grouped
 from gcnii.train.fit import fit
 
 FAMILY = ("dropedge-gcn", "jknet", "incep")
-SMALL = {
-    "layers": 6,
-    "width": 8,
-    "dropout": 0.3,
-    "epochs": 6,
-    "device": "cpu",
-    "precision": "float64",
-}
+SMALL = {"layers": 6, "width": 8, "dropout": 0.3, "epochs": 6}
+SMALL |= {"device": "cpu", "precision": "float64"}
 every_network = pytest.mark.parametrize("name", FAMILY)
 
 
@@ -76,7 +68,7 @@ def test_batch_norm_leaves_every_unit_at_mean_0_and_variance_1():
 
 
 @every_network
-def test_weights_start_uniform_within_one_over_the_root_of_what_they_give(name):
+def test_weights_start_uniform_within_one_over_the_root_of_the_output_width(name):
     model = build(name, web(k=4), width=64, self_weight=True)
     for key, parameter in model.named_parameters():
         bound = parameter.shape[-1] ** -0.5
@@ -97,10 +89,8 @@ def test_features_are_not_dropped_and_every_hidden_layer_is(name, monkeypatch):
 
 
 def test_the_branches_of_incep_have_masks_of_their_own():
-    drop, keys = (
-        Dropout(0.5),
-        numbered_keys(torch.tensor([3, 4], dtype=torch.int32), torch.arange(6, dtype=torch.int32)),
-    )
+    drop, numbers = Dropout(0.5), torch.arange(6, dtype=torch.int32)
+    keys = numbered_keys(torch.tensor([3, 4], dtype=torch.int32), numbers)
     whole, part = drop.each(torch.ones(40, 6, 8), keys), drop.each(torch.ones(40, 2, 8), keys[3:5])
     assert torch.equal(whole[:, 3:5], part)
     assert (whole != 0).float().mean() == pytest.approx(0.5, abs=0.05)
@@ -116,13 +106,13 @@ def test_a_network_has_a_first_and_a_last_convolution(name):
 
 
 @pytest.mark.parametrize("name", ["jknet", "incep"])
-def test_with_two_layers_there_is_nothing_between_and_all_are_gcn(name):
+def test_with_two_layers_jknet_and_incep_are_gcn(name):
     network, gcn = build(name, web(), layers=2), build("dropedge-gcn", web(), layers=2)
     gcn.load_state_dict(network.state_dict())
     assert torch.equal(network(*inputs(web())), gcn(*inputs(web())))
 
 
-def test_incep_with_one_branch_is_jknet_with_one_layer_between():
+def test_incep_with_one_branch_is_jknet_with_one_inner_layer():
     branch, chain = build("incep", web(), layers=3), build("jknet", web(), layers=3)
     weights = branch.state_dict()
     weights = {
@@ -165,7 +155,7 @@ def test_branches_are_grouped_by_their_number_of_convolutions():
 
 
 @pytest.mark.usefixtures("many_groups")
-def test_what_incep_computes_twice_are_the_same_numbers(monkeypatch):
+def test_incep_computes_the_same_numbers_twice(monkeypatch):
     model = build("incep", web(), layers=8, dropout=0.4, self_weight=True, batch_norm=True)
     again = gradients(model, web())
     monkeypatch.setattr(incep, "recompute", lambda function, *tensors: function(*tensors))
@@ -204,9 +194,7 @@ def test_incep_keeps_far_less_when_it_computes_twice(monkeypatch):
 
 
 @pytest.mark.usefixtures("many_groups")
-def test_incep_trains_the_same_alone_and_in_company_when_links_drop_and_branches_are_computed_twice(
-    graph,
-):
+def test_incep_trains_the_same_alone_and_batched_with_dropped_links_and_recomputed_branches(graph):
     settings = SMALL | {"epochs": 4, "drop_edge": 0.5, "self_weight": True, "batch_norm": True}
     together, alone = (
         fit(graph, "incep", seeds=range(3), batch=batch, **settings) for batch in (3, 1)
@@ -225,23 +213,18 @@ def test_dropping_no_links_changes_nothing_and_dropping_some_does(name, graph):
 
 
 @pytest.mark.parametrize("mode", ["concat", "max", "lstm"])
-def test_jknet_as_xu_et_al_have_it_is_pygs_gcn_with_jumping_knowledge(undirected, pyg, mode):
+def test_xu_et_als_jknet_is_pygs_gcn_with_jumping_knowledge(undirected, pyg, mode):
     ours = build(f"jknet-{mode}", undirected, layers=5)
-    theirs = pyg.GCN(
-        undirected.d, 8, 5, undirected.k, jk="cat" if mode == "concat" else mode
-    ).double()
+    jk = "cat" if mode == "concat" else mode
+    theirs = pyg.GCN(undirected.d, 8, 5, undirected.k, jk=jk).double()
     for conv, own in zip(theirs.convs, ours.convs, strict=True):
         conv.lin.weight.data, conv.bias.data = own.W.data.T, own.b.data
     theirs.lin.load_state_dict(ours.dense["decode"].state_dict())
     if mode == "lstm":
         attend = ours.dense["attend"]
         for end, lstm in (("", attend.ahead), ("_reverse", attend.back)):
-            weights = {
-                "weight_ih": lstm.U.T,
-                "weight_hh": lstm.V.T,
-                "bias_ih": lstm.b,
-                "bias_hh": 0 * lstm.b,
-            }
+            weights = {"weight_ih": lstm.U.T, "weight_hh": lstm.V.T}
+            weights |= {"bias_ih": lstm.b, "bias_hh": 0 * lstm.b}
             for key, weight in weights.items():
                 getattr(theirs.jk.lstm, f"{key}_l0{end}").data = weight.data.contiguous()
         theirs.jk.att.weight.data = attend.v.data[None]

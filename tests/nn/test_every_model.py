@@ -1,4 +1,4 @@
-"""What holds for every model of the registry; a new model is tested by being listed."""
+"""What holds for every model in the registry; a new model is tested by being listed."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,7 @@ from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.train.plan import make_plan
 
 every_model = pytest.mark.parametrize("name", MODELS)
-# Where signals grow, a softmax chooses one neighbour and a gate closes, and their gradients are
-# exactly zero.
+# Where signals grow, a softmax selects one neighbour and a gate closes: gradients of exactly zero.
 GENTLE = {"gat", "gat-ppi", "graphsage-lstm"}
 every_skeleton = pytest.mark.parametrize(
     "name", [name for name, model in MODELS.items() if issubclass(model, GCNIISkeleton)]

@@ -1,4 +1,4 @@
-"""All layers in one step of autograd: the numbers of one layer after the other, only sooner."""
+"""All layers in one autograd function: the numbers of one layer after the other, only faster."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ FUSED = ["gcnii", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-p
 
 @pytest.fixture
 def calls(monkeypatch):
-    """How many layers each call fused."""
+    """The number of layers that each call fused."""
     counts, fused = [], skeleton.fused_layers
 
     def count(P, H, H0, mappings, drop):
@@ -33,9 +33,7 @@ def one_by_one(monkeypatch):
 
 
 def train(model, seeds, drop_edge):
-    """Scores and gradients of a training step on a graph whose P̃ is not symmetric; many seeds in
-    one vmap.
-    """
+    """Scores and gradients of a training step where P̃ is not symmetric; all seeds in one vmap."""
     graph = web()
     links, X = GraphAdjacency.of(adjacency(graph)), exact_features(graph)
     own = {name: weight.detach() for name, weight in model.named_parameters()}
@@ -113,7 +111,7 @@ def test_a_gradient_of_the_links_is_left_to_autograd(calls):
     assert calls == []
 
 
-def test_a_layer_that_is_watched_is_called(calls):
+def test_a_layer_with_a_hook_is_called(calls):
     model, seen = build("gcnii", web()), []
     model.convs[2].register_forward_hook(lambda conv, given, output: seen.append(output.shape))
     model(*inputs(web()))
@@ -121,7 +119,7 @@ def test_a_layer_that_is_watched_is_called(calls):
     assert calls == []
 
 
-def test_a_layer_with_an_equation_of_its_own_is_not_taken_for_the_one_it_was_made_from(calls):
+def test_a_layer_that_overrides_forward_is_not_fused_as_its_base_class(calls):
     class Doubled(GCNIIConv):
         def forward(self, P, H, H0):
             return 2 * super().forward(P, H, H0)
@@ -135,7 +133,7 @@ def test_a_layer_with_an_equation_of_its_own_is_not_taken_for_the_one_it_was_mad
     assert calls == []
 
 
-def test_a_second_derivative_is_refused_and_not_wrong():
+def test_a_second_derivative_is_refused():
     model = build("gcnii", web())
     W = model.convs[0].W
     gradient = torch.autograd.grad(model(*inputs(web())).square().sum(), W, create_graph=True)[0]
@@ -143,7 +141,7 @@ def test_a_second_derivative_is_refused_and_not_wrong():
         gradient.sum().backward()
 
 
-def test_backward_can_be_asked_twice():
+def test_backward_can_run_twice():
     model = build("gcnii", web(), dropout=0.5).train()
     loss = model(*inputs(web())).square().sum()
     first, second = (

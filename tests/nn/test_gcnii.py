@@ -1,8 +1,8 @@
-"""Sentences of the paper about GCNII, and its likeness to PyG's."""
+"""What the paper says of GCNII, and that it equals PyG's version."""
 
 import pytest
 import torch
-from support.small_models import build, inputs, web
+from support.small_models import both_ways, build, inputs, web
 from torch.nn.functional import relu
 
 from gcnii.nn import GCNII, GCNIIStar, GCNIIStarPrinted
@@ -89,17 +89,15 @@ def test_gcnii_star_as_printed_with_equal_weights_is_gcnii_and_as_coded_is_not()
 
 def test_gcnii_star_as_coded_is_as_printed_with_scaled_weights():
     graph = web()
-    printed, coded = (
-        build("gcnii-star-printed", graph, alpha=0.1),
-        build("gcnii-star", graph, alpha=0.1),
-    )
+    printed = build("gcnii-star-printed", graph, alpha=0.1)
+    coded = build("gcnii-star", graph, alpha=0.1)
     coded.load_state_dict(printed.state_dict())
     for conv in coded.convs:
         conv.W1.data, conv.W2.data = 0.9 * conv.W1.data, 0.1 * conv.W2.data
     torch.testing.assert_close(printed(*inputs(graph)), coded(*inputs(graph)))
 
 
-def test_the_residual_is_the_h0_that_was_not_dropped():
+def test_the_residual_is_h0_before_dropout():
     graph = web()
     model = build("gcnii", graph, alpha=1.0, lam=0.0, layers=1, dropout=0.9).train()
     seen = []
@@ -115,21 +113,14 @@ def test_the_residual_is_the_h0_that_was_not_dropped():
 
 @pytest.mark.parametrize(("name", "shared"), [("gcnii", True), ("gcnii-star-printed", False)])
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
-def test_scores_equal_pygs_gcn2conv_stacked_the_same_way(name, shared):
-    pyg = pytest.importorskip("torch_geometric.nn")
-    graph = web()
-    graph = type(graph)(
-        X=graph.X, edges=graph.edges[:, graph.edges[0] != graph.edges[1]], y=graph.y
-    )
-    model = build(name, graph, layers=16, alpha=0.1, lam=0.5)
-    P, X = inputs(graph)
-    both = torch.tensor(graph.edges).unique(dim=1)
-    edges = torch.cat([both, both.flip(0)], 1).unique(dim=1)
+def test_scores_equal_pygs_gcn2conv_stacked_the_same_way(undirected, pyg, name, shared):
+    model = build(name, undirected, layers=16, alpha=0.1, lam=0.5)
+    P, X = inputs(undirected)
     H = H0 = relu(model.dense["encode"](X))
     for l, conv in enumerate(model.convs, 1):
         layer = pyg.GCN2Conv(8, alpha=0.1, theta=0.5, layer=l, shared_weights=shared).double()
         layer.weight1.data = conv.W.data if shared else conv.W1.data
         if not shared:
             layer.weight2.data = conv.W2.data
-        H = relu(layer(H, H0, edges))
+        H = relu(layer(H, H0, both_ways(undirected)))
     torch.testing.assert_close(model.dense["decode"](H), model(P, X), rtol=1e-10, atol=1e-10)

@@ -1,4 +1,4 @@
-"""Geom-GCN: nine divisions, whatever the geometry has of them."""
+"""Geom-GCN: nine divisions, however many of them a geometry has."""
 
 from dataclasses import replace
 
@@ -27,20 +27,11 @@ def test_without_a_geometry_it_says_what_to_set(name):
 
 
 @pytest.mark.parametrize(("name", "geometry"), GEOMETRIES.items())
-def test_each_brings_its_geometry_and_the_authors_recipe(name, geometry):
+def test_each_form_has_its_geometry_and_the_authors_recipe(name, geometry):
+    expected = {"geometry": geometry, "monitor": "val_either", "lr": 0.05, "decay_conv": 5e-6}
+    expected |= {"epochs": 5000, "patience": 100, "plateau": 50, "plateau_factor": 0.8}
     recipe = make_plan(name, {}).recipe
-    assert (recipe.geometry, recipe.monitor, recipe.lr, recipe.decay_conv) == (
-        geometry,
-        "val_either",
-        0.05,
-        5e-6,
-    )
-    assert (recipe.epochs, recipe.patience, recipe.plateau, recipe.plateau_factor) == (
-        5000,
-        100,
-        50,
-        0.8,
-    )
+    assert {key: getattr(recipe, key) for key in expected} == expected
 
 
 def test_every_division_starts_xavier_uniform():
@@ -111,7 +102,7 @@ def test_a_geometry_and_a_diffusion_exclude_each_other():
 
 
 def write_rings(folder):
-    """Two rings of ten nodes with a chord, whose features say nothing; three links join them."""
+    """Two rings of ten nodes with a chord each, joined by two links; the features say nothing."""
     folder.mkdir()
     ring = [(i, (i + 1) % 10) for i in range(10)] + [(10 + i, 10 + (i + 1) % 10) for i in range(10)]
     edges = [*ring, (0, 4), (11, 16), (2, 12), (3, 14)]
@@ -124,7 +115,7 @@ def write_rings(folder):
     return folder
 
 
-def test_a_graph_of_ones_own_trains_with_an_isomap(tmp_path):
+def test_a_users_own_graph_trains_with_an_isomap(tmp_path):
     graph = load(write_rings(tmp_path / "rings"))
     result = fit(graph, "geom-gcn-i", epochs=40, drop_edge=0.2, device="cpu")
     assert result.runs[0].curve[-1][0] < result.runs[0].curve[0][0]

@@ -1,6 +1,4 @@
-"""GraphSAGE, VR-GCN and Cluster-GCN: their likeness to PyG's, and what they are on drawn
-neighbours.
-"""
+"""GraphSAGE, VR-GCN and Cluster-GCN: against PyG's versions, and on drawn neighbours."""
 
 from dataclasses import replace
 
@@ -9,7 +7,7 @@ import pytest
 import torch
 from support.exact import exact_features, exact_matrix
 from support.fitting import fitting
-from support.small_models import build, inputs, web
+from support.small_models import both_ways, build, inputs, web
 
 from gcnii import data
 from gcnii.dropout import epoch_key, keyed
@@ -21,38 +19,23 @@ from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.train.batches import Neighbours
 from gcnii.train.fit import fit
 
-HOP_BY_HOP = [name for name, model in MODELS.items() if model.supports_sampling]
-GRAPHSAGE = [name for name in HOP_BY_HOP if name.startswith("graphsage")]
-INDUCTIVE = [*HOP_BY_HOP, "cluster-gcn"]
+SAMPLED = [name for name, model in MODELS.items() if model.supports_sampling]
+GRAPHSAGE = [name for name in SAMPLED if name.startswith("graphsage")]
+INDUCTIVE = [*SAMPLED, "cluster-gcn"]
 
 
-@pytest.fixture
-def undirected():
-    graph = web()
-    return Graph(X=graph.X, edges=graph.edges[:, graph.edges[0] != graph.edges[1]], y=graph.y)
-
-
-def both_ways(graph):
-    edges = torch.tensor(graph.edges)
-    return torch.cat([edges, edges.flip(0)], 1).unique(dim=1)
-
-
-def test_a_layer_of_graphsage_mean_is_pygs_sageconv(undirected):
-    pyg = pytest.importorskip("torch_geometric.nn")
+def test_a_layer_of_graphsage_mean_is_pygs_sageconv(undirected, pyg):
     P, X = exact_matrix(undirected, norm="mean"), exact_features(undirected)
-    conv, theirs = (
-        MeanConv(undirected.d, 4).double(),
-        pyg.SAGEConv(undirected.d, 8, bias=False).double(),
-    )
+    conv = MeanConv(undirected.d, 4).double()
+    theirs = pyg.SAGEConv(undirected.d, 8, bias=False).double()
     none = torch.zeros(4, undirected.d, dtype=torch.float64)
-    # theirs adds where ours stands side by side
+    # theirs adds where ours concatenates
     theirs.lin_r.weight.data = torch.cat([conv.own.data.T, none])
     theirs.lin_l.weight.data = torch.cat([none, conv.neighbours.data.T])
     torch.testing.assert_close(conv(P, X), theirs(X, both_ways(undirected)), rtol=1e-10, atol=1e-10)
 
 
-def test_a_layer_of_graphsage_pool_is_pygs_sageconv_with_projection_and_maximum(undirected):
-    pyg = pytest.importorskip("torch_geometric.nn")
+def test_a_layer_of_graphsage_pool_is_pygs_sageconv_with_projection_and_maximum(undirected, pyg):
     P, X = exact_matrix(undirected, norm="mean"), exact_features(undirected)
     conv = PoolConv(undirected.d, 4).double()
     theirs = pyg.SAGEConv((16, undirected.d), 4, aggr="max", bias=False, root_weight=False).double()
@@ -62,15 +45,12 @@ def test_a_layer_of_graphsage_pool_is_pygs_sageconv_with_projection_and_maximum(
     torch.testing.assert_close(conv.near(P, X), expected, rtol=1e-10, atol=1e-10)
 
 
-def test_a_layer_of_cluster_gcn_is_pygs_clustergcnconv(undirected):
-    pyg = pytest.importorskip("torch_geometric.nn")
+def test_a_layer_of_cluster_gcn_is_pygs_clustergcnconv(undirected, pyg):
     P, X = exact_matrix(undirected, norm="enhanced"), exact_features(undirected)
     W = torch.randn(2 * undirected.d, 5, dtype=torch.float64)
     theirs = pyg.ClusterGCNConv(undirected.d, 5, diag_lambda=1.0, bias=False).double()
-    theirs.lin_out.weight.data, theirs.lin_root.weight.data = (
-        W[: undirected.d].T,
-        W[undirected.d :].T,
-    )
+    theirs.lin_out.weight.data = W[: undirected.d].T
+    theirs.lin_root.weight.data = W[undirected.d :].T
     expected = theirs(X, both_ways(undirected))
     # PyG counts degrees in float32.
     torch.testing.assert_close(torch.cat([P @ X, X], 1) @ W, expected, rtol=1e-6, atol=1e-6)
@@ -83,9 +63,9 @@ def test_cluster_gcn_first_sums_over_the_neighbours_and_not_over_the_node_itself
     np.testing.assert_array_equal(neighbour_sum(P).to_dense().numpy(), A)
 
 
-@pytest.mark.parametrize("name", HOP_BY_HOP)
+@pytest.mark.parametrize("name", SAMPLED)
 @pytest.mark.parametrize("sparse", [False, True])
-def test_on_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sparse):
+def test_with_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sparse):
     graph = web(sparse=sparse)
     links, X = GraphAdjacency.of(adjacency(graph), "mean"), exact_features(graph)
     model = build(name, graph, layers=3)
@@ -100,7 +80,7 @@ def test_on_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sp
 
 
 @pytest.mark.parametrize("name", GRAPHSAGE)
-def test_a_link_of_value_zero_tells_nothing(name):
+def test_a_link_of_value_zero_has_no_effect(name):
     graph = web()
     links = GraphAdjacency.of(adjacency(graph, loops="remove"), "mean")
     kept = torch.rand(len(links.weights), dtype=torch.float64) < 0.5
@@ -120,12 +100,12 @@ def test_a_link_of_value_zero_tells_nothing(name):
 
 
 @pytest.mark.parametrize("name", GRAPHSAGE)
-def test_a_node_without_neighbours_is_told_zero(name):
+def test_the_aggregate_of_no_neighbours_is_zero(name):
     alone = Graph(X=np.ones((3, 4)), edges=[[0], [1]], y=[0, 1, 1])
     conv = build(name, alone, layers=1).convs[0]
-    told = conv.near(exact_matrix(alone, norm="mean"), exact_features(alone))
-    assert told[0].abs().max() > 0
-    assert told[2].abs().max() == 0
+    aggregate = conv.near(exact_matrix(alone, norm="mean"), exact_features(alone))
+    assert aggregate[0].abs().max() > 0
+    assert aggregate[2].abs().max() == 0
 
 
 @pytest.mark.parametrize("name", GRAPHSAGE)
@@ -142,15 +122,13 @@ def test_an_lstm_reads_neighbours_one_by_one_in_the_order_of_their_states():
     P, X = exact_matrix(graph, norm="mean"), exact_features(graph)
     conv, cell = LSTMConv(3, 4).double(), torch.nn.LSTM(3, 4, batch_first=True).double()
     torch.nn.init.normal_(conv.b)
-    cell.weight_ih_l0.data, cell.weight_hh_l0.data = (
-        conv.W.data.T.contiguous(),
-        conv.U.data.T.contiguous(),
-    )
+    cell.weight_ih_l0.data = conv.W.data.T.contiguous()
+    cell.weight_hh_l0.data = conv.U.data.T.contiguous()
     cell.bias_ih_l0.data, cell.bias_hh_l0.data = conv.b.data, torch.zeros(16).double()
     cell.bias_hh_l0.data[4:8] = 1  # what TensorFlow adds to the forget gate
     order = 1 + torch.argsort(X[1:4] @ torch.arange(1, 4).double().sin())
-    told = cell(X[order][None])[0][0, -1] @ conv.neighbours
-    torch.testing.assert_close(conv.near(P, X)[0], told)
+    aggregate = cell(X[order][None])[0][0, -1] @ conv.neighbours
+    torch.testing.assert_close(conv.near(P, X)[0], aggregate)
 
 
 def test_an_lstm_reads_no_more_than_128_neighbours():
@@ -184,12 +162,8 @@ def test_the_gradient_of_a_maximum_goes_to_the_largest_and_is_shared_among_equal
 @pytest.mark.parametrize("name", ["vr-gcn-cv", "vr-gcn-cvd"])
 def test_on_the_full_graph_both_forms_of_vr_gcn_are_the_same_network(name):
     graph = web()
-    model, plain = (
-        build(name, graph, dropout=0.4).train(),
-        build("vr-gcn-cv", graph, dropout=0.4).train(),
-    )
     scores = []
-    for one in (model, plain):
+    for one in (build(form, graph, dropout=0.4).train() for form in (name, "vr-gcn-cv")):
         with keyed(epoch_key(torch.tensor([0]), 3)[0]):
             scores.append(one(*inputs(graph)))
     torch.testing.assert_close(*scores)
@@ -202,16 +176,9 @@ def small():
 
 @pytest.mark.parametrize("name", INDUCTIVE)
 @pytest.mark.parametrize("drop_edge", [0.0, 0.3])
-def test_on_the_full_graph_a_seed_trains_the_same_alone_and_in_company(name, drop_edge, small):
-    settings = {
-        "batches": "full",
-        "layers": 2,
-        "width": 8,
-        "dropout": 0.2,
-        "epochs": 4,
-        "precision": "float64",
-    }
-    settings |= {"drop_edge": drop_edge, "device": "cpu", "seeds": range(3)}
+def test_on_the_full_graph_a_seed_trains_the_same_alone_and_batched(name, drop_edge, small):
+    settings = {"batches": "full", "layers": 2, "width": 8, "dropout": 0.2, "epochs": 4}
+    settings |= {"precision": "float64", "device": "cpu", "seeds": range(3), "drop_edge": drop_edge}
     together, alone = (fit(small, name, batch=batch, **fitting(name, settings)) for batch in (3, 1))
     for one, other in zip(together.runs, alone.runs, strict=True):
         np.testing.assert_allclose(one.curve, other.curve, rtol=1e-9)
@@ -222,15 +189,8 @@ def test_sparse_features_train_as_dense_ones_do(small):
 
     sparse = replace(small, X=sp.csr_array(small.X))
     for name in INDUCTIVE:
-        settings = {
-            "layers": 2,
-            "width": 8,
-            "dropout": 0.0,
-            "epochs": 2,
-            "precision": "float64",
-            "device": "cpu",
-        }
-        settings |= {"clusters": 3}
+        settings = {"layers": 2, "width": 8, "dropout": 0.0, "epochs": 2, "clusters": 3}
+        settings |= {"precision": "float64", "device": "cpu"}
         curves = [
             fit(graph, name, **fitting(name, settings)).runs[0].curve for graph in (small, sparse)
         ]

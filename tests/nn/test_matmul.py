@@ -1,4 +1,4 @@
-"""Activations times weights: torch's own product, and its gradients."""
+"""Activations times weights: the same as torch's own product and its gradients."""
 
 import numpy as np
 import pytest
@@ -53,17 +53,11 @@ def test_a_gradient_that_nobody_asks_for_is_not_computed():
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("model", ["dropedge-gcn", "jknet", "incep"])
-def test_dropedge_s_networks_train_on_cuda_as_on_the_cpu(model, monkeypatch):
+def test_dropedges_networks_train_on_cuda_as_on_the_cpu(model, monkeypatch):
     monkeypatch.setattr(products, "LONG", 1)
     graph = data.load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
-    settings = {
-        "layers": 4,
-        "width": 16,
-        "epochs": 12,
-        "self_weight": True,
-        "batch_norm": True,
-        "drop_edge": 0.3,
-    }
+    settings = {"layers": 4, "width": 16, "epochs": 12, "drop_edge": 0.3}
+    settings |= {"self_weight": True, "batch_norm": True}
     cpu, cuda = (
         [run.curve for run in fit(graph, model, seeds=range(3), device=device, **settings).runs]
         for device in ("cpu", "cuda")

@@ -47,9 +47,9 @@ def test_scores_and_gradients_are_the_same_to_the_last_bit(keys):
         assert torch.equal(one, other)
 
 
-def test_it_is_the_same_for_many_replicas_at_once(keys):
+def test_many_replicas_at_once_give_the_same(keys):
     X, *weights = tensors(6, 6, replicas=[3])
-    # one that all replicas share
+    # shared by all replicas
     scale = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
 
     def both(key, X, *weights):
@@ -63,7 +63,7 @@ def test_it_is_the_same_for_many_replicas_at_once(keys):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
 
-def test_a_replica_is_the_same_in_company_as_alone(keys):
+def test_a_replica_is_the_same_alone_and_batched(keys):
     X, *weights = tensors(6, 6, replicas=[3])
     scale = torch.tensor(1.5, dtype=torch.float64)
     together = vmap(lambda key, *inputs: recompute(chain, key, inputs[0], scale, *inputs[1:]))(
@@ -83,9 +83,9 @@ def test_an_input_that_needs_no_gradient_or_is_not_used_gets_none(keys):
     assert nothing is None
 
 
-@pytest.mark.parametrize("company", [False, True])
-def test_backward_keeps_the_inputs_and_nothing_else(keys, company):
-    X, *weights = tensors(6, 6, replicas=[3] if company else [])
+@pytest.mark.parametrize("batched", [False, True])
+def test_backward_keeps_the_inputs_and_nothing_else(keys, batched):
+    X, *weights = tensors(6, 6, replicas=[3] if batched else [])
     scale = torch.tensor(1.5, dtype=torch.float64)
     kept = []
 
@@ -95,12 +95,12 @@ def test_backward_keeps_the_inputs_and_nothing_else(keys, company):
     with saved_tensors_hooks(
         lambda tensor: kept.append(tensor.data_ptr()) or tensor, lambda tensor: tensor
     ):
-        vmap(forget)(keys, X, *weights) if company else forget(keys[0], X, *weights)
+        vmap(forget)(keys, X, *weights) if batched else forget(keys[0], X, *weights)
     assert {tensor.data_ptr() for tensor in (X, scale, *weights)} <= set(kept)
     assert len(kept) == 3 + len(weights)
 
 
-def test_a_second_derivative_is_refused_and_not_wrong(keys):
+def test_a_second_derivative_is_refused(keys):
     X, W, *_ = tensors(6, 6)
     output = recompute(lambda key, X, W: chain(key, X, 1.0, W), keys[0], X, W)
     gradient = torch.autograd.grad(output.square().sum(), W, create_graph=True)[0]

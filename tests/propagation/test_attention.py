@@ -61,9 +61,7 @@ def test_the_gradient_of_a_matrixs_values_is_right(pattern):
 
 
 @pytest.mark.parametrize("dim", [0, 1])
-def test_replicas_with_values_of_their_own_have_the_gradients_of_each_wherever_they_stand(
-    pattern, dim
-):
+def test_replicas_with_their_own_values_have_the_gradients_of_each_in_any_dimension(pattern, dim):
     values, H = randn(len(pattern.columns), 4), randn(5, 4, 3)
     values, H = (one.movedim(1, dim).contiguous().requires_grad_() for one in (values, H))
     together = vmap(lambda values, H: Sparse.on(pattern, values) @ H, in_dims=dim)(values, H)
@@ -95,7 +93,7 @@ def test_equal_maxima_share_the_gradient():
     assert E.grad[:, 0].tolist() == [0.5, 0.5, 0, 1, 1, 1]
 
 
-def test_entries_that_are_not_there_take_no_part_in_the_maximum_or_its_gradient(pattern):
+def test_absent_entries_do_not_affect_the_maximum_or_its_gradient(pattern):
     E = randn(len(pattern.columns), 2).requires_grad_()
     there = torch.arange(len(pattern.columns)) % 3 > 0
     top = row_max(pattern, torch.where(there[:, None], E, -torch.inf))
@@ -133,7 +131,7 @@ def test_dots_and_their_gradients_are_the_same_on_cuda(pattern):
     results = []
     for device in ("cpu", "cuda"):
         ends = [one.to(device).requires_grad_() for one in (G, H)]
-        dots = pattern.to(device).dots(*ends)
-        results.append([dots, *torch.autograd.grad(dots.square().sum(), ends)])
+        found = dots(pattern.to(device), *ends)
+        results.append([found, *torch.autograd.grad(found.square().sum(), ends)])
     for cpu, cuda in zip(*results, strict=True):
         torch.testing.assert_close(cpu, cuda.cpu())

@@ -1,4 +1,4 @@
-"""GDC: personalised PageRank and heat as links, for any model."""
+"""GDC: personalised PageRank or heat in place of the links, for any model."""
 
 import numpy as np
 import pytest
@@ -60,19 +60,13 @@ def test_columns_are_diffused_in_blocks_to_the_same_matrix(graph, monkeypatch):
 
 
 def test_any_model_trains_over_a_diffusion(graph):
-    settings = {
-        "width": 16,
-        "epochs": 30,
-        "lr": 0.02,
-        "device": "cpu",
-        "diffusion": "ppr",
-        "top_k": 16,
-    }
+    settings = {"width": 16, "epochs": 30, "lr": 0.02, "device": "cpu"}
+    settings |= {"diffusion": "ppr", "top_k": 16}
     for model in ("gcn", "gcnii"):
         assert fit(graph, model, layers=2, **settings).test[0] > 0.75
 
 
-def test_a_diffusion_takes_the_place_of_the_links_and_is_normalised_like_them(graph):
+def test_a_diffusion_replaces_the_links_and_is_normalised_like_them(graph):
     S = diffuse(adjacency(graph), "ppr", top_k=16)
     looped = S.toarray() + np.eye(80)
     scale = np.diag(looped.sum(1) ** -0.5)

@@ -33,7 +33,7 @@ def sources():
 
 
 @pytest.mark.parametrize(("kind", "source"), list(sources()))
-def test_one_graph_has_one_matrix_in_whatever_form_it_comes(kind, source):
+def test_a_graph_has_the_same_matrix_in_whatever_form_it_is_given(kind, source):
     found = gcnii.propagation_matrix(*source)
     torch.testing.assert_close(found.to_dense(), P.to_dense(), rtol=0, atol=0)
 
@@ -98,7 +98,7 @@ def test_weights_of_a_sparse_matrix_count():
         (("cora",), "or a scipy or torch sparse matrix; got str"),
     ],
 )
-def test_what_has_no_matrix_is_refused_in_one_sentence(source, sentence):
+def test_other_inputs_are_refused_in_one_sentence(source, sentence):
     with pytest.raises(gcnii.GraphError) as error:
         gcnii.propagation_matrix(*source)
     assert sentence in str(error.value)

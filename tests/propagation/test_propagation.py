@@ -1,4 +1,4 @@
-"""P̃ is what the authors' code makes of a graph, and the sparse product is a product."""
+"""P̃ is the matrix of the authors' code, and the sparse product equals the dense one."""
 
 import numpy as np
 import pytest
@@ -26,14 +26,14 @@ def random_matrix(rng, n=7, d=5):
     return Sparse.from_scipy(sp.csr_array(rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4)))
 
 
-def test_the_star_has_the_weights_one_computes_by_hand():
+def test_the_star_has_the_weights_computed_by_hand():
     P = exact_matrix(STAR).to_dense()
     hub = 8**-0.5  # 1 / √(4 · 2): the centre has degree 3 + 1, a leaf 1 + 1
     expected = [[1 / 4, hub, hub, hub], [hub, 1 / 2, 0, 0], [hub, 0, 1 / 2, 0], [hub, 0, 0, 1 / 2]]
     torch.testing.assert_close(P, torch.tensor(expected, dtype=torch.float64))
 
 
-def test_undirected_edges_may_stand_once_or_twice():
+def test_undirected_edges_may_be_listed_once_or_twice():
     twice = Graph(X=np.eye(4), edges=np.concatenate([STAR.edges, STAR.edges[::-1], STAR.edges], 1))
     assert torch.equal(exact_matrix(twice).to_dense(), exact_matrix(STAR).to_dense())
 
@@ -87,7 +87,7 @@ def test_replicas_become_columns_and_equal_single_products_to_the_last_bit():
     assert torch.equal(vmap(lambda H: M @ H, in_dims=2)(sideways), vmap(lambda H: M @ H)(H))
 
 
-def test_replicas_with_values_of_their_own_become_one_block_diagonal_product():
+def test_replicas_with_their_own_values_become_one_block_diagonal_product():
     M = random_matrix(np.random.default_rng(3))
     values = torch.randn(4, len(M.values), dtype=torch.float64)
     W = torch.randn(4, 5, 3, dtype=torch.float64, requires_grad=True)

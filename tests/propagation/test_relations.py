@@ -1,4 +1,4 @@
-"""GraphAdjacency in nine divisions: normalised together, gathered over apart."""
+"""Links in nine divisions: normalised together, gathered over separately."""
 
 import numpy as np
 import pytest
@@ -30,9 +30,7 @@ def relations(near):
 
 
 def literal(near, kept=None):
-    """(9, n, n): what each node gathers from whom in each division, from the equation, edge by
-    edge.
-    """
+    """(9, n, n): the weights of each division by the equation, edge by edge."""
     edges = [
         (u, v, r) for (u, v), r in zip(near.edges.T.tolist(), near.relation.tolist(), strict=True)
     ]
@@ -47,7 +45,7 @@ def literal(near, kept=None):
 
 
 def divisions(P):
-    """(9, n, n) out of P's two forms, which must agree."""
+    """(9, n, n) from P's two forms, which must agree."""
     apart = P.apart.to_dense().reshape(N, DIVISIONS, N, DIVISIONS)
     assert all(
         (apart[:, r, :, s] == 0).all() for r in range(DIVISIONS) for s in range(DIVISIONS) if r != s
@@ -73,7 +71,7 @@ def test_the_order_of_the_pairs_does_not_matter(near, relations):
     assert torch.equal(divisions(other.whole), divisions(relations.whole))
 
 
-def test_links_that_are_dropped_count_in_no_degree(near, relations):
+def test_dropped_links_do_not_count_in_degrees(near, relations):
     kept = torch.tensor(np.random.default_rng(2).random(len(relations.weights)) < 0.5)
     pattern = relations.links.pattern
     left = {
@@ -84,7 +82,7 @@ def test_links_that_are_dropped_count_in_no_degree(near, relations):
 
 
 @pytest.mark.parametrize("form", ["entries", "pairs"])
-def test_dropedge_drops_them_for_each_replica_its_own_way(relations, form):
+def test_dropedge_drops_different_links_for_each_replica(relations, form):
     relations = relations.to("cpu", torch.float64)
     keys = epoch_key(torch.arange(3), 1)
     M = torch.randn(N * DIVISIONS, 2, dtype=torch.float64)
@@ -102,7 +100,7 @@ def test_dropedge_drops_them_for_each_replica_its_own_way(relations, form):
         assert not torch.equal(together[0], together[1])
 
 
-def test_the_places_of_the_divisions_are_cut_once(relations):
+def test_the_layout_of_the_divisions_is_made_once(relations):
     one, other = relations.matrix(), relations.matrix(torch.ones(len(relations.weights)))
     assert one.layout is other.layout
     assert one.apart is one.apart
@@ -121,6 +119,6 @@ def test_some_of_the_nodes_keep_the_relations_among_them(near, relations):
     torch.testing.assert_close(induced.whole.merged.to_dense(), expected.whole.merged.to_dense())
 
 
-def test_in_another_precision_it_is_the_same(relations):
+def test_it_is_the_same_in_another_precision(relations):
     single = relations.to("cpu", torch.float32)
     torch.testing.assert_close(divisions(single.whole), divisions(relations.whole).float())

@@ -1,4 +1,4 @@
-"""Small graphs, and every model of the registry at a size that fits them."""
+"""Small graphs, and every model in the registry at a size that fits them."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,9 +28,7 @@ def inputs(graph, name=None):
 
 
 def dense(P):
-    """As the literal versions take it: (n, n), and beside it the division of each entry where P has
-    them.
-    """
+    """P as the literal versions take it: (n, n); with the division of each entry if P has any."""
     matrix = P.to_dense().numpy()
     if not isinstance(P, RelationalMatrix):
         return matrix

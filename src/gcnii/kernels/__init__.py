@@ -1,8 +1,7 @@
-"""What a GPU computes by hand-written kernels (Triton): the same numbers as the plain code, only
-faster.
+"""Hand-written GPU kernels (Triton): the same numbers as the plain code, only faster.
 
-They know tensors alone; who uses one asks `usable` and imports it where it is called, because most
-machines have none.
+They know nothing but tensors.  A caller asks `usable` first and imports a kernel where it calls it,
+because most machines have no Triton.
 """
 
 from functools import cache
@@ -12,9 +11,7 @@ from torch import Tensor
 
 
 def usable(tensor: Tensor) -> bool:
-    """Whether the kernels can take this tensor: Triton is there for its GPU, and 32 bits number a
-    matrix's entries.
-    """
+    """Whether the kernels take this tensor: on a GPU, with Triton, < 2^31 entries per matrix."""
     return tensor.is_cuda and _triton() and tensor.shape[-2:].numel() < 1 << 31
 
 

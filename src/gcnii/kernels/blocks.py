@@ -1,4 +1,4 @@
-"""What the kernels are made of: the hash of a dropout mask, and the sums of rows' neighbours."""
+"""Parts of the kernels: the hash of a dropout mask, and the sums over rows' neighbours."""
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
 
@@ -16,9 +16,7 @@ def mix(x):
 
 @triton.jit
 def kept_entries(element, key, kept):
-    """Whether each element of a matrix is kept by the mask of this key: the bits that
-    `dropout.keep_mask` has.
-    """
+    """Whether the mask of this key keeps each element: the bits of `dropout.keep_mask`."""
     word = mix((element >> 1).to(tl.uint32)) ^ tl.load(key).to(tl.uint32, bitcast=True)
     word = word * 0x21F0AAAD
     word = (word ^ (word >> 15)) + tl.load(key + 1).to(tl.uint32, bitcast=True)
@@ -31,11 +29,10 @@ def kept_entries(element, key, kept):
 @triton.jit
 def gathered(
     offsets, index, weights, B, H, column, width,
-    HUBS: tl.constexpr, TYPE: tl.constexpr, BLOCK: tl.constexpr, UNROLL: tl.constexpr, EVEN: tl.constexpr,
+    HUBS: tl.constexpr, TYPE: tl.constexpr, BLOCK: tl.constexpr, UNROLL: tl.constexpr,
+    EVEN: tl.constexpr,
 ):  # fmt: skip
-    """Σ of weights · rows of H over the entries of this program's rows, of B over their pieces:
-    (block, columns).
-    """
+    """Σ weights · rows of H over this program's rows, of B for the hubs: (block, columns)."""
     block = tl.program_id(0)
     source = H
     if HUBS > 0:
@@ -60,14 +57,12 @@ def summed_slots(
     owner, offsets, index, weights, H, column, width,
     HUBS: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Σ of weights · rows of H over the entries of this program's slots, added up by row: (block,
-    columns).
-    """
+    """Σ weights · rows of H over this program's slots, added up by row: (block, columns)."""
     block, lane = tl.program_id(0), tl.arange(0, BLOCK)
     first, last = tl.load(offsets + block), tl.load(offsets + block + 1)
     inside = (column < width)[None, :]
     total = tl.zeros((BLOCK, column.shape[0]), tl.float32)
-    # The columns of the next two entries are on their way while the rows of these two are.
+    # The columns of the next two entries are fetched while the rows of these two are.
     one, two = tl.load(index + first * BLOCK + lane), tl.load(index + (first + 1) * BLOCK + lane)
     for entry in tl.range(first, last, 2, num_stages=1):
         slot = entry * BLOCK + lane
@@ -91,8 +86,8 @@ def summed_slots(
             mine = (tl.load(owner + block * BLOCK + lane)[None, :] == lane[:, None]).to(tl.float32)
             if PRECISION == "tf32":
                 total = tl.dot(mine, total, input_precision="tf32")
-            # ones are exact in 10 bits of mantissa, so two products make up for what the first cuts
-            # off
+            # Ones are exact in 10 bits of mantissa, so a second product makes up for what the first
+            # cuts off.
             else:
                 high = (total.to(tl.uint32, bitcast=True) & 0xFFFFE000).to(tl.float32, bitcast=True)
                 total = tl.dot(

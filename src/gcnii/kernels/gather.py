@@ -1,6 +1,4 @@
-"""The sparse product on a GPU: every row is the weighted sum of its neighbours' rows, for all
-replicas at once.
-"""
+"""The sparse product on a GPU: weighted sums of neighbours' rows, for all replicas at once."""
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
 
@@ -14,29 +12,24 @@ from torch import Tensor
 from gcnii.kernels.blocks import gathered
 from gcnii.kernels.schedule import PIECE, UNROLL, ScheduledMatrix
 
-ELEMENTS = 2048  # of a program's tile
+ELEMENTS = 2048  # elements of a program's tile
 WIDEST = 128  # columns of it
-# rows of all replicas that keep a GPU busy for longer than a row twice as long takes
+# With this many rows over all replicas, the GPU is busy for longer than a row of twice the length
+# takes.
 BUSY = 1 << 14
 
 
 def cut(H: Tensor) -> tuple[int, int]:
-    """For H (r, d, h), the rows in a block and the longest row that is not cut into pieces: the
-    fastest measured.
-    """
+    """For H (r, d, h), a block's rows and the longest row left whole: the fastest measured."""
     replicas, d, _ = H.shape
     return ELEMENTS // WIDEST, 16 if replicas * d < BUSY else 32
 
 
 def gather(
-    M: ScheduledMatrix,
-    H: Tensor,
-    H0: Tensor | None = None,
-    alpha: float = 0.0,
-    out: Tensor | None = None,
-    where: Tensor | None = None,
-) -> Tensor:
-    """M H [+ α H0] for a sparse M (n, d) and H (r, d, h), whose rows must lie one after the other.
+    M: ScheduledMatrix, H: Tensor, H0: Tensor | None = None, alpha: float = 0.0,
+    out: Tensor | None = None, where: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """M H [+ α H0] for a sparse M (n, d) and H (r, d, h), whose rows must be contiguous.
 
     where  if given, entries at which it is not positive are set to zero; it may be `out`
     """
@@ -46,17 +39,15 @@ def gather(
     initial, sign = H if H0 is None else H0, H if where is None else where
     _gather[(len(schedule.offsets) - 1, replicas, triton.cdiv(width, tile))](
         schedule.order, schedule.offsets, schedule.index, weights, B, H, initial, sign, out, width,
-        stride(weights), B.stride(0), H.stride(0), initial.stride(0), sign.stride(0), out.stride(0), alpha,
-        HUBS=schedule.hubs, INITIAL=H0 is not None, MASK=where is not None, TYPE=_type(H),
+        stride(weights), B.stride(0), H.stride(0), initial.stride(0), sign.stride(0), out.stride(0),
+        alpha, HUBS=schedule.hubs, INITIAL=H0 is not None, MASK=where is not None, TYPE=_type(H),
         BLOCK=schedule.block, COLUMNS=tile, UNROLL=UNROLL, EVEN=width % tile == 0,
     )  # fmt: skip
     return out
 
 
 def dots(rows: Tensor, columns: Tensor, G: Tensor, H: Tensor) -> Tensor:
-    """(r, entries): G's row · H's row, for the row and the column of each entry; G (r, n, h), H (r,
-    d, h).
-    """
+    """G (r, n, h), H (r, d, h) → (r, entries): G_i · H_j at each entry (i, j)."""
     G, H = G.contiguous(), H.contiguous()
     replicas, _, width = G.shape
     out = G.new_empty(replicas, len(columns))
@@ -70,7 +61,7 @@ def dots(rows: Tensor, columns: Tensor, G: Tensor, H: Tensor) -> Tensor:
 
 
 def sum_pieces(M: ScheduledMatrix, H: Tensor) -> Tensor:
-    """The sums of the hubs' pieces (r, pieces, h); H itself where there is no hub."""
+    """The sums of the hubs' pieces (r, pieces, h); H itself where there are no hubs."""
     (schedule, values, _), (replicas, _, width) = M, H.shape
     pieces = len(schedule.ends)
     if not pieces:
@@ -78,14 +69,15 @@ def sum_pieces(M: ScheduledMatrix, H: Tensor) -> Tensor:
     B = H.new_empty(replicas, pieces, width)
     tile = min(triton.next_power_of_2(width), WIDEST)
     _sum_piece[(pieces, replicas, triton.cdiv(width, tile))](
-        schedule.starts, schedule.ends, schedule.columns, values, H, B, width, stride(values), H.stride(0), B.stride(0),
+        schedule.starts, schedule.ends, schedule.columns, values, H, B, width,
+        stride(values), H.stride(0), B.stride(0),
         TYPE=_type(H), PIECE=PIECE, COLUMNS=tile, num_warps=2,
     )  # fmt: skip
     return B
 
 
 def stride(values: Tensor) -> int:
-    """From one replica's values to the next one's."""
+    """The distance from one replica's values to the next one's; 0 where all share them."""
     return values.stride(0) if len(values) > 1 else 0
 
 
@@ -95,15 +87,18 @@ def _type(H: Tensor) -> tl.dtype:
 
 @triton.jit
 def _gather(
-    order, offsets, index, weights, B, H, H0, D, out, width, weights_r, B_r, H_r, H0_r, D_r, out_r, alpha,
+    order, offsets, index, weights, B, H, H0, D, out, width,
+    weights_r, B_r, H_r, H0_r, D_r, out_r, alpha,
     HUBS: tl.constexpr, INITIAL: tl.constexpr, MASK: tl.constexpr, TYPE: tl.constexpr,
     BLOCK: tl.constexpr, COLUMNS: tl.constexpr, UNROLL: tl.constexpr, EVEN: tl.constexpr,
 ):  # fmt: skip
     replica = tl.program_id(1).to(tl.int64)
     column = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
     row = tl.load(order + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
-    total = gathered(offsets, index, weights + replica * weights_r, B + replica * B_r, H + replica * H_r,
-                     column, width, HUBS, TYPE, BLOCK, UNROLL, EVEN)  # fmt: skip
+    total = gathered(
+        offsets, index, weights + replica * weights_r, B + replica * B_r, H + replica * H_r,
+        column, width, HUBS, TYPE, BLOCK, UNROLL, EVEN,
+    )  # fmt: skip
     at = row[:, None] * width + column[None, :]
     mask = (row >= 0)[:, None] & (column < width)[None, :]
     if INITIAL:
@@ -134,19 +129,9 @@ def _sum_piece(
 
 @triton.jit
 def _dots(
-    rows,
-    columns,
-    G,
-    H,
-    out,
-    entries,
-    width,
-    G_r,
-    H_r,
-    TYPE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    rows, columns, G, H, out, entries, width, G_r, H_r,
+    TYPE: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     replica = tl.program_id(1).to(tl.int64)
     entry = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     row = tl.load(rows + entry, mask=entry < entries, other=0)

@@ -1,16 +1,13 @@
-"""A GCNII layer in one kernel, forward and backward: gather, initial residual, identity mapping,
-ReLU, dropout.
+"""A GCNII layer in one kernel: gather, initial residual, identity mapping, ReLU, dropout.
 
 P̃(SM) = (P̃S)M, so what a program gathers for its rows goes straight into the product, and nothing
-in between is stored. All matrices have an axis of replicas in front, (r, n, h) and (r, h, h), and
-may be slices of larger ones.
+in between is stored; backward is one kernel, too.  All matrices have an axis of replicas in front,
+(r, n, h) and (r, h, h), and may be slices of larger ones.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 import triton
@@ -21,52 +18,44 @@ from gcnii.kernels.blocks import kept_entries, summed_slots
 from gcnii.kernels.gather import stride
 from gcnii.kernels.slots import Slots, SlottedMatrix
 
-INNER = 64  # columns of a product's inner dimension at once
-PART = 32  # the same of GCNII*'s second product, which has fewer registers left
+INNER = 64  # columns of a product's inner dimension that are taken at once
+PART = 32  # the same for GCNII*'s second product, which has fewer registers left
 
 
 def forward_layer(
-    P: SlottedMatrix, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None, out: Tensor,
-    S: Tensor | None, *, alpha: float, skip: float, kept: int, back: bool,
+    P: SlottedMatrix, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
+    out: Tensor, S: Tensor | None, *, alpha: float, skip: float, kept: int, back: bool,
 ) -> None:  # fmt: skip
-    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0; with keys (r, 2), dropped but not
-    scaled.
+    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0.
 
+    keys  (r, 2) if given, `out` is dropped but not scaled
+    S     if given, the sums are stored there
     back  whether to begin with the last replica
     """
     (slots, weights), (replicas, _, width) = P, D.shape
-    second, key, sums = (
-        M1 if M2 is None else M2,
-        M1 if keys is None else keys,
-        out if S is None else S,
-    )
+    second, key = M1 if M2 is None else M2, M1 if keys is None else keys
+    sums = out if S is None else S
     _forward[(slots.blocks, replicas)](
-        slots.order, slots.owner, slots.offsets, slots.index, weights, D, H0, M1, second, key, sums, out,
-        width, alpha, skip, kept, back * (replicas - 1), stride(weights), D.stride(0), H0.stride(0), M1.stride(0),
+        slots.order, slots.owner, slots.offsets, slots.index, weights,
+        D, H0, M1, second, key, sums, out, width, alpha, skip, kept, back * (replicas - 1),
+        stride(weights), D.stride(0), H0.stride(0), M1.stride(0),
         second.stride(0), key.stride(0), sums.stride(0), out.stride(0),
-        STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None, PART=min(PART, _size(width)),
-        **_cut(width, slots),
+        STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None,
+        PART=min(PART, _size(width)), **_cut(width, slots),
     )  # fmt: skip
 
 
 def backward_layer(
-    P: SlottedMatrix,
-    dZ: Tensor,
-    M1: Tensor,
-    D: Tensor | None,
-    out: Tensor,
-    *,
-    skip: float,
-    back: bool,
-) -> None:
-    """out = (P dZ) M1ᵀ [+ skip dZ], where D > 0 if it is given; out may be D.  P is the forward
-    pass's, transposed.
-    """
-    (slots, weights), (replicas, _, width) = P, dZ.shape
+    PT: SlottedMatrix, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor,
+    *, skip: float, back: bool,
+) -> None:  # fmt: skip
+    """out = (Pᵀ dZ) M1ᵀ [+ skip dZ]; if D is given, 0 where D is not positive; out may be D."""
+    (slots, weights), (replicas, _, width) = PT, dZ.shape
     output = out if D is None else D
     _backward[(slots.blocks, replicas)](
-        slots.order, slots.owner, slots.offsets, slots.index, weights, dZ, M1, output, out, width, skip,
-        back * (replicas - 1), stride(weights), dZ.stride(0), M1.stride(0), output.stride(0), out.stride(0),
+        slots.order, slots.owner, slots.offsets, slots.index, weights,
+        dZ, M1, output, out, width, skip, back * (replicas - 1),
+        stride(weights), dZ.stride(0), M1.stride(0), output.stride(0), out.stride(0),
         SKIP=skip != 0, MASK=D is not None, **_cut(width, slots),
     )  # fmt: skip
 
@@ -77,7 +66,8 @@ def initial_gradient(dZ: Tensor, M: Tensor, scale: float) -> Tensor:
     out = dZ.new_empty(replicas, n, width)
     size, block = _size(width), 64
     _initial[(triton.cdiv(n, block), replicas)](
-        dZ, M, out, n, width, layers, scale, dZ.stride(0), dZ.stride(1), M.stride(1), M.stride(0), out.stride(0),
+        dZ, M, out, n, width, layers, scale,
+        dZ.stride(0), dZ.stride(1), M.stride(1), M.stride(0), out.stride(0),
         WIDTH=size, PRECISION=precision(), BLOCK=block, INNER=min(INNER, size),
         EVEN=width == size, STAGES=3 if size <= 64 else 1, num_warps=4 if size <= 64 else 8,
     )  # fmt: skip
@@ -90,22 +80,19 @@ def _size(width: int) -> int:
 
 
 def precision() -> str:
-    """How float32 matrices are multiplied: torch's own switch says whether 10 bits of mantissa are
-    enough.
-    """
+    """How to multiply float32: torch's own switch says whether 10 bits of mantissa are enough."""
     return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
 
-def _cut(width: int, slots: Slots) -> dict[str, Any]:
-    """The kernels' constants, and the fastest measured of how they are run."""
+def _cut(width: int, slots: Slots) -> dict[str, object]:
+    """The kernels' constants, and the launch options that were measured to be fastest."""
     size, exact = _size(width), precision()
     warps = 4 if slots.block == 32 and size <= 64 else 8
-    constants = {
-        "HUBS": slots.hubs, "BLOCK": slots.block, "WIDTH": size, "INNER": min(INNER, size), "EVEN": width == size,
-        "PRECISION": exact, "num_warps": warps,
+    constants: dict[str, object] = {
+        "HUBS": slots.hubs, "BLOCK": slots.block, "WIDTH": size, "INNER": min(INNER, size),
+        "EVEN": width == size, "PRECISION": exact, "num_warps": warps,
     }  # fmt: skip
-    # Fewer registers than three products at once would take, so that there is room for a fourth
-    # program.
+    # Fewer registers than three products at once would take leave room for a fourth program.
     return constants | ({"maxnreg": 128} if exact == "tf32x3" and warps == 4 else {})
 
 
@@ -124,11 +111,11 @@ def _rows_of(M, column, to, width, TRANSPOSED: tl.constexpr, EVEN: tl.constexpr)
 
 @triton.jit(do_not_specialize=["kept", "last"])
 def _forward(
-    order, owner, offsets, index, weights, D, H0, M1, M2, key, S, out, width, alpha, skip, kept, last,
-    weights_r, D_r, H0_r, M1_r, M2_r, key_r, S_r, out_r,
+    order, owner, offsets, index, weights, D, H0, M1, M2, key, S, out,
+    width, alpha, skip, kept, last, weights_r, D_r, H0_r, M1_r, M2_r, key_r, S_r, out_r,
     STAR: tl.constexpr, SKIP: tl.constexpr, DROP: tl.constexpr, KEEP: tl.constexpr,
-    HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
-    PRECISION: tl.constexpr, PART: tl.constexpr,
+    HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr,
+    EVEN: tl.constexpr, PRECISION: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
     replica = tl.abs(last - tl.program_id(1)).to(tl.int64)
     weights, D, H0 = weights + replica * weights_r, D + replica * D_r, H0 + replica * H0_r
@@ -140,8 +127,7 @@ def _forward(
     inside = there if EVEN else there & (to < width)[None, :]
     Z = tl.zeros((BLOCK, WIDTH), tl.float32)
     if STAR:
-        # First, and in a loop: side by side with the other product it would take twice the
-        # registers that there are.
+        # First, and in a loop: beside the other product it would need twice the registers we have.
         for k in tl.range(0, WIDTH, PART, num_stages=1):
             column = k + tl.arange(0, PART)
             mask = there if EVEN else there & (column < width)[None, :]
@@ -154,7 +140,7 @@ def _forward(
         A = summed_slots(
             owner, offsets, index, weights, D, column, width, HUBS, BLOCK, EVEN, PRECISION
         )
-        # Fetched no earlier, because until here they would only take up registers.
+        # Fetched no earlier, because they would only take up registers until here.
         if not STAR:
             initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
         m = _rows_of(M1, column, to, width, False, EVEN)
@@ -173,10 +159,10 @@ def _forward(
 
 @triton.jit(do_not_specialize=["last"])
 def _backward(
-    order, owner, offsets, index, weights, dZ, M1, D, out, width, skip, last, weights_r, dZ_r, M1_r, D_r, out_r,
-    SKIP: tl.constexpr, MASK: tl.constexpr,
-    HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr,
-    PRECISION: tl.constexpr,
+    order, owner, offsets, index, weights, dZ, M1, D, out, width, skip, last,
+    weights_r, dZ_r, M1_r, D_r, out_r, SKIP: tl.constexpr, MASK: tl.constexpr,
+    HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr,
+    EVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     replica = tl.abs(last - tl.program_id(1)).to(tl.int64)
     weights, M1 = weights + replica * weights_r, M1 + replica * M1_r

@@ -1,6 +1,6 @@
-"""How the kernels go through a sparse matrix, made once per pattern and kept as long as it lives.
+"""The kernels' layouts of a sparse matrix, made once per pattern and kept as long as it lives.
 
-A captured CUDA graph reads a layout for as long as it is replayed, and making one waits for the GPU.
+A captured CUDA graph reads a layout whenever it is replayed, and making one waits for the GPU.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def schedule_of(pattern: CSR, block: int, longest: int) -> Schedule:
 
 
 def slots_of(pattern: CSR, block: int, longest: int) -> Slots | None:
-    """The layout for the fused layers; None where a row is too long for one."""
+    """The layout for the fused layers; None where a row is too long for them."""
     known = _SLOTS.setdefault(pattern, {})
     if (block, longest) not in known:
         known[block, longest] = Slots.of(pattern.rows, pattern.columns, block, longest)

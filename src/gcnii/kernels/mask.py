@@ -1,6 +1,4 @@
-"""Dropout on a GPU in one pass: the masks that `dropout.keep_mask` makes, hashed where they are
-used.
-"""
+"""Dropout on a GPU in one pass: the masks of `dropout.keep_mask`, hashed where they are used."""
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
 
@@ -27,7 +25,7 @@ def mask(keys: Tensor, count: int, kept: int) -> Tensor:
 def drop(
     H: Tensor, keys: Tensor, kept: int, scale: float = 1.0, out: Tensor | None = None
 ) -> Tensor:
-    """H (replicas, …) with the entries kept, scaled, and the others zero; out may be H."""
+    """H (replicas, …) with the kept entries scaled and the others zero; out may be H."""
     H = H.contiguous()
     out = torch.empty_like(H) if out is None else out
     count = H[0].numel()
@@ -40,12 +38,11 @@ def drop(
 def finish_layer(
     Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, kept: int, out: Tensor
 ) -> None:
-    """out = ReLU(Z [+ skip D]), with keys (r, 2) dropped but not scaled: what is left of a layer
-    after the product.
-    """
+    """The rest of a layer: out = ReLU(Z [+ skip D]); with keys (r, 2), dropped but not scaled."""
     count, key, add = Z[0].numel(), Z if keys is None else keys, Z if D is None else D
     _finish[(triton.cdiv(count, BLOCK), len(Z))](
-        Z, add, key, out, count, skip, kept, Z.stride(0), add.stride(0), key.stride(0), out.stride(0),
+        Z, add, key, out, count, skip, kept,
+        Z.stride(0), add.stride(0), key.stride(0), out.stride(0),
         SKIP=D is not None, DROP=keys is not None, BLOCK=BLOCK,
     )  # fmt: skip
 

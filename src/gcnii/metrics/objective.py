@@ -1,6 +1,4 @@
-"""What is minimised and what is graded, for all replicas at once: scores (r, n, k) → one number a
-replica.
-"""
+"""Loss and score of all replicas at once: scores (r, n, k) → one number per replica."""
 
 from __future__ import annotations
 
@@ -17,14 +15,14 @@ from gcnii.graph import Graph, Role
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Cross-entropy and accuracy; with several labels a node, binary cross-entropy and micro-F1.
+    """Cross-entropy and accuracy; with several labels per node, binary cross-entropy and micro-F1.
 
     y      (n,) or (n, k)
-    masks  for each role, (r, n): whom replica r learns from, stops by and is graded on; each has
-           its own split
-    part   (n,) which of several graphs a node is in: F1 is the mean of the graphs' F1, as in the
-           authors' code
-    parts  how many graphs there are
+    masks  (r, n) for each role: the nodes that replica r trains on, stops by and is tested on; each
+           replica has a split of its own
+    part   (n,) the graph that each node belongs to, where there are several: F1 is the mean of the
+           graphs' F1, as in the authors' code
+    parts  the number of graphs
     """
 
     y: Tensor
@@ -55,20 +53,20 @@ class Objective:
         )
 
     def at(self, nodes: Tensor | None) -> Objective:
-        """The objective of some of the nodes; of all, where None are named."""
+        """The objective on these nodes; on all where `nodes` is None."""
         if nodes is None:
             return self
         masks = {role: mask[:, nodes] for role, mask in self.masks.items()}
         return Objective(self.y[nodes], masks, self.part[nodes], self.parts)
 
     def narrow(self, rows: Tensor) -> Objective:
-        """The objective of some of the replicas."""
+        """The objective of these replicas."""
         return Objective(
             self.y, {role: mask[rows] for role, mask in self.masks.items()}, self.part, self.parts
         )
 
     def loss(self, scores: Tensor, role: Role) -> Tensor:
-        """(r,) mean loss over the role's nodes."""
+        """The mean loss over the role's nodes, (r,)."""
         y = self.y.clamp(min=0)
         if y.ndim == 1:
             log_p = scores.log_softmax(-1)
@@ -81,7 +79,7 @@ class Objective:
         return torch.where(mask, each, 0).sum(-1) / mask.sum(-1)
 
     def score(self, scores: Tensor, role: Role) -> Tensor:
-        """(r,) accuracy or micro-F1 in [0, 1]; NaN where the role has no nodes."""
+        """Accuracy or micro-F1 in [0, 1], (r,); NaN where the role has no nodes."""
         mask = self.masks[role]
         if self.y.ndim == 1:
             right = (scores.argmax(-1) == self.y) & mask

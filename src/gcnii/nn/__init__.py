@@ -1,7 +1,7 @@
 """One model, one file, one paper.  Every model is `model(P, X) → scores`.
 
 A new model is one file here and one line in MODELS: the command line, the tests and the experiments
-then see it.
+find it there.
 """
 
 from gcnii.nn.ablation import GCNIdentity as GCNIdentity

@@ -1,6 +1,4 @@
-"""The two arms of the paper's ablation (section 6.4): initial residual alone, and identity mapping
-alone.
-"""
+"""The paper's ablation (section 6.4): initial residual alone, and identity mapping alone."""
 
 import torch
 from torch import Tensor, nn

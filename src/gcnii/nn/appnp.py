@@ -1,8 +1,7 @@
-"""APPNP and PPNP (Klicpera et al. 2019; equations 3 and 2): an MLP's scores, spread by personalised
-PageRank.
+"""APPNP and PPNP (Klicpera et al. 2019; equations 3 and 2): an MLP and personalised PageRank.
 
-As Fey & Lenssen (2019) ran APPNP, because the paper quotes their numbers: biases, no dropout on the
-edges.
+As Fey & Lenssen (2019) ran APPNP, because the paper quotes their numbers: with biases, and without
+dropout on the edges.
 """
 
 import torch
@@ -16,7 +15,7 @@ from gcnii.propagation import Sparse, resolvent
 
 
 class Predict(Model):
-    """f: X → scores (n, k), a two-layer MLP, before anything is spread."""
+    """f: X → scores (n, k), a two-layer MLP, before the propagation."""
 
     def __init__(self, d: int, k: int, width: int, dropout: float):
         super().__init__()
@@ -64,9 +63,7 @@ class APPNP(Predict):
 
 
 class PPNP(Predict):
-    """PPNP: Z = α (I - (1-α) P̃)^-1 f(X), where APPNP comes to after many steps; for up to 20,000
-    nodes.
-    """
+    """PPNP: Z = α (I - (1-α) P̃)^-1 f(X), the limit of APPNP; for up to 20,000 nodes."""
 
     # paper: equation 2 prints Ã; here: P̃, of which equation 3 is the iteration.
     card = ModelCard(

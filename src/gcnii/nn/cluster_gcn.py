@@ -1,6 +1,4 @@
-"""Cluster-GCN (Chiang et al. 2019): layers that give a node's own state more weight, trained on a
-cluster at a time.
-"""
+"""Cluster-GCN (Chiang et al. 2019): more weight for a node's own state, trained by clusters."""
 
 import torch
 from torch import Tensor, nn
@@ -14,9 +12,7 @@ from gcnii.propagation import Sparse
 
 
 class ClusterGCN(Model):
-    """Cluster-GCN: ReLU(LayerNorm(concat(P H, H) W)), `layers` times, the last one without norm and
-    ReLU.
-    """
+    """Cluster-GCN: ReLU(LayerNorm(concat(P H, H) W)), `layers` times; the last one is linear."""
 
     card = ModelCard(
         paper="Chiang et al. 2019, with diagonal enhancement",

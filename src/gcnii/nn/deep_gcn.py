@@ -1,6 +1,4 @@
-"""GCN (Kipf & Welling 2017; equation 1) made deep: in GCNII's skeleton, so that only the
-convolution differs.
-"""
+"""GCN (Kipf & Welling 2017; equation 1) in GCNII's skeleton: only the convolution differs."""
 
 from torch import Tensor, nn
 
@@ -19,7 +17,7 @@ class DeepGCNConv(nn.Module):
         self.W = uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
-        """(n, width) → (n, width); H0 is not used, and that is why it over-smooths."""
+        """(n, width) → (n, width); H0 is not used, which is why it over-smooths."""
         return (P @ H) @ self.W
 
 

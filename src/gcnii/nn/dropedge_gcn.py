@@ -1,6 +1,6 @@
-"""DropEdge's GCN (Rong et al. 2020), and the convolution of which its three networks are built.
+"""DropEdge's GCN (Rong et al. 2020), and the convolution of its three networks.
 
-DropEdge itself is a way of training and works for every model: the recipe's `drop_edge`.
+DropEdge itself is a way of training that works for every model: the recipe's `drop_edge`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
-EPSILON = 1e-5  # keeps a unit that is the same on all nodes from dividing by zero
+EPSILON = 1e-5  # avoids a division by zero for units that are equal on all nodes
 
 
 class DropEdgeConv(nn.Module):
-    """Before σ:  norm(P (H W) + H W_self + b), where W_self and the norm are there if they are
-    asked for.
-    """
+    """Before σ:  norm(P (H W) + H W_self + b), where W_self and the norm are optional."""
 
     def __init__(self, d: int, width: int, self_weight: bool, batch_norm: bool):
         super().__init__()
@@ -56,11 +54,10 @@ class NodeNorm(nn.Module):
 
 
 class DropEdgeNetwork(Model):
-    """X → x0 → what `embed` makes of it → scores (n, k); the first and the last map are
-    convolutions too.
+    """X → x0 → `embed` → scores (n, k), where the first and the last map are convolutions, too.
 
     inner  the convolutions between the two
-    read   how many hidden layers the last convolution reads, side by side
+    read   the number of hidden layers that the last convolution reads, side by side
     """
 
     def __init__(
@@ -81,7 +78,7 @@ class DropEdgeNetwork(Model):
         self.drop = Dropout(dropout)
 
     def layer(self, l: int, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """The l-th convolution, and what follows all but the last."""
+        """The l-th convolution, followed by ReLU and dropout."""
         dropped: Tensor = self.drop(relu(self.convs[l](P, H)))
         return dropped
 
@@ -92,7 +89,7 @@ class DropEdgeNetwork(Model):
 
 
 class DropEdgeGCN(DropEdgeNetwork):
-    """GCN as DropEdge has it: `layers` convolutions in a chain, without dropout on the features."""
+    """GCN as in DropEdge: a chain of `layers` convolutions, without dropout on the features."""
 
     card = ModelCard(
         paper="Rong et al. 2020",
@@ -131,7 +128,7 @@ class DropEdgeGCN(DropEdgeNetwork):
 
 
 def between(layers: int) -> int:
-    """How many of the layers lie between the first and the last."""
+    """The number of layers between the first and the last."""
     if layers < 2:
         raise InputError(
             f"layers counts the first and the last convolution and must be at least 2, got {layers}"
@@ -140,10 +137,9 @@ def between(layers: int) -> int:
 
 
 def normalise(Z: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """What NodeNorm computes, of weights given."""
-    # authors: evaluate with running means over the epochs; here: with those of the nodes at hand,
-    # as in training, because the full graph is the batch.  So a model has no state beside its
-    # weights.
+    """What NodeNorm computes, with these weights."""
+    # authors: evaluate with running means over the epochs; here: with the means over the nodes, as
+    # in training, because the full graph is the batch.  So a model has no state but its weights.
     flat = batch_norm(
         Z.flatten(1), None, None, scale.flatten(), shift.flatten(), training=True, eps=EPSILON
     )

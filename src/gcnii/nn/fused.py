@@ -1,14 +1,14 @@
-"""All layers of GCNII or of a relative as one step of autograd, which knows its own backward pass.
+"""All layers of GCNII or of a relative as one autograd function with a backward pass of its own.
 
     D_l = H_l where kept, else 0       S_l = (1-α) P̃ D_{l-1} / keep + α H0
                                        H_l = ReLU(S_l M1_l + H0 M2_l + D_{l-1} / keep)
 
-where M2 and the last addition are those of some forms alone.  (1-α) / keep is in P's values, so
-that a mask only ever sets to zero, and S is one sum.  Backward needs S_l, and D_l for its sign: it
+where only some forms have M2 and the last addition.  (1-α) / keep is part of P's values, so that a
+mask only ever sets entries to zero, and S is one sum.  Backward needs S_l, and the sign of D_l: it
 is positive where the ReLU is open and the entry was kept.
 
-Within, tensors carry an axis of replicas, (r, n, h); `forward_layer`, `backward_layer` and
-`weight_gradients` are the three pieces of work.
+Inside, tensors have an axis of replicas, (r, n, h); `forward_layer`, `backward_layer` and
+`weight_gradients` do the work.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from torch.autograd.function import once_differentiable
 from gcnii import kernels
 from gcnii.dropout import LEVELS, Dropout, InplaceDropout, next_keys
 from gcnii.errors import UsageError
-from gcnii.propagation import Pattern, Sparse
+from gcnii.propagation import Pattern, Sparse, VmapInfo
 from gcnii.propagation.product import multiply_each
 
 
 @dataclass(frozen=True)
 class Mappings:
-    """What tells one form from another, and the weights of all layers as matrices.
+    """The weights of all layers as matrices, and what distinguishes the forms of GCNII.
 
     M1     (layers, h, h), by which S is multiplied
-    M2     (layers, h, h), by which H0 is, or None
+    M2     (layers, h, h), by which H0 is multiplied, or None
     alpha  α: share of H0 in S
     skip   whether a layer adds its input
     """
@@ -49,9 +49,9 @@ class Form:
     """What the layers of one call have in common.
 
     alpha  α: share of H0 in S
-    skip   by which the input is multiplied where it is added: 0 or 1/keep
-    kept   of LEVELS, by dropout
-    saves  whether backward will come
+    skip   factor of the input that a layer adds: 0 or 1/keep
+    kept   how many of LEVELS dropout keeps
+    saves  whether backward will follow
     """
 
     pattern: Pattern
@@ -60,16 +60,11 @@ class Form:
     kept: int
     saves: bool
 
-    @property
-    def common(self) -> dict[str, Any]:
-        """What the kernels take of it."""
-        return {"alpha": self.alpha, "skip": self.skip, "kept": self.kept}
-
 
 def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dropout) -> Tensor:
-    """H (n, h) → H_L (n, h), with the masks that one dropout after the other would draw.
+    """H (n, h) → H_L (n, h), with the masks that separate dropout calls would draw.
 
-    P's values must need no gradient; they may differ from replica to replica.
+    P's values must not need a gradient; they may differ between replicas.
     """
     if torch.is_autocast_enabled(H.device.type):
         H, H0 = (one.to(torch.get_autocast_dtype(H.device.type)) for one in (H, H0))
@@ -87,18 +82,10 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
 
 
 def forward_layer(
-    P: Sparse,
-    D: Tensor,
-    H0: Tensor,
-    M1: Tensor,
-    M2: Tensor | None,
-    key: Tensor | None,
-    erase: InplaceDropout,
-    form: Form,
-) -> tuple[Tensor, Tensor]:
-    """D (r, n, h), M1 and M2 (r, h, h) → the next D, and S; without a key (r, 2), nothing is
-    dropped of the next.
-    """
+    P: Sparse, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, key: Tensor | None,
+    erase: InplaceDropout, form: Form,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """D (r, n, h), M1 and M2 (r, h, h) → the next D, dropped if there is a key (r, 2), and S."""
     S = multiply_each(P.pattern, P.values, D)
     if form.alpha:
         S.add_(H0, alpha=form.alpha)
@@ -114,11 +101,10 @@ def forward_layer(
 def backward_layer(
     PT: Sparse, dZ: Tensor, M1: Tensor, D: Tensor | None, dS: Tensor, dH0: Tensor, form: Form
 ) -> Tensor:
-    """dZ of a layer → that of the layer before, of which D is the output; without D, the gradient
-    of the input.
+    """dZ of a layer → dZ of the layer before, whose output is D; without D, the input's gradient.
 
-    dS   room for it
-    dH0  to which S's part of H0's gradient is added
+    dS   buffer for the gradient of S
+    dH0  gradient of H0, to which the part through S is added
     """
     torch.bmm(dZ, M1.mT, out=dS)
     if form.alpha:
@@ -130,45 +116,28 @@ def backward_layer(
 
 
 def weight_gradients(S: Tensor, dZ: Tensor, out: Tensor) -> None:
-    """S and dZ (r, n, h): the gradient (r, h, h) of the matrix by which S was multiplied."""
+    """Write Sᵀ dZ (r, h, h), the gradient of the matrix by which S was multiplied, to `out`."""
     torch.bmm(S.mT, dZ, out=out)
 
 
 class Fused(torch.autograd.Function):
-    """P's values (1 or r, entries); H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2)
-    → H_L (r, n, h).
+    """P's values (1 or r, entries), H, H0, M1, M2, keys → H_L (r, n, h), and what backward needs.
 
-    Its further outputs are D_1, …, D_{L-1} and S_1, …, S_L, for backward.  They are many tensors
-    and not one stack, because malloc maps what is larger than 32 MB anew each epoch: for 64 layers
-    on Cora, 11,000 page faults a stack.
+    H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2).  The further outputs are D_1, …,
+    D_{L-1} and S_1, …, S_L.  On a CPU they are many tensors and not one stack, because malloc maps
+    what is larger than 32 MB anew each epoch: for 64 layers on Cora, 11,000 page faults per stack.
     """
 
     @staticmethod
     def forward(
-        values: Tensor,
-        transposed: Tensor,
-        H: Tensor,
-        H0: Tensor,
-        M1: Tensor,
-        M2: Tensor | None,
-        keys: Tensor | None,
-        form: Form,
-    ) -> tuple[Tensor, ...]:
-        """Layer by layer."""
+        values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
+        keys: Tensor | None, form: Form,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        """Run the layers one by one."""
         if kernels.usable(H):
-            from gcnii.kernels import stack
-
-            # made now, because it takes room, of which there is less when backward begins
-            if form.saves:
-                stack.order(form.pattern.transposed[0], H)
-            weighted = stack.order(form.pattern, H).with_values(values)
-            return stack.forward(weighted, H, H0, M1, M2, keys, saves=form.saves, **form.common)
-        P, erase, layers = (
-            Sparse(form.pattern, values, transposed),
-            InplaceDropout(H, form.kept),
-            len(M1),
-        )
-        D = H if keys is None else erase(H.clone(), keys[0])
+            return _forward_on_gpu(values, H, H0, M1, M2, keys, form)
+        P, erase = Sparse(form.pattern, values, transposed), InplaceDropout(H, form.kept)
+        D, layers = H if keys is None else erase(H.clone(), keys[0]), len(M1)
         outputs, sums = [], []
         for l in range(layers):
             key = keys[l + 1] if keys is not None and l + 1 < layers else None
@@ -180,7 +149,7 @@ class Fused(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        """Keep the outputs."""
+        """Save the inputs but H, and all outputs."""
         values, transposed, _, H0, M1, M2, keys, ctx.form = inputs
         ctx.spent = False
         ctx.mark_non_differentiable(*output[1:])
@@ -190,65 +159,101 @@ class Fused(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, G: Tensor, *_: None) -> tuple[Tensor | None, ...]:
-        """The last layer first."""
+        """The gradients of H, H0, M1 and M2."""
         values, transposed, H0, M1, M2, keys, H, *saved = ctx.saved_tensors
-        form, last = ctx.form, len(M1) - 1
         if kernels.usable(H):
-            from gcnii.kernels import stack
-
             if ctx.spent:
-                raise UsageError(
-                    "on a GPU, backward through GCNII's layers overwrites what it was given; run forward again"
-                )
+                raise UsageError(SPENT)
             ctx.spent = True
-            weighted = stack.order(form.pattern.transposed[0], H).with_values(transposed)
-            D, S = saved
-            gradients = stack.backward(weighted, G, H, D, S, H0, M1, M2, keys, **form.common)
-            return None, None, *gradients, None, None
-        D, S = saved[:last], saved[last:]
-        PT = Sparse(form.pattern.transposed[0], transposed, values)
-        dH0, dM1, dS = torch.zeros_like(H0), torch.empty_like(M1), torch.empty_like(H)
-        dM2 = None if M2 is None else torch.empty_like(M2)
-        dZ = _where_positive(G.clone(), H)
-        for l in range(last, -1, -1):
-            weight_gradients(S[l], dZ, dM1[l])
-            if dM2 is not None:
-                weight_gradients(H0, dZ, dM2[l])
-                dH0.baddbmm_(dZ, M2[l].mT)
-            dZ = backward_layer(PT, dZ, M1[l], D[l - 1] if l else None, dS, dH0, form)
-        dH = dZ if keys is None else InplaceDropout(dZ, form.kept)(dZ, keys[0])
-        return None, None, dH, dH0, dM1, dM2, None, None
+            found = _backward_on_gpu(transposed, G, H, saved, H0, M1, M2, keys, ctx.form)
+        else:
+            PT = Sparse(ctx.form.pattern.transposed[0], transposed, values)
+            found = _backward_on_cpu(PT, G, H, saved, H0, M1, M2, keys, ctx.form)
+        return None, None, *found, None, None
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], *inputs: Any
-    ) -> tuple[tuple[Tensor, ...], int]:
-        """More replicas."""
-        more, (*tensors, form) = info.batch_size, inputs
-        replicas = tensors[2].shape[0 if in_dims[2] is None else in_dims[2] == 0]
-        shared = in_dims[0] is None and len(tensors[0]) == 1  # P, by all replicas
-
-        def merge(tensor: Tensor, dim: int | None, axis: int) -> Tensor:
-            tensor = tensor.unsqueeze(axis) if dim is None else tensor.movedim(dim, axis)
-            shape = *tensor.shape[:axis], more, replicas, *tensor.shape[axis + 2 :]
-            return tensor.expand(shape).flatten(axis, axis + 1)
-
+        info: VmapInfo, in_dims: tuple[int | None, ...],
+        values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
+        keys: Tensor | None, form: Form,
+    ) -> tuple[tuple[Tensor, ...], int]:  # fmt: skip
+        """Replicas of replicas become more replicas."""
+        replicas = info.batch_size, H.shape[0 if in_dims[2] is None else in_dims[2] == 0]
+        shared = in_dims[0] is None and len(values) == 1  # whether all replicas share P
+        tensors = (values, transposed, H, H0, M1, M2, keys)
         merged = [
-            tensor if tensor is None or (shared and i < 2) else merge(tensor, dim, axis)
+            tensor if tensor is None or (shared and i < 2) else _merge(tensor, dim, axis, replicas)
             for i, (tensor, dim, axis) in enumerate(zip(tensors, in_dims, AXES, strict=False))
         ]
-        return tuple(one.unflatten(0, (more, -1)) for one in _fused(*merged, form)), 0
+        return tuple(one.unflatten(0, (info.batch_size, -1)) for one in _fused(*merged, form)), 0
 
 
 # torch asks for this at every call; made once instead of each time, it saves 15 µs.
 Fused.forward.__signature__ = inspect.signature(Fused.forward)  # type: ignore[attr-defined]
-AXES = (0, 0, 0, 0, 1, 1, 1)  # where the replicas are in the tensors that Fused takes
+AXES = (0, 0, 0, 0, 1, 1, 1)  # the axis of replicas of each tensor that Fused takes
+SPENT = (
+    "on a GPU, backward through GCNII's layers runs only once, because it overwrites what forward "
+    "saved; run forward again"
+)
 
 
-def _fused(*inputs: Any) -> tuple[Tensor, ...]:
+def _fused(*inputs: Tensor | Form | None) -> tuple[Tensor, ...]:
     return Fused.apply(*inputs)  # type: ignore[no-any-return, no-untyped-call]
 
 
+def _forward_on_gpu(
+    values: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
+    form: Form,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    from gcnii.kernels import stack
+
+    # Backward's layout is made now, because it takes memory, and less is free when backward begins.
+    if form.saves:
+        stack.order(form.pattern.transposed[0], H)
+    P = stack.order(form.pattern, H).with_values(values)
+    given = {"alpha": form.alpha, "skip": form.skip}
+    return stack.forward(P, H, H0, M1, M2, keys, kept=form.kept, saves=form.saves, **given)
+
+
+def _backward_on_gpu(
+    transposed: Tensor, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
+    M1: Tensor, M2: Tensor | None, keys: Tensor | None, form: Form,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    from gcnii.kernels import stack
+
+    D, S = saved
+    PT = stack.order(form.pattern.transposed[0], H).with_values(transposed)
+    given = {"alpha": form.alpha, "skip": form.skip}
+    return stack.backward(PT, G, H, D, S, H0, M1, M2, keys, kept=form.kept, **given)
+
+
+def _backward_on_cpu(
+    PT: Sparse, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
+    M1: Tensor, M2: Tensor | None, keys: Tensor | None, form: Form,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """The gradients of H, H0, M1 and M2; the last layer comes first."""
+    last = len(M1) - 1
+    D, S = saved[:last], saved[last:]
+    dH0, dM1, dS = torch.zeros_like(H0), torch.empty_like(M1), torch.empty_like(H)
+    dM2 = None if M2 is None else torch.empty_like(M2)
+    dZ = _where_positive(G.clone(), H)
+    for l in range(last, -1, -1):
+        weight_gradients(S[l], dZ, dM1[l])
+        if M2 is not None and dM2 is not None:
+            weight_gradients(H0, dZ, dM2[l])
+            dH0.baddbmm_(dZ, M2[l].mT)
+        dZ = backward_layer(PT, dZ, M1[l], D[l - 1] if l else None, dS, dH0, form)
+    dH = dZ if keys is None else InplaceDropout(dZ, form.kept)(dZ, keys[0])
+    return dH, dH0, dM1, dM2
+
+
+def _merge(tensor: Tensor, dim: int | None, axis: int, replicas: tuple[int, int]) -> Tensor:
+    """Join vmap's dimension and the axis of replicas; without one, all share the tensor."""
+    tensor = tensor.unsqueeze(axis) if dim is None else tensor.movedim(dim, axis)
+    shape = *tensor.shape[:axis], *replicas, *tensor.shape[axis + 2 :]
+    return tensor.expand(shape).flatten(axis, axis + 1)
+
+
 def _where_positive(G: Tensor, D: Tensor) -> Tensor:
-    """G, with zero where D is not positive, in place."""
+    """Set G to zero where D is not positive, in place."""
     return torch.ops.aten.threshold_backward.grad_input(G, D, 0, grad_input=G)  # type: ignore[no-any-return]

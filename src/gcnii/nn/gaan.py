@@ -1,4 +1,4 @@
-"""GaAN (Zhang et al. 2018): attention whose heads each node opens and closes by a gate of its own."""
+"""GaAN (Zhang et al. 2018): attention in which every node has a gate for each head."""
 
 from functools import partial
 
@@ -27,13 +27,11 @@ EMBED, KEY, VALUE, POOL = 64, 24, 32, 64
 
 
 class GatedAttention(nn.Module):
-    """LeakyReLU(W [x_i, g_i1 Σ_j α_ij1 v_j1, …, g_iK Σ_j α_ijK v_jK] + b) over the neighbours j ∈
-    N(i).
-    """
+    """LeakyReLU(W [x_i, g_i1 Σ_j α_ij1 v_j1, …, g_iK Σ_j α_ijK v_jK] + b) over j ∈ N(i)."""
 
-    # N(i) is without i, as in the paper: what i knows of itself stands beside the heads already.
-    # authors: a link of a node with itself counts where the file has one; here: never, because P̃
-    # has one for each node.
+    # N(i) is without i, as in the paper: the node's own state is concatenated with the heads.
+    # authors: a node's link to itself counts where the file has one; here: never, because P̃ has one
+    # for each node.
     def __init__(self, d: int, width: int, heads: int):
         super().__init__()
         self.heads = heads
@@ -41,11 +39,8 @@ class GatedAttention(nn.Module):
         # authors: with a bias; here: without, because it adds the same to all scores of a node,
         # which softmax removes.
         self.key = glorot(d, heads * KEY)
-        self.pool, self.context, self.gate = (
-            glorot_dense(d, POOL),
-            glorot_dense(POOL + d, POOL),
-            glorot_dense(POOL, heads),
-        )
+        self.pool, self.context = glorot_dense(d, POOL), glorot_dense(POOL + d, POOL)
+        self.gate = glorot_dense(POOL, heads)
         self.out = glorot_dense(d + heads * VALUE, width)
 
     def forward(self, P: Sparse, H: Tensor) -> Tensor:
@@ -53,25 +48,19 @@ class GatedAttention(nn.Module):
         neighbour = (P.values != 0) & (P.pattern.row_of != P.pattern.columns)
         own = H[: P.shape[0]]
         V = leaky_relu(self.value(H), 0.1).unflatten(1, (self.heads, -1))
-        heads = (
-            attend(P, self.weights(P, own, H, neighbour), V)
-            * self.gates(P, H, neighbour)[:, :, None]
-        )
+        heads = attend(P, self.weights(P, own, H, neighbour), V)
+        heads = heads * self.gates(P, H, neighbour)[:, :, None]
         return leaky_relu(self.out(torch.cat([own, heads.flatten(1)], 1)), 0.1)
 
     def weights(self, P: Sparse, own: Tensor, H: Tensor, neighbour: Tensor) -> Tensor:
-        """α (entries, heads): the softmax of dot products over the neighbours; zero at the other
-        entries.
-        """
+        """α (entries, heads): softmax of dot products over the neighbours; 0 at other entries."""
         Q, K = (Z.unflatten(1, (self.heads, -1)) for Z in (self.query(own), H @ self.key))
         # paper: q · k; here: both are divided by √24 first, as in the authors' code.
         E = vmap(partial(dots, P.pattern), in_dims=1, out_dims=1)(Q, K) / KEY
         return row_softmax(P.pattern, E, neighbour)
 
     def gates(self, P: Sparse, H: Tensor, neighbour: Tensor) -> Tensor:
-        """g (n, heads) in (0, 1), from the maximum and the mean of the neighbours; of none, both
-        are zero.
-        """
+        """g (n, heads) in (0, 1), from the maximum and mean over the neighbours (0 if none)."""
         # paper: also from x_i, and without a hidden layer; here: the authors' code.
         Z = torch.where(
             neighbour[:, None], to_entries(P.pattern, self.pool(H), end="column"), -torch.inf
@@ -85,22 +74,18 @@ class GatedAttention(nn.Module):
 
 
 class GaAN(Model):
-    """GaAN: a dense layer, `layers` layers of gated attention with dropout after each, and a dense
-    layer.
-    """
+    """GaAN: dense, `layers` layers of gated attention with dropout after each, dense."""
 
     supports_sampling = True
     card = ModelCard(
         paper="Zhang et al. 2018",
-        equation="x_i ← σ(W [x_i, g_ih Σ_j α_ijh v_jh] + b), α = softmax_j(q_i·k_j), g_i = sigmoid(pooled neighbours)",
+        equation=(
+            "x_i ← σ(W [x_i, g_ih Σ_j α_ijh v_jh] + b), α = softmax_j(q_i·k_j), "
+            "g_i = sigmoid(pooled neighbours)"
+        ),
         recipe={
-            **{
-                "lr": 0.01,
-                "decay_conv": 0.0,
-                "decay_dense": 0.0,
-                "patience": 30,
-                "monitor": "val_score",
-            },
+            **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0},
+            **{"patience": 30, "monitor": "val_score"},
             **{"plateau": 15, "plateau_factor": 0.5, "plateau_floor": 1e-3},
         },
         step_sizes={"gate": 0.1},

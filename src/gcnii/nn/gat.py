@@ -1,7 +1,7 @@
 """GAT (Veličković et al. 2018): each node learns how much of each neighbour it gathers.
 
-On citations as Fey & Lenssen (2019) ran it, because the paper quotes their numbers; and the wider
-one for PPI.
+On citations as Fey & Lenssen (2019) ran it, because the paper quotes their numbers; and a wider
+network for PPI.
 """
 
 import torch
@@ -16,11 +16,9 @@ from gcnii.propagation import Propagation, Sparse, attend, row_softmax, to_entri
 
 
 class Attention(nn.Module):
-    """Σ_j α_ij W h_j for each head, α_ij = softmax_j(LeakyReLU(a1·W h_i + a2·W h_j)) over j ∈ N(i)
-    ∪ {i}.
-    """
+    """Σ_j α_ij W h_j per head, α_ij = softmax_j(LeakyReLU(a1·W h_i + a2·W h_j)) over N(i) ∪ {i}."""
 
-    # authors: e_ij has two constants more, and W h is dropped out too; here: neither, as in Fey &
+    # authors: e_ij has two constants more, and W h is dropped out, too; here: neither, as in Fey &
     # Lenssen's runs.
     def __init__(self, d: int, width: int, heads: int, dropout: float):
         super().__init__()
@@ -30,9 +28,7 @@ class Attention(nn.Module):
         self.drop = Dropout(dropout)
 
     def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """(d, h) → (n, heads, width); P says who gathers from whom, and its values count only where
-        they are zero.
-        """
+        """(d, h) → (n, heads, width); of P's values, it only matters which are zero."""
         Z = (H @ self.W).unflatten(1, (self.heads, -1))
         own = to_entries(P.pattern, (Z[: P.shape[0]] * self.a1).sum(-1), end="row")
         theirs = to_entries(P.pattern, (Z * self.a2).sum(-1), end="column")
@@ -97,12 +93,12 @@ class GAT(Model):
         self.drop = Dropout(dropout)
 
     def layer(self, l: int, P: Propagation, H: Tensor | Sparse) -> Tensor:
-        """Layer l before σ, counted from 0."""
+        """Layer l, counted from 0, before σ."""
         scores: Tensor = self.convs[l](P.at(l), self.drop(H))
         return scores
 
     def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor | Sparse:
-        """What the last layer reads: (n, heads · width), or X where there is only one."""
+        """What the last layer reads: (n, heads · width), or X where there is only one layer."""
         H = X
         for l in range(len(self.convs) - 1):
             H = elu(self.layer(l, P, H))
@@ -144,7 +140,7 @@ class GATPPI(GAT):
         self.dense = nn.ModuleList(nn.Linear(*both) for both in ends)
 
     def layer(self, l: int, P: Propagation, H: Tensor | Sparse) -> Tensor:
-        """Layer l before σ, counted from 0."""
+        """Layer l, counted from 0, before σ."""
         H = self.drop(H)
         gathered, skipped = self.convs[l](P.at(l), H), self.dense[l](H)
         scores: Tensor = gathered + skipped[: len(gathered)]

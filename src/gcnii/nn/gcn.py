@@ -1,7 +1,7 @@
 """GCN (Kipf & Welling 2017; equation 1): the shallow network that everyone compares with.
 
-As Fey & Lenssen (2019) ran it, because the paper quotes their numbers: biases, no dropout on the
-features.
+As Fey & Lenssen (2019) ran it, because the paper quotes their numbers: with biases, and without
+dropout on the features.
 """
 
 from itertools import pairwise
@@ -31,7 +31,7 @@ class GCNConv(nn.Module):
 
 
 class GCN(Model):
-    """GCN as Kipf & Welling have it: `layers` convolutions, ReLU and dropout between them."""
+    """GCN of Kipf & Welling: `layers` convolutions, with ReLU and dropout between them."""
 
     card = ModelCard(
         paper="Kipf & Welling 2017; equation 1",
@@ -48,7 +48,7 @@ class GCN(Model):
         self.drop = Dropout(dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor | Sparse:
-        """What the last convolution reads: (n, width), or X where there is only one."""
+        """What the last convolution reads: (n, width), or X where there is only one layer."""
         H = X
         for conv in self.convs[:-1]:
             H = self.drop(relu(conv(P, H)))

@@ -1,6 +1,4 @@
-"""GCN with residual connections (section 5, equation 6), the model of the paper's figure on
-degrees.
-"""
+"""GCN with residual connections (section 5, equation 6), as in the paper's figure on degrees."""
 
 from torch import Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import log
-from typing import Any
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -33,14 +33,15 @@ class GCNIIConv(nn.Module):
 
     @staticmethod
     def mappings(convs: Sequence[GCNIIConv]) -> Mappings:
-        """These layers as `fused` takes them."""
+        """The matrices of these layers, for `fused_layers`."""
         W = torch.stack([conv.W for conv in convs])
         return Mappings(identity_mapping(W, each_beta(convs, W)), alpha=convs[0].alpha)
 
 
 class GCNII(GCNIISkeleton):
-    """GCNII: initial residual and identity mapping, with β_l = log(λ/l + 1); its other forms name
-    another `conv`.
+    """GCNII: initial residual and identity mapping, β_l = log(λ/l + 1).
+
+    Its other forms replace `conv`.
     """
 
     card = ModelCard(
@@ -80,12 +81,18 @@ def identity_mapping(W: Tensor, beta: float | Tensor, scale: float = 1.0) -> Ten
     return torch.lerp(scale * I, W, beta)
 
 
-def each_beta(convs: Sequence[Any], like: Tensor) -> Tensor:
-    """Their β (layers, 1, 1)."""
+class HasBeta(Protocol):
+    """A convolution with a β."""
+
+    beta: float
+
+
+def each_beta(convs: Sequence[HasBeta], like: Tensor) -> Tensor:
+    """β of these convolutions: (layers, 1, 1), of the dtype and on the device of `like`."""
     return _column(tuple(conv.beta for conv in convs), like.dtype, like.device)
 
 
-@lru_cache(maxsize=64)  # a copy to a GPU would wait for it, and cannot be part of a CUDA graph
+@lru_cache(maxsize=64)  # a copy to a GPU waits for the GPU, and cannot be part of a CUDA graph
 @torch.inference_mode(False)
 def _column(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.tensor(numbers, dtype=dtype, device=device)[:, None, None]

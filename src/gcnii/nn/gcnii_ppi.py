@@ -1,6 +1,4 @@
-"""GCNII for PPI: every layer also adds its own input ("skip connection from layer l to l+1",
-section 6.2).
-"""
+"""GCNII for PPI, with a "skip connection from layer l to l+1" (section 6.2)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,13 +17,13 @@ class GCNIISkipConv(GCNIIConv):
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        # paper: does not say which H; here: the dropped-out one that the convolution reads, as in
-        # the authors' code.
+        # paper: does not say which H; here: the one after dropout, which the convolution reads, as
+        # in the authors' code.
         return super().forward(P, H, H0) + H
 
     @staticmethod
     def mappings(convs: Sequence[GCNIIConv]) -> Mappings:
-        """These layers as `fused` takes them."""
+        """The matrices of these layers, for `fused_layers`."""
         return replace(GCNIIConv.mappings(convs), skip=True)
 
 
@@ -38,7 +36,7 @@ class GCNIIStarSkipConv(GCNIIStarConv):
 
     @staticmethod
     def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
-        """These layers as `fused` takes them."""
+        """The matrices of these layers, for `fused_layers`."""
         return replace(GCNIIStarConv.mappings(convs), skip=True)
 
 

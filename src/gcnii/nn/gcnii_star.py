@@ -1,9 +1,7 @@
-"""GCNII*: separate weights for the neighbours and for the initial residual (section 4), as coded
-and as printed.
+"""GCNII*: separate weights for P̃H and the initial residual (section 4), as coded and as printed.
 
-The two differ: in the authors' code the weights act on P̃H and H0 without the factors (1-α) and α
-that the equation
-prints.  The tables come from the code, so `gcnii-star` is the code's form.
+The two differ: in the authors' code, the weights act on P̃H and H0 without the factors (1-α) and α
+that the equation prints.  The tables come from the code, so `gcnii-star` is the code's form.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ class GCNIIStarConv(nn.Module):
 
     @staticmethod
     def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
-        """These layers as `fused` takes them."""
+        """The matrices of these layers, for `fused_layers`."""
         W1, W2, alpha = *stacked(convs), convs[0].alpha
         beta = each_beta(convs, W1)
         return Mappings(identity_mapping(W1, beta, 1 - alpha), identity_mapping(W2, beta, alpha))
@@ -53,7 +51,7 @@ class GCNIIStarPrintedConv(GCNIIStarConv):
 
     @staticmethod
     def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
-        """These layers as `fused` takes them."""
+        """The matrices of these layers, for `fused_layers`."""
         W1, W2, alpha = *stacked(convs), convs[0].alpha
         beta = each_beta(convs, W1)
         return Mappings(

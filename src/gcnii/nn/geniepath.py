@@ -1,6 +1,4 @@
-"""GeniePath (Liu et al. 2019): attention chooses among the neighbours, the gates of an LSTM among
-the hops.
-"""
+"""GeniePath (Liu et al. 2019): attention selects neighbours, an LSTM's gates select hops."""
 
 import torch
 from torch import Tensor, nn
@@ -16,11 +14,7 @@ class Breadth(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.W, self.W_s, self.W_d = (
-            glorot(width, width),
-            glorot(width, width),
-            glorot(width, width),
-        )
+        self.W, self.W_s, self.W_d = (glorot(width, width) for _ in range(3))
         self.v = glorot(width, 1)
 
     def forward(self, P: Sparse, H: Tensor) -> Tensor:
@@ -32,7 +26,7 @@ class Breadth(nn.Module):
 
 
 class Depth(nn.Module):
-    """c ← σ(W_f z) ⊙ c + σ(W_i z) ⊙ tanh(W_c z), and σ(W_o z) ⊙ tanh(c) is what comes out."""
+    """c ← σ(W_f z) ⊙ c + σ(W_i z) ⊙ tanh(W_c z); the output is σ(W_o z) ⊙ tanh(c)."""
 
     def __init__(self, d: int, width: int):
         super().__init__()
@@ -54,18 +48,14 @@ class AdaptivePath(nn.Module):
         self.breadth, self.depth = Breadth(width), Depth(width, width)
 
     def forward(self, P: Sparse, H: Tensor, C: Tensor) -> tuple[Tensor, Tensor]:
-        """The state H and the memory C, of the nodes that P gathers from → those of the nodes that
-        gather.
-        """
+        """State H and memory C of the nodes that P gathers from → those of the gathering nodes."""
         Z = self.breadth(P, H)
         after: tuple[Tensor, Tensor] = self.depth(Z, C[: len(Z)])
         return after
 
 
 class LazyPath(nn.Module):
-    """Breadth of a chain that depth does not touch, and depth that reads what the chain has
-    gathered so far.
-    """
+    """Breadth and depth of GeniePath-lazy, whose breadth functions form a chain of their own."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -83,14 +73,14 @@ RECIPE = {
 
 
 class GeniePath(Model):
-    """GeniePath: in each layer, breadth gathers one hop further and depth decides what to keep of
-    it.
-    """
+    """GeniePath: in each layer, breadth gathers one hop further and depth selects what to keep."""
 
     supports_sampling = True
     card = ModelCard(
         paper="Liu et al. 2019",
-        equation="z_i = tanh(W Σ_j α_ij h_j), c ← f(z) ⊙ c + i(z) ⊙ tanh(W_c z), h ← o(z) ⊙ tanh(c)",
+        equation=(
+            "z_i = tanh(W Σ_j α_ij h_j), c ← f(z) ⊙ c + i(z) ⊙ tanh(W_c z), h ← o(z) ⊙ tanh(c)"
+        ),
         recipe=RECIPE,
     )
     path: type[nn.Module] = AdaptivePath
@@ -115,13 +105,10 @@ class GeniePath(Model):
 
 
 class GeniePathLazy(GeniePath):
-    """GeniePath-lazy: a chain of breadth functions first, then depth goes through what each of them
-    gathered.
-    """
+    """GeniePath-lazy: first a chain of breadth functions, then depth over what each gathered."""
 
-    # PyG's example: all breadth functions read the first state, which leaves a node one hop of the
-    # graph however many layers there are; here: each reads what the one before gathered, as in the
-    # paper.
+    # PyG's example: all breadth functions read the first state, so that a node sees one hop however
+    # many layers there are; here: each reads what the one before gathered, as in the paper.
     card = ModelCard(
         paper="Liu et al. 2019, the lazy variant",
         equation="h_t = tanh(W Σ_j α_ij h_t-1), then μ and c by LSTM gates of [h_t, μ]",
@@ -135,7 +122,7 @@ class GeniePathLazy(GeniePath):
         paths = [path for path in self.convs if isinstance(path, LazyPath)]
         for l, path in enumerate(paths):
             chain.append(path.breadth(P.at(l), chain[-1]))
-        rows = len(chain[-1])  # the nodes whose scores are asked for are the first of every hop
+        rows = len(chain[-1])  # the nodes to score come first in every hop
         M = chain[0][:rows]
         C = torch.zeros_like(M)
         for H, path in zip(chain[1:], paths, strict=True):

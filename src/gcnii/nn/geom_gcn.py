@@ -1,9 +1,4 @@
-"""Geom-GCN (Pei et al. 2020): neighbours in the graph and in a plane, with weights for each
-direction they lie in.
-"""
-
-from collections.abc import Mapping
-from typing import Any
+"""Geom-GCN (Pei et al. 2020): neighbours in the graph and in a plane, weights by direction."""
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +7,7 @@ from torch.nn.functional import relu
 from gcnii.dropout import Dropout
 from gcnii.errors import InputError
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.settings import Layers, Rate, Width
+from gcnii.nn.settings import Layers, Rate, Settings, Width
 from gcnii.propagation import DIVISIONS, RelationalMatrix, Sparse
 
 
@@ -31,13 +26,13 @@ class GeomGCNConv(nn.Module):
 
     def messages(self, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n · DIVISIONS, width): H W_r of node u at u · DIVISIONS + r."""
-        # One product for all divisions; nine of them, and nine sparse ones, take 1.6 times as long
+        # One product for all divisions; nine products, and nine sparse ones, take 1.6 times as long
         # on Chameleon.
         return (H @ self.W).reshape(-1, self.width)
 
 
 class GeomGCNMeanConv(GeomGCNConv):
-    """The mean over the divisions instead:  1/9 Σ_r P_r H W_r."""
+    """Before σ, the mean over the divisions:  1/9 Σ_r P_r H W_r."""
 
     def forward(self, P: RelationalMatrix, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n, width)."""
@@ -46,34 +41,30 @@ class GeomGCNMeanConv(GeomGCNConv):
         return P.merged @ self.messages(H) / DIVISIONS
 
 
-def _recipe(geometry: str) -> Mapping[str, Any]:
-    # authors: meant to keep the weights of the monitored rule, but tested those of the last epoch,
-    # because their copy of the weights was none; here: the weights of the rule.
-    stop = {
-        "epochs": 5000,
-        "patience": 100,
-        "monitor": "val_either",
-        "plateau": 50,
-        "plateau_factor": 0.8,
-    }
+def _recipe(geometry: str) -> Settings:
+    # authors: meant to keep the weights of the best epoch, but tested those of the last, because
+    # their copy was only a reference; here: the weights of the best epoch.
+    stop = {"epochs": 5000, "patience": 100, "monitor": "val_either"}
+    plateau = {"plateau": 50, "plateau_factor": 0.8}
     links = {"geometry": geometry, "direction": "both", "loops": "remove"}
-    return {"lr": 0.05, "decay_conv": 5e-6, "decay_dense": 5e-6, **stop, **links}
+    return {"lr": 0.05, "decay_conv": 5e-6, "decay_dense": 5e-6, **stop, **plateau, **links}
 
 
-def _about(geometry: str) -> ModelCard:
+def _card(geometry: str) -> ModelCard:
     return ModelCard(
         paper="Pei et al. 2020",
-        equation="H ← σ(‖_r P_r H W_r) over 2 neighbourhoods × 4 quadrants and the node itself; the mean at the end",
+        equation=(
+            "H ← σ(‖_r P_r H W_r) over 2 neighbourhoods × 4 quadrants and the node itself; "
+            "the mean at the end"
+        ),
         recipe=_recipe(geometry),
     )
 
 
 class GeomGCNI(Model):
-    """Geom-GCN-I: neighbours by direction in an Isomap plane; `layers` convolutions, the last one
-    averaging.
-    """
+    """Geom-GCN-I: neighbours by direction in an Isomap plane; the last of `layers` averages."""
 
-    card = _about("isomap")
+    card = _card("isomap")
 
     def __init__(
         self, d: int, k: int, *, layers: Layers = 2, width: Width = 16, dropout: Rate = 0.5
@@ -85,7 +76,7 @@ class GeomGCNI(Model):
         self.drop = Dropout(dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor | Sparse:
-        """What the last convolution reads: (n, DIVISIONS · width), or X where there is only one."""
+        """What the last convolution reads: (n, DIVISIONS · width), or X if there is only one."""
         P, H = _divided(P), X
         for conv in self.convs[:-1]:
             H = relu(conv(P, self.drop(H)))
@@ -100,18 +91,19 @@ class GeomGCNI(Model):
 class GeomGCNP(GeomGCNI):
     """Geom-GCN-P: the same in a Poincaré disk."""
 
-    card = _about("poincare")
+    card = _card("poincare")
 
 
 class GeomGCNS(GeomGCNI):
     """Geom-GCN-S: the same in a struc2vec plane."""
 
-    card = _about("struc2vec")
+    card = _card("struc2vec")
 
 
 def _divided(P: Sparse) -> RelationalMatrix:
     if not isinstance(P, RelationalMatrix):
         raise InputError(
-            "Geom-GCN sorts neighbours by their direction: set geometry to isomap, poincare or struc2vec"
+            "Geom-GCN sorts neighbours by their direction; "
+            "set geometry to isomap, poincare or struc2vec"
         )
     return P

@@ -1,11 +1,10 @@
-"""GraphSAGE (Hamilton et al. 2017): a node joins what it knows with what its neighbours tell, by
-mean, pool or LSTM.
+"""GraphSAGE (Hamilton et al. 2017): concatenate a node's state with its neighbours' aggregate.
 
-An entry of P that is zero is no link; the links' weights count for the mean alone.
+The aggregate is a mean, a pool or an LSTM.  An entry of P that is zero is not a link; the links'
+weights matter only to the mean.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -14,19 +13,19 @@ from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.settings import Layers, Rate, Width
+from gcnii.nn.settings import Layers, Rate, Settings, Width
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Pattern, Propagation, Sparse, row_max, to_entries
 
-LONGEST = 128  # neighbours that an LSTM reads of a node
+LONGEST = 128  # the most neighbours of a node that an LSTM reads
 
 
 class SAGEConv(nn.Module):
-    """concat(H W_own, N W_near) before σ, where N is what `near` makes of the neighbours."""
+    """concat(H W_own, N W_near) before σ, where N aggregates the neighbours."""
 
-    def __init__(self, d: int, told: int, width: int):
+    def __init__(self, d: int, aggregated: int, width: int):
         super().__init__()
-        self.own, self.neighbours = glorot(d, width), glorot(told, width)
+        self.own, self.neighbours = glorot(d, width), glorot(aggregated, width)
 
     def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
         """(columns, d) → (rows, 2 · width)."""
@@ -44,20 +43,14 @@ class MeanConv(SAGEConv):
         super().__init__(d, d, width)
 
     def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """P H W_near; sparse features are first brought down to the width, all else is gathered
-        first.
-        """
-        return (
-            P.gather(H @ self.neighbours)
-            if isinstance(H, Sparse)
-            else P.gather(H) @ self.neighbours
-        )
+        """P H W_near; sparse features are multiplied by the weights first, dense ones by P."""
+        if isinstance(H, Sparse):
+            return P.gather(H @ self.neighbours)
+        return P.gather(H) @ self.neighbours
 
 
 class PoolConv(SAGEConv):
-    """concat(H W_own, max_{j ∈ N(i)} ReLU(H_j W_pool + b) W_near) before σ; the maximum is taken
-    number by number.
-    """
+    """concat(H W_own, max_{j ∈ N(i)} ReLU(H_j W_pool + b) W_near) before σ, max by element."""
 
     def __init__(self, d: int, width: int):
         pooled = 4 * width  # authors: 512 at width 128
@@ -65,7 +58,7 @@ class PoolConv(SAGEConv):
         self.pool, self.b = glorot(d, pooled), nn.Parameter(torch.zeros(pooled))
 
     def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """The maximum over a node without neighbours is zero, as after ReLU none is below."""
+        """N W_near (rows, width); N is 0 for a node without neighbours, as no ReLU is below."""
         E = to_entries(P.pattern, relu(H @ self.pool + self.b), end="column")
         E = torch.where((P.values != 0)[:, None], E, 0)
         return row_max(P.pattern, E).clamp(min=0) @ self.neighbours
@@ -79,16 +72,11 @@ class LSTMConv(SAGEConv):
 
     def __init__(self, d: int, width: int):
         super().__init__(d, width, width)  # authors: 128 at width 128
-        self.W, self.U, self.b = (
-            glorot(d, 4 * width),
-            glorot(width, 4 * width),
-            nn.Parameter(torch.zeros(4 * width)),
-        )
+        self.W, self.U = glorot(d, 4 * width), glorot(width, 4 * width)
+        self.b = nn.Parameter(torch.zeros(4 * width))
 
     def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
-        """All nodes at once: step t is for those that have more than t neighbours, which stand
-        first.
-        """
+        """All nodes at once: step t is for those with more than t neighbours, which come first."""
         turns = Turns.of(P.pattern)
         order = _reading_order(P, H)[turns.entries]
         read = to_entries(P.pattern, H @ self.W + self.b, end="column")[order]
@@ -109,12 +97,11 @@ class LSTMConv(SAGEConv):
 
 
 class Turns:
-    """In which step of an LSTM over the entries of each row an entry is read, the rows with most
-    entries first.
+    """The steps of an LSTM over the entries of each row, the rows with most entries first.
 
-    active   how many rows have an entry to read, step by step
-    entries  their places in the pattern, one step after the other
-    place    (rows,) where a row stands in the order of the steps
+    active   for each step, the number of rows that have an entry to read
+    entries  the positions of these entries in the pattern, one step after the other
+    place    (rows,) the position of each row in the order of the steps
     """
 
     def __init__(self, pattern: Pattern):
@@ -130,9 +117,7 @@ class Turns:
 
     @staticmethod
     def of(pattern: Pattern) -> "Turns":
-        """Made once for a pattern and as long-lived, because it waits for the GPU, and a CUDA graph
-        may read it.
-        """
+        """Made once per pattern, because it waits for the GPU, and a CUDA graph may read it."""
         if pattern not in KNOWN:
             KNOWN[pattern] = Turns(pattern)
         return KNOWN[pattern]
@@ -142,11 +127,9 @@ KNOWN: WeakKeyDictionary[Pattern, Turns] = WeakKeyDictionary()
 
 
 def _reading_order(P: Sparse, H: Tensor | Sparse) -> Tensor:
-    """(entries,) row by row, the places of the entries in the order in which an LSTM reads them; no
-    link comes last.
-    """
-    # paper: a random permutation; here: by a number made of the neighbour's state, because then
-    # neither a seed of the evaluation nor the numbering of the nodes moves the scores.
+    """(entries,) the entries of each row in the order in which an LSTM reads them, zeros last."""
+    # paper: a random permutation; here: by a number computed from the neighbour's state, because
+    # then neither a seed of the evaluation nor the numbering of the nodes changes the scores.
     # authors: of more than 128 neighbours, 128 drawn before training; here: the first 128 in this
     # order.
     line = torch.arange(1, H.shape[1] + 1, device=P.values.device, dtype=P.values.dtype).sin()
@@ -155,7 +138,7 @@ def _reading_order(P: Sparse, H: Tensor | Sparse) -> Tensor:
     return order[torch.argsort(P.pattern.row_of[order], stable=True)]
 
 
-RECIPE: Mapping[str, Any] = {
+RECIPE: Settings = {
     **{"norm": "mean", "batches": "neighbours", "batch_size": 512, "fanout": (10, 25), "clip": 5.0},
     **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 10, "monitor": "last"},
 }
@@ -177,13 +160,12 @@ class GraphSAGE(Model):
 
     def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """The last hidden layer (n, 2 · width), each row divided by its length."""
-        H: Any = X
+        H = X
         for l, conv in enumerate(self.convs):
-            # authors: no ReLU after the last layer; here: after each, as in the paper's algorithm
-            # 1.
+            # authors: no ReLU after the last layer; here: after each, as in the paper's algorithm 1
             H = relu(conv(P.at(l), self.drop(H)))
-        length: Tensor = H.square().sum(1, keepdim=True).clamp(min=1e-12).sqrt()
-        return H / length  # type: ignore[no-any-return]
+        assert isinstance(H, Tensor)  # there is at least one layer
+        return H / H.square().sum(1, keepdim=True).clamp(min=1e-12).sqrt()
 
     def forward(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
@@ -192,7 +174,7 @@ class GraphSAGE(Model):
 
 
 class GraphSAGEMean(GraphSAGE):
-    """GraphSAGE by the mean of the neighbours."""
+    """GraphSAGE with the mean of the neighbours."""
 
     card = ModelCard(
         paper="Hamilton et al. 2017",
@@ -204,7 +186,7 @@ class GraphSAGEMean(GraphSAGE):
 
 
 class GraphSAGEPool(GraphSAGE):
-    """GraphSAGE by the largest of what each neighbour says."""
+    """GraphSAGE with the maximum over a dense layer of each neighbour."""
 
     card = ModelCard(
         paper="Hamilton et al. 2017",
@@ -215,7 +197,7 @@ class GraphSAGEPool(GraphSAGE):
 
 
 class GraphSAGELSTM(GraphSAGE):
-    """GraphSAGE by an LSTM that reads the neighbours one by one."""
+    """GraphSAGE with an LSTM that reads the neighbours one by one."""
 
     card = ModelCard(
         paper="Hamilton et al. 2017",

@@ -1,8 +1,7 @@
-"""IncepGCN (Rong et al. 2020): branches of 1, 2, … convolutions beside each other, none of which
-shares a weight.
+"""IncepGCN (Rong et al. 2020): parallel branches of 1, 2, … convolutions, no weight shared.
 
-64 layers are 62 branches and 1,953 convolutions.  The t-th convolutions of all branches that are so
-long run as one.
+64 layers are 62 branches and 1,953 convolutions.  The t-th convolutions of all branches that have
+one run as one.
 """
 
 from __future__ import annotations
@@ -21,19 +20,17 @@ from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Pattern, Sparse
 
-# A group of branches may have so many activations a replica; backward keeps three numbers of each.
-# What does not fit into one group is computed twice.  A CPU does not care; on a GPU, groups cost
-# launches, and ten replicas should fit.
+# The most activations per replica of a group of branches; backward keeps three numbers for each.
+# What does not fit into one group is computed twice.  On a CPU this hardly matters; on a GPU,
+# groups cost launches, and ten replicas should fit.
 KEPT = 1 << 26  # on a CPU: 0.75 GiB in float32
-BYTES_KEPT = 150  # on a GPU: for so many bytes that it has, one activation
+BYTES_KEPT = 150  # on a GPU: bytes of its memory per activation
 
 Weights = dict[str, Tensor]
 
 
 class Stack(nn.Module):
-    """The t-th convolutions of so many branches: W (branches, width, width), b (branches, width)
-    and the like.
-    """
+    """The t-th convolutions of all branches: W (branches, width, width), b (branches, width)."""
 
     def __init__(self, branches: int, width: int, self_weight: bool, batch_norm: bool):
         super().__init__()
@@ -43,15 +40,13 @@ class Stack(nn.Module):
         self.norm = NodeNorm(branches, width) if batch_norm else None
 
     def split(self, sizes: list[int]) -> list[Weights]:
-        """The weights of the first so many branches, of the next, and so on."""
+        """The weights of the first sizes[0] branches, of the next sizes[1], and so on."""
         parts = {name: weight.split(sizes) for name, weight in self.named_parameters()}
         return [{name: part[i] for name, part in parts.items()} for i in range(len(sizes))]
 
 
 class Incep(DropEdgeNetwork):
-    """IncepGCN: a last convolution reads x0 and the ends of branches of 1, 2, …, `layers` - 2
-    convolutions on it.
-    """
+    """IncepGCN: a last convolution reads x0 and branches of 1, …, `layers` - 2 convolutions."""
 
     card = ModelCard(
         paper="Rong et al. 2020",
@@ -77,9 +72,7 @@ class Incep(DropEdgeNetwork):
         dropout: Rate = 0.5,
     ):
         branches = between(layers)
-        inner = (
-            Stack(so_long, width, self_weight, batch_norm) for so_long in range(branches, 0, -1)
-        )
+        inner = (Stack(count, width, self_weight, batch_norm) for count in range(branches, 0, -1))
         super().__init__(d, k, inner, 1 + branches, width, self_weight, batch_norm, dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
@@ -88,11 +81,10 @@ class Incep(DropEdgeNetwork):
         PH0 = P @ H0  # the one product that all branches share
         groups = grouped(len(self.convs) - 2, most_kept(H0.device) // H0.numel())
         # Evaluation drops nothing, and must not draw from torch's own stream where no key is set.
-        key = (
-            next_key(H0.device)
-            if self.training
-            else torch.zeros(2, dtype=torch.int32, device=H0.device)
-        )
+        if self.training:
+            key = next_key(H0.device)
+        else:
+            key = torch.zeros(2, dtype=torch.int32, device=H0.device)
         ends = [H0]
         for group, weights in zip(groups, self._weights(groups), strict=True):
             run = branch_runner(P.pattern, group, list(weights), self.drop)
@@ -101,11 +93,9 @@ class Incep(DropEdgeNetwork):
         return torch.cat(ends, 1)
 
     def _weights(self, groups: list[range]) -> list[Weights]:
-        """For each group, the weights of all its convolutions, step by step: W (convolutions,
-        width, width), ….
-        """
+        """For each group, all its convolutions' weights: W (convolutions, width, width), …."""
         # One tensor, not one for each step: gradients that stay, scattered among activations that
-        # go, would leave so many holes in a CPU's memory that it takes three times as much.
+        # are freed, fragment a CPU's memory so much that it takes three times as much.
         parts = []
         for t, conv in enumerate(self.convs[1:-1], 1):
             assert isinstance(conv, Stack)
@@ -117,16 +107,14 @@ class Incep(DropEdgeNetwork):
 
 
 def most_kept(device: torch.device) -> int:
-    """How many activations of a replica to keep at once."""
+    """The number of activations per replica to keep at once."""
     if device.type == "cpu":
         return KEPT
     return torch.cuda.get_device_properties(device).total_memory // BYTES_KEPT
 
 
 def grouped(branches: int, most: int) -> list[range]:
-    """The lengths 1 … branches, cut into runs of at most so many convolutions, or of one branch
-    where it has more.
-    """
+    """The lengths 1 … branches in runs of at most `most` convolutions, or of a single branch."""
     groups: list[range] = []
     room = 0
     for length in range(1, branches + 1):
@@ -139,17 +127,17 @@ def grouped(branches: int, most: int) -> list[range]:
 
 
 def active(group: range, t: int) -> int:
-    """How many branches of the group have a t-th convolution."""
+    """The number of branches of the group that have a t-th convolution."""
     return max(0, group.stop - max(group.start, t))
 
 
 def branch_runner(
     pattern: Pattern, group: range, names: Sequence[str], drop: Dropout
 ) -> Callable[..., Tensor]:
-    """A function of tensors alone that runs the branches of a group, as `recompute` needs it.
+    """The branches of a group as a function of tensors alone, for `recompute`.
 
-    Its inputs are P's values, as they are and transposed, H0, P H0, a key, and the weights of these
-    names; it gives the ends of the branches side by side, (n, len(group) · width).
+    Its inputs are P's values and those of Pᵀ, H0, P H0, a key, and the weights of these names; it
+    returns the ends of the branches side by side, (n, len(group) · width).
     """
 
     sizes = [active(group, t) for t in range(1, group.stop)]
@@ -161,18 +149,20 @@ def branch_runner(
         for t, own in enumerate(zip(*(stack.split(sizes) for stack in stacks), strict=True), 1):
             weights = dict(zip(names, own, strict=True))
             Z = first_step(H0, PH0, weights) if t == 1 else step(P, H, weights)
-            # A mask belongs to a branch and a step, so that it does not depend on how the branches
-            # are grouped.
-            lengths = torch.arange(
-                max(group.start, t), group.stop, dtype=torch.int32, device=H0.device
-            )
-            H = drop.each(relu(Z), numbered_keys(key, lengths + (t << 16)))
+            H = drop.each(relu(Z), _step_keys(key, group, t))
             if t >= group.start:  # the shortest branch ends here
                 ends.append(H[:, 0])
                 H = H[:, 1:]
         return torch.cat(ends, 1)
 
     return run
+
+
+def _step_keys(key: Tensor, group: range, t: int) -> Tensor:
+    """A key for each branch of the group at its t-th convolution, whatever the other branches."""
+    first = max(group.start, t)
+    lengths = torch.arange(first, group.stop, dtype=torch.int32, device=key.device)
+    return numbered_keys(key, lengths + (t << 16))
 
 
 def first_step(H0: Tensor, PH0: Tensor, weights: Weights) -> Tensor:
@@ -184,8 +174,9 @@ def first_step(H0: Tensor, PH0: Tensor, weights: Weights) -> Tensor:
 
 
 def step(P: Sparse, H: Tensor, weights: Weights) -> Tensor:
-    """The next convolutions of all branches, before σ: (n, branches, width) → the same, with one
-    wide product by P.
+    """The next convolutions of all branches, before σ, with one product by P for all of them.
+
+    (n, branches, width) → (n, branches, width).
     """
     Z = (P @ _times(H, weights["W"]).flatten(1)).unflatten(1, H.shape[1:]) + weights["b"]
     if "W_self" in weights:
@@ -198,6 +189,6 @@ def _times(H: Tensor, W: Tensor) -> Tensor:
 
 
 def _normed(Z: Tensor, weights: Weights) -> Tensor:
-    return (
-        normalise(Z, weights["norm.scale"], weights["norm.shift"]) if "norm.scale" in weights else Z
-    )
+    if "norm.scale" not in weights:
+        return Z
+    return normalise(Z, weights["norm.scale"], weights["norm.shift"])

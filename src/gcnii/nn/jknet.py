@@ -1,7 +1,7 @@
-"""JKNet (Xu et al. 2018): the scores are read from all layers, not from the last one alone.
+"""JKNet (Xu et al. 2018): the scores are read from all layers, not only from the last one.
 
-`jknet` is the form of DropEdge (Rong et al. 2020), whose numbers the paper quotes: the layers stand
-side by side, and a last graph convolution reads them.  The others are Xu et al.'s own: GCN layers,
+`jknet` is the form of DropEdge (Rong et al. 2020), whose numbers the paper quotes: the layers are
+concatenated, and a last graph convolution reads them.  The others are Xu et al.'s own: GCN layers,
 one of three ways to join them, and a linear map.
 """
 
@@ -20,9 +20,7 @@ from gcnii.propagation import Sparse
 
 
 class JKNet(DropEdgeNetwork):
-    """JKNet as DropEdge has it: a last convolution reads all layers of the chain, the first one
-    too.
-    """
+    """JKNet as in DropEdge: a last convolution reads all layers of the chain."""
 
     card = ModelCard(
         paper="Xu et al. 2018, in the form of Rong et al. 2020",
@@ -60,7 +58,7 @@ class JKNet(DropEdgeNetwork):
 
 
 class Jumping(Model):
-    """X → h_1 … h_K, a GCN layer each → joined → one linear map → scores (n, k)."""
+    """X → h_1 … h_K, the outputs of GCN layers → joined → a linear map → scores (n, k)."""
 
     def __init__(self, d: int, k: int, layers: int, width: int, joined: int, dropout: float):
         super().__init__()
@@ -69,7 +67,7 @@ class Jumping(Model):
         self.drop = Dropout(dropout)
 
     def join(self, chain: list[Tensor]) -> Tensor:
-        """What becomes of the layers (n, width)."""
+        """One matrix from the layers (n, width)."""
         raise NotImplementedError
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
@@ -92,7 +90,7 @@ def _card(equation: str) -> ModelCard:
 
 
 class JKNetConcat(Jumping):
-    """JKNet with its layers side by side, read by a linear map."""
+    """JKNet with its layers concatenated, read by a linear map."""
 
     card = _card("[h_1, …, h_K] W + b of GCN layers h")
 
@@ -107,7 +105,7 @@ class JKNetConcat(Jumping):
 
 
 class JKNetMax(Jumping):
-    """JKNet with the largest of its layers, unit by unit, read by a linear map."""
+    """JKNet with the maximum over its layers, unit by unit, read by a linear map."""
 
     card = _card("max(h_1, …, h_K) W + b of GCN layers h")
 
@@ -122,12 +120,9 @@ class JKNetMax(Jumping):
 
 
 class JKNetLSTM(Jumping):
-    """JKNet with a mean of its layers, whose weights each node has from an LSTM over them; read by
-    a linear map.
-    """
+    """JKNet with a mean of its layers, weighted for each node by an LSTM; read by a linear map."""
 
-    # Table 4 quotes its own paper, where the layers on PPI are GAT's; here: GCN's, as on the
-    # citations.
+    # Table 4 quotes Xu et al., whose layers on PPI are GAT's; here: GCN's, as on the citations.
     card = _card(
         "(Σ_t a_t h_t) W + b of GCN layers h, a = softmax_t of [LSTM(h), backward LSTM(h)]_t · v"
     )
@@ -146,19 +141,17 @@ class JKNetLSTM(Jumping):
 
 
 class Attention(nn.Module):
-    """H (K, n, width) → (K, n): how much each of K layers matters to a node, before the softmax
-    over them.
-    """
+    """H (K, n, width) → (K, n): the score of each of K layers for a node, before the softmax."""
 
     def __init__(self, width: int, states: int):
         super().__init__()
         self.ahead, self.back = LSTM(width, states), LSTM(width, states)
-        # A bias would add the same to all layers of a node, and the softmax takes that out again.
+        # A bias would add the same to all layers of a node, which the softmax removes.
         bound = (2 * states) ** -0.5
         self.v = nn.Parameter(torch.empty(2 * states).uniform_(-bound, bound))
 
     def forward(self, H: Tensor) -> Tensor:
-        """Both directions, weighed."""
+        """[LSTM(H), backward LSTM(H)] v."""
         return torch.cat([self.ahead(H), self.back(H.flip(0)).flip(0)], -1) @ self.v
 
 

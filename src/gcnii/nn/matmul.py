@@ -1,4 +1,4 @@
-"""Activations times weights."""
+"""Activations times weights, with a gradient that suits a GPU."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from gcnii.kernels.products import gradients
-from gcnii.propagation import Sparse, replicas_first
+from gcnii.propagation import Sparse, VmapInfo, replicas_first
 
 
 def matmul(H: Tensor | Sparse, W: Tensor) -> Tensor:
-    """H W, and on a GPU the gradient of W in a time that several replicas do not make long."""
+    """H W; on a GPU with a gradient of W that stays fast for several replicas."""
     if isinstance(H, Sparse) or not H.is_cuda or torch.is_autocast_enabled("cuda"):
         return H @ W
     return MatMul.apply(H, W)  # type: ignore[no-any-return, no-untyped-call]
@@ -21,12 +21,12 @@ class MatMul(torch.autograd.Function):
 
     @staticmethod
     def forward(H: Tensor, W: Tensor) -> Tensor:
-        """Multiply."""
+        """H W."""
         return H @ W
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        """Keep both."""
+        """Save both factors."""
         ctx.save_for_backward(*inputs)
 
     @staticmethod
@@ -39,9 +39,9 @@ class MatMul(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], H: Tensor, W: Tensor
+        info: VmapInfo, in_dims: tuple[int | None, ...], H: Tensor, W: Tensor
     ) -> tuple[Tensor, int]:
-        """All replicas at once."""
+        """One batched product for all replicas."""
         H, W = (
             replicas_first(one, dim, info.batch_size)
             for one, dim in zip((H, W), in_dims, strict=True)

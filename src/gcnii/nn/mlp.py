@@ -1,4 +1,4 @@
-"""MLP: what the features alone give, without the graph."""
+"""MLP: what the features give without the graph."""
 
 from gcnii.nn.model import ModelCard
 from gcnii.nn.settings import Rate, Width
@@ -6,7 +6,7 @@ from gcnii.nn.skeleton import GCNIISkeleton
 
 
 class MLP(GCNIISkeleton):
-    """MLP: the two dense layers of GCNII's skeleton with no convolution between them."""
+    """MLP: the two dense layers of GCNII's skeleton, without convolutions between them."""
 
     card = ModelCard(paper="what the features alone give", equation="σ(X W + b) W' + b'")
 

@@ -1,14 +1,15 @@
-"""What every model is: `model(P, X) → scores`, and a card that says where it comes from."""
+"""The interface of every model: `model(P, X) → scores`, and a card that says where it is from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor, nn
 
 from gcnii.errors import InputError
+from gcnii.nn.settings import Settings
 from gcnii.propagation import HOW, Propagation, Sparse
 
 
@@ -17,31 +18,31 @@ class ModelCard:
     """Where a model comes from, and how its authors train it.
 
     paper       who published it
-    equation    what makes it this model and no other
+    equation    what distinguishes it from other models
     recipe      how its authors train it, where that differs from Recipe's defaults; a data set's
                 preset takes precedence
-    step_sizes  factors of the step size for the weights of modules of this name
+    step_sizes  factors of the step size for the weights of the modules of these names
     """
 
     paper: str
     equation: str
-    recipe: Mapping[str, Any] = field(default_factory=dict)
+    recipe: Settings = field(default_factory=dict)
     step_sizes: Mapping[str, float] = field(default_factory=dict)
 
 
 class Model(nn.Module):
-    """Settings are the keyword-only arguments; weights are below `convs` or `dense`, which have
-    weight decays of their own.
+    """A network whose settings are its keyword-only arguments.
 
-    A model takes a Sparse P; one that supports sampling takes any Propagation.
+    Weights are below `convs` or `dense`, which have weight decays of their own.  A model takes a
+    Sparse P; one that supports sampling takes any Propagation.
     """
 
     card: ClassVar[ModelCard]
     # Whether layer l gathers over P.at(l) and takes a node's own state from H[: P.at(l).shape[0]],
-    # so that a training step may see a sample of the neighbours; `layers` then says how often it
-    # gathers.
+    # so that a training step may see a sample of the neighbours; `layers` is then the number of
+    # hops.
     supports_sampling: ClassVar[bool] = False
-    # Whether it gathers by products, P.at(l).gather(H), which old activations can make more exact.
+    # Whether it gathers by products, P.at(l).gather(H), which old activations make more accurate.
     supports_history: ClassVar[bool] = False
     # Whether it can recompute activations in backward instead of keeping them, and whether it does.
     can_recompute: ClassVar[bool] = False

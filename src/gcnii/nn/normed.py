@@ -1,4 +1,4 @@
-"""The dense layer with layer normalisation that VR-GCN and Cluster-GCN have."""
+"""The dense layer with layer normalisation of VR-GCN and Cluster-GCN."""
 
 import torch
 from torch import Tensor, nn
@@ -8,9 +8,7 @@ from gcnii.nn.weights import glorot
 
 
 class NormedDense(nn.Module):
-    """ReLU(scale · (Z - mean) / √(variance + 1e-9) + offset), Z = H W without a bias, over each row
-    of Z.
-    """
+    """ReLU(scale · (Z - mean) / √(variance + 1e-9) + offset) over each row of Z = H W."""
 
     def __init__(self, d: int, width: int):
         super().__init__()

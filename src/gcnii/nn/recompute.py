@@ -1,9 +1,7 @@
-"""Rematerialisation: forget the activations of a part of a network, and compute them again when
-backward needs them.
+"""Rematerialisation: compute activations again in backward instead of keeping them.
 
 The second pass gives the same bits as the first, because a dropout mask is a hash and not a stream
-of random numbers: a function that drops takes its key as an input and runs its dropouts under
-`keyed(key)`.
+of random numbers: a function with dropout takes its key as an input, and runs under `keyed(key)`.
 """
 
 from __future__ import annotations
@@ -15,36 +13,36 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from gcnii.propagation import VmapInfo
+
 
 def recompute(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
-    """function(*inputs), of which backward keeps the inputs alone.
+    """function(*inputs), of which only the inputs are kept for backward.
 
-    Gradients reach the inputs, so every weight must be one; what `function` holds beside them must
-    need no gradient and be the same for all replicas.
+    Gradients reach the inputs, so every weight must be one of them; what else `function` holds must
+    not need a gradient and must be the same for all replicas.
     """
     return Recompute.apply(function, *inputs)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class Recompute(torch.autograd.Function):
-    """A function of tensors that runs once more in backward.  Under vmap, it is that of the
-    function under vmap.
-    """
+    """A function of tensors that runs again in backward; under vmap, the function is vmapped."""
 
     @staticmethod
     def forward(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
-        """Run it; torch records nothing within."""
+        """Run the function; torch records nothing."""
         return function(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Keep what it takes to run it again."""
+        """Save the inputs."""
         ctx.function, *tensors = inputs
         ctx.save_for_backward(*tensors)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, ...]:
-        """Run it again, this time recorded, and go back through it."""
+        """Run the function again, this time recorded, and differentiate it."""
         needed = ctx.needs_input_grad[1:]
         inputs = [
             tensor.detach().requires_grad_(need)
@@ -58,7 +56,10 @@ class Recompute(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], function: Callable[..., Tensor], *inputs: Tensor
+        info: VmapInfo,
+        in_dims: tuple[int | None, ...],
+        function: Callable[..., Tensor],
+        *inputs: Tensor,
     ) -> tuple[Tensor, int]:
-        """All replicas in one pass, and in one more."""
+        """Recompute all replicas in one pass."""
         return recompute(torch.func.vmap(function, in_dims[1:]), *inputs), 0

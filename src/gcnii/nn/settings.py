@@ -1,4 +1,4 @@
-"""Settings: what each means, and which values it takes.
+"""Settings: what each one means, and the values it takes.
 
 A setting is declared once, as a keyword argument of a model or as a field of Recipe; its annotation
 holds its help text and its bounds, which the command line prints and `check_settings` enforces.
@@ -50,14 +50,14 @@ ANY = Bounds()
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known of a setting beside its type.
+    """What a setting's annotation says beside its type.
 
     help         what it does, for `--help`
-    bounds       the numbers that it may be
-    neutral      the value at which it changes nothing: a run's key leaves it out there, so that
-                 runs from before there was such a setting keep their key
-    unused_when  another setting, and its values at which nothing asks for this one
-    ignored      whether no number depends on it
+    bounds       the numbers it may take
+    neutral      the value at which it changes nothing: a run's key then leaves it out, so that runs
+                 from before the setting existed keep their key
+    unused_when  another setting, and its values at which this one is not used
+    ignored      whether no result depends on it
     """
 
     help: str
@@ -71,8 +71,8 @@ Layers = Annotated[
     int, Setting("number of convolutions, the two dense layers not counted", Bounds(least=1))
 ]
 Width = Annotated[int, Setting("number of hidden units", Bounds(least=1))]
-Alpha = Annotated[float, Setting("α: share of H0 in every layer", Bounds(least=0, most=1))]
-Lam = Annotated[float, Setting("λ: strength of the weights, β_l = log(λ/l + 1)", Bounds(least=0))]
+Alpha = Annotated[float, Setting("share of H0 in every layer (α)", Bounds(least=0, most=1))]
+Lam = Annotated[float, Setting("strength of the weights (λ): β_l = log(λ/l + 1)", Bounds(least=0))]
 Rate = Annotated[
     float,
     Setting(
@@ -93,14 +93,14 @@ BatchNorm = Annotated[
 ]
 
 
-def setting_of(hint: Any) -> tuple[Any, Setting]:
+def setting_of(hint: object) -> tuple[Any, Setting]:
     """The type and the Setting of an annotation."""
     kind, setting = get_args(hint)
     return kind, setting
 
 
-def check_settings(hints: Mapping[str, Any], values: Mapping[str, object]) -> None:
-    """Refuse the first value that its annotation does not allow."""
+def check_settings(hints: Mapping[str, object], values: Mapping[str, object]) -> None:
+    """Raise InputError for the first value that its annotation does not allow."""
     for name, value in values.items():
         kind, setting = setting_of(hints[name])
         expected = _expected(kind, setting, value)
@@ -108,8 +108,8 @@ def check_settings(hints: Mapping[str, Any], values: Mapping[str, object]) -> No
             raise InputError(f"{name} must be {expected}, got {value!r}")
 
 
-def _expected(kind: Any, setting: Setting, value: object) -> str:
-    """What the value should have been; nothing where it is that."""
+def _expected(kind: object, setting: Setting, value: object) -> str:
+    """What the value should have been; empty where it is allowed."""
     if get_origin(kind) is Literal:
         words = get_args(kind)
         return "" if value in words else f"one of {', '.join(words)}"
@@ -124,7 +124,7 @@ def _expected(kind: Any, setting: Setting, value: object) -> str:
     return "" if _is(kind, setting, value) else f"{noun}{setting.bounds}"
 
 
-def _is(kind: type, setting: Setting, value: object) -> bool:
+def _is(kind: object, setting: Setting, value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
         return False
     whole = isinstance(value, Integral) or float(value).is_integer()

@@ -1,6 +1,4 @@
-"""The network around the convolutions, the same for every deep model of the paper (section 3 and
-the authors' code).
-"""
+"""The network around the convolutions, the same for all deep models of the paper (section 3)."""
 
 from collections.abc import Callable, Iterable
 from math import isqrt
@@ -20,8 +18,8 @@ from gcnii.propagation import Pattern, Sparse
 class GCNIISkeleton(Model):
     """X (n, d) → H0 → one ReLU(conv(P̃, H, H0)) after the other → scores (n, k).
 
-    A convolution takes the dropped-out H and the H0 that was not dropped.  `convs` and `dense` are
-    the paper's two groups of weight decay, L2_c and L2_d.
+    As in the authors' code, a convolution takes H after dropout and H0 before it.  `convs` and
+    `dense` are the paper's two groups of weight decay, L2_c and L2_d.
     """
 
     can_recompute = True
@@ -36,25 +34,25 @@ class GCNIISkeleton(Model):
         """The last hidden layer (n, width), from which the scores are read."""
         H0 = relu(self.dense["encode"](self.drop(X)))
         if self.recomputes and torch.is_grad_enabled():
-            return self._forgetful(P, H0)
+            return self._recomputed(P, H0)
         return self.convs(P, H0, H0, self.drop)  # type: ignore[no-any-return]
 
-    def _forgetful(self, P: Sparse, H0: Tensor) -> Tensor:
+    def _recomputed(self, P: Sparse, H0: Tensor) -> Tensor:
         """The same, with the activations of a few layers at a time computed again in backward.
 
-        Of those at hand backward needs two numbers an entry, of the rest the first layers' inputs:
+        Backward needs two numbers per entry of the segment at hand, and the inputs of all segments:
         the sum of layers / length and 2 length is least at length = √(layers / 2).
         """
         H, layers = H0, len(self.convs)
         length = isqrt(max(layers - 1, 0) // 2) + 1
         for start in range(0, layers, length):
             part = self.convs[start : start + length]
-            sites = current_keys()
-            key, first = (sites.key, sites.passed) if sites else (next_key(H.device), 0)
+            keys = current_keys()
+            key, first = (keys.key, keys.used) if keys else (next_key(H.device), 0)
             run = _runner(part, self.drop, P.pattern, first)
             H = recompute(run, P.values, P.transposed, H, H0, key, *part.parameters())
-            if sites and self.drop.active:
-                sites.passed += len(part)
+            if keys and self.drop.active:
+                keys.used += len(part)
         return H
 
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
@@ -64,13 +62,13 @@ class GCNIISkeleton(Model):
 
 
 class Convs(nn.ModuleList):
-    """One convolution after the other, each behind a dropout and before a ReLU."""
+    """One convolution after the other, each between a dropout and a ReLU."""
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor, drop: Dropout) -> Tensor:
         """H (n, width) → (n, width)."""
         convs = list(self)
-        # The gradient of P's values is asked for by none but those who learn P, and is left to
-        # autograd; the kernels of a GPU multiply float32.
+        # Where P is learned, the gradient of its values is left to autograd; the GPU kernels
+        # multiply float32.
         exact = H.is_cuda and H.dtype == torch.float64
         if _alike(convs) and not P.values.requires_grad and not exact:
             return fused_layers(P, H, H0, type(convs[0]).mappings(convs), drop)  # type: ignore[attr-defined]
@@ -80,23 +78,19 @@ class Convs(nn.ModuleList):
 
 
 def _alike(convs: list[nn.Module]) -> bool:
-    """Whether `fused` knows them all: they offer their matrices, and nobody watches one of them by
-    a hook.
-    """
+    """Whether `fused_layers` can run them: all of one class that gives matrices, without hooks."""
     kinds = {(type(conv), getattr(conv, "alpha", None)) for conv in convs}
     hooks = any(conv._forward_hooks or conv._forward_pre_hooks for conv in convs)
     return len(kinds) == 1 and not hooks and _offers_matrices(type(convs[0]))
 
 
 def _offers_matrices(kind: type[nn.Module]) -> bool:
-    """Whether its `mappings` belong to its own equation, and not to that of a class whose forward
-    it replaced.
-    """
+    """Whether its `mappings` are of its own forward, not of a base class's that it overrides."""
     return "mappings" in vars(next(owner for owner in kind.__mro__ if "forward" in vars(owner)))
 
 
 def _runner(convs: nn.Module, drop: Dropout, pattern: Pattern, first: int) -> Callable[..., Tensor]:
-    """These layers as a function of tensors alone, with the masks of the sites from `first` on."""
+    """These layers as a function of tensors alone; `first` is the first dropout call's index."""
     names = [name for name, _ in convs.named_parameters()]
 
     def run(

@@ -1,13 +1,10 @@
-"""VR-GCN (Chen, Zhu & Song 2018): one drawn neighbour is enough where old activations stand in for
-the others.
+"""VR-GCN (Chen, Zhu & Song 2018): one neighbour is drawn, old activations replace the others.
 
-The network itself is plain; what reduces the variance is in `gather`, and on the full graph is
-nothing but a product.
+The network itself is plain; the variance is reduced in `gather`, which on the full graph is nothing
+but a product.
 """
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,30 +12,23 @@ from torch import Tensor, nn
 from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.normed import NormedDense
-from gcnii.nn.settings import Layers, Rate, Width
+from gcnii.nn.settings import Layers, Rate, Settings, Width
 from gcnii.nn.weights import glorot_dense
 from gcnii.propagation import Propagation, Sparse
 
 DENSE = 2  # dense layers after each gathering
 
-RECIPE: Mapping[str, Any] = {
-    # authors: P X is made beforehand, so that the first gathering is exact; here: by drawing all
-    # neighbours for it.
-    **{
-        "norm": "mean",
-        "batches": "neighbours",
-        "batch_size": 512,
-        "fanout": (1, 0),
-        "history": "cv",
-    },
+RECIPE: Settings = {
+    # authors: P X is computed in advance, so that the first gathering is exact; here: it draws all
+    # neighbours.
+    **{"norm": "mean", "batches": "neighbours", "batch_size": 512},
+    **{"fanout": (1, 0), "history": "cv"},
     **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 800, "monitor": "last"},
 }
 
 
 class VRGCN(Model):
-    """VR-GCN with CV: H ← two dense layers on concat(H, P H), `layers` times; the very last dense
-    layer is plain.
-    """
+    """VR-GCN with CV: H ← two dense layers on concat(H, P H), `layers` times; the last linear."""
 
     card = ModelCard(
         paper="Chen, Zhu & Song 2018; CV",
@@ -77,7 +67,7 @@ class VRGCN(Model):
 
 
 class VRGCNDropout(VRGCN):
-    """VR-GCN with CVD: the same network, which also carries M, what H is without dropout."""
+    """VR-GCN with CVD: the same network, which also computes M, that is H without dropout."""
 
     card = ModelCard(
         paper="Chen, Zhu & Song 2018; CVD",
@@ -95,7 +85,7 @@ class VRGCNDropout(VRGCN):
             own, mean = H[: Q.shape[0]], M[: Q.shape[0]]
             H, M = torch.cat([own, Q.gather(H, M)], 1), torch.cat([mean, Q.gather(M)], 1)
             for dense in block.children():
-                # authors: no gradient through M; here: through both, because only then it is that
-                # of the estimate.
+                # authors: no gradient through M; here: through both, because only then it is the
+                # gradient of the estimate.
                 H, M = dense(self.drop(H)), dense(M)
         return H

@@ -1,13 +1,11 @@
-"""How weights start."""
+"""Initial values of weights."""
 
 import torch
 from torch import nn
 
 
 def uniform(*shape: int) -> nn.Parameter:
-    """A weight of this shape, each entry uniform in ±1/√width, where the width is its last
-    dimension.
-    """
+    """A weight of this shape, each entry uniform in ±1/√width; the width is the last dimension."""
     bound = shape[-1] ** -0.5
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
@@ -18,7 +16,7 @@ def glorot(d: int, width: int) -> nn.Parameter:
 
 
 def glorot_dense(d: int, width: int, *, bias: bool = True) -> nn.Linear:
-    """A dense layer whose weight is Glorot's and whose bias, if it has one, is zero."""
+    """A dense layer with a Glorot-uniform weight and a bias, if any, of zero."""
     layer = nn.Linear(d, width, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:

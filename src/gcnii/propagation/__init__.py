@@ -16,6 +16,7 @@ from gcnii.propagation.matrix import HOW as HOW
 from gcnii.propagation.matrix import propagation_matrix as propagation_matrix
 from gcnii.propagation.pagerank import resolvent as resolvent
 from gcnii.propagation.pattern import Pattern as Pattern
+from gcnii.propagation.product import VmapInfo as VmapInfo
 from gcnii.propagation.product import dots as dots
 from gcnii.propagation.product import replicas_first as replicas_first
 from gcnii.propagation.product import row_sums as row_sums

@@ -1,4 +1,4 @@
-"""Who gathers from whom in a graph, and the propagation matrices that are made of it."""
+"""Who gathers from whom in a graph, and the propagation matrices made from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def adjacency(graph: Graph, direction: Direction = "out", loops: Loops = "keep")
 
 
 def oriented(A: sp.csr_array, direction: Direction, loops: Loops) -> sp.csr_array:
-    """A as it is ("out"), transposed ("in"), or the larger of the two; with or without its loops."""
+    """A as it is ("out"), transposed ("in"), or the larger of both; with or without its loops."""
     if direction == "both":
         A = sp.csr_array(A.maximum(A.T))
     elif direction == "in":
@@ -46,12 +46,12 @@ def oriented(A: sp.csr_array, direction: Direction, loops: Loops) -> sp.csr_arra
 
 @dataclass(frozen=True, eq=False)
 class GraphAdjacency:
-    """A on the entries of Ã = A + I, so that some can be dropped and the rest be normalised again.
+    """A on the entries of Ã = A + I, so that some can be dropped and the rest normalised again.
 
     pattern   the entries of Ã
     weights   (entries,) A's values there
     diagonal  (entries,) 1 on the diagonal, 0 elsewhere
-    norm      what `matrix` makes of them:
+    norm      what `matrix` makes from them:
 
         symmetric     P̃ = D̃^-1/2 Ã D̃^-1/2
         walk          D̃^-1 Ã
@@ -68,7 +68,7 @@ class GraphAdjacency:
 
     @classmethod
     def of(cls, A: sp.csr_array, norm: Norm = "symmetric") -> GraphAdjacency:
-        """In float64, of a non-negative A (n, n)."""
+        """From a non-negative A (n, n); in float64."""
         looped = sp.csr_array(sp.csr_array(A) + sp.eye_array(A.shape[0]))
         looped.sort_indices()
         pattern = Pattern.of(looped)
@@ -109,7 +109,7 @@ class GraphAdjacency:
         row_of, columns, I = self.pattern.row_of, self.pattern.columns, self.diagonal
         looped = A if norm in ("mean", "first-order") else A + I
         degree = row_sums(self.pattern, looped)
-        # A node without neighbours has nothing to share out, and must not divide by zero.
+        # A node without neighbours must not divide by zero.
         inverse = torch.where(degree > 0, degree, torch.inf).reciprocal()
         match norm:
             case "symmetric" | "symmetric+I" | "first-order":
@@ -123,7 +123,7 @@ class GraphAdjacency:
 
 
 def induced_pattern(pattern: Pattern, nodes: Tensor) -> tuple[Pattern, Tensor]:
-    """The pattern among some nodes, and which of the entries it has kept, in its order."""
+    """The pattern among some nodes, and the numbers of the entries that it keeps, in its order."""
     place = torch.full((pattern.shape[0],), -1, device=nodes.device, dtype=torch.int32)
     place[nodes] = torch.arange(len(nodes), device=nodes.device, dtype=torch.int32)
     row, column = place[pattern.row_of], place[pattern.columns]

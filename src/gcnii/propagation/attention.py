@@ -1,4 +1,4 @@
-"""What attention needs: softmax and maximum over each row's entries, and sums of their own."""
+"""What attention needs: softmax and maximum over each row's entries, and a sum for each head."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gcnii.propagation.sparse import Sparse
 def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> Tensor:
     """E (entries, h) → (entries, h): positive, and summing to 1 over the entries of each row.
 
-    present  (entries,) which entries count; the others get 0 (a link that DropEdge has left out is
+    present  (entries,) which entries count; the others get 0 (a link that DropEdge left out is
              stored as zero)
     """
     if present is not None:
@@ -29,7 +29,7 @@ def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> T
 def row_max(pattern: Pattern, E: Tensor) -> Tensor:
     """E (entries, h) → (n, h): the largest of each row's entries, -inf where a row has none.
 
-    Entries that are equally large share the gradient equally, so that it depends on no order.
+    Entries that are equally large share the gradient equally, so that no order affects it.
     """
     index = pattern.row_of[:, None].expand(E.shape)
     lowest = E.new_full((pattern.shape[0], E.shape[1]), -torch.inf)

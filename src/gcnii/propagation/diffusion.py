@@ -1,12 +1,10 @@
-"""GDC (Klicpera et al. 2019): a diffusion over the links, cut to its largest entries, takes the
-place of the links.
-"""
+"""GDC (Klicpera et al. 2019): replace the links by the largest entries of a diffusion over them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import exp
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +12,10 @@ from numpy.typing import NDArray
 
 Diffusion = Literal["none", "ppr", "heat"]
 
-BLOCK = 1 << 24  # numbers of the dense block of columns that is diffused at once (128 MiB)
-# a heat diffusion's series begins with e to the minus this, which is 0 in float64 from 746 on
+BLOCK = 1 << 24  # numbers in the dense block of columns that is diffused at once (128 MiB)
+# The largest heat_time: the series begins with e^-t, which is 0 in float64 from t = 746 on.
 LONGEST_HEAT = 700
-# of a column's sum, which is about 1; the series ends when what is left of it is smaller
+# The series ends when less than this share of a column's sum, which is about 1, is left.
 PRECISION = 1e-10
 
 
@@ -34,20 +32,24 @@ def diffuse(
 
     ppr   θ_k = α (1-α)^k with α = `teleport`: personalised PageRank
     heat  θ_k = e^-t t^k / k! with t = `heat_time`
-    top_k, threshold  of each column, keep the k largest entries; with top_k 0, those of at least
-                      the threshold
+    top_k, threshold  of each column, keep the top_k largest entries; with top_k 0, those of at
+                      least the threshold
     """
     n = A.shape[0]
     theta = list(_ppr(teleport) if kind == "ppr" else _heat(heat_time))
-    looped = sp.csr_array(A + sp.eye_array(n))
-    scale = sp.diags_array(looped.sum(1) ** -0.5)
-    T = sp.csr_array(scale @ looped @ scale)
+    T = _transition(A)
     width = max(1, BLOCK // n)
     # Block by block of columns, because S has n² entries before it is cut.
     blocks = [
         _cut(_columns(T, theta, start, width), top_k, threshold) for start in range(0, n, width)
     ]
     return sp.csr_array(sp.hstack(blocks))
+
+
+def _transition(A: sp.csr_array) -> sp.csr_array:
+    looped = sp.csr_array(A + sp.eye_array(A.shape[0]))
+    scale = sp.diags_array(looped.sum(1) ** -0.5)
+    return sp.csr_array(scale @ looped @ scale)
 
 
 def _ppr(teleport: float) -> Iterator[float]:
@@ -66,7 +68,7 @@ def _heat(time: float) -> Iterator[float]:
         theta *= time / k
 
 
-def _columns(T: sp.csr_array, theta: list[float], start: int, width: int) -> NDArray[Any]:
+def _columns(T: sp.csr_array, theta: list[float], start: int, width: int) -> NDArray[np.float64]:
     n = T.shape[0]
     width = min(width, n - start)
     power = np.zeros((n, width))
@@ -78,7 +80,7 @@ def _columns(T: sp.csr_array, theta: list[float], start: int, width: int) -> NDA
     return S
 
 
-def _cut(S: NDArray[Any], top_k: int, threshold: float) -> sp.csr_array:
+def _cut(S: NDArray[np.float64], top_k: int, threshold: float) -> sp.csr_array:
     if 0 < top_k < len(S):
         threshold_of = np.partition(S, -top_k, axis=0)[-top_k]
     else:

@@ -1,4 +1,4 @@
-"""propagation_matrix: P̃ of a Graph, of an edge_index, or of a sparse matrix."""
+"""propagation_matrix: P̃ of a graph, an edge_index or a sparse matrix."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Pattern:
 
     @classmethod
     def from_sorted(cls, row: Tensor, columns: Tensor, shape: tuple[int, int]) -> Pattern:
-        """Of entries (row, column) that are sorted by row."""
+        """From entries (row, column) that are sorted by row."""
         return cls(row_pointers(row, shape[0]), columns.int(), shape)
 
     @cached_property

@@ -1,11 +1,11 @@
-"""The one sparse product, with its gradients and its vmap rule; and what else goes over entries."""
+"""The one sparse product, with its gradients and its vmap rule; and sums over entries."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from gcnii.propagation.pattern import Pattern
 
 
 def product(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
-    """M H (n, h) for H (d, h), where M has these values, and its transpose the second ones."""
+    """M H (n, h) for H (d, h), where M has these values, and Mᵀ those of `transposed`."""
     return Product.apply(values, transposed, H, pattern)  # type: ignore[no-any-return, no-untyped-call]
 
 
@@ -49,6 +49,14 @@ def replicas_first(tensor: Tensor, dim: int | None, replicas: int) -> Tensor:
     return tensor.expand(replicas, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
 
 
+class VmapInfo(Protocol):
+    """What torch tells a vmap rule: the number of replicas."""
+
+    @property
+    def batch_size(self) -> int:
+        """The number of replicas."""
+
+
 class Product(torch.autograd.Function):
     """M H for a sparse M (n, d) and H (d, h); dH = Mᵀ G, and M's value at (i, j) gets G_i · H_j.
 
@@ -59,7 +67,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
-        """Multiply."""
+        """M H; for H (r, d, h), (r, n, h)."""
         if H.ndim == 3:
             return multiply_each(pattern, values, H)
         return _multiply(pattern, values, H)
@@ -68,37 +76,30 @@ class Product(torch.autograd.Function):
     def setup_context(
         ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, Pattern], output: Tensor
     ) -> None:
-        """Keep what the gradients need; H only for that of the values, because it is large."""
+        """Save what the gradients need; H only for that of the values, because it is large."""
         values, transposed, H, ctx.pattern = inputs
         ctx.save_for_backward(values, transposed, H if values.requires_grad else None)
 
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, None, Tensor | None, None]:
-        """Multiply by the transpose."""
+        """dH is a product by the transpose, the values' gradient dot products at the entries."""
         values, transposed, H = ctx.saved_tensors
         other, _ = ctx.pattern.transposed
         dH = product(transposed, values, G, other) if ctx.needs_input_grad[2] else None
         dV = dots(ctx.pattern, G, H) if ctx.needs_input_grad[0] else None
         if dV is not None and dV.ndim == 2 and len(values) == 1:
-            dV = dV.sum(0, keepdim=True)  # all replicas shared them
+            dV = dV.sum(0, keepdim=True)  # all replicas share the values
         return dV, None, dH, None
 
     @staticmethod
     def vmap(
-        info: Any,
-        in_dims: tuple[int | None, ...],
-        values: Tensor,
-        transposed: Tensor,
-        H: Tensor,
-        pattern: Pattern,
-    ) -> tuple[Tensor, int]:
+        info: VmapInfo, in_dims: tuple[int | None, ...],
+        values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern,
+    ) -> tuple[Tensor, int]:  # fmt: skip
         """One product for all replicas."""
-        replicas, shared = info.batch_size, in_dims[0] is None
-        H = replicas_first(H, in_dims[2], replicas)
-        if shared and not kernels.usable(H):
-            columns = H.transpose(0, 1).reshape(H.shape[1], -1)
-            wide = product(values, transposed, columns, pattern)
-            return wide.unflatten(1, (replicas, -1)), 1
+        H = replicas_first(H, in_dims[2], info.batch_size)
+        if in_dims[0] is None and not kernels.usable(H):
+            return _product_in_columns(values, transposed, H, pattern), 1
         # The two may have their replicas in different dimensions: vmap moves them as it likes.
         values, transposed = (
             one[None] if dim is None else one.movedim(dim, 0)
@@ -106,9 +107,16 @@ class Product(torch.autograd.Function):
         )
         if kernels.usable(H):
             return _product_of_each(values, transposed, H, pattern), 0
-        blocks = pattern.repeat(replicas)
+        blocks = pattern.repeat(info.batch_size)
         below = product(values.flatten(), transposed.flatten(), H.flatten(0, 1), blocks)
-        return below.unflatten(0, (replicas, -1)), 0
+        return below.unflatten(0, (info.batch_size, -1)), 0
+
+
+def _product_in_columns(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
+    """H (r, d, h) → (n, r, h), as one product by r · h columns."""
+    columns = H.transpose(0, 1).reshape(H.shape[1], -1)
+    wide: Tensor = product(values, transposed, columns, pattern).unflatten(1, (len(H), -1))
+    return wide
 
 
 def _product_of_each(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
@@ -135,13 +143,13 @@ class Dots(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Pattern], output: Tensor) -> None:
-        """Keep both matrices."""
+        """Save both matrices."""
         G, H, ctx.pattern = inputs
         ctx.save_for_backward(G, H)
 
     @staticmethod
     def backward(ctx: Any, values: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        """Two products."""
+        """dG and dH, a product each."""
         G, H = ctx.saved_tensors
         other, order = ctx.pattern.transposed
         transposed = values[..., order]
@@ -151,9 +159,9 @@ class Dots(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], G: Tensor, H: Tensor, pattern: Pattern
+        info: VmapInfo, in_dims: tuple[int | None, ...], G: Tensor, H: Tensor, pattern: Pattern
     ) -> tuple[Tensor, int]:
-        """The replicas stand below each other, and the pattern becomes block-diagonal."""
+        """Stack the replicas below each other; the pattern becomes block-diagonal."""
         replicas = info.batch_size
         G, H = (
             replicas_first(one, dim, replicas) for one, dim in zip((G, H), in_dims, strict=False)
@@ -171,10 +179,7 @@ Dots.forward.__signature__ = inspect.signature(Dots.forward)  # type: ignore[att
 
 
 def multiply_each(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
-    """M H for r matrices H (r, d, h), M's values being (1, entries) or (r, entries).
-
-    torch records nothing.
-    """
+    """M H for H (r, d, h) and M's values (1, entries) or (r, entries); torch records nothing."""
     if kernels.usable(H):
         from gcnii.kernels.gather import cut, gather
         from gcnii.kernels.layouts import schedule_of
@@ -192,8 +197,7 @@ def _multiply(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
     rows, columns = pattern.rows, pattern.columns
     if H.device.type == "cpu":
         # A weighted bag of rows is the same sum; on two cores it takes half the time of the CSR
-        # product.  torch.nn's function of this name would ask questions for 6 µs whose answers are
-        # known.
+        # product.  torch.nn's function of this name would spend 6 µs on checks.
         bag = torch.embedding_bag(H.contiguous(), columns, rows, False, 0, False, values, True)
         return bag[0]
     if kernels.usable(H):
@@ -205,8 +209,8 @@ def _multiply(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
 
 def _dot_each(pattern: Pattern, G: Tensor, H: Tensor) -> Tensor:
     if G.device.type == "cpu":
-        # What backward of a weighted bag does for its weights: with 64 columns, 20 times as fast as
-        # gathering both.
+        # The gradient of a weighted bag's weights: with 64 columns, 20 times as fast as gathering
+        # both.
         ends = (pattern.columns, pattern.rows[:-1], pattern.at_rows.columns)
         each = torch.ops.aten._embedding_bag_per_sample_weights_backward
         return each(G.contiguous(), H.contiguous(), *ends, 0)  # type: ignore[no-any-return]
@@ -221,7 +225,7 @@ def _dot_each(pattern: Pattern, G: Tensor, H: Tensor) -> Tensor:
 
 @cache
 def _hush_beta_warning() -> None:
-    """torch says once per process that its CSR tensors are in beta; nobody can act on it here."""
+    """Silence torch's notice, once per process, that its CSR tensors are in beta."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.sparse_csr_tensor([0, 0], [], [], (1, 1), check_invariants=False)

@@ -1,4 +1,4 @@
-"""The two things that rooms hand to each other: who gathers from whom, and the P made of it."""
+"""The two interfaces between rooms: who gathers from whom, and the P made from it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Propagation(Protocol):
     """
 
     def at(self, layer: int) -> Sparse:
-        """The matrix of this layer: (nodes that it gives, nodes that it reads)."""
+        """The matrix of this layer: (nodes that gather, nodes that they gather from)."""
 
 
 class Adjacency(Protocol):
-    """Who gathers from whom, with weights, and how P is made of it."""
+    """Who gathers from whom, with weights, and how P is made from it."""
 
     @property
     def pattern(self) -> Pattern:

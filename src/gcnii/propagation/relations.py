@@ -23,12 +23,12 @@ DIVISIONS = RELATIONS + 1  # the last one is a node's link to itself
 class RelationLayout:
     """Where the entries of P are stored when its divisions are kept apart.
 
-    There, node u has DIVISIONS rows, u · DIVISIONS + r for division r, so that one product does for
+    There, node u has DIVISIONS rows, u · DIVISIONS + r for division r, so that one product serves
     all of them.
 
     relation  (entries,) the division of each entry of P
     apart     (n · DIVISIONS, n · DIVISIONS): v's row r gathers from u's row r
-    order     (entries,) which brings P's values into the order of `apart`
+    order     (entries,) the permutation that brings P's values into the order of `apart`
     merged    (n, n · DIVISIONS): v gathers from u's row r; the entries are in the order of P
     """
 
@@ -51,7 +51,7 @@ class RelationLayout:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RelationalMatrix(Sparse):
-    """A propagation matrix whose entries are in divisions; as a matrix, it is the sum of them."""
+    """A propagation matrix whose entries belong to divisions; as a matrix, it is their sum."""
 
     layout: RelationLayout
 
@@ -101,7 +101,7 @@ class RelationalAdjacency:
 
     @cached_property
     def layout(self) -> RelationLayout:
-        """Made once, because no step changes it."""
+        """Where P's entries are stored by division; made once, because no step changes it."""
         return RelationLayout.of(self.links.pattern, self.relation)
 
     @cached_property

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from gcnii.graph import Graph
+from gcnii.kernels.ragged import row_and_step
 from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import product
 
@@ -31,8 +32,8 @@ def feature_matrix(graph: Graph, *, dtype: torch.dtype | None = None) -> Tensor 
 class Sparse:
     """A sparse matrix M; `M @ H` and `linear(M, W, b)` pass gradients to H, W and M's values.
 
-    It holds the values of its transpose too, because backward multiplies by Mᵀ: P̃ of a directed
-    graph is not symmetric.
+    It also holds the values of its transpose, because backward multiplies by Mᵀ, and P̃ of a
+    directed graph is not symmetric.
 
     values      (entries,)
     transposed  the same values, in the order of the transpose's pattern
@@ -62,12 +63,12 @@ class Sparse:
 
     @property
     def dtype(self) -> torch.dtype:
-        """That of the values."""
+        """The dtype of the values."""
         return self.values.dtype
 
     @property
     def device(self) -> torch.device:
-        """That of the values."""
+        """The device of the values."""
         return self.values.device
 
     def __repr__(self) -> str:
@@ -84,11 +85,11 @@ class Sparse:
         return Sparse.on(self.pattern, values)
 
     def at(self, layer: int) -> Sparse:
-        """What this layer gathers over: the same for all, because all neighbours are there."""
+        """The matrix that this layer gathers over: itself, as no neighbour is left out."""
         return self
 
     def gather(self, H: Tensor, mean: Tensor | None = None) -> Tensor:
-        """The product by H; `mean`, H without dropout, is for those who estimate the product."""
+        """M H; `mean`, H without dropout, is for the classes that only estimate the product."""
         return self @ H
 
     def __getitem__(self, nodes: Tensor | slice) -> Sparse:
@@ -98,9 +99,8 @@ class Sparse:
                 return self
             nodes = torch.arange(self.shape[0], device=self.device)[nodes]
         first, count = self.pattern.rows[nodes].long(), self.pattern.rows.diff()[nodes].long()
-        row = torch.repeat_interleave(count)
-        within = torch.arange(len(row), device=nodes.device) - (count.cumsum(0) - count)[row]
-        inside = first[row] + within
+        row, step = row_and_step(count)
+        inside = first[row] + step
         shape = len(nodes), self.shape[1]
         return Sparse.on(
             Pattern.from_sorted(row, self.pattern.columns[inside], shape), self.values[inside]
@@ -121,12 +121,12 @@ class Sparse:
     @classmethod
     def __torch_function__(
         cls,
-        function: Callable[..., Any],
-        types: Any,
+        function: Callable[..., object],
+        types: tuple[type, ...],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Let `nn.Linear` take sparse features, so that a model's code need not know of them."""
+    ) -> object:
+        """Let `nn.Linear` take sparse features, so that models need not care."""
         if function is linear:
             return _linear(*args, **(kwargs or {}))
         return NotImplemented

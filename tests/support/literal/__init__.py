@@ -1,7 +1,7 @@
-"""Every model once more: dense, in numpy and float64, straight from the equations of the papers.
+"""Every model a second time: dense, in numpy and float64, straight from the papers' equations.
 
-Each takes a function `w(name)` that gives the model's weight of that name, P and X, and a model's
-settings.
+Each takes a function `w(name)` that returns the model's weight of that name, P and X, and the
+model's settings.
 """
 
 from support.literal.attention import ATTENTION

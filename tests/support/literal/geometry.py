@@ -6,9 +6,7 @@ from support.literal.activations import relu
 
 
 def geom_gcn(w, P, X, layers, width, dropout):
-    """Node by node: for each of nine divisions the sum over the neighbours in it, then side by side
-    or averaged.
-    """
+    """For each node and division the sum over the neighbours in it, concatenated or averaged."""
     P, division = P
     H = X
     for l in range(layers):

@@ -5,17 +5,15 @@ import numpy as np
 from support.literal.activations import relu, sigmoid
 
 
-def graphsage(neighbours):
-    """A loop over the nodes; `neighbours(w, P_i, H)` says what a node is told, where P_i is its row
-    of P.
-    """
+def graphsage(aggregate):
+    """A loop over the nodes; `aggregate(w, P_i, H)` is node i's, where P_i is its row of P."""
 
     def network(w, P, X, layers, width, dropout):
         H = X
         for l in range(layers):
             own = lambda name, l=l: w(f"convs.{l}.{name}")  # noqa: E731
-            told = np.stack([neighbours(own, row, H) for row in P])
-            H = relu(np.concatenate([H @ own("own"), told @ own("neighbours")], 1))
+            near = np.stack([aggregate(own, row, H) for row in P])
+            H = relu(np.concatenate([H @ own("own"), near @ own("neighbours")], 1))
         length = np.sqrt((H**2).sum(1, keepdims=True))
         H = np.divide(H, length, out=np.zeros_like(H), where=length > 0)
         return H @ w("dense.decode.weight").T + w("dense.decode.bias")
@@ -23,16 +21,16 @@ def graphsage(neighbours):
     return network
 
 
-def told_by_mean(w, row, H):
+def aggregate_by_mean(w, row, H):
     return sum((row[j] * H[j] for j in np.flatnonzero(row)), np.zeros(H.shape[1]))
 
 
-def told_by_pool(w, row, H):
+def aggregate_by_pool(w, row, H):
     said = [relu(H[j] @ w("pool") + w("b")) for j in np.flatnonzero(row)]
     return np.max(said, 0) if said else np.zeros_like(w("b"))
 
 
-def told_by_lstm(w, row, H):
+def aggregate_by_lstm(w, row, H):
     h = c = np.zeros(len(w("U")))
     line = np.sin(np.arange(1, H.shape[1] + 1))
     for j in sorted(np.flatnonzero(row), key=lambda j: H[j] @ line)[:128]:
@@ -72,9 +70,9 @@ def cluster_gcn(w, P, X, layers, width, dropout):
 
 
 INDUCTIVE = {
-    "graphsage-mean": graphsage(told_by_mean),
-    "graphsage-pool": graphsage(told_by_pool),
-    "graphsage-lstm": graphsage(told_by_lstm),
+    "graphsage-mean": graphsage(aggregate_by_mean),
+    "graphsage-pool": graphsage(aggregate_by_pool),
+    "graphsage-lstm": graphsage(aggregate_by_lstm),
     "vr-gcn-cv": vr_gcn,
     "vr-gcn-cvd": vr_gcn,
     "cluster-gcn": cluster_gcn,

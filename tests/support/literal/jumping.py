@@ -14,7 +14,7 @@ def dropedge_conv(w, P, H, self_weight=False, batch_norm=False):
 
 
 def dropedge(read):
-    """First convolution, what `read` gives the last one to read, last convolution."""
+    """First convolution, the layers that `read` returns for the last one, last convolution."""
 
     def network(w, P, X, layers, width, dropout, **options):
         def conv(l, H, branch=None):
@@ -45,9 +45,7 @@ def jknet(layer, x0, n):
 
 
 def incep(layer, x0, n):
-    """Branch by branch; of the t-th convolutions, branch j has number j - t, because shorter ones
-    have ended.
-    """
+    """Branch by branch; branch j is the (j - t)-th that still has a t-th convolution."""
     ends = [x0]
     for j in range(1, n + 1):
         H = x0

@@ -6,9 +6,7 @@ from support.literal.activations import relu
 
 
 def deep(conv):
-    """The network around the convolutions: two dense layers with biases, ReLU everywhere but at the
-    end.
-    """
+    """The network around the convolutions: two dense layers with biases, ReLU but at the end."""
 
     def network(w, P, X, layers, width, dropout, **settings):
         H = H0 = relu(X @ w("dense.encode.weight").T + w("dense.encode.bias"))
