@@ -120,7 +120,8 @@ def test_every_error_has_one_base_class():
 FIT = """
 import sys, gcnii
 gcnii.fit(gcnii.load("csbm", n=60), layers=2, width=4, epochs=2, device="cpu")
-print([name for name in sys.modules if name.startswith(("gcnii.paper", "gcnii.cli", "gcnii.analysis"))])
+rooms = ("gcnii.paper", "gcnii.cli", "gcnii.analysis")
+print([name for name in sys.modules if name.startswith(rooms)])
 """
 
 

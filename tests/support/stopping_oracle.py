@@ -14,7 +14,7 @@ CPU = torch.device("cpu")
 
 
 def update(state, epoch):
-    """Which replicas keep their weights after an epoch that measured this, one Measures a replica."""
+    """Which replicas keep their weights after an epoch with these Measures, one per replica."""
     return state.update(torch.tensor(epoch, dtype=torch.float64).T).tolist()
 
 
@@ -26,7 +26,7 @@ def numbers(state, runs):
 
 
 def follow(recipe, epochs):
-    """The run after these (loss, score, test), whatever comes after the epoch in which it stopped."""
+    """The run after these (loss, score, test), some of which may come after it has stopped."""
     state = StoppingState(recipe, recipe.lr, [Run(0)], CPU, 1)
     for loss, score, *test in epochs:
         update(state, [Measures(1.0, loss, score, *(test or [0.5]))])

@@ -1,4 +1,4 @@
-"""Depth costs time, not memory: activations are forgotten and computed again to the same numbers."""
+"""Depth costs time, not memory: activations are recomputed to the same numbers."""
 
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ def test_a_model_that_cannot_recompute_says_so(graph):
         fit(graph, "gat", memory="recompute")
 
 
-def test_outside_of_fit_a_forgetful_model_trains_by_torchs_own_seed(graph):
+def test_outside_of_fit_a_recomputing_model_trains_by_torchs_own_seed(graph):
     task = Task.of(graph, make_plan("gcnii", {"layers": 9, "width": 8}), torch.device("cpu"))
     model = task.plan.build(graph.d, graph.k).train()
     model.recomputes = True

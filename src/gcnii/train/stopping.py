@@ -222,23 +222,24 @@ class StoppingState:
         running = old.stopped == 0
         keep = rule.keep(now, kept, best) & running
         fresh_epoch = torch.where(rule.reset(now, kept, best), old.epochs, old.fresh_epoch)
+        epochs, waited = old.epochs + 1, old.epochs - fresh_epoch
         val_loss, val, test = torch.where(keep, measures[1:], self.table[:3]).unbind()
         lr_scale, stale = self._follow_plateau(old, now)
         new = Numbers(
             *(val_loss, val, test, torch.where(keep, old.epochs, old.best_epoch)),
-            *(old.epochs + 1, fresh_epoch),
+            *(epochs, fresh_epoch),
             *(torch.fmin(old.lowest, now.loss), torch.fmax(old.highest, now.score)),
-            *(lr_scale, stale, self._ends(old.epochs, fresh_epoch, now.loss).double()),
+            *(lr_scale, stale, self._ends(epochs, waited, now.loss).double()),
         )
         torch.where(running, torch.stack(new), self.table, out=self.table)
         self.history.copy_(torch.cat([self.history[1:], measures[None]]))
         self.clock.add_(1)
         return keep
 
-    def _ends(self, epoch: Tensor, fresh_epoch: Tensor, loss: Tensor) -> Tensor:
+    def _ends(self, epochs: Tensor, waited: Tensor, loss: Tensor) -> Tensor:
         """(r,) whether this epoch is the last: out of epochs, of patience, or above the window."""
-        settings, epochs = self.settings, epoch + 1
-        ends = (epochs >= settings.epochs) | (epoch - fresh_epoch >= settings.patience)
+        settings = self.settings
+        ends = (epochs >= settings.epochs) | (waited >= settings.patience)
         if settings.window:
             # Losses in float32 are summed exactly in float64, in whatever order a device does it.
             mean = self.history[-settings.window :, 1].sum(0) / settings.window

@@ -236,7 +236,7 @@ def test_a_cell_with_a_broken_run_is_named_too(kept, tmp_path):
     path.write_text(path.read_text().replace('"test": 0.6,', '"test": "x",'))
     with pytest.raises(
         ValueError,
-        match=r"drawn.json is not a measured cell: runs\[0\].test must be a number or null, got 'x'",
+        match=r"is not a measured cell: runs\[0\].test must be a number or null, got 'x'",
     ):
         read_cells(tmp_path)
 

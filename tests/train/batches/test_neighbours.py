@@ -111,10 +111,6 @@ def test_all_neighbours_give_the_rows_of_the_full_matrix(norm):
     torch.testing.assert_close(batch.P.at(0).to_dense(), expected)
 
 
-# --- estimates
-# -------------------------------------------------------------------------------------------------------
-
-
 def small(norm="symmetric"):
     """Rows 0 and 1 have 4 and 3 neighbours; one of them has a loop of its own."""
     A = np.zeros((6, 6))
@@ -153,7 +149,7 @@ def test_the_mean_over_all_draws_is_the_product_for_any_history(norm, fanout, hi
     torch.testing.assert_close(mean, (P @ H)[:2])
 
 
-def test_with_dropout_the_mean_over_all_draws_and_all_signs_of_the_noise_is_the_product_of_the_means():
+def test_with_dropout_the_mean_over_all_samples_and_signs_is_the_product_of_the_means():
     P, M, past = (
         small(),
         torch.randn(6, 2, dtype=torch.float64),
