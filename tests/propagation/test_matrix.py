@@ -113,6 +113,12 @@ def test_a_model_says_how_to_make_p(wrong):
         model(wrong, torch.eye(4))
 
 
+def test_a_model_says_how_to_make_x():
+    model = gcnii.nn.GCNII(4, 2, layers=2, width=8)
+    with pytest.raises(gcnii.InputError, match=r"X must be a tensor, got ndarray; make X with"):
+        model(P, GRAPH.X)
+
+
 def test_the_model_of_the_manual_trains_in_a_plain_loop():
     X, y = gcnii.feature_matrix(GRAPH), torch.tensor([0, 0, 0, 1])
     model = gcnii.nn.GCNII(4, 2, layers=4, width=8, alpha=0.1, lam=0.5, dropout=0.0)

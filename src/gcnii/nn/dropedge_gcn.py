@@ -15,11 +15,20 @@ from gcnii.dropout import Dropout
 from gcnii.errors import InputError
 from gcnii.nn.matmul import matmul
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width
+from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Settings, Width
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 EPSILON = 1e-5  # avoids a division by zero for units that are equal on all nodes
+
+
+# How Rong et al. train all three networks.
+RECIPE: Settings = {
+    "decay_conv": 5e-4,
+    "epochs": 400,
+    "patience": 400,
+    "monitor": "noisy_loss",
+}
 
 
 class DropEdgeConv(nn.Module):
@@ -94,13 +103,7 @@ class DropEdgeGCN(DropEdgeNetwork):
     card = ModelCard(
         paper="Rong et al. 2020",
         equation="H ← σ(P̃ H W + H W_self + b)",
-        recipe={
-            "lr": 0.01,
-            "decay_conv": 5e-4,
-            "epochs": 400,
-            "patience": 400,
-            "monitor": "noisy_loss",
-        },
+        recipe={"lr": 0.01, **RECIPE},
     )
 
     def __init__(

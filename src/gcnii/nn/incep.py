@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout, next_key, numbered_keys
-from gcnii.nn.dropedge_gcn import DropEdgeNetwork, NodeNorm, between, normalise
+from gcnii.nn.dropedge_gcn import RECIPE, DropEdgeNetwork, NodeNorm, between, normalise
 from gcnii.nn.model import ModelCard
 from gcnii.nn.recompute import recompute
 from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width
@@ -51,13 +51,7 @@ class Incep(DropEdgeNetwork):
     card = ModelCard(
         paper="Rong et al. 2020",
         equation="conv([x_0, b_1, b_2, …]) with b_j = j times σ(conv(·)) of x_0, no weight shared",
-        recipe={
-            "lr": 0.005,
-            "decay_conv": 5e-4,
-            "epochs": 400,
-            "patience": 400,
-            "monitor": "noisy_loss",
-        },
+        recipe={"lr": 0.005, **RECIPE},
     )
 
     def __init__(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.dropedge_gcn import DropEdgeConv, DropEdgeNetwork, between
+from gcnii.nn.dropedge_gcn import RECIPE, DropEdgeConv, DropEdgeNetwork, between
 from gcnii.nn.gcn import GCNConv
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width
@@ -25,13 +25,7 @@ class JKNet(DropEdgeNetwork):
     card = ModelCard(
         paper="Xu et al. 2018, in the form of Rong et al. 2020",
         equation="conv([x_n, x_0, x_1, …]) of a chain x_i = σ(conv(x_i-1))",
-        recipe={
-            "lr": 0.005,
-            "decay_conv": 5e-4,
-            "epochs": 400,
-            "patience": 400,
-            "monitor": "noisy_loss",
-        },
+        recipe={"lr": 0.005, **RECIPE},
     )
 
     def __init__(

@@ -52,6 +52,11 @@ class Model(nn.Module):
         """Scores (n, k)."""
         if not isinstance(P, Propagation):
             raise InputError(f"P must be a propagation matrix, got {type(P).__name__}; {HOW}")
+        if not isinstance(X, Tensor | Sparse):
+            raise InputError(
+                f"X must be a tensor, got {type(X).__name__}; make X with "
+                "gcnii.feature_matrix(graph), or torch.tensor(X) of an array"
+            )
         scores: Tensor = super().__call__(P, X)
         return scores
 

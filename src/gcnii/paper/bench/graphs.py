@@ -104,5 +104,5 @@ def draw_links(shape: Shape, device: torch.device) -> GraphAdjacency:
     codes = torch.cat([u * n + v, v * n + u, each * (n + 1)]).unique()
     row, column = codes // n, codes % n
     loops = row == column
-    rows = torch.cat([row.new_zeros(1), torch.bincount(row, minlength=n).cumsum(0)]).int()
-    return GraphAdjacency(Pattern(rows, column.int(), (n, n)), (~loops).float(), loops.float())
+    pattern = Pattern.from_sorted(row, column, (n, n))
+    return GraphAdjacency(pattern, (~loops).float(), loops.float())

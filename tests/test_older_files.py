@@ -1,0 +1,52 @@
+"""Bundles, checkpoints and ledgers that an older version wrote keep working.
+
+The files were written by version 0.1 before its rooms were moved, on a small drawn graph.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gcnii
+from gcnii.paper.ledger.ledger import Ledger
+from gcnii.paper.ledger.run_key import run_key
+from gcnii.paper.reproduce import reproduce
+from gcnii.paper.tables.cells import Cell
+
+OLD = Path(__file__).parent / "support" / "written_by_0.1"
+SETTINGS = {"layers": 2, "width": 4}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return gcnii.load("csbm", n=60)
+
+
+def test_an_old_bundle_predicts_what_it_predicted(graph):
+    bundle = gcnii.open_bundle(OLD / "bundle")
+    expected = np.loadtxt(OLD / "bundle" / "expected.csv", delimiter=",")
+    np.testing.assert_allclose(bundle.predict_proba(graph)[:3], expected, rtol=1e-5)
+    assert repr(bundle) == "gcnii-star, 2 layers, on csbm: test accuracy 25.0 ± 35.4 (2 runs)"
+
+
+def test_an_old_checkpoint_is_resumed_to_the_same_numbers(graph, tmp_path):
+    shutil.copy(OLD / "checkpoint.safetensors", tmp_path)
+    path, epochs = tmp_path / "checkpoint.safetensors", []
+    how = {"seeds": [0], "device": "cpu", "epochs": 8, **SETTINGS}
+    resumed = gcnii.fit(graph, checkpoint=path, on_epoch=lambda r: epochs.append(r.epoch), **how)
+    assert epochs == [3, 4, 5, 6, 7]
+    whole = gcnii.fit(graph, **how)
+    assert resumed.runs[0].curve == whole.runs[0].curve
+
+
+def test_runs_of_an_old_ledger_are_not_run_again(tmp_path, monkeypatch):
+    shutil.copy(OLD / "ledger.sqlite", tmp_path)
+    settings = SETTINGS | {"epochs": 3, "patience": 3}
+    where = {"table": "table2", "row": "GCNII", "column": "Drawn", "graph": "csbm"}
+    cell = Cell(model="gcnii", settings=settings, runs=2, **where)
+    monkeypatch.setattr("gcnii.paper.reproduce.fit_plan", None)  # nothing is left to train
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        reproduce([cell], ledger, device="cpu")
+        assert [run.seed for run in ledger.runs(run_key(cell))] == [0, 1]
