@@ -21,9 +21,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
+from gcnii.errors import GcniiError
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Pipe = connection.Connection
+
+
+class WorkerKilled(GcniiError, ChildProcessError):
+    """A worker process ended without an answer."""
 
 
 class WorkerWarning(NamedTuple):
@@ -103,7 +109,7 @@ def _receive(pipe: Pipe, worker: SpawnProcess) -> Any:
         answer = pipe.recv()
     except (EOFError, ConnectionError):
         worker.join()
-        raise ChildProcessError(
+        raise WorkerKilled(
             f"one of the jobs was killed (exit code {worker.exitcode}); "
             "run the same command again with fewer --jobs"
         ) from None

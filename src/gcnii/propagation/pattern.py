@@ -9,6 +9,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from gcnii.kernels.ragged import offsets
+
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
@@ -94,5 +96,4 @@ class Pattern:
 
 def row_pointers(row: Tensor, n: int) -> Tensor:
     """(n + 1,) int32: CSR's first array, from the row of each entry."""
-    ends = torch.bincount(row, minlength=n).cumsum(0)
-    return torch.cat([ends.new_zeros(1), ends]).int()
+    return offsets(torch.bincount(row, minlength=n)).int()
