@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeVar
 
@@ -69,6 +69,7 @@ class Graph:
     splits   train/val/test masks to choose from
     directed whether edges are one-way
     nodes, classes   names, used when results are shown
+    features   names of X's columns, by which a trained model finds them in another graph
     part     (n,) the number of the graph that a node belongs to, if there are several (see `join`)
     source   where the graph came from: free text
     catalog_name   its name in the catalog, which selects published settings.  Set by `load`;
@@ -83,6 +84,7 @@ class Graph:
     name: str = "graph"
     nodes: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
     part: NDArray[np.int64] | None = None
     source: str = ""
     catalog_name: str = field(default="", init=False)
@@ -98,11 +100,13 @@ class Graph:
             "splits": tuple(self.splits),
             "nodes": _names(self.nodes),
             "classes": _names(self.classes),
+            "features": _names(self.features),
             "part": None if self.part is None else _integers(self.part, "part"),
         }
         for name, value in standard.items():
             object.__setattr__(self, name, _freeze(value))
         self._check_heights()
+        self._check_features()
         self._check_labels()
         self._check_splits()
 
@@ -120,6 +124,32 @@ class Graph:
                 raise GraphError(
                     f"X has {self.n} rows but {name} has {len(value)}; both need one per node"
                 )
+
+    def _check_features(self) -> None:
+        names = self.features
+        if names is not None and len(names) != self.d:
+            raise GraphError(f"X has {self.d} columns but {len(names)} features are named")
+        if names is not None and len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise GraphError(f"features must have different names, got {twice!r} twice")
+
+    def with_features(self, names: Sequence[str]) -> Graph:
+        """The same graph with the columns of X in this order, found by their names."""
+        own = self.features or ()
+        missing = [name for name in names if name not in set(own)]
+        new = [name for name in own if name not in set(names)]
+        if missing or new:
+            parts = [f"lacks {_some(missing)}"] * bool(missing) + [f"has {_some(new)}"] * bool(new)
+            raise GraphError(
+                f"{self.name} {' and '.join(parts)} among its feature columns; "
+                "a model takes the columns that it was trained on, in any order"
+            )
+        if tuple(names) == own:
+            return self
+        place = {name: j for j, name in enumerate(own)}
+        X = self.X[:, [place[name] for name in names]]
+        found = replace(self, X=X, features=tuple(names))
+        return found._with_origin(self.source, self.catalog_name)
 
     def _check_labels(self) -> None:
         y = self.labels
@@ -236,6 +266,7 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
         directed=any(graph.directed for graph in graphs),
         name=name,
         classes=graphs[0].classes,
+        features=graphs[0].features if len({graph.features for graph in graphs}) == 1 else None,
         part=np.repeat(np.arange(len(graphs)), sizes),
     )
 
@@ -243,6 +274,12 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
 def _stacked(blocks: Sequence[Features]) -> Features:
     sparse = any(sp.issparse(X) for X in blocks)
     return sp.vstack(blocks, "csr") if sparse else np.concatenate(blocks)
+
+
+def _some(names: Sequence[str]) -> str:
+    """`'a', 'b', 'c' and 4 more`."""
+    shown = ", ".join(map(repr, names[:3]))
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
 def _first(wrong: ArrayLike) -> int:

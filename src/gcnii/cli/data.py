@@ -13,14 +13,14 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii import data
-from gcnii.cli.options import Directed, Json, Offline, load_graph, print_json
+from gcnii.cli.options import Directed, Json, Offline, Unknown, load_graph, print_json
 from gcnii.cli.terminal import plain_table, table_console
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.train.presets import presets_of
 
-Name = Annotated[str, Parameter(help="A name from `gcnii data list`.")]
+Name = Annotated[str, Parameter(help="A name from `gcnii data list`, or a folder of your own.")]
 Names = Annotated[str, Parameter(help="Names from `gcnii data list`, or `all`.")]
 Folder = Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")]
 
@@ -40,6 +40,9 @@ def list_names(*, json: Json = False) -> None:
 
 def show(name: Name, /, *, json: Json = False) -> None:
     """Show a data set's size, source and licence, and the published settings for it."""
+    if name not in data.CATALOG and Path(name).expanduser().is_dir():
+        check(Path(name), json=json)
+        return
     entry = data.lookup(name)
     if json:
         print_json(_document(entry))
@@ -66,9 +69,16 @@ def fetch(*names: Names, offline: Offline = False, json: Json = False) -> None:
         print(f"{name}: " + (f"{len(files)} files, verified" if files else "generated, no files"))
 
 
-def check(path: Folder, /, *, directed: Directed = False, json: Json = False) -> None:
+def check(
+    path: Folder,
+    /,
+    *,
+    directed: Directed = False,
+    unknown: Unknown = "",
+    json: Json = False,
+) -> None:
     """Check a graph of your own; errors name the file and the row."""
-    graph = load_graph(path, directed=directed, offline=True)
+    graph = load_graph(path, directed=directed, offline=True, unknown=unknown)
     if not graph.splits:
         print(
             "gcnii: no node has a label: you can predict on this graph, not train", file=sys.stderr

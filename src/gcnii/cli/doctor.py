@@ -23,6 +23,7 @@ from gcnii.cli.options import (
     Json,
     Offline,
     Source,
+    Unknown,
     load_graph,
     print_json,
     refuse_unwritable,
@@ -68,6 +69,7 @@ def doctor(
     out: Figures = None,
     json: Json = False,
     directed: Directed = False,
+    unknown: Unknown = "",
     offline: Offline = False,
 ) -> None:
     """Examine models layer by layer before and after a short training, and diagnose them."""
@@ -75,7 +77,7 @@ def doctor(
     models, numbers = _words(model, "--model"), _numbers(depths)
     if out:
         refuse_unwritable(out)
-    data = load_graph(graph, directed=directed, offline=offline)
+    data = load_graph(graph, directed=directed, offline=offline, unknown=unknown)
     _refuse(data, models, numbers, split)
     if filter:
         refuse_filters(data, [make_plan(name, {}, data) for name in models])

@@ -26,6 +26,9 @@ Source = Annotated[
 Device = Annotated[str, Parameter(help="Device to compute on: auto, cpu or cuda.")]
 Json = Annotated[bool, switch("Print one JSON document instead of tables.")]
 Offline = Annotated[bool, switch("Never use the network.")]
+Unknown = Annotated[
+    str, Parameter(help="A label that means unknown, such as NA. Applies to folders only.")
+]
 Directed = Annotated[bool, switch("Edges are one-way. Applies to folders only.")]
 
 
@@ -34,11 +37,11 @@ def print_json(document: object) -> None:
     print(json.dumps(document, indent=1, allow_nan=False))
 
 
-def load_graph(source: str | Path, *, directed: bool, offline: bool) -> Graph:
-    """`load`; `directed` is for folders only, and `offline` holds for later fetches as well."""
+def load_graph(source: str | Path, *, directed: bool, offline: bool, unknown: str = "") -> Graph:
+    """`load`; `directed` and `unknown` are for folders, `offline` holds for later fetches too."""
     if offline:
         os.environ["GCNII_OFFLINE"] = "1"  # a geometry's neighbours are fetched when it is trained
-    parameters = {"directed": directed} if source not in CATALOG else {}
+    parameters = {"directed": directed, "unknown": unknown} if source not in CATALOG else {}
     return load(source, offline=offline, **parameters)
 
 

@@ -18,6 +18,7 @@ from gcnii.cli.options import (
     Json,
     Offline,
     Source,
+    Unknown,
     load_graph,
     print_json,
     refuse_unwritable,
@@ -58,11 +59,12 @@ def train(
     out: Bundle = None,
     json: Json = False,
     directed: Directed = False,
+    unknown: Unknown = "",
     offline: Offline = False,
     **settings: object,
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
-    data = load_graph(graph, directed=directed, offline=offline)
+    data = load_graph(graph, directed=directed, offline=offline, unknown=unknown)
     plan = make_plan(model, _given(settings), data)
     seeds = _seeds(data, runs, seed)
     folder = out or Path("runs") / f"{data.name}-{model}"

@@ -228,6 +228,10 @@ class Training:
 def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
     if not graph.labelled.any():
         raise GraphError(f"no node of {graph.name} has a label; label some nodes")
+    if graph.k == 1 and not graph.multilabel:
+        raise GraphError(
+            f"all labels of {graph.name} are the same; a classifier needs two classes or more"
+        )
     if not graph.splits:
         raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
     splits = len(graph.splits)

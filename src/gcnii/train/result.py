@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import platform
+import warnings
 from dataclasses import asdict, dataclass, fields, replace
 from math import nan
 from pathlib import Path
@@ -50,6 +51,7 @@ class Origin:
     directed: bool
     classes: tuple[str, ...] | None
     source: str
+    features: tuple[str, ...] | None = None  # a bundle from before there were names has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +146,7 @@ class Result:
 
     def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:
         """The model of the best run, in evaluation mode, and the graph made ready for it."""
+        graph = self._aligned(graph)
         if graph.d != self.graph.d:
             raise GraphError(
                 f"the model was trained on {self.graph.d} features per node, "
@@ -159,6 +162,19 @@ class Result:
                 "the weights do not fit the settings in run.json; restore it, or train again"
             ) from None
         return model.to(task.device).eval(), task
+
+    def _aligned(self, graph: Graph) -> Graph:
+        """The graph with the feature columns of the training, by name where both have names."""
+        if self.graph.features is not None and graph.features is not None:
+            return graph.with_features(self.graph.features)
+        if self.graph.features is not None or graph.features is not None:
+            who = "the bundle" if self.graph.features is None else graph.name
+            warnings.warn(
+                f"{who} does not name its feature columns, so they are matched by position; "
+                "check that both have them in the same order",
+                stacklevel=4,
+            )
+        return graph
 
     @torch.no_grad()
     def _run(self, method: str, graph: Graph, device: str) -> Floats:
@@ -215,10 +231,10 @@ def open_bundle(folder: Path | str) -> Result:
 
 def _open_record(folder: Path, record: Document) -> Document:
     try:
-        origin = record["graph"]
-        classes = origin["classes"] and tuple(origin["classes"])
+        origin, names = record["graph"], ("classes", "features")
+        named = {name: origin.get(name) and tuple(origin[name]) for name in names}
         return {
-            "graph": Origin(**origin | {"classes": classes}),
+            "graph": Origin(**origin | named),
             "plan": make_plan(record["model"], record["settings"]),
             "runs": tuple(_open_run(run) for run in record["runs"]),
             "device": record["device"],

@@ -69,12 +69,40 @@ def test_edges_are_merged_and_self_loops_kept(write):
 
 def test_columns_are_found_by_name_in_any_order_and_case(write):
     nodes = "Split,x,LABEL,Id\ntrain,1,a,0\nval,2,b,1\n"
-    graph = load(write(nodes, "weight,Target,Source\n9,0,1\n"), directed=True)
+    with pytest.warns(UserWarning, match=r"^edges\.csv: the columns weight are not used$"):
+        graph = load(write(nodes, "weight,Target,Source\n9,0,1\n"), directed=True)
     assert (graph.X.tolist(), graph.edges.tolist()) == ([[1], [2]], [[1], [0]])
 
 
-def test_edge_columns_may_have_any_names(write):
-    assert load(write(edges="from,to,since\nann,dan,1999\n")).edges.tolist() == [[0], [3]]
+@pytest.mark.parametrize("header", ["from,to", "Src,Dst", "u,v", "buyer,seller"])
+def test_edge_columns_have_one_of_the_usual_names_or_are_the_only_two(write, header):
+    assert load(write(edges=f"{header}\nann,dan\n")).edges.tolist() == [[0], [3]]
+
+
+def test_other_columns_of_edges_are_named_as_unused(write):
+    with pytest.warns(UserWarning, match="the columns since, kind are not used"):
+        assert load(write(edges="since,from,to,kind\n1999,ann,dan,b\n")).m == 1
+
+
+@pytest.mark.parametrize("word", ["NaN", "nan", "null", "NULL"])
+def test_labels_that_pandas_writes_for_missing_ones_are_unknown(write, word):
+    nodes = f"id,x,label,split\na,1,c,train\nb,1,d,val\ne,1,{word},\n"
+    with pytest.warns(UserWarning, match="^1 labels NaN or null are taken as unknown$"):
+        graph = load(write(nodes, "source,target\n"))
+    assert (graph.classes, graph.y.tolist()) == (("c", "d"), [0, 1, -1])
+
+
+def test_labels_that_may_mean_unknown_stay_classes_with_a_warning(write):
+    nodes = "id,x,label,split\na,1,c,train\nb,1,d,val\ne,1,NA,train\n"
+    with pytest.warns(UserWarning, match=r"1 nodes have the label 'NA', .* say --unknown NA"):
+        assert load(write(nodes, "source,target\n")).classes == ("NA", "c", "d")
+    assert load(write(nodes.replace("NA,train", "NA,"), "source,target\n"), unknown="NA").k == 2
+
+
+def test_numbers_to_predict_are_not_taken_for_classes(write):
+    rows = "".join(f"n{i},1,{i / 7:.3f}\n" for i in range(60))
+    with pytest.raises(DataError, match=r"are 60 different numbers, such as .*group the numbers"):
+        load(write(f"id,x,label\n{rows}", "source,target\n"))
 
 
 def test_a_graph_may_have_no_edges(write):
@@ -159,7 +187,10 @@ def test_a_large_file_is_read_whole(write):
         ("\n\n", r"nodes\.csv is empty; begin it with a header"),
         ("id,x\n", r"nodes\.csv has a header but no rows; a graph needs at least one node"),
         ("name,x\na,1\n", r"nodes\.csv has no column 'id'; its columns are name, x"),
-        ("id;x\na;1\n", r"nodes\.csv has no column 'id'; its columns are id;x"),
+        (
+            "id;x\na;1\n",
+            r"nodes\.csv is separated by semicolons; save it with commas between its cells",
+        ),
         ("id,ID,x\na,b,1\n", r"nodes\.csv has 2 columns called 'id'; keep one"),
         (
             "id,label\na,1\n",
@@ -233,7 +264,10 @@ def test_a_wrong_nodes_file_is_named_with_its_row(write, nodes, message):
     [
         (None, r"pets has no edges\.csv; a graph is a folder with nodes\.csv and edges\.csv"),
         ("", r"edges\.csv is empty; begin it with a header"),
-        ("source\nann\n", r"edges\.csv must have two columns, source and target, got 'source'"),
+        (
+            "source\nann\n",
+            r"edges\.csv must have two columns, source and target, among its own; got source",
+        ),
         (
             "ann,bob\nbob,cat\n",
             r"row 1 of edges\.csv holds node ids; begin the file with the header source,target",

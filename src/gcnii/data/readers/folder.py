@@ -3,8 +3,9 @@
 nodes.csv   a header, then one row per node: `id` (any text), any number of feature columns
             (numbers), `label` (any text; empty or absent: unknown) and optionally `split` (train,
             val, test or empty)
-edges.csv   a header, then one row per edge: `source` and `target` (else the first two columns,
-            whatever their names), both ids of nodes.csv
+edges.csv   a header, then one row per edge: `source` and `target` (or `from` and `to`, `src` and
+            `dst`, `u` and `v`, or the only two columns there are), both ids of nodes.csv; other
+            columns are left out, with a warning
 
 Features are used as they are.  Without a `split` column the labelled nodes of each class are split
 60/20/20 at random by `seed`, with at least one for training and, of three or more nodes, at least
@@ -13,6 +14,7 @@ one for validation.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +37,9 @@ ROLES = {
     "test": "test",
     "": "",
 }
+ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))
+MISSING = ("nan", "null")  # labels that mean unknown, in any case
+MAYBE_MISSING = ("NA", "N/A", "None", "none", "?")  # labels that may mean it, or be names
 LARGEST = float(np.finfo(np.float32).max)
 NOT_FEATURES = ("id", "label", "split")
 SPARSE_ABOVE, SPARSE_BELOW = 100, 0.1  # number of columns, share of nonzero entries
@@ -45,14 +50,18 @@ def reads(path: Path) -> bool:
     return path.is_dir()
 
 
-def read(path: Path, directed: bool = False, seed: int = 0) -> Graph:
-    """The graph in a folder; `seed` draws the split if nodes.csv has no `split` column."""
+def read(path: Path, directed: bool = False, seed: int = 0, unknown: str = "") -> Graph:
+    """The graph in a folder; `seed` draws the split if nodes.csv has no `split` column.
+
+    unknown  a label that means unknown, beside an empty cell, NaN and null
+    """
     check("the folder", "seed", seed, 0, whole=True)
     nodes, edges = _tables(path)
     ids = _ids(nodes)
-    y, classes = _labels(nodes)
+    y, classes = _labels(nodes, unknown)
     return Graph(
         X=_features(nodes),
+        features=tuple(name for name in nodes.header if name.lower() not in NOT_FEATURES),
         edges=merged(_edges(edges, ids), directed=directed),
         y=y,
         splits=_splits(nodes, y, seed),
@@ -90,6 +99,10 @@ def _ids(nodes: Table) -> dict[str, int]:
 
 def _features(nodes: Table) -> NDArray[np.float32] | sp.csr_array:
     places = [j for j, name in enumerate(nodes.header) if name.lower() not in NOT_FEATURES]
+    names = [nodes.header[j] for j in places]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"nodes.csv has several columns called {twice!r}; rename or remove one")
     if not places:
         raise DataError(
             f"nodes.csv has no feature columns beside {', '.join(nodes.header)}; "
@@ -124,12 +137,41 @@ def _refuse_cell(nodes: Table, i: int, places: list[int]) -> None:
             )
 
 
-def _labels(nodes: Table) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
+def _labels(nodes: Table, unknown: str) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
     """(n,) class ids, -1 if unknown, and the names of the classes; None if no node has a label."""
     labels = nodes.column("label", required=False)
+    missing = sum(label.lower() in MISSING for label in labels)
+    if missing:
+        warnings.warn(f"{missing} labels NaN or null are taken as unknown", stacklevel=5)
+    labels = ["" if _is_missing(label, unknown) else label for label in labels]
+    for word in MAYBE_MISSING:
+        if word in labels:
+            warnings.warn(
+                f"{labels.count(word)} nodes have the label {word!r}, which is taken as a class; "
+                f"if it means unknown, say --unknown {word} (in Python: unknown={word!r})",
+                stacklevel=5,
+            )
     classes = _sorted({label for label in labels if label})
+    _refuse_regression(classes, sum(map(bool, labels)))
     number = {name: c for c, name in enumerate(classes)} | {"": -1}
     return np.array([number[label] for label in labels]), tuple(classes) or None
+
+
+def _is_missing(label: str, unknown: str) -> bool:
+    return label.lower() in MISSING or (bool(unknown) and label == unknown)
+
+
+def _refuse_regression(classes: list[str], labelled: int) -> None:
+    """Raise DataError where the labels look like numbers to predict, not like classes."""
+    try:
+        fractions = [name for name in classes if float(name) % 1]
+    except ValueError:
+        return
+    if fractions and len(classes) > max(20, labelled / 10):
+        raise DataError(
+            f"the labels of {labelled} nodes are {len(classes)} different numbers, such as "
+            f"{fractions[0]}; gcnii predicts classes: group the numbers into classes"
+        )
 
 
 def _sorted(names: set[str]) -> list[str]:
@@ -175,17 +217,29 @@ def _role(word: str, labelled: bool, place: str) -> str:
 
 
 def _edges(edges: Table, ids: dict[str, int]) -> NDArray[np.int64]:
-    if len(edges.header) < 2:
-        raise DataError(
-            f"edges.csv must have two columns, source and target, got {', '.join(edges.header)!r}"
-        )
-    named = edges.has("source") and edges.has("target")
-    columns = ("source", "target") if named else edges.header[:2]
+    columns = _end_columns(edges)
     if all(name in ids for name in columns):
         raise DataError(
             "row 1 of edges.csv holds node ids; begin the file with the header source,target"
         )
+    ignored = [name for name in edges.header if name not in columns]
+    if ignored:
+        warnings.warn(f"edges.csv: the columns {', '.join(ignored)} are not used", stacklevel=4)
     return np.array([_ends(edges, edges.column(name), ids) for name in columns], dtype=np.int64)
+
+
+def _end_columns(edges: Table) -> tuple[str, str]:
+    """The names of the two columns that hold the ends of the edges."""
+    named = {name.lower(): name for name in edges.header}
+    for source, target in ENDS:
+        if source in named and target in named:
+            return named[source], named[target]
+    if len(edges.header) != 2:
+        raise DataError(
+            "edges.csv must have two columns, source and target, among its own; "
+            f"got {', '.join(edges.header)}"
+        )
+    return edges.header[0], edges.header[1]
 
 
 def _ends(edges: Table, names: list[str], ids: dict[str, int]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,13 +47,29 @@ def read_table(path: Path) -> Table:
     if not rows:
         raise DataError(f"{path.name} is empty; begin it with a header")
     header, *body = rows.values()
-    table = Table(path.name, header, body, list(rows)[1:])
-    for i, row in enumerate(body):
-        if len(row) != len(header):
-            raise DataError(
-                f"{table.place(i)} has {len(row)} cells, but the header has {len(header)}"
-            )
+    _refuse_delimiter(path.name, header)
+    table = _without_index(Table(path.name, header, body, list(rows)[1:]))
     return table
+
+
+def _refuse_delimiter(name: str, header: list[str]) -> None:
+    """Name the delimiter of a table that was not separated by commas."""
+    for sign, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")):
+        if len(header) == 1 and sign in header[0]:
+            raise DataError(f"{name} is separated by {word}; save it with commas between its cells")
+
+
+def _without_index(table: Table) -> Table:
+    """The table without a nameless first column, which is what pandas writes an index as."""
+    for i, row in enumerate(table.rows):
+        if len(row) != len(table.header):
+            cells = f"has {len(row)} cells, but the header has {len(table.header)}"
+            raise DataError(f"{table.place(i)} {cells}")
+    if table.header[0] or len(table.header) == 1:
+        return table
+    warnings.warn(f"{table.name}: the nameless first column is left out", stacklevel=6)
+    rows = [row[1:] for row in table.rows]
+    return Table(table.name, table.header[1:], rows, table.numbers)
 
 
 def _numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
