@@ -1,6 +1,6 @@
 """The errors gcnii raises; a message says what was expected, what was given, and what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -32,3 +32,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean 'cora'? ` if a known word is close to this one, else "": part of a message."""
     close = get_close_matches(word.lower(), list(known), 1)
     return f"did you mean {close[0]!r}? " if close else ""
+
+
+def some_of(names: Sequence[str]) -> str:
+    """`'a', 'b', 'c' and 4 more`: a part of an error's sentence."""
+    shown = ", ".join(map(repr, names[:3]))
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

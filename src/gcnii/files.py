@@ -15,6 +15,7 @@ A shape is
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -90,6 +91,12 @@ def json_value(value: Json) -> Json:
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     return [json_value(one) for one in value] if isinstance(value, tuple | list) else value
+
+
+def document_key(document: Document) -> str:
+    """16 hexadecimal digits that are the same for the same document, whatever its order."""
+    text = json.dumps(document, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def write_document(path: Path, document: Document) -> Path:

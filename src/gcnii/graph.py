@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from gcnii.errors import GraphError
+from gcnii.errors import GraphError, some_of
 
 Role = Literal["train", "val", "test"]
 Features: TypeAlias = NDArray[np.float32 | np.float64] | sp.csr_array
@@ -139,7 +139,9 @@ class Graph:
         missing = [name for name in names if name not in set(own)]
         new = [name for name in own if name not in set(names)]
         if missing or new:
-            parts = [f"lacks {_some(missing)}"] * bool(missing) + [f"has {_some(new)}"] * bool(new)
+            parts = [f"lacks {some_of(missing)}"] * bool(missing) + [f"has {some_of(new)}"] * bool(
+                new
+            )
             raise GraphError(
                 f"{self.name} {' and '.join(parts)} among its feature columns; "
                 "a model takes the columns that it was trained on, in any order"
@@ -274,12 +276,6 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
 def _stacked(blocks: Sequence[Features]) -> Features:
     sparse = any(sp.issparse(X) for X in blocks)
     return sp.vstack(blocks, "csr") if sparse else np.concatenate(blocks)
-
-
-def _some(names: Sequence[str]) -> str:
-    """`'a', 'b', 'c' and 4 more`."""
-    shown = ", ".join(map(repr, names[:3]))
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
 def _first(wrong: ArrayLike) -> int:

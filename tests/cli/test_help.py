@@ -14,7 +14,7 @@ from gcnii.cli.train import train
 from gcnii.nn import MODELS
 from gcnii.train.recipe import Recipe
 
-OWN = {"model", "runs", "seed", "split", "device", "out", "json", "directed", "offline"}
+OWN = {"model", "runs", "seed", "split", "device", "out", "json", "directed", "offline", "unknown"}
 
 
 def test_help_names_every_command(tmp_path):

@@ -153,7 +153,7 @@ def test_a_folder_whose_name_is_not_utf_8_needs_out_for_its_bundle(tmp_path):
     folder = write_pets(tmp_path / os.fsdecode(b"pets \xff"))
     answer = call("train", folder, *SMALL, cwd=tmp_path)
     assert answer.code == 2
-    assert ascii(answer.err).endswith("-gcnii: its name is not UTF-8; choose another --out\\n'")
+    assert ascii(answer.err).endswith(": its name is not UTF-8; choose another --out\\n'")
     assert not (tmp_path / "runs").exists()
     assert call("train", folder, *SMALL, "--out", "bundle", cwd=tmp_path).code == 0
     assert open_bundle(tmp_path / "bundle").graph.name == folder.name
@@ -221,6 +221,20 @@ def test_a_word_that_means_unknown_can_be_named(tmp_path):
     answer = call("data", "check", folder, "--unknown", "NA", "--json", cwd=tmp_path)
     facts = json.loads(answer.out)
     assert (facts["classes"], facts["labelled"], answer.err) == (["cat", "dog"], 10, "")
+
+
+def test_two_graphs_of_one_name_have_bundles_of_their_own(tmp_path):
+    write_pets(tmp_path / "a" / "pets")
+    write_pets(tmp_path / "b" / "pets", features=3)
+    call("train", "a/pets", *SMALL, cwd=tmp_path)
+    alone = call("predict", "runs/pets-gcnii", cwd=tmp_path)
+    assert (alone.code, alone.err) == (0, "")
+    call("train", "b/pets", *SMALL, cwd=tmp_path)
+    first, second = sorted((tmp_path / "runs").iterdir())
+    answer = call("predict", "runs/pets-gcnii", cwd=tmp_path)
+    names = f"runs/{first.name}, runs/{second.name}"
+    sentence = f"2 bundles have names that begin so; give one of {names}"
+    assert answer == Answer(2, "", f"gcnii: {sentence}\n")
 
 
 def test_show_takes_a_folder_as_its_message_offers(tmp_path):

@@ -25,6 +25,7 @@ from gcnii.cli.options import (
 )
 from gcnii.cli.terminal import plain_table, table_console, training_bar
 from gcnii.errors import InputError
+from gcnii.files import document_key
 from gcnii.graph import Graph
 from gcnii.metrics.objective import percent
 from gcnii.train.fit import fit_plan
@@ -43,7 +44,9 @@ Split = Annotated[
         help="Train every seed on this split; default: seed s on split s modulo their number."
     ),
 ]
-Bundle = Annotated[Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL.")]
+Bundle = Annotated[
+    Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL-KEY.")
+]
 
 
 @with_settings
@@ -67,12 +70,18 @@ def train(
     data = load_graph(graph, directed=directed, offline=offline, unknown=unknown)
     plan = make_plan(model, _given(settings), data)
     seeds = _seeds(data, runs, seed)
-    folder = out or Path("runs") / f"{data.name}-{model}"
+    folder = out or _folder(data, plan)
     refuse_unwritable(folder)
     result = _fit(data, plan, folder, seeds=seeds, split=split, device=device)
     _print(result, folder, json)
     if result.interrupted:
         sys.exit(1)
+
+
+def _folder(graph: Graph, plan: Plan) -> Path:
+    """runs/GRAPH-MODEL-KEY: another graph of this name, or other settings, have another folder."""
+    key = document_key(plan.identity(graph))[:8]
+    return Path("runs") / f"{graph.name}-{plan.model}-{key}"
 
 
 def _given(settings: Mapping[str, object]) -> dict[str, object]:

@@ -11,11 +11,12 @@ from typing import Any, get_type_hints
 import torch
 
 from gcnii.errors import InputError, did_you_mean
+from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
 from gcnii.train.presets import preset
-from gcnii.train.recipe import RECIPE_FIELDS, Recipe
+from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Plan:
             name: list(value) if isinstance(value, tuple) else value
             for name, value in settings.items()
         }
+
+    def identity(self, graph: Graph) -> Document:
+        """What decides a run beside its seed: the graph, the model and the settings in force."""
+        settings = in_force(self.settings)
+        return {"graph": graph.fingerprint, "model": self.model, "settings": settings}
 
     def build(self, d: int, k: int, seed: int = 0) -> Model:
         """The model with the weights of this seed: drawn on the CPU, the same on every device."""

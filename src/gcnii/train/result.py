@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import hashlib
 import json
 import platform
@@ -212,7 +213,7 @@ class Result:
 
 def open_bundle(folder: Path | str) -> Result:
     """The result that `save` wrote; neither the data nor the device of its training is needed."""
-    folder = Path(folder)
+    folder = _bundle_folder(Path(folder))
     try:
         record = json.loads((folder / "run.json").read_text("utf-8"))
     except FileNotFoundError:
@@ -227,6 +228,18 @@ def open_bundle(folder: Path | str) -> Result:
             f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii"
         )
     return Result(weights=_open_weights(folder, record), **_open_record(folder, record))
+
+
+def _bundle_folder(folder: Path) -> Path:
+    """The folder itself, or the one bundle whose name goes on from it: runs/cora-gcnii-1f3a…"""
+    if (folder / "run.json").exists():
+        return folder
+    pattern = f"{glob.escape(folder.name)}-{'[0-9a-f]' * 8}"
+    found = sorted(path.parent for path in folder.parent.glob(f"{pattern}/run.json"))
+    if len(found) > 1:
+        names = ", ".join(map(str, found))
+        raise BundleError(f"{len(found)} bundles have names that begin so; give one of {names}")
+    return found[0] if found else folder
 
 
 def _open_record(folder: Path, record: Document) -> Document:

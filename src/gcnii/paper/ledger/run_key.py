@@ -5,17 +5,15 @@ Cells that agree in the first three share their runs.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from functools import cache
 
 from gcnii.data import load
 from gcnii.data.splits import with_stratified_splits
+from gcnii.files import document_key
 from gcnii.graph import Graph
 from gcnii.paper.tables.cells import Cell
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
-from gcnii.train.recipe import in_force
 
 
 @cache
@@ -35,12 +33,5 @@ def plan_of(cell: Cell) -> Plan:
 
 def run_key(cell: Cell) -> str:
     """A hash that is the same for cells whose runs are the same, and for no others."""
-    plan = plan_of(cell)
-    identity = {
-        "graph": open_graph(cell).fingerprint,
-        "model": plan.model,
-        "settings": in_force(plan.settings),
-    }
-    if cell.by_degree:
-        identity["by_degree"] = "kept"
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    identity = plan_of(cell).identity(open_graph(cell))
+    return document_key(identity | ({"by_degree": "kept"} if cell.by_degree else {}))
