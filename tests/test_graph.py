@@ -181,3 +181,19 @@ def test_what_is_not_a_split_is_refused_in_one_sentence(masks, sentence):
 
 def test_the_test_mask_may_be_empty():
     assert not split(test=(0, 0, 0)).test.any()
+
+
+def test_columns_can_be_put_in_another_order_by_their_names():
+    graph = Graph(X=[[1, 2, 3]], edges=[[], []], features=("a", "b", "c"), name="g")
+    other = graph.with_features(("c", "a", "b"))
+    assert (other.X.tolist(), other.features) == ([[3, 1, 2]], ("c", "a", "b"))
+    assert graph.with_features(("a", "b", "c")) is graph
+    with pytest.raises(GraphError, match=r"^g lacks 'd' and has 'b' among its feature columns; "):
+        graph.with_features(("a", "c", "d"))
+
+
+def test_feature_names_are_one_per_column_and_different():
+    with pytest.raises(GraphError, match="X has 2 columns but 1 features are named"):
+        Graph(X=[[1, 2]], edges=[[], []], features=("a",))
+    with pytest.raises(GraphError, match="features must have different names"):
+        Graph(X=[[1, 2]], edges=[[], []], features=("a", "a"))

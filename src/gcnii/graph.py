@@ -130,25 +130,22 @@ class Graph:
         if names is not None and len(names) != self.d:
             raise GraphError(f"X has {self.d} columns but {len(names)} features are named")
         if names is not None and len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise GraphError(f"features must have different names, got {twice!r} twice")
+            raise GraphError("features must have different names; rename those that occur twice")
 
     def with_features(self, names: Sequence[str]) -> Graph:
         """The same graph with the columns of X in this order, found by their names."""
-        own = self.features or ()
-        missing = [name for name in names if name not in set(own)]
-        new = [name for name in own if name not in set(names)]
-        if missing or new:
-            parts = [f"lacks {some_of(missing)}"] * bool(missing) + [f"has {some_of(new)}"] * bool(
-                new
-            )
+        own, wanted = self.features or (), set(names)
+        place = {name: j for j, name in enumerate(own)}
+        lacks = [name for name in names if name not in place]
+        has = [name for name in own if name not in wanted]
+        wrong = [f"{verb} {some_of(x)}" for verb, x in (("lacks", lacks), ("has", has)) if x]
+        if wrong:
             raise GraphError(
-                f"{self.name} {' and '.join(parts)} among its feature columns; "
+                f"{self.name} {' and '.join(wrong)} among its feature columns; "
                 "a model takes the columns that it was trained on, in any order"
             )
         if tuple(names) == own:
             return self
-        place = {name: j for j, name in enumerate(own)}
         X = self.X[:, [place[name] for name in names]]
         found = replace(self, X=X, features=tuple(names))
         return found._with_origin(self.source, self.catalog_name)
