@@ -14,7 +14,19 @@ from gcnii.cli.train import train
 from gcnii.nn import MODELS
 from gcnii.train.recipe import Recipe
 
-OWN = {"model", "runs", "seed", "split", "device", "out", "json", "directed", "offline", "unknown"}
+OWN = {
+    "model",
+    "runs",
+    "seed",
+    "split",
+    "device",
+    "out",
+    "json",
+    "directed",
+    "offline",
+    "unknown",
+    "threads",
+}
 
 
 def test_help_names_every_command(tmp_path):

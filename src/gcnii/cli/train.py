@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -44,6 +45,10 @@ Split = Annotated[
         help="Train every seed on this split; default: seed s on split s modulo their number."
     ),
 ]
+Threads = Annotated[
+    int | None,
+    Parameter(help="CPU threads; default: one for small graphs, else as many as there are cores."),
+]
 Bundle = Annotated[
     Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL-KEY.")
 ]
@@ -59,6 +64,7 @@ def train(
     seed: Seed = 0,
     split: Split = None,
     device: Device = "auto",
+    threads: Threads = None,
     out: Bundle = None,
     json: Json = False,
     directed: Directed = False,
@@ -72,7 +78,9 @@ def train(
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)
     refuse_unwritable(folder)
-    result = _fit(data, plan, folder, seeds=seeds, split=split, device=device)
+    training = partial(fit_plan, data, plan, seeds=seeds, split=split, device=device)
+    with training_bar(f"{model} on {data.name}", plan.recipe.epochs) as show:
+        result = _fit(partial(training, threads=threads, on_epoch=show), folder)
     _print(result, folder, json)
     if result.interrupted:
         sys.exit(1)
@@ -97,21 +105,10 @@ def _seeds(graph: Graph, runs: int | None, first: int) -> range:
     return range(first, first + count)
 
 
-def _fit(
-    graph: Graph, plan: Plan, folder: Path, *, seeds: range, split: int | None, device: str
-) -> Result:
-    """Train with a progress bar and a checkpoint in `folder`, and save the bundle there."""
+def _fit(training: Callable[..., Result], folder: Path) -> Result:
+    """Train with a checkpoint in `folder`, and save the bundle there."""
     checkpoint = folder / "checkpoint.safetensors"
-    with training_bar(f"{plan.model} on {graph.name}", plan.recipe.epochs) as show:
-        result = fit_plan(
-            graph,
-            plan,
-            seeds=seeds,
-            split=split,
-            device=device,
-            checkpoint=checkpoint,
-            on_epoch=show,
-        )
+    result = training(checkpoint=checkpoint)
     result.save(folder)
     if not result.interrupted:
         checkpoint.unlink(missing_ok=True)

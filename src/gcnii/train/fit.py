@@ -16,7 +16,7 @@ from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import Checkpoint, interruptible
-from gcnii.train.hardware import choose_device, device_name, tuned_cpu
+from gcnii.train.hardware import choose_device, device_name, threads_for, tuned_cpu
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack
@@ -51,6 +51,7 @@ def fit(
     split: int | None = None,
     device: str = "auto",
     batch: int | None = None,
+    threads: int | None = None,
     checkpoint: Path | str | None = None,
     on_epoch: OnEpoch | None = None,
     **settings: Any,
@@ -63,6 +64,7 @@ def fit(
     device      auto, cpu or cuda
     batch       replicas trained at once; default: one on a CPU, whose caches are small, and all on
                 a GPU
+    threads     on a CPU; default: one for small work, else torch's number of threads
     checkpoint  a file to save the state to now and then; if it holds this very training, resume it
     on_epoch    called with an EpochReport after each epoch
     settings    of the model and of the Recipe; what is not given comes from the graph's preset,
@@ -76,6 +78,7 @@ def fit(
         split=split,
         device=device,
         batch=batch,
+        threads=threads,
         checkpoint=checkpoint,
         on_epoch=on_epoch,
     )
@@ -89,6 +92,7 @@ def fit_plan(
     split: int | None = None,
     device: str = "auto",
     batch: int | None = None,
+    threads: int | None = None,
     checkpoint: Path | str | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> Result:
@@ -96,7 +100,7 @@ def fit_plan(
     task = Task.of(graph, plan, choose_device(device))
     runs = _make_runs(graph, seeds, split)
     training = Training(task, runs, Path(checkpoint) if checkpoint else None)
-    with tuned_cpu(), interruptible() as interrupt:
+    with tuned_cpu(threads_for(task, threads)), interruptible() as interrupt:
         for group in training.groups(batch):
             while group.running and not interrupt:
                 training.advance(group, on_epoch)
