@@ -132,15 +132,25 @@ def test_the_same_command_resumes_and_ends_with_the_same_numbers(
     assert "checkpoint.safetensors" not in files(folder)
 
 
-def test_another_command_starts_over_and_says_so(stopped, home, tmp_path):
+OTHER = ("--layers", 2, "--width", 8, "--epochs", 2, "--json")
+
+
+def test_another_command_does_not_replace_what_a_stopped_one_has_saved(stopped, home, tmp_path):
     folder = tmp_path / "again"
     shutil.copytree(stopped[1], folder)
-    words = ("--layers", 2, "--width", 8, "--epochs", 2, "--json", "--out", folder)
-    answer = call("train", home / "pets", *words, cwd=tmp_path)
-    assert (
-        answer.err
-        == f"gcnii: {folder / 'checkpoint.safetensors'} is of another training; starting over\n"
-    )
+    answer = call("train", home / "pets", *OTHER, "--out", folder, cwd=tmp_path)
+    assert answer.code == 2
+    assert f"{folder} holds the bundle of another training (gcnii, 2 layers, on pets" in answer.err
+    assert files(folder) == files(stopped[1])
+
+
+def test_a_checkpoint_of_another_command_is_told_and_starts_over(stopped, home, tmp_path):
+    folder = tmp_path / "again"
+    folder.mkdir()
+    shutil.copy(stopped[1] / "checkpoint.safetensors", folder)
+    answer = call("train", home / "pets", *OTHER, "--out", folder, cwd=tmp_path)
+    checkpoint = folder / "checkpoint.safetensors"
+    assert answer.err == f"gcnii: {checkpoint} is of another training; starting over\n"
     assert json.loads(answer.out)["runs"][0]["epochs"] == 2
 
 

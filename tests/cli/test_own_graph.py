@@ -237,6 +237,21 @@ def test_two_graphs_of_one_name_have_bundles_of_their_own(tmp_path):
     assert answer == Answer(2, "", f"gcnii: {sentence}\n")
 
 
+def test_out_that_holds_anything_but_the_same_training_is_refused(tmp_path):
+    write_pets(tmp_path / "pets")
+    words = ("train", "pets", *SMALL, "--out", "bundle")
+    assert call(*words, cwd=tmp_path).code == 0
+    kept = (tmp_path / "bundle" / "run.json").read_bytes()
+    assert call(*words, "--runs", 2, cwd=tmp_path).code == 0  # the same graph and settings
+    answer = call(*words, "--alpha", "0.5", cwd=tmp_path)
+    assert answer.code == 2
+    assert "bundle holds the bundle of another training (gcnii, 2 layers, on pets" in answer.err
+    (tmp_path / "bundle" / "thesis.txt").write_text("years")
+    answer = call(*words, cwd=tmp_path)
+    assert answer.err.startswith("gcnii: bundle holds 'thesis.txt', which gcnii did not write")
+    assert (tmp_path / "bundle" / "run.json").read_bytes() != kept
+
+
 def test_show_takes_a_folder_as_its_message_offers(tmp_path):
     folder = write_pets(tmp_path / "pets")
     answer = call("data", "show", folder, cwd=tmp_path)

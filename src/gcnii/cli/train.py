@@ -31,7 +31,7 @@ from gcnii.graph import Graph
 from gcnii.metrics.objective import percent
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import Plan, make_plan
-from gcnii.train.result import Result
+from gcnii.train.result import Result, refuse_replacing
 
 ModelName = Annotated[str, Parameter(help="A name from `gcnii models`.")]
 Runs = Annotated[
@@ -78,6 +78,7 @@ def train(
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)
     refuse_unwritable(folder)
+    refuse_replacing(folder, data, plan)
     training = partial(fit_plan, data, plan, seeds=seeds, split=split, device=device)
     with training_bar(f"{model} on {data.name}", plan.recipe.epochs) as show:
         result = _fit(partial(training, threads=threads, on_epoch=show), folder)

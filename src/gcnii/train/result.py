@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from gcnii import __version__
-from gcnii.errors import BundleError, GraphError
+from gcnii.errors import BundleError, GraphError, InputError, some_of
 from gcnii.files import Document, atomic_write, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.metrics.objective import mean_and_spread
@@ -36,6 +36,7 @@ from gcnii.train.task import Task
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 FORMAT = 1  # of run.json; a reader refuses a number above its own
+FILES = {"model.safetensors", "curves.csv", "run.json", "checkpoint.safetensors"}
 CURVE = ("train_loss", "val_loss", "val")
 
 
@@ -209,6 +210,24 @@ class Result:
         versions = {"gcnii": __version__, "torch": torch_version, "python": python}
         clustered = self.plan.recipe.batches == "clusters"
         return versions | ({"cutter": cutter()} if clustered else {})
+
+
+def refuse_replacing(folder: Path, graph: Graph, plan: Plan) -> None:
+    """Raise InputError if saving this plan's result would replace anything but its own bundle."""
+    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if foreign := sorted(found - FILES):
+        raise InputError(
+            f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another --out"
+        )
+    if "run.json" not in found:
+        return
+    held = open_bundle(folder)
+    identity = {**held.plan.identity(graph), "graph": held.graph.fingerprint}
+    if identity != plan.identity(graph):
+        raise InputError(
+            f"{folder} holds the bundle of another training ({held!r}); "
+            "choose another --out, or remove it"
+        )
 
 
 def open_bundle(folder: Path | str) -> Result:
