@@ -237,19 +237,37 @@ def test_two_graphs_of_one_name_have_bundles_of_their_own(tmp_path):
     assert answer == Answer(2, "", f"gcnii: {sentence}\n")
 
 
-def test_out_that_holds_anything_but_the_same_training_is_refused(tmp_path):
+OUT = ("train", "pets", *SMALL, "--out", "bundle")
+
+
+def test_out_that_holds_another_training_is_refused_and_kept(tmp_path):
     write_pets(tmp_path / "pets")
-    words = ("train", "pets", *SMALL, "--out", "bundle")
-    assert call(*words, cwd=tmp_path).code == 0
+    assert call(*OUT, cwd=tmp_path).code == 0
+    assert call(*OUT, "--runs", 2, cwd=tmp_path).code == 0  # the same graph and settings
     kept = (tmp_path / "bundle" / "run.json").read_bytes()
-    assert call(*words, "--runs", 2, cwd=tmp_path).code == 0  # the same graph and settings
-    answer = call(*words, "--alpha", "0.5", cwd=tmp_path)
+    answer = call(*OUT, "--alpha", "0.5", cwd=tmp_path)
     assert answer.code == 2
     assert "bundle holds the bundle of another training (gcnii, 2 layers, on pets" in answer.err
+    assert (tmp_path / "bundle" / "run.json").read_bytes() == kept
+
+
+def test_out_that_holds_files_of_yours_is_refused_and_they_are_kept(tmp_path):
+    write_pets(tmp_path / "pets")
+    (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle" / "thesis.txt").write_text("years")
-    answer = call(*words, cwd=tmp_path)
+    answer = call(*OUT, cwd=tmp_path)
     assert answer.err.startswith("gcnii: bundle holds 'thesis.txt', which gcnii did not write")
-    assert (tmp_path / "bundle" / "run.json").read_bytes() != kept
+    assert files(tmp_path / "bundle") == ["thesis.txt"]
+
+
+def test_what_a_killed_write_leaves_does_not_stop_the_same_command(tmp_path):
+    write_pets(tmp_path / "pets")
+    assert call(*OUT, cwd=tmp_path).code == 0
+    (tmp_path / "bundle" / ".checkpoint.safetensors.x1y2").write_bytes(b"half")
+    (tmp_path / "bundle" / "model.safetensors").write_bytes(b"newer than run.json")
+    assert call("predict", "bundle", cwd=tmp_path).code == 2
+    assert call(*OUT, cwd=tmp_path).code == 0
+    assert call("predict", "bundle", cwd=tmp_path).code == 0
 
 
 def test_show_takes_a_folder_as_its_message_offers(tmp_path):

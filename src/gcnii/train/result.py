@@ -213,16 +213,20 @@ class Result:
 
 
 def refuse_replacing(folder: Path, graph: Graph, plan: Plan) -> None:
-    """Raise InputError if saving this plan's result would replace anything but its own bundle."""
-    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if foreign := sorted(found - FILES):
+    """Raise InputError if saving this plan's result would replace anything but its own bundle.
+
+    The weights are not asked: a kill between the files of a bundle must not stop its repetition.
+    """
+    entries = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    # What a killed write leaves behind is hidden, and so is what systems put into any folder.
+    if foreign := sorted(name for name in entries - FILES if not name.startswith(".")):
         raise InputError(
             f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another --out"
         )
-    if "run.json" not in found:
+    if "run.json" not in entries:
         return
-    held = open_bundle(folder)
-    identity = {**held.plan.identity(graph), "graph": held.graph.fingerprint}
+    held = Result(weights={}, **_open_record(folder, _read_record(folder)))
+    identity = held.plan.identity(graph) | {"graph": held.graph.fingerprint}
     if identity != plan.identity(graph):
         raise InputError(
             f"{folder} holds the bundle of another training ({held!r}); "
@@ -233,6 +237,12 @@ def refuse_replacing(folder: Path, graph: Graph, plan: Plan) -> None:
 def open_bundle(folder: Path | str) -> Result:
     """The result that `save` wrote; neither the data nor the device of its training is needed."""
     folder = _bundle_folder(Path(folder))
+    record = _read_record(folder)
+    return Result(weights=_open_weights(folder, record), **_open_record(folder, record))
+
+
+def _read_record(folder: Path) -> Document:
+    """run.json, if its format is known."""
     try:
         record = json.loads((folder / "run.json").read_text("utf-8"))
     except FileNotFoundError:
@@ -246,7 +256,7 @@ def open_bundle(folder: Path | str) -> Result:
         raise BundleError(
             f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii"
         )
-    return Result(weights=_open_weights(folder, record), **_open_record(folder, record))
+    return record  # type: ignore[no-any-return]
 
 
 def _bundle_folder(folder: Path) -> Path:

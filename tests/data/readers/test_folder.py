@@ -266,7 +266,7 @@ def test_a_wrong_nodes_file_is_named_with_its_row(write, nodes, message):
         ("", r"edges\.csv is empty; begin it with a header"),
         (
             "source\nann\n",
-            r"edges\.csv must have two columns, source and target, among its own; got source",
+            r"the columns source and target of edges\.csv, whose columns are source; rename",
         ),
         (
             "ann,bob\nbob,cat\n",

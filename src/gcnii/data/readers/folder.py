@@ -236,8 +236,8 @@ def _end_columns(edges: Table) -> tuple[str, str]:
             return named[source], named[target]
     if len(edges.header) != 2:
         raise DataError(
-            "edges.csv must have two columns, source and target, among its own; "
-            f"got {', '.join(edges.header)}"
+            "the two ends of an edge must be the columns source and target of edges.csv, "
+            f"whose columns are {', '.join(edges.header)}; rename them"
         )
     return edges.header[0], edges.header[1]
 
