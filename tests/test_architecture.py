@@ -14,6 +14,7 @@ import gcnii
 ROOMS = [
     "errors",
     "files",
+    "columns",
     "graph",
     "data",
     "kernels",

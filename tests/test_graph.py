@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from gcnii.data.converters.join import join
 from gcnii.errors import GraphError
-from gcnii.graph import Graph, Split, join
+from gcnii.graph import Graph, Split
 
 TRIANGLE = {"X": np.eye(3), "edges": [[0, 1, 2], [1, 2, 0]], "y": [0, 1, 1]}
 

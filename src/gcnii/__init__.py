@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gcnii import data as data
     from gcnii import nn as nn
     from gcnii.analysis.watch import watch as watch
+    from gcnii.data.converters.join import join as join
     from gcnii.data.load import load as load
     from gcnii.errors import BundleError as BundleError
     from gcnii.errors import DataError as DataError
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from gcnii.errors import InputError as InputError
     from gcnii.graph import Graph as Graph
     from gcnii.graph import Split as Split
-    from gcnii.graph import join as join
     from gcnii.propagation import feature_matrix as feature_matrix
     from gcnii.propagation import propagation_matrix as propagation_matrix
     from gcnii.train.fit import fit as fit
@@ -50,10 +50,15 @@ _HOME = {
     **dict.fromkeys(
         ("BundleError", "DataError", "GcniiError", "GraphError", "InputError"), "errors"
     ),
-    **dict.fromkeys(("Graph", "Split", "join"), "graph"),
+    **dict.fromkeys(("Graph", "Split"), "graph"),
     **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
     **dict.fromkeys(("Result", "open_bundle"), "train.result"),
-    **{"load": "data.load", "fit": "train.fit", "Recipe": "train.recipe"},
+    **{
+        "join": "data.converters.join",
+        "load": "data.load",
+        "fit": "train.fit",
+        "Recipe": "train.recipe",
+    },
     **{"Diverged": "train.replicas.group", "watch": "analysis.watch"},
 }
 

@@ -1,6 +1,6 @@
 """The errors gcnii raises; a message says what was expected, what was given, and what to do."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -17,7 +17,14 @@ class GraphError(InputError):
 
 
 class DataError(InputError):
-    """A data set cannot be found, fetched or read."""
+    """A data set cannot be found, fetched or read.
+
+    problems  all that is wrong with it, one sentence each, where more than the first was looked for
+    """
+
+    def __init__(self, message: str, problems: Sequence[str] = ()):
+        super().__init__(message)
+        self.problems = tuple(problems) or (message,)
 
 
 class BundleError(InputError):
@@ -26,6 +33,34 @@ class BundleError(InputError):
 
 class UsageError(GcniiError, RuntimeError):
     """A method was called at the wrong time."""
+
+
+class Problems:
+    """What is wrong with a user's data, gathered so that all of it can be said at once."""
+
+    SHOWN = 5  # of problems of one kind
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, sentence: str) -> None:
+        """Note a problem."""
+        self.found.append(sentence)
+
+    def add_each(self, rows: Iterable[int], sentence: Callable[[int], str]) -> None:
+        """Note the same problem of several rows: the first few, and how many more there are."""
+        rows = list(rows)
+        self.found += [sentence(row) for row in rows[: self.SHOWN]]
+        if len(rows) > self.SHOWN:
+            self.found[-1] += f" (the same in {len(rows) - self.SHOWN:,} more rows)"
+
+    def refuse(self) -> None:
+        """Raise DataError if anything was found: it says the first problem and has them all."""
+        if not self.found:
+            return
+        more = len(self.found) - 1
+        rest = f" ({more} more: see `gcnii data check`)" if more else ""
+        raise DataError(self.found[0] + rest, self.found)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from gcnii.columns import Columns, Table
 from gcnii.errors import GraphError, some_of
 
 Role = Literal["train", "val", "test"]
@@ -72,8 +73,11 @@ class Graph:
     features   names of X's columns, by which a trained model finds them in another graph
     part     (n,) the number of the graph that a node belongs to, if there are several (see `join`)
     source   where the graph came from: free text
-    catalog_name   its name in the catalog, which selects published settings.  Set by `load`;
-             `dataclasses.replace` drops it, because a changed graph is not the catalog's
+    catalog_name   its name in the catalog, which selects published settings
+    table, columns   what X was encoded from, and how, if the graph was made of a user's table
+
+    The last three are set by `load` and the converters; `dataclasses.replace` drops them, because
+    a changed graph is neither the catalog's nor the table's.
     """
 
     X: Features
@@ -88,6 +92,8 @@ class Graph:
     part: NDArray[np.int64] | None = None
     source: str = ""
     catalog_name: str = field(default="", init=False)
+    table: Table | None = field(default=None, init=False)
+    columns: Columns | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Convert every field to its standard form, check it, and freeze the arrays."""
@@ -115,6 +121,13 @@ class Graph:
         found = copy.copy(self)
         object.__setattr__(found, "source", source)
         object.__setattr__(found, "catalog_name", catalog_name)
+        return found
+
+    def _with_table(self, table: Table, columns: Columns) -> Graph:
+        """The same graph, sharing its arrays, with what its X was encoded from."""
+        found = copy.copy(self)
+        object.__setattr__(found, "table", table)
+        object.__setattr__(found, "columns", columns)
         return found
 
     def _check_heights(self) -> None:
@@ -246,33 +259,6 @@ class Graph:
         """One line: name and counts."""
         edges = f"{self.m} {'directed' if self.directed else 'undirected'} edges"
         return f"Graph({self.name}: {self.n} nodes, {edges}, {self.d} features, {self.k} classes)"
-
-
-def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") -> Graph:
-    """Several graphs as one block-diagonal Graph, with one split into whole graphs by `roles`."""
-    if len(graphs) != len(roles) or not graphs:
-        raise GraphError(
-            f"join needs one role per graph, got {len(graphs)} graphs and {len(roles)} roles"
-        )
-    sizes = [graph.n for graph in graphs]
-    starts = np.cumsum([0, *sizes[:-1]])
-    shifted = [graph.edges + start for graph, start in zip(graphs, starts, strict=True)]
-    return Graph(
-        X=_stacked([graph.X for graph in graphs]),
-        edges=np.concatenate(shifted, 1),
-        y=np.concatenate([graph.labels for graph in graphs]),
-        splits=(Split.of_roles(np.repeat(np.array(roles, dtype=object), sizes)),),
-        directed=any(graph.directed for graph in graphs),
-        name=name,
-        classes=graphs[0].classes,
-        features=graphs[0].features if len({graph.features for graph in graphs}) == 1 else None,
-        part=np.repeat(np.arange(len(graphs)), sizes),
-    )
-
-
-def _stacked(blocks: Sequence[Features]) -> Features:
-    sparse = any(sp.issparse(X) for X in blocks)
-    return sp.vstack(blocks, "csr") if sparse else np.concatenate(blocks)
 
 
 def _first(wrong: ArrayLike) -> int:

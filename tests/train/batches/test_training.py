@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from gcnii import data
+from gcnii.data.converters.join import join
 from gcnii.errors import GraphError
-from gcnii.graph import join
 from gcnii.train import fit as loop
 from gcnii.train.batches import cutter
 from gcnii.train.fit import fit

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.parameters import check
+from gcnii.data.generators.parameters import check
 from gcnii.data.splits import per_class
 from gcnii.errors import DataError
 from gcnii.graph import Graph

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.data.arrays import merged
-from gcnii.data.parameters import check
+from gcnii.data.generators.parameters import check
 from gcnii.data.splits import per_class
 from gcnii.graph import Graph
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnii.data.converters.join import join
 from gcnii.data.generators.csbm import draw_edges
-from gcnii.data.parameters import check
-from gcnii.graph import Graph, Role, join
+from gcnii.data.generators.parameters import check
+from gcnii.graph import Graph, Role
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.data.arrays import merged
-from gcnii.data.parameters import check
+from gcnii.data.generators.parameters import check
 from gcnii.data.readers.table import Table, read_table
 from gcnii.data.splits import at_least_one, stratified
 from gcnii.errors import DataError

@@ -1,0 +1,1 @@
+"""Graphs made of other things: data frames, matrices, the graphs of other libraries."""
