@@ -1,7 +1,12 @@
 """The errors gcnii raises; a message says what was expected, what was given, and what to do."""
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
+
+HOME = str(Path(__file__).parent)
 
 
 class GcniiError(Exception):
@@ -61,6 +66,14 @@ class Problems:
         more = len(self.found) - 1
         rest = f" ({more} more: see `gcnii data check`)" if more else ""
         raise DataError(self.found[0] + rest, self.found)
+
+
+def notice(sentence: str) -> None:
+    """Warn at the line of the caller's code, however deep in the package this is called."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_code.co_filename.startswith(HOME):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(sentence, stacklevel=depth)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -82,6 +82,7 @@ class Graph:
 
     X: Features
     edges: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = None
     y: NDArray[np.int64] | None = None
     splits: tuple[Split, ...] = ()
     directed: bool = False

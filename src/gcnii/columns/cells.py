@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.columns.table import Table
+from gcnii.columns.table import Numbers, Table, Texts, is_text
 from gcnii.errors import DataError
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -28,22 +30,26 @@ def is_date(cell: str) -> bool:
     return DATE.fullmatch(cell) is not None
 
 
-def float32_of(cells: NDArray[np.object_]) -> NDArray[np.float32]:
-    """Cells that are all numbers or missing; numbers beyond float32 become infinite."""
-    values = np.array([np.nan if cell is None else float(cell) for cell in cells])
+def float32_of(values: NDArray[np.float64]) -> Numbers:
+    """In the precision of X; numbers beyond it become infinite."""
     with np.errstate(over="ignore"):
         return values.astype(np.float32)
 
 
-def truths_of(cells: NDArray[np.object_]) -> NDArray[np.float32]:
+def parsed(cells: Iterable[str | None]) -> Numbers:
+    """Cells that are all numbers or missing."""
+    return float32_of(np.array([np.nan if cell is None else float(cell) for cell in cells]))
+
+
+def truths_of(cells: Texts) -> Numbers:
     """Cells that are all true, false or missing, as ones and zeros."""
     return np.array([np.nan if cell is None else TRUTH[cell.lower()] for cell in cells], np.float32)
 
 
-def numbers_of(table: Table, name: str) -> NDArray[np.float32]:
+def numbers_of(table: Table, name: str) -> Numbers:
     """A column as numbers; DataError at the first cell that is none."""
     cells = table.columns[name]
-    if not table.is_text(name):
+    if not is_text(cells):
         return np.asarray(cells, np.float32)
     wrong = [i for i, cell in enumerate(cells) if cell is not None and not _has_value(cell)]
     if wrong:
@@ -60,11 +66,11 @@ def _has_value(cell: str) -> bool:
     return is_number(cell) or cell.lower() in TRUTH
 
 
-def texts_of(table: Table, name: str) -> NDArray[np.object_]:
+def texts_of(table: Table, name: str) -> Texts:
     """A column as text; DataError if it was read as numbers that cannot be written exactly."""
     cells = table.columns[name]
-    if table.is_text(name):
-        return np.asarray(cells, object)
+    if is_text(cells):
+        return cells
     known = cells[~np.isnan(cells)]
     if (known % 1 != 0).any() or (np.abs(known) >= EXACT_BELOW).any():
         raise DataError(
@@ -74,17 +80,24 @@ def texts_of(table: Table, name: str) -> NDArray[np.object_]:
     return np.array([None if np.isnan(cell) else str(int(cell)) for cell in cells], object)
 
 
-def day_numbers(table: Table, name: str) -> NDArray[np.float32]:
+def day_of(cell: str) -> float:
+    """Days since 1970-01-01 of an ISO date or time; NaN if it is none."""
+    try:
+        moment = datetime.fromisoformat(cell)
+    except ValueError:
+        return np.nan
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return zoned.timestamp() / 86400
+
+
+def day_numbers(table: Table, name: str) -> Numbers:
     """A column of ISO dates as days since 1970-01-01; DataError at the first that is none."""
     cells = texts_of(table, name)
-    days = np.full(len(cells), np.nan, np.float32)
-    for i, cell in enumerate(cells):
-        if cell is not None:
-            try:
-                days[i] = np.datetime64(cell.rstrip("Z"), "s").astype(float) / 86400
-            except ValueError:
-                raise DataError(
-                    f"the date {name!r} is {cell!r} in row {i} of the nodes (counted from 0); "
-                    "write dates as 2024-12-31"
-                ) from None
+    days = np.array([np.nan if cell is None else day_of(cell) for cell in cells], np.float32)
+    for i in np.flatnonzero(np.isnan(days)):
+        if cells[i] is not None:
+            raise DataError(
+                f"the date {name!r} is {cells[i]!r} in row {i} of the nodes (counted from 0); "
+                "write dates as 2024-12-31"
+            )
     return days

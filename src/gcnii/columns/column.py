@@ -20,16 +20,15 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gcnii.columns.cells import day_numbers, numbers_of, texts_of
-from gcnii.columns.table import Table
+from gcnii.columns.table import Numbers, Table, Texts
 from gcnii.columns.words import tf_idf
 from gcnii.errors import DataError, some_of
 from gcnii.files import Document, Maybe, check
 
 Kind = Literal["numeric", "binary", "date", "categorical", "words", "matrix", "ignored"]
-Block: TypeAlias = NDArray[np.float32] | sp.csr_array
+Block: TypeAlias = Numbers | sp.csr_array
 Encoded: TypeAlias = tuple[Block, tuple[str, ...]]  # values (n, width) and the names of the columns
 
 SHAPE = {
@@ -84,7 +83,7 @@ class Column:
             case "ignored":
                 return np.zeros((table.n, 0), np.float32), ()
 
-    def _numbers(self, cells: NDArray[np.float32]) -> Encoded:
+    def _numbers(self, cells: Numbers) -> Encoded:
         lacks = np.isnan(cells)
         if not lacks.any() and not self.missing:
             return cells[:, None], (self.name,)
@@ -94,7 +93,7 @@ class Column:
         both = np.stack([filled, lacks.astype(np.float32)], 1)
         return both, (self.name, f"{self.name} (missing)")
 
-    def _one_hot(self, cells: NDArray[np.object_]) -> Encoded:
+    def _one_hot(self, cells: Texts) -> Encoded:
         names = [f"{self.name}={value}" for value in self.values]
         place = {value: j for j, value in enumerate(self.values)}
         if self.other:
@@ -184,7 +183,7 @@ def _beside(blocks: Sequence[Block]) -> Block:
     return dense[0] if len(dense) == 1 else np.concatenate(dense, 1)
 
 
-def _dense(block: Block) -> NDArray[np.float32]:
+def _dense(block: Block) -> Numbers:
     return block.toarray() if isinstance(block, sp.csr_array) else block
 
 

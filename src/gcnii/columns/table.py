@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-Cells: TypeAlias = NDArray[np.float32] | NDArray[np.object_]
+Numbers: TypeAlias = NDArray[np.float32]  # NaN where missing
+Texts: TypeAlias = NDArray[np.object_]  # str; None where missing
+Cells: TypeAlias = Numbers | Texts
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """n rows, one per node.
 
-    columns  name → (n,) numbers, NaN where missing; or text (objects), None where missing
+    columns  name → (n,) numbers or text
     matrix   (n, …) CSR: wide, sparse features beside the columns, such as counts of words
     names    of the matrix's columns
     """
@@ -27,6 +29,7 @@ class Table:
     matrix: sp.csr_array | None = None
     names: tuple[str, ...] = ()
 
-    def is_text(self, name: str) -> bool:
-        """Whether a column holds text."""
-        return self.columns[name].dtype == object
+
+def is_text(cells: Cells) -> TypeGuard[Texts]:
+    """Whether the cells of a column are text, not numbers."""
+    return cells.dtype == object

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+
+from gcnii.columns.table import Texts
 
 MOST_WORDS = 5000
 
 
-def learn_words(texts: NDArray[np.object_]) -> tuple[tuple[str, ...], tuple[float, ...]]:
+def learn_words(texts: Texts) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """The most frequent words and their inverse document frequencies; none if there are no words.
 
     A word of one node alone tells nothing about another node, and is left out.
@@ -27,9 +28,7 @@ def learn_words(texts: NDArray[np.object_]) -> tuple[tuple[str, ...], tuple[floa
     return tuple(words), tuple(map(float, vectorizer.idf_))
 
 
-def tf_idf(
-    texts: NDArray[np.object_], words: Sequence[str], weights: Sequence[float]
-) -> sp.csr_array:
+def tf_idf(texts: Texts, words: Sequence[str], weights: Sequence[float]) -> sp.csr_array:
     """(n, words) the weights of the words of each text, rows of length 1."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -38,5 +37,5 @@ def tf_idf(
     return sp.csr_array(vectorizer.transform(_documents(texts)), dtype=np.float32)
 
 
-def _documents(texts: NDArray[np.object_]) -> list[str]:
+def _documents(texts: Texts) -> list[str]:
     return [text or "" for text in texts]

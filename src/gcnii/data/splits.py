@@ -63,3 +63,8 @@ def per_class(
     roles[train], roles[rest[:val]] = "train", "val"
     roles[rest[val : None if test is None else val + test]] = "test"
     return Split.of_roles(roles)
+
+
+def stratified_split(y: Ints, seed: int = 0) -> Split:
+    """Temporary."""
+    return stratified(y, np.random.default_rng(seed), at_least_one)

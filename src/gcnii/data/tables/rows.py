@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.columns import Cells
-
-Texts: TypeAlias = NDArray[np.object_]  # str; None where a cell is missing
+from gcnii.columns.table import Cells, Texts
 
 
 class Rows(Protocol):

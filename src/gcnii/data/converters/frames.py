@@ -1,0 +1,171 @@
+"""from_frames: a Graph of two data frames, of pandas, polars or pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii.columns.cells import float32_of, is_number
+from gcnii.columns.table import Cells, Texts
+from gcnii.data.tables.assemble import Assembly
+from gcnii.data.tables.reading import Names, Reading
+from gcnii.errors import DataError, Problems
+from gcnii.graph import Graph
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from narwhals.typing import IntoDataFrame
+
+LARGEST_WHOLE = 2**53  # whole numbers that float64 holds exactly
+
+
+def from_frames(
+    nodes: IntoDataFrame,
+    edges: IntoDataFrame,
+    *,
+    id: str = "id",
+    label: Names = "label",
+    split: str = "split",
+    weight: str = "",
+    source: str = "",
+    target: str = "",
+    drop: Names = (),
+    numeric: Names = (),
+    categorical: Names = (),
+    date: Names = (),
+    text: Names = (),
+    unknown: str = "",
+    multilabel: bool = False,
+    directed: bool = False,
+    seed: int = 0,
+    name: str = "graph",
+) -> Graph:
+    """The graph of two data frames: one row per node, and one row per edge.
+
+    id, label, split      columns of `nodes`; labels and splits may be absent.  Several label
+                          columns hold zeros and ones
+    source, target, weight   columns of `edges`; by default source and target (or from and to, src
+                          and dst, u and v, or the only two), and weight if there is one
+    drop                  columns not to use; all other columns of `nodes` are features
+    numeric, categorical, date, text   what columns are, where their cells do not show it
+    unknown, multilabel, directed, seed   see `Reading`
+
+    Missing cells (NaN, None, null) of a label are unknown; of a feature they become the median.
+    Without a split, the labelled nodes of each class are split 60/20/20 by `seed`.
+    """
+    reading = Reading(
+        id=id,
+        label=label,
+        split=split,
+        weight=weight,
+        source=source,
+        target=target,
+        drop=drop,
+        numeric=numeric,
+        categorical=categorical,
+        date=date,
+        text=text,
+        unknown=unknown,
+        multilabel=multilabel,
+        directed=directed,
+        seed=seed,
+    )
+    tables = FrameRows(_frame(nodes, "nodes"), "nodes"), FrameRows(_frame(edges, "edges"), "edges")
+    if not len(tables[0]):
+        raise DataError("nodes has no rows; a graph needs at least one node")
+    return Assembly(*tables, reading, Problems()).graph(name)
+
+
+def _frame(table: IntoDataFrame, name: str) -> nw.DataFrame[IntoDataFrame]:
+    import narwhals as nw
+
+    if type(table).__module__.startswith("pandas") and hasattr(table, "rename"):
+        table = table.rename(columns=str)  # pandas has columns called 0, 1, …
+    try:
+        frame = nw.from_native(table, eager_only=True)
+        frame.schema  # noqa: B018 - pandas allows two columns of one name, which this refuses
+    except (TypeError, ValueError) as error:
+        came = str(error).strip().splitlines()[0]
+        raise DataError(
+            f"{name} must be a data frame of pandas, polars or pyarrow whose columns have "
+            f"different names, got {type(table).__name__} ({came})"
+        ) from None
+    return frame
+
+
+class FrameRows:
+    """A data frame as Rows."""
+
+    def __init__(self, frame: nw.DataFrame[IntoDataFrame], name: str):
+        self.frame, self.name = frame, name
+        self.header = tuple(frame.columns)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def place(self, i: int) -> str:
+        """As frames count rows: from 0."""
+        return f"row {i} of {self.name}"
+
+    def texts(self, column: str) -> Texts:
+        """Whole numbers are written without a point, also where pandas made floats of them."""
+        series = self.frame[column]
+        values = series.to_list()
+        if series.dtype.is_float():
+            values = _whole(values)
+        elif series.dtype.is_temporal():
+            values = [None if _absent(value) else value.isoformat() for value in values]
+        texts = np.empty(len(values), object)
+        texts[:] = [_text(value) for value in values]
+        return texts
+
+    def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
+        """Numbers and truth values as numbers, everything else as text."""
+        return {
+            name: self.texts(name) if name in as_text else self._cells(name) for name in columns
+        }
+
+    def _cells(self, name: str) -> Cells:
+        dtype = self.frame[name].dtype
+        if dtype.is_numeric() or dtype.is_boolean():
+            return float32_of(self._floats(name))
+        return self.texts(name)
+
+    def _floats(self, name: str) -> NDArray[np.float64]:
+        import narwhals as nw
+
+        series = self.frame[name].cast(nw.Float64())
+        return np.asarray(series.fill_null(np.nan).to_numpy(), np.float64)
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
+        """All rows at once: they are in memory already."""
+        yield [self.texts(name) for name in columns]
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """NaN where a cell is no number."""
+        if self.frame[column].dtype.is_numeric():
+            return self._floats(column)
+        texts = self.texts(column)
+        return np.array([float(x) if x and is_number(x) else np.nan for x in texts], np.float64)
+
+
+def _absent(value: object) -> bool:
+    """None, NaN, NaT, and pandas' NA, which cannot be compared."""
+    return value is None or str(value) in ("nan", "NaT", "<NA>")
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, str):
+        return value or None
+    return None if _absent(value) else str(value)
+
+
+def _whole(values: Sequence[float | None]) -> list[float | int | None]:
+    """Floats as integers, if all are whole."""
+    known = [value for value in values if value is not None and value == value]
+    if any(value % 1 or abs(value) >= LARGEST_WHOLE for value in known):
+        return list(values)
+    return [None if value is None or value != value else int(value) for value in values]

@@ -1,0 +1,116 @@
+"""The edges: from the names of their ends to the numbers of nodes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii.data.tables.ids import Ids
+from gcnii.data.tables.reading import Reading
+from gcnii.data.tables.rows import Rows
+from gcnii.errors import DataError, Problems, notice
+
+ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))
+WEIGHT = "weight"
+
+
+class Links(NamedTuple):
+    """(2, m) numbers of nodes; (m,) weights, if there are any."""
+
+    edges: NDArray[np.int64]
+    weights: NDArray[np.float64] | None
+
+
+class LinkColumns(NamedTuple):
+    """The names of the columns that hold the ends of an edge and, if any, its weight."""
+
+    source: str
+    target: str
+    weight: str | None
+
+
+def read_links(rows: Rows, ids: Ids, reading: Reading, problems: Problems) -> Links:
+    """The edges of a table; what is wrong is noted among the problems."""
+    try:
+        columns = link_columns(rows, reading)
+    except DataError as error:
+        problems.add(str(error))
+        return Links(np.zeros((2, 0), np.int64), None)
+    unused = [name for name in rows.header if name not in columns and name not in reading.drop]
+    if unused:
+        names = ", ".join(unused)
+        notice(f"{rows.name}: the columns {names} are not used")
+    edges = _numbered(rows, columns, ids, problems)
+    weights = _weights(rows, columns.weight, problems) if columns.weight else None
+    return Links(edges, weights)
+
+
+def link_columns(rows: Rows, reading: Reading) -> LinkColumns:
+    """Which columns hold what; DataError if that cannot be told."""
+    header = [name for name in rows.header if name not in reading.drop]
+    named = {name.lower(): name for name in header}
+    weight = _named(rows, reading.weight) if reading.weight else named.get(WEIGHT)
+    if reading.source and reading.target:
+        return LinkColumns(_named(rows, reading.source), _named(rows, reading.target), weight)
+    for source, target in ENDS:
+        if source in named and target in named:
+            return LinkColumns(named[source], named[target], weight)
+    rest = [name for name in header if name != weight]
+    if len(rest) != 2:
+        raise DataError(
+            f"the two ends of an edge must be the columns source and target of {rows.name}, whose "
+            f"columns are {', '.join(rows.header)}; rename them, or say --source and --target"
+        )
+    return LinkColumns(rest[0], rest[1], weight)
+
+
+def _named(rows: Rows, name: str) -> str:
+    if name not in rows.header:
+        raise DataError(
+            f"{rows.name} has no column {name!r}; its columns are {', '.join(rows.header)}"
+        )
+    return name
+
+
+def _numbered(rows: Rows, columns: LinkColumns, ids: Ids, problems: Problems) -> NDArray[np.int64]:
+    if (ids.rows_of(np.array([columns.source, columns.target], object)) >= 0).all():
+        problems.add(
+            f"row 1 of {rows.name} holds node ids; begin the file with the header source,target"
+        )
+    ends = [columns.source, columns.target]
+    blocks = [np.stack([ids.rows_of(texts) for texts in block]) for block in rows.blocks(ends)]
+    edges = np.concatenate([np.zeros((2, 0), np.int64), *blocks], 1)
+    for row, column in enumerate(ends):
+        _note_unknown(rows, column, np.flatnonzero(edges[row] < 0), problems)
+    return edges
+
+
+def _note_unknown(rows: Rows, column: str, unknown: NDArray[np.int64], problems: Problems) -> None:
+    if not len(unknown):
+        return
+    names = rows.texts(column)
+    problems.add_each(
+        unknown,
+        lambda i: (
+            f"{rows.place(i)} names the node {names[i]!r}, which the nodes do not have"
+            if names[i] is not None
+            else f"{rows.place(i)} has no {column}; name the nodes at both ends of every edge"
+        ),
+    )
+
+
+def _weights(rows: Rows, column: str, problems: Problems) -> NDArray[np.float64]:
+    weights = rows.numbers(column)
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        cells = rows.texts(column)
+        problems.add_each(
+            wrong,
+            lambda i: (
+                f"{rows.place(i)}: the weight is {cells[i]!r}; it must be a number of 0 or more; "
+                f"--drop {column} leaves all weights out"
+            ),
+        )
+    return weights
