@@ -25,11 +25,13 @@ class DataError(InputError):
     """A data set cannot be found, fetched or read.
 
     problems  all that is wrong with it, one sentence each, where more than the first was looked for
+    columns   what the columns of its tables were taken for, if it came to that
     """
 
-    def __init__(self, message: str, problems: Sequence[str] = ()):
+    def __init__(self, message: str, problems: Sequence[str] = (), columns: object = None):
         super().__init__(message)
         self.problems = tuple(problems) or (message,)
+        self.columns = columns
 
 
 class BundleError(InputError):
@@ -47,6 +49,7 @@ class Problems:
 
     def __init__(self) -> None:
         self.found: list[str] = []
+        self.columns: object = None
 
     def add(self, sentence: str) -> None:
         """Note a problem."""
@@ -65,7 +68,7 @@ class Problems:
             return
         more = len(self.found) - 1
         rest = f" ({more} more: see `gcnii data check`)" if more else ""
-        raise DataError(self.found[0] + rest, self.found)
+        raise DataError(self.found[0] + rest, self.found, self.columns)
 
 
 def notice(sentence: str) -> None:

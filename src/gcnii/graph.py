@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeVar
@@ -74,9 +74,10 @@ class Graph:
     part     (n,) the number of the graph that a node belongs to, if there are several (see `join`)
     source   where the graph came from: free text
     catalog_name   its name in the catalog, which selects published settings
+    loaded_with   the options that `load` was given, to load it again
     table, columns   what X was encoded from, and how, if the graph was made of a user's table
 
-    The last three are set by `load` and the converters; `dataclasses.replace` drops them, because
+    The last four are set by `load` and the converters; `dataclasses.replace` drops them, because
     a changed graph is neither the catalog's nor the table's.
     """
 
@@ -93,6 +94,7 @@ class Graph:
     part: NDArray[np.int64] | None = None
     source: str = ""
     catalog_name: str = field(default="", init=False)
+    loaded_with: Mapping[str, object] = field(default_factory=dict, init=False)
     table: Table | None = field(default=None, init=False)
     columns: Columns | None = field(default=None, init=False)
 
@@ -117,11 +119,14 @@ class Graph:
         self._check_labels()
         self._check_splits()
 
-    def _with_origin(self, source: str, catalog_name: str = "") -> Graph:
-        """The same graph, sharing its arrays, with this source and name in the catalog."""
+    def _with_origin(
+        self, source: str, catalog_name: str = "", loaded_with: Mapping[str, object] | None = None
+    ) -> Graph:
+        """The same graph, sharing its arrays, with what `load` knows about it."""
         found = copy.copy(self)
         object.__setattr__(found, "source", source)
         object.__setattr__(found, "catalog_name", catalog_name)
+        object.__setattr__(found, "loaded_with", dict(loaded_with or {}))
         return found
 
     def _with_table(self, table: Table, columns: Columns) -> Graph:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.markup import escape
 from rich.table import Table
 
 from gcnii import data
-from gcnii.cli.options import Directed, Json, Offline, Unknown, load_graph, print_json
+from gcnii.cli.options import Json, Offline, Tables, load_graph, print_json
 from gcnii.cli.terminal import plain_table, table_console
-from gcnii.errors import InputError
+from gcnii.columns import Columns
+from gcnii.errors import DataError, InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.train.presets import presets_of
@@ -73,22 +75,50 @@ def check(
     path: Folder,
     /,
     *,
-    directed: Directed = False,
-    unknown: Unknown = "",
+    tables: Tables | None = None,
     json: Json = False,
 ) -> None:
-    """Check a graph of your own; errors name the file and the row."""
-    graph = load_graph(path, directed=directed, offline=True, unknown=unknown)
+    """Check a graph of your own: what its columns are taken for, and all that is wrong."""
+    try:
+        graph = load_graph(path, tables, offline=True)
+    except DataError as error:
+        _print_problems(error, json)
+        sys.exit(2)
     if not graph.splits:
         print(
             "gcnii: no node has a label: you can predict on this graph, not train", file=sys.stderr
         )
     if json:
-        print_json(_facts(graph))
+        print_json(_facts(graph) | {"columns": _columns(graph.columns)})
         return
     print(f"{graph!r} is valid")
     for name, value in _facts(graph).items():
         print(f"  {name}: {', '.join(value) if isinstance(value, list) else value}")
+    _print_columns(graph.columns)
+
+
+def _print_problems(error: DataError, json: bool) -> None:
+    if json:
+        print_json({"problems": list(error.problems), "columns": _columns(error.columns)})
+        return
+    _print_columns(error.columns)
+    for problem in error.problems:
+        print(f"gcnii: {problem}", file=sys.stderr)
+
+
+def _columns(columns: object) -> list[Document]:
+    """The columns of a user's table, as far as they were understood."""
+    found = columns if isinstance(columns, Columns) else ()
+    return [{"column": one.name, "taken for": one.kind, "about": one.about} for one in found]
+
+
+def _print_columns(columns: object) -> None:
+    if rows := _columns(columns):
+        table = plain_table("column", "taken for", "")
+        for row in rows:
+            table.add_row(*map(escape, row.values()))
+        print()
+        table_console().print(table)
 
 
 def _facts(graph: Graph) -> Document:

@@ -19,11 +19,10 @@ from gcnii.analysis.report.learned import draw_learned, learned_tables
 from gcnii.cli import LARGEST_INT
 from gcnii.cli.options import (
     Device,
-    Directed,
     Json,
     Offline,
     Source,
-    Unknown,
+    Tables,
     load_graph,
     print_json,
     refuse_unwritable,
@@ -68,8 +67,7 @@ def doctor(
     recommend_depth: RecommendDepth = False,
     out: Figures = None,
     json: Json = False,
-    directed: Directed = False,
-    unknown: Unknown = "",
+    tables: Tables | None = None,
     offline: Offline = False,
 ) -> None:
     """Examine models layer by layer before and after a short training, and diagnose them."""
@@ -77,7 +75,7 @@ def doctor(
     models, numbers = _words(model, "--model"), _numbers(depths)
     if out:
         refuse_unwritable(out)
-    data = load_graph(graph, directed=directed, offline=offline, unknown=unknown)
+    data = load_graph(graph, tables, offline=offline)
     _refuse(data, models, numbers, split)
     if filter:
         refuse_filters(data, [make_plan(name, {}, data) for name in models])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from gcnii.data import CATALOG, load
+from gcnii.data import load
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 
@@ -26,10 +27,55 @@ Source = Annotated[
 Device = Annotated[str, Parameter(help="Device to compute on: auto, cpu or cuda.")]
 Json = Annotated[bool, switch("Print one JSON document instead of tables.")]
 Offline = Annotated[bool, switch("Never use the network.")]
-Unknown = Annotated[
-    str, Parameter(help="A label that means unknown, such as NA. Applies to folders only.")
-]
-Directed = Annotated[bool, switch("Edges are one-way. Applies to folders only.")]
+TABLES = Group("Your own tables (nodes and edges)", sort_key=1)
+
+
+def _names(text: str) -> Parameter:
+    """A flag that may be given several times, with the name of a column each time."""
+    return Parameter(help=text, negative_iterable="")
+
+
+Columns = tuple[str, ...]
+
+
+@Parameter(name="*", group=TABLES, show_default=False)
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """Flags about the columns of one's own tables, as `load` and `from_frames` take them."""
+
+    id: Annotated[str, Parameter(help="The column of the nodes' names; default: id.")] = "id"
+    label: Annotated[
+        Columns, _names("The column of labels; default: label. Several: one for each.")
+    ] = ("label",)
+    split_column: Annotated[
+        str, Parameter(help="The column with train, val or test; default: split.")
+    ] = "split"
+    source: Annotated[
+        str, Parameter(help="The column where an edge begins; default: source, from, src or u.")
+    ] = ""
+    target: Annotated[
+        str, Parameter(help="The column where it ends; default: target, to, dst or v.")
+    ] = ""
+    weight: Annotated[
+        str, Parameter(help="The column of its weight; default: weight, if there is one.")
+    ] = ""
+    drop: Annotated[Columns, _names("A column not to use.")] = ()
+    numeric: Annotated[Columns, _names("A feature that is a number.")] = ()
+    categorical: Annotated[Columns, _names("A feature that is a category.")] = ()
+    date: Annotated[Columns, _names("A feature that is a date, taken as days.")] = ()
+    text: Annotated[Columns, _names("A feature that is text, of which the words are used.")] = ()
+    unknown: Annotated[str, Parameter(help="A label that means unknown, such as NA.")] = ""
+    multilabel: Annotated[bool, switch("A label such as a;b is two labels.")] = False
+    directed: Annotated[bool, switch("Edges are one-way.")] = False
+
+    @property
+    def given(self) -> dict[str, object]:
+        """What differs from the defaults, by the names that `load` has."""
+        words = {name: value for name, value in vars(self).items() if value != DEFAULTS[name]}
+        return {"split" if name == "split_column" else name: words[name] for name in words}
+
+
+DEFAULTS = {field.name: field.default for field in fields(Tables)}
 
 
 def print_json(document: object) -> None:
@@ -37,12 +83,11 @@ def print_json(document: object) -> None:
     print(json.dumps(document, indent=1, allow_nan=False))
 
 
-def load_graph(source: str | Path, *, directed: bool, offline: bool, unknown: str = "") -> Graph:
-    """`load`; `directed` and `unknown` are for folders, `offline` holds for later fetches too."""
+def load_graph(source: str | Path, tables: Tables | None = None, *, offline: bool) -> Graph:
+    """`load` with the flags that were given; `offline` holds for later fetches too."""
     if offline:
         os.environ["GCNII_OFFLINE"] = "1"  # a geometry's neighbours are fetched when it is trained
-    parameters = {"directed": directed, "unknown": unknown} if source not in CATALOG else {}
-    return load(source, offline=offline, **parameters)
+    return load(source, offline=offline, **(tables.given if tables else {}))
 
 
 def refuse_below_one(flag: str, number: int | None) -> None:

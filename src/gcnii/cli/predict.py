@@ -61,7 +61,7 @@ def _load(result: Result, bundle: Path, graph: str | None, offline: bool) -> Gra
         raise InputError(
             f"{bundle} was trained on a graph made in Python; say which graph to label with --graph"
         )
-    data = load_graph(source, directed=result.graph.directed, offline=offline)
+    data = load_graph(source, offline=offline)
     if not graph and data.fingerprint != result.graph.fingerprint:
         print(f"gcnii: {data.name} has changed since the model was trained", file=sys.stderr)
     return data

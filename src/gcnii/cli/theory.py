@@ -76,7 +76,7 @@ def _refuse_plot(plot: Path | None) -> None:
 
 
 def _study(source: str | None, theta: tuple[float, ...] | None, offline: bool) -> Study:
-    graph = load_graph(source, directed=False, offline=offline) if source else karate_club()
+    graph = load_graph(source, offline=offline) if source else karate_club()
     study = Study(graph, theta)
     with counting_bar(f"theory on {graph.name}", len(PARTS)) as show:
         study.complete(show)

@@ -15,11 +15,10 @@ from rich.table import Table
 from gcnii.cli.flags import with_settings
 from gcnii.cli.options import (
     Device,
-    Directed,
     Json,
     Offline,
     Source,
-    Unknown,
+    Tables,
     load_graph,
     print_json,
     refuse_unwritable,
@@ -67,13 +66,12 @@ def train(
     threads: Threads = None,
     out: Bundle = None,
     json: Json = False,
-    directed: Directed = False,
-    unknown: Unknown = "",
+    tables: Tables | None = None,
     offline: Offline = False,
     **settings: object,
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
-    data = load_graph(graph, directed=directed, offline=offline, unknown=unknown)
+    data = load_graph(graph, tables, offline=offline)
     plan = make_plan(model, _given(settings), data)
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)

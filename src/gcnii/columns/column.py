@@ -65,6 +65,20 @@ class Column:
     other: bool = False
     reason: str = ""
 
+    @property
+    def about(self) -> str:
+        """What there is to say about it, in a few words."""
+        match self.kind:
+            case "ignored":
+                return self.reason
+            case "categorical":
+                shown, more = self.values[:4], len(self.values) - 4
+                rest = [f"{more} more"] * (more > 0) + ["others"] * self.other
+                return ", ".join([*shown, *rest])
+            case "words" | "matrix":
+                return f"{len(self.values)} columns"
+        return f"median {self.median:g}" + ", some missing" * self.missing
+
     def encode(self, table: Table) -> Encoded:
         """The features made of this column."""
         match self.kind:

@@ -15,6 +15,7 @@ from gcnii.columns.table import Cells, Numbers, Table, Texts, is_text
 from gcnii.columns.words import learn_words
 from gcnii.errors import Problems
 
+NO_NUMBERS = ("nan", "inf", "infinity")  # written by programs where a number was expected
 MOST_CATEGORIES = 100  # of one column; the others share a feature
 
 
@@ -77,7 +78,7 @@ class Learner:
             return _categorical(name, cells), cells
         if name not in hints.numeric and all(cell.lower() in TRUTH for cell in known):
             return _numbers(name, truths_of(cells)), truths_of(cells)
-        if name in hints.numeric or 2 * sum(map(is_number, known)) > len(known):
+        if name in hints.numeric or 2 * sum(map(_meant_as_number, known)) >= len(known):
             return self._words_among_numbers(name, cells)
         if all(map(is_date, known)):
             self.problems.add(
@@ -117,6 +118,10 @@ class Learner:
         )
         median = float(np.median(days[~np.isnan(days)])) if len(wrong) < (~missing).sum() else 0.0
         return Column(name, "date", median=median, missing=bool(missing.any()))
+
+
+def _meant_as_number(cell: str) -> bool:
+    return is_number(cell) or cell.lower().lstrip("+-") in NO_NUMBERS
 
 
 def flag(name: str, value: str) -> str:

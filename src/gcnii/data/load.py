@@ -15,7 +15,7 @@ from gcnii.errors import DataError
 from gcnii.graph import Graph
 
 
-def load(source: str | Path, *, offline: bool = False, **parameters: Any) -> Graph:
+def load(source: str | Path, /, *, offline: bool = False, **parameters: Any) -> Graph:
     """The graph of that name in the catalog, or at that path (formats: `gcnii.data.readers`).
 
     A name in the catalog comes before a folder of the same name; `load("./cora")` is the folder.
@@ -30,7 +30,8 @@ def load(source: str | Path, *, offline: bool = False, **parameters: Any) -> Gra
 def _from_disk(path: Path, parameters: Mapping[str, object]) -> Graph:
     reader = reader_of(path)
     _refuse_unknown(parameters, reader.parameters, f"the {reader.kind} {path}")
-    return reader.read(path, **parameters)._with_origin(str(path.resolve()))
+    graph = reader.read(path, **parameters)
+    return graph._with_origin(str(path.resolve()), loaded_with=parameters)
 
 
 def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object]) -> Graph:
@@ -41,7 +42,7 @@ def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object])
         graph = entry.read({path.name: path for path in paths})
     else:
         graph = entry.read(**parameters)
-    return graph._with_origin(entry.name, entry.name)
+    return graph._with_origin(entry.name, entry.name, parameters)
 
 
 def _looks_like_a_path(source: str) -> bool:

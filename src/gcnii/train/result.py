@@ -8,7 +8,8 @@ import hashlib
 import json
 import platform
 import warnings
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from math import nan
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from gcnii import __version__
+from gcnii.columns import Columns
 from gcnii.errors import BundleError, GraphError, InputError, some_of
 from gcnii.files import Document, atomic_write, json_value, write_document
 from gcnii.graph import Graph
@@ -38,6 +40,7 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 FORMAT = 1  # of run.json; a reader refuses a number above its own
 FILES = {"model.safetensors", "curves.csv", "run.json", "checkpoint.safetensors"}
 CURVE = ("train_loss", "val_loss", "val")
+NAMES = ("classes", "features")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,22 @@ class Origin:
     directed: bool
     classes: tuple[str, ...] | None
     source: str
-    features: tuple[str, ...] | None = None  # a bundle from before there were names has none
+    # A bundle from before there were these has none of them.
+    features: tuple[str, ...] | None = None
+    columns: Columns | None = None
+    loaded_with: Mapping[str, object] = field(default_factory=dict)
+
+    def document(self) -> Document:
+        """As JSON."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return plain | {"columns": self.columns and self.columns.document()}
+
+    @classmethod
+    def of_document(cls, document: Document) -> Origin:
+        """From JSON."""
+        named = {name: document.get(name) and tuple(document[name]) for name in NAMES}
+        columns = document.get("columns")
+        return cls(**document | named | {"columns": columns and Columns.of_document(columns)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +184,10 @@ class Result:
         return model.to(task.device).eval(), task
 
     def _aligned(self, graph: Graph) -> Graph:
-        """The graph with the feature columns of the training, by name where both have names."""
+        """The graph with the features of the training: encoded again, or found by their names."""
+        if self.graph.columns is not None and graph.table is not None:
+            X, features = self.graph.columns.encode(graph.table, graph.name)
+            return replace(graph, X=X, features=features)
         if self.graph.features is not None and graph.features is not None:
             return graph.with_features(self.graph.features)
         if self.graph.features is not None or graph.features is not None:
@@ -193,7 +214,7 @@ class Result:
             digest = _sha256(temporary)
         with atomic_write(folder / "curves.csv") as temporary:
             self._write_curves(temporary)
-        about = {"graph": asdict(self.graph), "weights_sha256": digest}
+        about = {"graph": self.graph.document(), "weights_sha256": digest}
         record = {"format": FORMAT, **self.summary(), **about, "versions": self._versions()}
         write_document(folder / "run.json", record)
         return folder
@@ -273,10 +294,8 @@ def _bundle_folder(folder: Path) -> Path:
 
 def _open_record(folder: Path, record: Document) -> Document:
     try:
-        origin, names = record["graph"], ("classes", "features")
-        named = {name: origin.get(name) and tuple(origin[name]) for name in names}
         return {
-            "graph": Origin(**origin | named),
+            "graph": Origin.of_document(record["graph"]),
             "plan": make_plan(record["model"], record["settings"]),
             "runs": tuple(_open_run(run) for run in record["runs"]),
             "device": record["device"],

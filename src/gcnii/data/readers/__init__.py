@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gcnii.data.readers import folder
+from gcnii.data.tables.reading import READING
 from gcnii.errors import DataError
 from gcnii.graph import Graph
 
@@ -35,7 +36,9 @@ class Reader:
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters that `read` takes beside the path."""
-        return tuple(inspect.signature(self.read).parameters)[1:]
+        _, *own = inspect.signature(self.read).parameters.values()
+        any_option = any(parameter.kind == parameter.VAR_KEYWORD for parameter in own)
+        return READING if any_option else tuple(parameter.name for parameter in own)
 
 
 # The first that reads a path is used.

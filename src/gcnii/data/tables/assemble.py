@@ -41,12 +41,14 @@ class Assembly:
 
     def graph(self, name: str) -> Graph:
         """The graph; DataError with all problems if there is any."""
+        self._note_doubles()
         ids, texts = self._ids()
         labels = self._labels()
         table, columns = self._features()
         links = read_links(self.edges, ids, self.reading, self.problems)
         splits = self._splits(labels)
         self.problems.refuse()
+        self._say_what_is_ignored(columns)
         X, features = columns.encode(table, self.nodes.name)
         edges, weights = self._merged(links)
         graph = Graph(
@@ -65,9 +67,18 @@ class Assembly:
 
     def _column(self, wanted: str) -> str | None:
         """The nodes' column of this name, in any case; None if there is none."""
-        found = [name for name in self.nodes.header if name == wanted]
-        found = found or [name for name in self.nodes.header if name.lower() == wanted.lower()]
+        found = [name for name in self.nodes.header if name.lower() == wanted.lower()]
         return found[0] if found else None
+
+    def _note_doubles(self) -> None:
+        """Which of `id` and `ID` is meant cannot be told."""
+        lower = [name.lower() for name in self.nodes.header]
+        for name in (self.reading.id, self.reading.split, *self.reading.labels):
+            if (count := lower.count(name.lower())) > 1:
+                self.problems.add(
+                    f"{self.nodes.name} has {count} columns called {name!r}; keep one"
+                )
+        self.problems.refuse()
 
     def _ids(self) -> tuple[Ids, Texts]:
         column = self._column(self.reading.id)
@@ -130,7 +141,11 @@ class Assembly:
         table, columns = learner.columns(
             Table(len(self.nodes), cells, self.matrix, self.names), hints
         )
-        self._say_what_is_ignored(columns)
+        self.problems.columns = columns
+        if not columns.used:
+            self.problems.add(
+                f"{self.nodes.name} has no column that can be a feature; a node needs at least one"
+            )
         return table, columns
 
     def _note_unknown_names(self, features: list[str]) -> None:
@@ -154,10 +169,6 @@ class Assembly:
             more = f" and {len(ignored) - 5} more" if len(ignored) > 5 else ""
             notice(
                 f"{self.nodes.name}: left out of the features: {', '.join(ignored[:5])}{more}",
-            )
-        if not columns.used:
-            self.problems.add(
-                f"{self.nodes.name} has no column that can be a feature; a node needs at least one"
             )
 
     def _splits(self, labels: Labels) -> tuple[Split, ...]:
