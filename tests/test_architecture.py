@@ -24,9 +24,12 @@ ROOMS = [
     "metrics",
     "train",
     "analysis",
+    "inference",
     "paper",
     "cli",
 ]
+# Result has methods that a later room implements; it is imported when they are called.
+FACADE = {("train/predictor.py", "inference")}
 ROOT = Path(gcnii.__file__).parent
 TESTS = Path(__file__).parent
 FILES = [
@@ -53,7 +56,8 @@ def imported_rooms(path):
 def test_rooms_import_only_from_earlier_rooms():
     for path in FILES:
         here = path.relative_to(ROOT).with_suffix("").parts[0]
-        for there in imported_rooms(path):
+        allowed = {there for name, there in FACADE if path == ROOT / name}
+        for there in set(imported_rooms(path)) - allowed:
             assert ROOMS.index(there) <= ROOMS.index(here), f"{path}: {here} imports {there}"
 
 
@@ -122,7 +126,7 @@ def test_every_error_has_one_base_class():
 FIT = """
 import sys, gcnii
 gcnii.fit(gcnii.load("csbm", n=60), layers=2, width=4, epochs=2, device="cpu")
-rooms = ("gcnii.paper", "gcnii.cli", "gcnii.analysis")
+rooms = ("gcnii.paper", "gcnii.cli", "gcnii.analysis", "gcnii.inference")
 print([name for name in sys.modules if name.startswith(rooms)])
 """
 

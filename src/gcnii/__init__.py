@@ -12,6 +12,7 @@
     nn               the models: nn.GCNII and 33 others
     data             the catalog and its readers
     analysis         the doctor, learned filters, theorems
+    inference        the table of labels, for the nodes of a graph or for new ones
     GcniiError       the base class of all errors: InputError, GraphError, DataError, BundleError,
                      Diverged
 
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from gcnii import analysis as analysis
     from gcnii import data as data
+    from gcnii import inference as inference
     from gcnii import nn as nn
     from gcnii.analysis.watch import watch as watch
     from gcnii.data.converters.join import join as join
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from gcnii.train.result import Result as Result
     from gcnii.train.result import open_bundle as open_bundle
 
-_ROOMS = ("analysis", "data", "nn")
+_ROOMS = ("analysis", "data", "inference", "nn")
 _HOME = {
     **dict.fromkeys(
         ("BundleError", "DataError", "GcniiError", "GraphError", "InputError"), "errors"

@@ -56,10 +56,11 @@ def test_predict_writes_the_users_names_and_probabilities(home, bundle, tmp_path
     answer = run("predict", bundle, "--out", "new/labels.csv", cwd=tmp_path)
     assert answer == Answer(0, "12 nodes labelled: new/labels.csv\n", "")
     text = (tmp_path / "new/labels.csv").read_text()
-    assert text.splitlines()[0] == "node,label,p(cat),p(dog)"
+    assert text.splitlines()[0] == "node,label,probability,known,split,p(cat),p(dog)"
     assert [row[0] for row in rows(text)] == [f"pet{i}" for i in range(12)]
-    for _, label, cat, dog in rows(text):
+    for _, label, probability, _, _, cat, dog in rows(text):
         assert label == ("cat" if float(cat) > float(dog) else "dog")
+        assert float(probability) == max(float(cat), float(dog))
         assert float(cat) + float(dog) == pytest.approx(1, abs=2e-6)
     assert files(tmp_path) == ["new/labels.csv"]
 
@@ -72,10 +73,10 @@ def test_predict_without_a_file_prints_the_same_table(bundle, tmp_path):
 def test_predict_in_json_holds_the_labels_or_says_where_they_are(bundle, tmp_path):
     here = json.loads(call("predict", bundle, "--json", cwd=tmp_path).out)
     there = json.loads(call("predict", bundle, "--json", "--out", "labels.csv", cwd=tmp_path).out)
-    assert there == {"graph": "pets", "bundle": str(bundle), "nodes": 12, "out": "labels.csv"}
-    assert [list(map(str, row.values())) for row in here["labels"]] == rows(
-        (tmp_path / "labels.csv").read_text()
-    )
+    about = {"graph": "pets", "bundle": str(bundle), "nodes": 12, "split": 0, "seeds": [0]}
+    assert there == about | {"out": "labels.csv"}
+    shown = [["" if cell is None else str(cell) for cell in row.values()] for row in here["labels"]]
+    assert shown == rows((tmp_path / "labels.csv").read_text())
 
 
 def test_predict_labels_another_graph_with_the_same_features(bundle, tmp_path):
@@ -131,10 +132,8 @@ def test_parquet_holds_the_same_table(bundle, tmp_path):
 
     call("predict", bundle, "--out", "labels.parquet", cwd=tmp_path)
     assert list(pd.read_parquet(tmp_path / "labels.parquet").columns) == [
-        "node",
-        "label",
-        "p(cat)",
-        "p(dog)",
+        *("node", "label", "probability", "known", "split"),
+        *("p(cat)", "p(dog)"),
     ]
 
 

@@ -290,5 +290,5 @@ def test_figure_1_keeps_accuracy_by_degree(ledger):
         open_graph(one),
         fit(open_graph(one), one.model, seeds=[1], device="cpu", **one.settings),
     )
-    assert groups == by_degree(graph, result.predict(graph, "cpu"))
+    assert groups == by_degree(graph, result.predict_ids(graph, "cpu"))
     assert run_key(one) != run_key(cell("Drawn", "gcn-residual"))

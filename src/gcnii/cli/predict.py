@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from gcnii.cli.options import Device, Json, Offline, load_graph, print_json, refuse_unwritable
+from gcnii.cli.options import (
+    Device,
+    Json,
+    Offline,
+    load_graph,
+    print_json,
+    refuse_unwritable,
+    switch,
+)
 from gcnii.errors import InputError
-from gcnii.files import Document, atomic_write
+from gcnii.files import Document
 from gcnii.graph import Graph
+from gcnii.inference.labels import is_training_graph, label_table
+from gcnii.inference.new_nodes import label_new, read_folder
+from gcnii.inference.table_files import csv_text, harmless, refuse_format, write_table
 from gcnii.train.result import Result, open_bundle
 
 if TYPE_CHECKING:
@@ -22,6 +33,23 @@ OtherGraph = Annotated[
     str | None, Parameter(help="The graph to label; default: the one it was trained on.")
 ]
 File = Annotated[Path | None, Parameter(help="A .csv or .parquet file; default: CSV to stdout.")]
+New = Annotated[
+    Path | None,
+    Parameter(
+        help="Label new nodes instead: a folder with their nodes.csv, and an edges.csv that joins "
+        "them to the graph of the training."
+    ),
+]
+Only = Annotated[
+    Literal["unlabelled"] | None, Parameter(help="Only the nodes whose label is unknown.")
+]
+Ensemble = Annotated[
+    bool,
+    Parameter(
+        help="Mean of the runs that share the split of the best run; --no-ensemble: the best alone."
+    ),
+]
+Raw = Annotated[bool, switch("In CSV, leave names that a spreadsheet would run as formulas.")]
 
 
 def predict(
@@ -29,84 +57,79 @@ def predict(
     /,
     *,
     graph: OtherGraph = None,
+    add: New = None,
+    only: Only = None,
+    ensemble: Ensemble = True,
     out: File = None,
+    raw: Raw = False,
     device: Device = "auto",
     json: Json = False,
     offline: Offline = False,
 ) -> None:
     """Label the nodes of a graph with a trained model: node, label, probability of each class."""
-    _refuse_file(out)
+    if out:
+        refuse_format(out, "--out")
+        refuse_unwritable(out.parent)
     result = open_bundle(bundle)
     data = _load(result, bundle, graph, offline)
-    table = _table(result, data, device)
-    if out:
-        _write(table, out)
-    if json:
-        print_json(_document(table, data, bundle, out))
+    if add:
+        table = label_new(result, data, read_folder(add), device, ensemble=ensemble)
     else:
-        print(f"{data.n} nodes labelled: {out}\n" if out else _csv(table), end="")
-
-
-def _refuse_file(out: Path | None) -> None:
-    if out and out.suffix not in (".csv", ".parquet"):
-        raise InputError(f"--out must end in .csv or .parquet, got {out.name}")
+        _notice_change(result, data, graph)
+        table = label_table(result, data, device, ensemble=ensemble)
+    if only:
+        table = table[table["known"].isna()]
+    runs = [result.runs[i] for i in result.predicting(ensemble)]
     if out:
-        refuse_unwritable(out.parent)
+        write_table(_safe(table, raw or out.suffix != ".csv"), out)
+    if json:
+        about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table)}
+        seeds = {"split": runs[0].split, "seeds": [run.seed for run in runs]}
+        print_json(about | seeds | _labels(table, out))
+    elif out:
+        by = f" by the mean of {len(runs)} runs" if len(runs) > 1 else ""
+        print(f"{len(table)} nodes labelled{by}: {out}")
+    else:
+        print(_csv(_safe(table, raw)), end="")
 
 
 def _load(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
-    """The graph to label: that of --graph, else the one that the model was trained on."""
+    """The graph of --graph, else the one that the model was trained on."""
     source = graph or result.graph.source
     if not source:
         raise InputError(
             f"{bundle} was trained on a graph made in Python; say which graph to label with --graph"
         )
-    data = load_graph(source, offline=offline)
-    if not graph and data.fingerprint != result.graph.fingerprint:
+    return load_graph(source, offline=offline)
+
+
+def _notice_change(result: Result, data: Graph, graph: str | None) -> None:
+    if not graph and not is_training_graph(result, data):
         print(f"gcnii: {data.name} has changed since the model was trained", file=sys.stderr)
-    return data
 
 
-def _table(result: Result, graph: Graph, device: str) -> DataFrame:
-    import pandas as pd
-
-    probabilities = result.predict_proba(graph, device).astype(float)
-    names = result.graph.classes or tuple(map(str, range(result.graph.k)))
-    if result.graph.multilabel:
-        labels = [
-            " ".join(name for name, p in zip(names, row, strict=True) if p > 0.5)
-            for row in probabilities
-        ]
-    else:
-        labels = [names[i] for i in probabilities.argmax(1)]
-    columns = {"node": graph.nodes or range(graph.n), "label": labels}
-    chances = {f"p({name})": probabilities[:, i].round(6) for i, name in enumerate(names)}
-    return pd.DataFrame(columns | chances)
+def _safe(table: DataFrame, raw: bool) -> DataFrame:
+    """The table, made harmless for spreadsheets unless `raw`; a notice says if that changed it."""
+    if raw:
+        return table
+    table, count = harmless(table)
+    if count:
+        print(
+            f"gcnii: {count} cells that a spreadsheet would run as formulas now begin with '; "
+            "--raw leaves them as they are",
+            file=sys.stderr,
+        )
+    return table
 
 
-def _write(table: DataFrame, out: Path) -> None:
-    with atomic_write(out) as temporary:
-        if out.suffix == ".csv":
-            table.to_csv(temporary, index=False)
-            return
-        try:
-            table.to_parquet(temporary, index=False)
-        except ImportError:
-            raise InputError(
-                "writing .parquet needs pyarrow: pip install 'gcnii[parquet]', or use a .csv file"
-            ) from None
-
-
-def _document(table: DataFrame, graph: Graph, bundle: Path, out: Path | None) -> Document:
-    document = {"graph": graph.name, "bundle": str(bundle), "nodes": graph.n}
-    if out:
-        return document | {"out": str(out)}
-    return document | {"out": None, "labels": table.to_dict("records")}
+def _labels(table: DataFrame, out: Path | None) -> Document:
+    """Where the labels are, or the labels themselves."""
+    return {"out": str(out)} if out else {"out": None, "labels": table.to_dict("records")}
 
 
 def _csv(table: DataFrame) -> str:
     """CSV for stdout; an error where its encoding would turn two names into the same `?`."""
-    text = str(table.to_csv(index=False, lineterminator="\n"))
+    text = csv_text(table)
     try:
         text.encode(sys.stdout.encoding or "utf-8", "surrogateescape")
     except UnicodeEncodeError as error:

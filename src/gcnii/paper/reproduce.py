@@ -210,4 +210,4 @@ class CellWork:
     def _groups(self, result: Result, i: int) -> list[Document]:
         """Run i's accuracy by degree."""
         graph = open_graph(self.cell)
-        return by_degree(graph, result.alone(i).predict(graph, self.device))
+        return by_degree(graph, result.alone(i).predict_ids(graph, self.device))

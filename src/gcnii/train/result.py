@@ -7,12 +7,10 @@ import glob
 import hashlib
 import json
 import platform
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import nan
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,20 +20,16 @@ from safetensors.torch import load_file
 
 from gcnii import __version__
 from gcnii.columns import Columns
-from gcnii.errors import BundleError, GraphError, InputError, some_of
+from gcnii.errors import BundleError, InputError, some_of
 from gcnii.files import Document, atomic_write, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.metrics.objective import mean_and_spread
-from gcnii.nn import Model
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
-from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan
+from gcnii.train.predictor import Predictor
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.run import Run
-from gcnii.train.task import Task
-
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 FORMAT = 1  # of run.json; a reader refuses a number above its own
 FILES = {"model.safetensors", "curves.csv", "run.json", "checkpoint.safetensors"}
@@ -75,13 +69,9 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
-    """The runs of a fit and the best weights of each, stacked in the order of the runs."""
+class Result(Predictor):
+    """The runs of a fit and the best weights of each: their scores, what they predict, `save`."""
 
-    graph: Origin
-    plan: Plan
-    runs: tuple[Run, ...]
-    weights: Stack
     device: str
     interrupted: bool = False
 
@@ -114,11 +104,6 @@ class Result:
         """The sample standard deviation of the test scores (ddof 1); NaN of a single run."""
         return float(self.test.std(ddof=1)) if len(self.runs) > 1 else nan
 
-    @property
-    def best(self) -> int:
-        """The run that was best on validation: the one that predicts."""
-        return self.plan.recipe.best(self.runs)
-
     def alone(self, i: int) -> Result:
         """The result of run i, without the others."""
         weights = {name: weight[i : i + 1] for name, weight in self.weights.items()}
@@ -149,61 +134,6 @@ class Result:
             "device": self.device,
             "interrupted": self.interrupted,
         }
-
-    def predict(self, graph: Graph, device: str = "auto") -> NDArray[np.int64]:
-        """(n,) class ids, or (n, k) zeros and ones where a node can have several labels."""
-        scores = self._run("forward", graph, device)
-        return np.asarray(scores > 0 if self.graph.multilabel else scores.argmax(1), np.int64)
-
-    def predict_proba(self, graph: Graph, device: str = "auto") -> Floats:
-        """(n, k) probabilities."""
-        scores = torch.tensor(self._run("forward", graph, device))
-        return (scores.sigmoid() if self.graph.multilabel else scores.softmax(1)).numpy()
-
-    def embed(self, graph: Graph, device: str = "auto") -> Floats:
-        """(n, width) the last hidden layer."""
-        return self._run("embed", graph, device)
-
-    def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:
-        """The model of the best run, in evaluation mode, and the graph made ready for it."""
-        graph = self._aligned(graph)
-        if graph.d != self.graph.d:
-            raise GraphError(
-                f"the model was trained on {self.graph.d} features per node, "
-                f"but {graph.name} has {graph.d}"
-            )
-        task = Task.of(graph, self.plan, choose_device(device))
-        model = self.plan.build(self.graph.d, self.graph.k)
-        try:
-            best = {name: weight[self.best] for name, weight in self.weights.items()}
-            model.load_state_dict(best)
-        except RuntimeError:
-            raise BundleError(
-                "the weights do not fit the settings in run.json; restore it, or train again"
-            ) from None
-        return model.to(task.device).eval(), task
-
-    def _aligned(self, graph: Graph) -> Graph:
-        """The graph with the features of the training: encoded again, or found by their names."""
-        if self.graph.columns is not None and graph.table is not None:
-            X, features = self.graph.columns.encode(graph.table, graph.name)
-            return replace(graph, X=X, features=features)
-        if self.graph.features is not None and graph.features is not None:
-            return graph.with_features(self.graph.features)
-        if self.graph.features is not None or graph.features is not None:
-            who = "the bundle" if self.graph.features is None else graph.name
-            warnings.warn(
-                f"{who} does not name its feature columns, so they are matched by position; "
-                "check that both have them in the same order",
-                stacklevel=4,
-            )
-        return graph
-
-    @torch.no_grad()
-    def _run(self, method: str, graph: Graph, device: str) -> Floats:
-        model, task = self.network(graph, device)
-        output: torch.Tensor = getattr(model, method)(task.P, task.X)
-        return output.to_dense().cpu().numpy()
 
     def save(self, folder: Path | str) -> Path:
         """Write the bundle; run.json comes last, because a folder without it is not a bundle."""

@@ -144,7 +144,7 @@ class Doctor:
     def _by_degree(self, result: Result) -> tuple[Row, ...]:
         if self.graph.multilabel:
             return ()
-        return tuple(by_degree(self.graph, result.predict(self.graph)))
+        return tuple(by_degree(self.graph, result.predict_ids(self.graph)))
 
     def _examine(self, network: Model, task: Task) -> tuple[LayerReport, ...]:
         objective = Objective.of(self.graph, [self.split], self.device)

@@ -1,0 +1,103 @@
+"""The table of labels: one row per node, with what is predicted and what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii.graph import Graph
+from gcnii.metrics.probabilities import decided
+from gcnii.train.predictor import Predictor
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+DECIMALS = 6  # of a probability
+
+
+def label_table(
+    result: Predictor, graph: Graph, device: str = "auto", *, ensemble: bool = True
+) -> DataFrame:
+    """One row per node, in the order of the graph.
+
+    node         its name, or its number if the graph has no names
+    label        the most probable class; of several labels per node, those above one half: joined
+                 by `;`, a name that holds `;` or `"` in quotes, as in a CSV row
+    probability  of that class; there is no such column if a node can have several labels
+    known        its label in the graph, None if unknown
+    split        train, val or test: its role in the split that the predicting runs were trained on.
+                 None for other nodes, and for any graph but that of the training
+    p(name)      the probability of each class
+    """
+    P = result.predict_proba(graph, device, ensemble=ensemble)
+    nodes = graph.nodes or range(graph.n)
+    return table_of(result, P, nodes, known_labels(graph), _roles(result, graph, ensemble))
+
+
+def table_of(
+    result: Predictor,
+    P: NDArray[np.float64],
+    nodes: Sequence[str | int],
+    known: Sequence[str | None],
+    split: Sequence[str | None],
+) -> DataFrame:
+    """The table of `label_table`, of probabilities (n, k) and n values of the other columns."""
+    import pandas as pd
+
+    classes, several = _names(result.graph.classes, result.graph.k), result.graph.multilabel
+    ids = decided(P, multilabel=several)
+    # As objects: pandas would replace None by NaN, and its text cannot hold all of Python's.
+    text = {"node": nodes, "label": _labels(ids, classes), "known": known, "split": split}
+    front = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in text.items()})
+    if isinstance(nodes, range):
+        front["node"] = nodes
+    if not several:
+        front.insert(2, "probability", P[np.arange(len(P)), ids].round(DECIMALS))
+    chances = pd.DataFrame(P.round(DECIMALS), columns=[f"p({name})" for name in classes])
+    return pd.concat([front, chances], axis=1)
+
+
+def is_training_graph(result: Predictor, graph: Graph) -> bool:
+    """Whether the model was trained on this very graph, with its columns in any order."""
+    names, own = result.graph.features, graph.features
+    if names is not None and own is not None and sorted(names) == sorted(own):
+        graph = graph.with_features(names)
+    return graph.fingerprint == result.graph.fingerprint
+
+
+def known_labels(graph: Graph) -> list[str | None]:
+    """The known label of each node as `label_table` shows labels; None if unknown."""
+    shown = _labels(graph.labels, _names(graph.classes, graph.k))
+    return [label if known else None for label, known in zip(shown, graph.labelled, strict=True)]
+
+
+def _names(classes: tuple[str, ...] | None, k: int) -> tuple[str, ...]:
+    return classes or tuple(map(str, range(k)))
+
+
+def _labels(ids: NDArray[np.int64], classes: Sequence[str]) -> list[str]:
+    """Names of class ids (n,), or of the ones in (n, k); anything for an unknown label."""
+    if ids.ndim == 1:
+        return [classes[i] if i >= 0 else "" for i in ids]
+    quoted = [_quoted(name) for name in classes]
+    return [";".join(quoted[j] for j in np.flatnonzero(row == 1)) for row in ids]
+
+
+def _quoted(name: str) -> str:
+    """The name as a cell of a CSV row whose cells are separated by semicolons."""
+    plain = name and not any(sign in name for sign in ';"\r\n')
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def _roles(result: Predictor, graph: Graph, ensemble: bool) -> list[str | None]:
+    """The role of each node in the split of the runs that predict, if it is their graph."""
+    if not is_training_graph(result, graph):
+        return [None] * graph.n
+    split = graph.splits[result.runs[result.predicting(ensemble)[0]].split]
+    roles = np.full(graph.n, None, dtype=object)
+    for role in ("train", "val", "test"):
+        roles[getattr(split, role)] = role
+    return list(roles)

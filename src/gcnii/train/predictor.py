@@ -1,0 +1,166 @@
+"""Predictor: the trained runs of a fit, and what they say of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gcnii.errors import BundleError, GraphError, notice
+from gcnii.graph import Graph
+from gcnii.metrics.probabilities import decided, mean_probabilities
+from gcnii.nn import Model
+from gcnii.train.hardware import choose_device
+from gcnii.train.plan import Plan
+from gcnii.train.replicas.packing import Stack
+from gcnii.train.run import Run
+from gcnii.train.task import Task
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from gcnii.train.result import Origin
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """The best weights of each run, stacked in the order of the runs, and what they predict.
+
+    Several runs on one split are an ensemble: the mean of their probabilities predicts.
+    """
+
+    graph: Origin
+    plan: Plan
+    runs: tuple[Run, ...]
+    weights: Stack
+
+    @property
+    def best(self) -> int:
+        """The run that was best on validation."""
+        return self.plan.recipe.best(self.runs)
+
+    def predicting(self, ensemble: bool = True) -> list[int]:
+        """The runs that predict: those on the split of the best run, or the best run alone.
+
+        Runs on different splits are never mixed: the test nodes of one may have trained another.
+        """
+        split = self.runs[self.best].split
+        mates = [i for i, run in enumerate(self.runs) if run.split == split]
+        return mates if ensemble else [self.best]
+
+    def predict(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Labels:
+        """(n,) class names, or class ids if the classes have no names.
+
+        If a node can have several labels: (n, k) zeros and ones, one column per label.
+        """
+        ids = self.predict_ids(graph, device, ensemble=ensemble)
+        named = self.graph.classes is not None and not self.graph.multilabel
+        return np.array(self.graph.classes)[ids] if named else ids
+
+    def predict_ids(
+        self, graph: Graph, device: str = "auto", *, ensemble: bool = True
+    ) -> NDArray[np.int64]:
+        """(n,) class ids, or (n, k) zeros and ones if a node can have several labels."""
+        P = self.predict_proba(graph, device, ensemble=ensemble)
+        return decided(P, multilabel=self.graph.multilabel)
+
+    def predict_proba(
+        self, graph: Graph, device: str = "auto", *, ensemble: bool = True
+    ) -> NDArray[np.float64]:
+        """(n, k) probabilities: the mean over the runs that share the split of the best run.
+
+        ensemble  False: the probabilities of the best run alone
+        """
+        runs = self.predicting(ensemble)
+        if ensemble and len(runs) < len(self.runs):
+            notice(self._who_predicts(runs))
+        task = self._task(graph, device)
+        scores = (self._output("forward", i, task) for i in runs)
+        P = mean_probabilities(scores, multilabel=self.graph.multilabel)
+        if not np.isfinite(P).all():
+            raise GraphError(
+                f"the scores of {(~np.isfinite(P).all(1)).sum()} nodes of {graph.name} are not "
+                "finite; its features may be far larger than those of the training"
+            )
+        return P
+
+    def _who_predicts(self, runs: list[int]) -> str:
+        """A notice that some runs do not predict."""
+        run, splits = self.runs[runs[0]], len({run.split for run in self.runs})
+        who = f"the run of seed {run.seed}" if len(runs) == 1 else f"the mean of {len(runs)} runs"
+        return (
+            f"the {len(self.runs)} runs were trained on {splits} splits, which are never mixed; "
+            f"{who} on split {run.split}, the best by validation, predicts"
+        )
+
+    def predict_new(
+        self,
+        nodes: DataFrame,
+        edges: DataFrame,
+        graph: Graph | None = None,
+        device: str = "auto",
+        *,
+        ensemble: bool = True,
+    ) -> DataFrame:
+        """Label nodes that were not in the graph of the training: `inference.predict_new`."""
+        from gcnii.inference.new_nodes import predict_new
+
+        return predict_new(self, nodes, edges, graph, device, ensemble=ensemble)
+
+    def embed(self, graph: Graph, device: str = "auto") -> Floats:
+        """(n, width) the last hidden layer of the best run."""
+        return self._output("embed", self.best, self._task(graph, device)).numpy()
+
+    def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:
+        """The model of the best run, in evaluation mode, and the graph made ready for it."""
+        task = self._task(graph, device)
+        return self._model(self.best).to(task.device), task
+
+    def _task(self, graph: Graph, device: str) -> Task:
+        """The graph made ready for the models, with the features of the training."""
+        graph = self._aligned(graph)
+        if graph.d != self.graph.d:
+            raise GraphError(
+                f"the model was trained on {self.graph.d} features per node, "
+                f"but {graph.name} has {graph.d}"
+            )
+        return Task.of(graph, self.plan, choose_device(device))
+
+    def _model(self, i: int) -> Model:
+        """The model of run i, in evaluation mode."""
+        model = self.plan.build(self.graph.d, self.graph.k)
+        try:
+            model.load_state_dict({name: weight[i] for name, weight in self.weights.items()})
+        except RuntimeError:
+            raise BundleError(
+                "the weights do not fit the settings in run.json; restore it, or train again"
+            ) from None
+        return model.eval()
+
+    def _aligned(self, graph: Graph) -> Graph:
+        """The graph with the features of the training: encoded again, or found by their names."""
+        if self.graph.columns is not None and graph.table is not None:
+            X, features = self.graph.columns.encode(graph.table, graph.name)
+            return replace(graph, X=X, features=features)
+        if self.graph.features is not None and graph.features is not None:
+            return graph.with_features(self.graph.features)
+        if self.graph.features is not None or graph.features is not None:
+            who = "the bundle" if self.graph.features is None else graph.name
+            notice(
+                f"{who} does not name its feature columns, so they are matched by position; "
+                "check that both have them in the same order",
+            )
+        return graph
+
+    @torch.no_grad()
+    def _output(self, method: str, i: int, task: Task) -> torch.Tensor:
+        """What `forward` or `embed` of run i's model returns, on the CPU."""
+        model = self._model(i).to(task.device)
+        output: torch.Tensor = getattr(model, method)(task.P, task.X)
+        return output.to_dense().cpu()
