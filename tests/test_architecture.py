@@ -23,6 +23,7 @@ ROOMS = [
     "metrics",
     "train",
     "analysis",
+    "estimator",
     "paper",
     "cli",
 ]
