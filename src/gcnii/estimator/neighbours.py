@@ -62,7 +62,7 @@ def _edges(nearest: NDArray[np.int64], first: int) -> NDArray[np.int64]:
 
 def refuse_unjoinable(plan: Plan) -> None:
     """Refuse settings with which new rows would change what is computed for others."""
-    needed = {"direction": "out", "diffusion": "none", "geometry": "none", "batch_norm": False}
+    needed = {"geometry": "none", "diffusion": "none", "direction": "out", "batch_norm": False}
     for name, value in needed.items():
         found = plan.settings.get(name, value)
         if found != value:
