@@ -25,6 +25,7 @@ ROOMS = [
     "train",
     "analysis",
     "inference",
+    "estimator",
     "paper",
     "cli",
 ]

@@ -7,6 +7,7 @@
     Recipe           every setting of training
     Result           scores, weights, predict, save
     open_bundle      a Result that was saved
+    GCNIIClassifier  the same as a scikit-learn classifier of node ids, or of rows without a graph
     watch            the hidden states of any model, layer by layer
     propagation_matrix, feature_matrix   P and X, for the models in a loop of your own
     nn               the models: nn.GCNII and 33 others
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from gcnii.errors import GcniiError as GcniiError
     from gcnii.errors import GraphError as GraphError
     from gcnii.errors import InputError as InputError
+    from gcnii.estimator import GCNIIClassifier as GCNIIClassifier
     from gcnii.graph import Graph as Graph
     from gcnii.graph import Split as Split
     from gcnii.propagation import feature_matrix as feature_matrix
@@ -62,6 +64,7 @@ _HOME = {
         "Recipe": "train.recipe",
     },
     **{"Diverged": "train.replicas.group", "watch": "analysis.watch"},
+    **{"GCNIIClassifier": "estimator"},
 }
 
 

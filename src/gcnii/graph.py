@@ -136,6 +136,10 @@ class Graph:
         object.__setattr__(found, "columns", columns)
         return found
 
+    def __sklearn_clone__(self) -> Graph:
+        """Itself: scikit-learn copies the parameters of estimators; a frozen graph needs none."""
+        return self
+
     def _check_heights(self) -> None:
         heights = {"y": self.y, "nodes": self.nodes, "part": self.part}
         for name, value in heights.items():
