@@ -33,6 +33,12 @@ def test_check_prints_what_was_read(home, tmp_path):
             "  labelled: 10",
         ),
         *("  train: 6", "  val: 2", "  test: 2"),
+        "",
+        *(
+            " column  taken for               ",
+            " x0      binary     median 0.5 ",
+            " x1      numeric    median 0.95",
+        ),
     ]
 
 
@@ -178,13 +184,13 @@ def test_renamed_columns_are_refused_by_name(bundle, tmp_path):
     (other / "nodes.csv").write_text(text.replace("x1", "height"))
     answer = call("predict", bundle, "--graph", other, cwd=tmp_path)
     assert answer.code == 2
-    assert answer.err.startswith("gcnii: other lacks 'x1' and has 'height' among its feature")
+    assert answer.err.startswith("gcnii: nodes.csv lacks 'x1' and has 'height' among its feature")
 
 
 def test_a_bundle_from_before_columns_had_names_warns(bundle, tmp_path):
     old = shutil.copytree(bundle, tmp_path / "old")
     record = json.loads((old / "run.json").read_text())
-    del record["graph"]["features"]
+    del record["graph"]["features"], record["graph"]["columns"]
     (old / "run.json").write_text(json.dumps(record))
     answer = call("predict", old, "--graph", write_pets(tmp_path / "pets"), cwd=tmp_path)
     assert answer.code == 0

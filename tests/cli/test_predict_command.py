@@ -119,7 +119,7 @@ def test_an_edge_to_nobody_is_refused_with_its_row(place, tmp_path):
     edges = "source,target\n007,pet1\n7,pet0\n"
     new = write(tmp_path / "new", NEW | {"edges.csv": edges})
     answer = call("predict", "three", "--add", new, "--out", tmp_path / "labels.csv", cwd=place)
-    sentence = "row 3 of edges.csv names the node '7', which is neither a new node nor one of pets"
+    sentence = "row 3 of edges.csv names the node '7', which the nodes do not have"
     assert answer == Answer(2, "", f"gcnii: {sentence}\n")
     assert files(tmp_path) == ["new/edges.csv", "new/nodes.csv"]
 

@@ -9,9 +9,12 @@ import scipy.sparse as sp
 from support.command_line import write_pets
 
 from gcnii import data, fit
-from gcnii.errors import DataError, GraphError, InputError
+from gcnii.columns import Column, Columns
+from gcnii.data.converters.frames import from_frames, open_frames
+from gcnii.data.tables.reading import Reading
+from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
-from gcnii.inference.new_nodes import NewNodes, joined
+from gcnii.inference.new_nodes import join_new
 
 SMALL = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}
 NODES = pd.DataFrame({"x1": [0.1, 0.9], "id": ["new0", "new1"], "x0": [0.0, 1.0]})
@@ -60,8 +63,8 @@ def test_a_label_of_a_new_node_is_shown_as_known_and_changes_nothing(model):
 
 def test_columns_of_edges_that_are_not_used_are_named(model):
     plain = model.predict_new(NODES, EDGES, device="cpu")
-    with pytest.warns(UserWarning, match="edges: the columns since, weight are not used"):
-        table = model.predict_new(NODES, EDGES.assign(since=1, weight=2), device="cpu")
+    with pytest.warns(UserWarning, match="edges: the columns since are not used"):
+        table = model.predict_new(NODES, EDGES.assign(since=1), device="cpu")
     assert table.equals(plain)
 
 
@@ -74,12 +77,12 @@ def test_columns_of_edges_that_are_not_used_are_named(model):
         (
             NODES,
             EDGES.assign(target=["pet0", "pet99", "new1"]),
-            "row 1 of edges names the node 'pet99', which is neither a new node nor one of pets",
+            "row 1 of edges names the node 'pet99', which the nodes do not have",
         ),
         (
             NODES,
             EDGES.rename(columns={"source": "pet1", "target": "new1"}),
-            "the header of the edges, pet1,new1, holds node ids; begin the table with the header",
+            "row 1 of edges holds node ids; begin the file with the header",
         ),
     ],
 )
@@ -108,43 +111,59 @@ def test_a_model_that_places_the_nodes_in_a_plane_is_refused(pets):
         model.predict_new(NODES, EDGES, device="cpu")
 
 
+def join(graph, nodes, edges=()):
+    """The graph with new nodes: the second answer of `join_new`."""
+    links = pd.DataFrame(list(edges), columns=["source", "target"], dtype=object)
+    columns = graph.features and Columns(tuple(Column(f, "numeric") for f in graph.features))
+    return join_new(graph, *open_frames(pd.DataFrame(nodes), links, Reading(), columns))[1]
+
+
 def test_nodes_without_names_are_named_by_their_numbers():
-    graph = Graph(X=np.eye(3), edges=[[0], [1]], y=[[0, 1], [1, 0], [-1, -1]])
-    new = Graph(X=np.ones((1, 3)), edges=[[], []], nodes=("x",))
-    whole = joined(graph, NewNodes(new, [("x", "2"), ("0", "2")]))
+    graph = Graph(
+        X=np.eye(3), edges=[[0], [1]], y=[[0, 1], [1, 0], [-1, -1]], features=tuple("abc")
+    )
+    new = {"id": ["x"], "a": [1], "b": [1], "c": [1]}
+    whole = join(graph, new, [("x", "2"), ("0", "2")])
     assert whole.nodes == ("0", "1", "2", "x")
     assert whole.edges.tolist() == [[0, 3, 0], [1, 2, 2]]
     assert whole.labels.tolist() == [[0, 1], [1, 0], [-1, -1], [-1, -1]]
 
 
 def test_sparse_features_stay_sparse():
-    graph = Graph(X=sp.csr_array(np.eye(3)), edges=[[0], [1]])
-    whole = joined(graph, NewNodes(Graph(X=np.ones((1, 3)), edges=[[], []], nodes=("x",)), []))
+    graph = Graph(X=sp.csr_array(np.eye(2)), edges=[[0], [1]], features=("a", "b"))
+    whole = join(graph, {"id": ["x"], "b": [5], "a": [1]})
     assert sp.issparse(whole.X)
-    assert whole.X.toarray()[3].tolist() == [1, 1, 1]
+    assert whole.X.toarray()[2].tolist() == [1, 5]
 
 
 def test_columns_without_names_are_matched_by_position_with_a_warning():
     graph = Graph(X=np.eye(2), edges=[[0], [1]])
-    new = Graph(X=[[1, 2]], edges=[[], []], nodes=("x",), features=("a", "b"))
     with pytest.warns(UserWarning, match="graph does not name its feature columns, so those of"):
-        assert joined(graph, NewNodes(new, [])).X[2].tolist() == [1, 2]
-    wide = replace(new, X=[[1, 2, 3]], features=None)
+        assert join(graph, {"id": ["x"], "a": [1], "b": [2]}).X[2].tolist() == [1, 2]
     with pytest.raises(GraphError, match="graph has 2 features per node, the new nodes 3"):
-        joined(graph, NewNodes(wide, []))
+        join(graph, {"id": ["x"], "a": [1], "b": [2], "c": [3]})
 
 
 def test_names_that_cannot_tell_nodes_apart_are_refused():
-    new = Graph(X=np.ones((1, 2)), edges=[[], []])
-    with pytest.raises(GraphError, match="new nodes need names; give each an id"):
-        joined(Graph(X=np.eye(2), edges=[[0], [1]]), NewNodes(new, []))
     twins = Graph(X=np.eye(2), edges=[[0], [1]], nodes=("a", "a"))
     with pytest.raises(GraphError, match="several nodes of graph have the same name, so an edge"):
-        joined(twins, NewNodes(replace(new, nodes=("x",)), []))
+        join(twins, {"id": ["x"], "a": [1], "b": [2]})
 
 
-def test_an_edge_to_nobody_says_which_edge_it_is():
-    graph = Graph(X=np.eye(2), edges=[[0], [1]])
-    new = Graph(X=np.ones((1, 2)), edges=[[], []], nodes=("x",))
-    with pytest.raises(DataError, match="edge 1 names the node '7', which is neither a new node"):
-        joined(graph, NewNodes(new, [("x", "0"), ("x", "7")]))
+def test_new_nodes_are_encoded_as_the_nodes_of_the_training():
+    nodes = pd.DataFrame(
+        {
+            "name": [f"n{i}" for i in range(30)],
+            "age": [None if i == 3 else float(i) for i in range(30)],
+            "city": ["rome", "oslo", "lima"] * 10,
+            "kind": ["a", "b"] * 15,
+        }
+    )
+    edges = pd.DataFrame({"source": ["n0", "n1"], "target": ["n2", "n3"], "weight": [1.0, 2.0]})
+    graph = from_frames(nodes, edges, id="name", label="kind")
+    model = fit(graph, seeds=[0], **SMALL)
+    new = pd.DataFrame({"city": ["oslo", "paris"], "name": ["x", "y"], "age": [None, 7.0]})
+    links = pd.DataFrame({"source": ["x"], "target": ["y"], "weight": [3.0]})
+    assert list(model.predict_new(new, links, graph, "cpu")["node"]) == ["x", "y"]
+    with pytest.raises(InputError, match="edges needs them, too"):
+        model.predict_new(new, links.drop(columns="weight"), graph, "cpu")

@@ -12,16 +12,18 @@ from gcnii.cli.options import (
     Device,
     Json,
     Offline,
-    load_graph,
     print_json,
     refuse_unwritable,
     switch,
 )
+from gcnii.data import CATALOG, load
+from gcnii.data.readers import reader_of
+from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.inference.labels import is_training_graph, label_table
-from gcnii.inference.new_nodes import label_new, read_folder
+from gcnii.inference.new_nodes import load_training_graph, predict_added
 from gcnii.inference.table_files import csv_text, harmless, refuse_format, write_table
 from gcnii.train.result import Result, open_bundle
 
@@ -73,7 +75,7 @@ def predict(
     result = open_bundle(bundle)
     data = _load(result, bundle, graph, offline)
     if add:
-        table = label_new(result, data, read_folder(add), device, ensemble=ensemble)
+        table = predict_added(result, add, data, device, ensemble=ensemble)
     else:
         _notice_change(result, data, graph)
         table = label_table(result, data, device, ensemble=ensemble)
@@ -95,12 +97,25 @@ def predict(
 
 def _load(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
     """The graph of --graph, else the one that the model was trained on."""
-    source = graph or result.graph.source
-    if not source:
+    if graph:
+        return load(graph, offline=offline, **_options(result, graph))
+    if not result.graph.source:
         raise InputError(
             f"{bundle} was trained on a graph made in Python; say which graph to label with --graph"
         )
-    return load_graph(source, offline=offline)
+    return load_training_graph(result, offline=offline)
+
+
+def _options(result: Result, graph: str) -> dict[str, object]:
+    """Another graph's columns are called as those of the training, and mean the same."""
+    if graph in CATALOG:
+        return {}
+    known = {**result.graph.loaded_with, "directed": result.graph.directed}
+    options = {name: value for name, value in known.items() if name not in HINTS}
+    if result.graph.columns is not None:
+        options["columns"] = result.graph.columns
+    accepted = reader_of(Path(graph).expanduser()).parameters
+    return {name: value for name, value in options.items() if name in accepted}
 
 
 def _notice_change(result: Result, data: Graph, graph: str | None) -> None:

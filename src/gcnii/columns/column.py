@@ -154,6 +154,11 @@ class Columns:
         """Those that X is made of."""
         return tuple(column for column in self.columns if column.kind != "ignored")
 
+    @property
+    def as_text(self) -> set[str]:
+        """The columns whose cells are read as they are written."""
+        return {one.name for one in self.columns if one.kind in ("categorical", "date", "words")}
+
     def encode(self, table: Table, who: str = "the table") -> Encoded:
         """X (n, d) and the names of its columns; DataError if a column is missing or unknown."""
         self._refuse_others(table, who)

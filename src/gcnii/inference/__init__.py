@@ -2,13 +2,11 @@
 
 label_table    node, label, probability, known label, split and the probability of each class
 predict_new    the same table for nodes that were not there when the model was trained
-joined         a graph with new nodes and edges
 write_table    a table as a .csv or .parquet file
 harmless       a table whose cells no spreadsheet runs as formulas
 """
 
 from gcnii.inference.labels import label_table as label_table
-from gcnii.inference.new_nodes import joined as joined
 from gcnii.inference.new_nodes import predict_new as predict_new
 from gcnii.inference.table_files import harmless as harmless
 from gcnii.inference.table_files import write_table as write_table

@@ -7,47 +7,40 @@ them its own label a little; the table of the old nodes is `label_table`'s.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from gcnii.columns import Column, Columns
+from gcnii.columns.table import Texts
 from gcnii.data import CATALOG, load
-from gcnii.data.readers import folder
-from gcnii.data.readers.table import Table
-from gcnii.errors import DataError, GraphError, InputError
+from gcnii.data.converters.frames import open_frames
+from gcnii.data.readers.folder import open_folder
+from gcnii.data.tables.ids import Ids
+from gcnii.data.tables.links import Links, read_links
+from gcnii.data.tables.nodes import Nodes
+from gcnii.data.tables.reading import Reading
+from gcnii.data.tables.rows import Rows
+from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
 from gcnii.inference.labels import is_training_graph, known_labels, table_of
 from gcnii.train.predictor import Predictor
 
 if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
     from pandas import DataFrame
 
-
-@dataclass(frozen=True, eq=False)
-class NewNodes:
-    """Nodes and edges that are to join a graph.
-
-    nodes   the new nodes, named, without edges
-    edges   pairs of names, of new nodes or of nodes of the graph that they join
-    place   where edge i was read, for a message: "row 3 of edges.csv"
-    header  the names of the two columns that the edges were read from
-    """
-
-    nodes: Graph
-    edges: Sequence[tuple[str, str]]
-    place: Callable[[int], str] = "edge {}".format
-    header: tuple[str, ...] = ()
+ROLES = ("id", "label", "split", "source", "target", "weight", "unknown", "multilabel")
 
 
 def predict_new(
     result: Predictor,
-    nodes: DataFrame,
-    edges: DataFrame,
+    nodes: IntoDataFrame,
+    edges: IntoDataFrame,
     graph: Graph | None = None,
     device: str = "auto",
     *,
@@ -55,48 +48,64 @@ def predict_new(
 ) -> DataFrame:
     """The table of `label_table` for new nodes only, joined to the graph of the training.
 
-    nodes  the columns of a nodes.csv: id, features, and optionally label, which is shown as known
-    edges  the columns of an edges.csv, which name new nodes or nodes of the graph
+    nodes  a data frame with the names and features of the new nodes, in columns as the training had
+           them, and optionally their labels, which are shown as known
+    edges  a data frame of edges, which name new nodes or nodes of the graph
     graph  the graph of the training; default: loaded again from where it was
     """
-    new = read_new(_as_table(nodes, "nodes"), _as_table(edges, "edges"))
-    whole = _training_graph(result) if graph is None else graph
-    return label_new(result, whole, new, device, ensemble=ensemble)
+    whole = load_training_graph(result) if graph is None else graph
+    tables = open_frames(nodes, edges, _reading(whole), _columns(result, whole))
+    return _label(result, whole, tables, device, ensemble)
 
 
-def label_new(
-    result: Predictor, graph: Graph, new: NewNodes, device: str = "auto", *, ensemble: bool = True
+def predict_added(
+    result: Predictor, folder: Path, graph: Graph, device: str = "auto", *, ensemble: bool = True
 ) -> DataFrame:
-    """`predict_new` for nodes that have been read already."""
+    """`predict_new` for the tables of a folder."""
+    tables = open_folder(folder, _reading(graph), _columns(result, graph))
+    return _label(result, graph, tables, device, ensemble)
+
+
+def _label(
+    result: Predictor, graph: Graph, tables: tuple[Nodes, Rows], device: str, ensemble: bool
+) -> DataFrame:
     _refuse_another(result, graph)
-    whole = joined(graph, new)
-    P = result.predict_proba(whole, device, ensemble=ensemble)[graph.n :]
-    names = whole.nodes or ()
-    none = [None] * len(P)
-    return table_of(result, P, names[graph.n :], known_labels(new.nodes), none)
+    new, joined = join_new(graph, *tables)
+    P = result.predict_proba(joined, device, ensemble=ensemble)[graph.n :]
+    return table_of(result, P, new.nodes or (), known_labels(new), [None] * len(P))
 
 
-def joined(graph: Graph, new: NewNodes) -> Graph:
-    """The graph with the new nodes after its own, unlabelled, and without splits."""
-    nodes = _with_columns_of(graph, new.nodes)
-    ids = _ids(graph, nodes)
-    if new.header and all(name in ids for name in new.header):
-        raise DataError(
-            f"the header of the edges, {','.join(new.header)}, holds node ids; begin the table "
-            "with the header source,target"
-        )
-    ends = [_ends(new, i, ids, graph) for i in range(len(new.edges))]
-    unknown = np.full((nodes.n, *graph.labels.shape[1:]), -1)
-    return Graph(
-        X=_stacked(graph.X, nodes.X),
-        edges=np.concatenate([graph.edges, np.array(ends, np.int64).reshape(-1, 2).T], 1),
+def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
+    """The new nodes alone; and the graph with them after its own, unlabelled, without splits."""
+    problems = nodes.problems
+    nodes.note_wrong_names(edges.header)
+    texts, labels = nodes.ids(), nodes.labels()
+    ids = _ids(graph, texts, nodes)
+    table, columns = nodes.features()
+    links = _links(graph, read_links(edges, ids, nodes.reading, problems), edges)
+    problems.refuse()
+    X, features = columns.encode(table, nodes.rows.name)
+    new = Graph(
+        X=X,
+        edges=np.zeros((2, 0), np.int64),
+        y=labels.y,
+        nodes=tuple(texts),
+        classes=labels.classes,
+        features=features,
+    )
+    unknown = np.full((new.n, *graph.labels.shape[1:]), -1)
+    whole = Graph(
+        X=_stacked(graph.X, _in_order(graph, new)),
+        edges=np.concatenate([graph.edges, links.edges], 1),
+        weights=_weights(graph, links),
         y=np.concatenate([graph.labels, unknown]),
         directed=graph.directed,
         name=graph.name,
-        nodes=tuple(ids),
+        nodes=(*_names(graph), *texts),
         classes=graph.classes,
         features=graph.features,
     )
+    return new, whole
 
 
 def _refuse_another(result: Predictor, graph: Graph) -> None:
@@ -112,49 +121,70 @@ def _refuse_another(result: Predictor, graph: Graph) -> None:
         )
 
 
-def _with_columns_of(graph: Graph, nodes: Graph) -> Graph:
-    """The new nodes with the feature columns of the graph, by name if it has names."""
-    if graph.features is not None:
-        return nodes.with_features(graph.features)
-    if nodes.d != graph.d:
-        raise GraphError(f"{graph.name} has {graph.d} features per node, the new nodes {nodes.d}")
-    if nodes.features is not None:
-        warnings.warn(
-            f"{graph.name} does not name its feature columns, so those of the new nodes are "
-            "matched by position; check that they are in the same order",
-            stacklevel=5,
-        )
-    return replace(nodes, features=None)
+def _reading(graph: Graph) -> Reading:
+    """The columns' roles are called as in the training."""
+    options = {name: graph.loaded_with[name] for name in ROLES if name in graph.loaded_with}
+    return Reading.of(**options, directed=graph.directed)
 
 
-def _ids(graph: Graph, new: Graph) -> dict[str, int]:
-    """Name → row of the joined graph, of the nodes of both."""
-    old = graph.nodes or tuple(map(str, range(graph.n)))
-    ids = {name: i for i, name in enumerate(old)}
-    if len(ids) < graph.n:
+def _columns(result: Predictor, graph: Graph) -> Columns | None:
+    """What the model's columns are; of a graph that was not made of a table, all are numbers."""
+    if result.graph.columns is not None or graph.features is None:
+        return result.graph.columns
+    return Columns(tuple(Column(name, "numeric") for name in graph.features))
+
+
+def _names(graph: Graph) -> Sequence[str]:
+    return graph.nodes or tuple(map(str, range(graph.n)))
+
+
+def _ids(graph: Graph, texts: Texts, nodes: Nodes) -> Ids:
+    """The names of the old nodes and, after them, of the new ones."""
+    old = np.array(_names(graph), object)
+    known = Ids(old)
+    if known.repeated():
         raise GraphError(
             f"several nodes of {graph.name} have the same name, so an edge cannot name them; "
             "rename them"
         )
-    for i, name in enumerate(new.nodes or ()):
-        if name in ids:
-            where = graph.name if ids[name] < graph.n else "another new node"
-            raise GraphError(f"the new node {name!r} has the id of a node of {where}; rename it")
-        ids[name] = graph.n + i
-    if len(ids) < graph.n + new.n:
-        raise GraphError("new nodes need names; give each an id")
-    return ids
+    nodes.problems.add_each(
+        np.flatnonzero(known.rows_of(texts) >= 0),
+        lambda i: (
+            f"{nodes.rows.place(i)}: the new node {texts[i]!r} has the id of a node of "
+            f"{graph.name}; rename it"
+        ),
+    )
+    return Ids(np.concatenate([old, texts]))
 
 
-def _ends(new: NewNodes, i: int, ids: dict[str, int], graph: Graph) -> tuple[int, int]:
-    source, target = new.edges[i]
-    for name in (source, target):
-        if name not in ids:
-            raise DataError(
-                f"{new.place(i)} names the node {name!r}, which is neither a new node nor one of "
-                f"{graph.name}"
-            )
-    return ids[source], ids[target]
+def _links(graph: Graph, links: Links, edges: Rows) -> Links:
+    if graph.weights is None and links.weights is not None:
+        raise InputError(
+            f"{edges.name} has weights, but the edges of {graph.name} had none in training; "
+            "leave the column out"
+        )
+    if graph.weights is not None and links.weights is None:
+        raise InputError(f"the edges of {graph.name} have weights; {edges.name} needs them, too")
+    return links
+
+
+def _weights(graph: Graph, links: Links) -> NDArray[np.float64] | None:
+    if graph.weights is None or links.weights is None:
+        return None
+    return np.concatenate([graph.weights, links.weights])
+
+
+def _in_order(graph: Graph, new: Graph) -> Features:
+    """X of the new nodes, in the columns of the graph."""
+    if graph.features is not None:
+        return new.with_features(graph.features).X
+    if new.d != graph.d:
+        raise GraphError(f"{graph.name} has {graph.d} features per node, the new nodes {new.d}")
+    notice(
+        f"{graph.name} does not name its feature columns, so those of the new nodes are "
+        "matched by position; check that they are in the same order"
+    )
+    return new.X
 
 
 def _stacked(old: Features, new: Features) -> Features:
@@ -162,41 +192,10 @@ def _stacked(old: Features, new: Features) -> Features:
     return sp.csr_array(sp.vstack([old, new], "csr")) if sparse else np.concatenate([old, new])
 
 
-def _training_graph(result: Predictor) -> Graph:
-    source = result.graph.source
-    if not source:
+def load_training_graph(result: Predictor, *, offline: bool = False) -> Graph:
+    """The graph of the training, from where it was."""
+    origin = result.graph
+    if not origin.source:
         raise InputError("the model was trained on a graph made in Python; give it as graph=")
-    return load(source, **({} if source in CATALOG else {"directed": result.graph.directed}))
-
-
-def read_folder(path: Path) -> NewNodes:
-    """The new nodes in a folder with nodes.csv and edges.csv."""
-    return read_new(*folder._tables(path))
-
-
-def read_new(nodes: Table, edges: Table) -> NewNodes:
-    """The new nodes in two tables, whose columns are those of nodes.csv and edges.csv."""
-    y, classes = folder._labels(nodes, unknown="")
-    graph = Graph(
-        X=folder._features(nodes),
-        features=tuple(name for name in nodes.header if name.lower() not in folder.NOT_FEATURES),
-        edges=np.zeros((2, 0), np.int64),
-        y=y,
-        name=nodes.name,
-        nodes=tuple(folder._ids(nodes)),
-        classes=classes,
-    )
-    header = folder._end_columns(edges)
-    if ignored := [name for name in edges.header if name not in header]:
-        warnings.warn(f"{edges.name}: the columns {', '.join(ignored)} are not used", stacklevel=3)
-    ends = zip(*(edges.column(name) for name in header), strict=True)
-    return NewNodes(graph, [(u, v) for u, v in ends], edges.place, header)
-
-
-def _as_table(frame: DataFrame, name: str) -> Table:
-    """A data frame as text, in rows numbered from 0."""
-    import pandas as pd
-
-    rows = frame.itertuples(index=False, name=None)
-    cells = [["" if pd.isna(cell) else str(cell) for cell in row] for row in rows]
-    return Table(name, list(map(str, frame.columns)), cells, list(range(len(frame))))
+    directed = {"directed": True} if origin.directed and origin.source not in CATALOG else {}
+    return load(origin.source, offline=offline, **directed | dict(origin.loaded_with))

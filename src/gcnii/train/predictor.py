@@ -20,6 +20,7 @@ from gcnii.train.run import Run
 from gcnii.train.task import Task
 
 if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
     from pandas import DataFrame
 
     from gcnii.train.result import Origin
@@ -101,8 +102,8 @@ class Predictor:
 
     def predict_new(
         self,
-        nodes: DataFrame,
-        edges: DataFrame,
+        nodes: IntoDataFrame,
+        edges: IntoDataFrame,
         graph: Graph | None = None,
         device: str = "auto",
         *,

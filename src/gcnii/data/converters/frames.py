@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnii.columns import Columns
 from gcnii.columns.cells import float32_of, is_number
 from gcnii.columns.table import Cells, Texts
-from gcnii.data.tables.assemble import Assembly
+from gcnii.data.tables.assemble import assemble
+from gcnii.data.tables.nodes import Nodes
 from gcnii.data.tables.reading import Names, Reading
+from gcnii.data.tables.rows import Rows
 from gcnii.errors import DataError, Problems
 from gcnii.graph import Graph
 
@@ -73,10 +76,21 @@ def from_frames(
         directed=directed,
         seed=seed,
     )
-    tables = FrameRows(_frame(nodes, "nodes"), "nodes"), FrameRows(_frame(edges, "edges"), "edges")
-    if not len(tables[0]):
+    graph = assemble(*open_frames(nodes, edges, reading), name)
+    return graph._with_origin("", loaded_with=reading.given)
+
+
+def open_frames(
+    nodes: IntoDataFrame, edges: IntoDataFrame, reading: Reading, columns: Columns | None = None
+) -> tuple[Nodes, Rows]:
+    """The two tables of data frames."""
+    rows, links = (
+        FrameRows(_frame(nodes, "nodes"), "nodes"),
+        FrameRows(_frame(edges, "edges"), "edges"),
+    )
+    if not len(rows):
         raise DataError("nodes has no rows; a graph needs at least one node")
-    return Assembly(*tables, reading, Problems()).graph(name)
+    return Nodes(rows, reading, Problems(), known=columns), links
 
 
 def _frame(table: IntoDataFrame, name: str) -> nw.DataFrame[IntoDataFrame]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from gcnii.data.readers import folder
@@ -37,8 +38,8 @@ class Reader:
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters that `read` takes beside the path."""
         _, *own = inspect.signature(self.read).parameters.values()
-        any_option = any(parameter.kind == parameter.VAR_KEYWORD for parameter in own)
-        return READING if any_option else tuple(parameter.name for parameter in own)
+        names = (READING if one.kind == one.VAR_KEYWORD else (one.name,) for one in own)
+        return tuple(chain.from_iterable(names))
 
 
 # The first that reads a path is used.

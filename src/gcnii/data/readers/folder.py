@@ -22,8 +22,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from gcnii.data.tables.assemble import Assembly
+from gcnii.columns import Columns
+from gcnii.data.tables.assemble import assemble
 from gcnii.data.tables.csv_file import open_csv
+from gcnii.data.tables.nodes import Nodes
 from gcnii.data.tables.parquet_file import open_parquet
 from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
@@ -40,9 +42,18 @@ def reads(path: Path) -> bool:
     return path.is_dir()
 
 
-def read(path: Path, **options: object) -> Graph:
-    """The graph in a folder; the options are those of `Reading`."""
-    reading, problems = Reading.of(**options), Problems()
+def read(path: Path, *, columns: Columns | None = None, **options: object) -> Graph:
+    """The graph in a folder.
+
+    columns  what its columns are, if that was learnt on another table
+    options  those of `Reading`
+    """
+    return assemble(*open_folder(path, Reading.of(**options), columns), path.resolve().name)
+
+
+def open_folder(path: Path, reading: Reading, columns: Columns | None) -> tuple[Nodes, Rows]:
+    """The two tables of a folder."""
+    problems = Problems()
     nodes, edges = (_table(path, stem, problems) for stem in ("nodes", "edges"))
     if nodes is not None and not len(nodes):
         problems.add(f"{nodes.name} has a header but no rows; a graph needs at least one node")
@@ -51,7 +62,7 @@ def read(path: Path, **options: object) -> Graph:
     assert edges is not None
     matrix = _matrix(path / MATRIX, len(nodes)) if (path / MATRIX).exists() else None
     names = tuple(f"features[{j}]" for j in range(0 if matrix is None else matrix.shape[1]))
-    return Assembly(nodes, edges, reading, problems, matrix, names).graph(path.resolve().name)
+    return Nodes(nodes, reading, problems, matrix, names, columns), edges
 
 
 def _table(folder: Path, stem: str, problems: Problems) -> Rows | None:

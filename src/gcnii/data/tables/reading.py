@@ -45,7 +45,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Make tuples of the names; refuse a seed that draws nothing, and a column named twice."""
-        for name in ("drop", "numeric", "categorical", "date", "text"):
+        for name in HINTS:
             object.__setattr__(self, name, _names(getattr(self, name)))
         if len(labels := _names(self.label)) != 1:
             object.__setattr__(self, "label", labels)
@@ -53,7 +53,7 @@ class Reading:
             raise InputError(f"seed must be an integer ≥ 0, got {self.seed!r}")
         if bool(self.source) != bool(self.target):
             raise InputError("source and target must be given together")
-        said = [name for hint in ("drop", *KINDS) for name in getattr(self, hint)]
+        said = [name for hint in HINTS for name in getattr(self, hint)]
         if twice := next((name for name in said if said.count(name) > 1), None):
             raise InputError(f"the column {twice!r} is named twice; say one thing about it")
 
@@ -67,6 +67,12 @@ class Reading:
         return cls(**options)  # type: ignore[arg-type]
 
     @property
+    def given(self) -> dict[str, object]:
+        """What differs from the defaults."""
+        options = {one.name: (getattr(self, one.name), one.default) for one in fields(self)}
+        return {name: value for name, (value, default) in options.items() if value != default}
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The names of the label columns."""
         return _names(self.label)
@@ -74,10 +80,10 @@ class Reading:
     @property
     def hints(self) -> Hints:
         """What is known about feature columns."""
-        return Hints(**{name: _names(getattr(self, name)) for name in ("drop", *KINDS)})
+        return Hints(**{name: _names(getattr(self, name)) for name in HINTS})
 
 
-KINDS = ("numeric", "categorical", "date", "text")
+HINTS = ("drop", "numeric", "categorical", "date", "text")
 READING = tuple(field.name for field in fields(Reading))
 
 
