@@ -54,6 +54,7 @@ class Origin:
     classes: tuple[str, ...] | None
     source: str
     features: tuple[str, ...] | None = None  # a bundle from before there were names has none
+    weighted: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +168,13 @@ class Result:
 
     def _aligned(self, graph: Graph) -> Graph:
         """The graph with the feature columns of the training, by name where both have names."""
+        if graph.weighted != self.graph.weighted:
+            has, others = ("has", "none") if graph.weighted else ("has no", "some")
+            warnings.warn(
+                f"{graph.name} {has} edge weights, but the graph of the training had {others}; "
+                "edges without a weight count 1",
+                stacklevel=4,
+            )
         if self.graph.features is not None and graph.features is not None:
             return graph.with_features(self.graph.features)
         if self.graph.features is not None or graph.features is not None:
