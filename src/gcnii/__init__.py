@@ -3,6 +3,7 @@
     load             a data set of the catalog, or a graph of your own, as a Graph
     Graph, Split     nodes, edges, labels; who trains, validates and tests
     join             several graphs as one
+    stratified_split   a random Split of the labelled nodes, 60/20/20 of each class
     fit              train a model: fit(graph, "gcnii", layers=64, seeds=range(3)) → Result
     Recipe           every setting of training
     Result           scores, weights, predict, save
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gcnii.analysis.watch import watch as watch
     from gcnii.data.converters.join import join as join
     from gcnii.data.load import load as load
+    from gcnii.data.splits import stratified_split as stratified_split
     from gcnii.errors import BundleError as BundleError
     from gcnii.errors import DataError as DataError
     from gcnii.errors import GcniiError as GcniiError
@@ -60,6 +62,7 @@ _HOME = {
     **{
         "join": "data.converters.join",
         "load": "data.load",
+        "stratified_split": "data.splits",
         "fit": "train.fit",
         "Recipe": "train.recipe",
     },

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import gcnii
 from gcnii.data import load
-from gcnii.data.splits import at_least_one, per_class, rounded_up, stratified
+from gcnii.data.splits import at_least_one, per_class, rounded_up, stratified, stratified_split
 from gcnii.data.splits import with_stratified_splits as redrawn
 
 # What was measured on these graphs holds as long as they stay the same to the last bit.
@@ -72,3 +73,39 @@ def test_a_split_per_class_takes_the_same_number_of_each_class():
     assert counts(split, y)[0] == [3, 3]
     assert (split.val.sum(), split.test.sum()) == (4, 10)
     assert per_class(y, 3, np.random.default_rng(0), val=4, test=2).test.sum() == 2
+
+
+def masks(split):
+    return [mask.tolist() for mask in (split.train, split.val, split.test)]
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_public_split_is_the_one_that_a_folder_gets(tmp_path, seed):
+    nodes = [f"n{i},{i % 7},{'abc'[y] if y >= 0 else ''}" for i, y in enumerate(Y)]
+    (tmp_path / "nodes.csv").write_text("\n".join(["id,x,label", *nodes]))
+    (tmp_path / "edges.csv").write_text("source,target\nn0,n1")
+    assert masks(gcnii.stratified_split(Y, seed)) == masks(load(tmp_path, seed=seed).splits[0])
+
+
+def test_several_labels_per_node_are_split_without_regard_to_them():
+    Y2 = np.where(np.arange(30)[:, None] < 20, np.arange(60).reshape(30, 2) % 2, -1)
+    split = stratified_split(Y2)
+    assert [mask.sum() for mask in (split.train, split.val, split.test)] == [12, 4, 4]
+    assert not (split.train | split.val | split.test)[20:].any()
+    assert masks(split) != masks(stratified_split(Y2, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        ([0, 0, 1, 1, -1], "every class has fewer than 3 labelled nodes, so none is left for val"),
+        ([-1, -1], "every class has fewer than 3 labelled nodes"),
+        ([[0, 1], [1, 1], [-1, -1]], "there are fewer than 3 labelled nodes"),
+        ([0.5, 1.0], "y must be (n,) class ids or (n, k) zeros and ones, -1 if unknown, got float"),
+        (["a", "b"], "y must be (n,) class ids"),
+    ],
+)
+def test_labels_that_cannot_be_split_are_refused_in_one_sentence(y, sentence):
+    with pytest.raises(gcnii.GraphError) as error:
+        gcnii.stratified_split(y)
+    assert sentence in str(error.value)

@@ -1,8 +1,12 @@
 """Edges without duplicates, and features whose rows sum to one."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+
+from gcnii.graph.weights import check_weights, sum_repeated
 
 
 def merged(edges: NDArray[np.int64], *, directed: bool = False) -> NDArray[np.int64]:
@@ -16,6 +20,25 @@ def merged(edges: NDArray[np.int64], *, directed: bool = False) -> NDArray[np.in
     size = int(edges.max(initial=0)) + 1
     codes = np.sort(u * size + v)  # np.unique takes ten times as long
     return np.stack(np.divmod(codes[np.diff(codes, prepend=-1) > 0], size))
+
+
+def merged_weighted(
+    edges: NDArray[np.int64],
+    weights: ArrayLike,
+    *,
+    directed: bool = False,
+    nodes: Sequence[str] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """`merged` for weighted edges: those of duplicates add up, an edge of weight 0 is left out.
+
+    The two directions of an undirected edge count once, and must have the same weight.
+
+    nodes  names, for errors
+    """
+    edges = edges.astype(np.int64)
+    each = check_weights(weights, edges, nodes)
+    edges, total = sum_repeated(edges, each, directed=directed, nodes=nodes)
+    return edges[:, total > 0], total[total > 0]
 
 
 def row_normalised(X: ArrayLike | sp.sparray) -> sp.csr_array:

@@ -1,4 +1,4 @@
-"""Random splits of the labelled nodes, drawn class by class."""
+"""Random splits of the labelled nodes, drawn class by class where a node has one label."""
 
 from __future__ import annotations
 
@@ -6,14 +6,41 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from gcnii.data.generators.parameters import check
+from gcnii.errors import GraphError
 from gcnii.graph import Graph, Split
 
 Ints = NDArray[np.int64]
 Sizes = Callable[[int], tuple[int, int]]  # members of a class → how many to train and validate on
 
 TRAIN, VAL = 0.6, 0.2  # shares of a class; test is the rest
+
+
+def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
+    """60/20/20 of the labelled nodes to train, validate and test on, drawn by `seed`.
+
+    y  (n,) class ids, -1 if unknown: each class is divided so, with at least one node to train and,
+       of three or more, one to validate on; or (n, k) zeros and ones, rows of -1 if unknown: all
+       labelled nodes are divided at random
+    """
+    check("a split", "seed", seed, 0, whole=True)
+    labels = np.asarray(y)
+    if labels.ndim not in (1, 2) or labels.dtype.kind not in "iu":
+        raise GraphError(
+            f"y must be (n,) class ids or (n, k) zeros and ones, -1 if unknown, "
+            f"got {labels.dtype} of shape {labels.shape}"
+        )
+    if labels.ndim == 2:  # as if all labelled nodes were of one class
+        labels = np.where((labels >= 0).all(1), 0, -1)
+    if np.bincount(labels[labels >= 0], minlength=1).max() < 3:
+        few = "every class has" if np.ndim(y) == 1 else "there are"
+        raise GraphError(
+            f"{few} fewer than 3 labelled nodes, so none is left for validation; "
+            "label more nodes, or give a split"
+        )
+    return stratified(labels, np.random.default_rng(seed), at_least_one)
 
 
 def with_stratified_splits(graph: Graph, count: int = 10) -> Graph:
@@ -63,8 +90,3 @@ def per_class(
     roles[train], roles[rest[:val]] = "train", "val"
     roles[rest[val : None if test is None else val + test]] = "test"
     return Split.of_roles(roles)
-
-
-def stratified_split(y: Ints, seed: int = 0) -> Split:
-    """Temporary."""
-    return stratified(y, np.random.default_rng(seed), at_least_one)

@@ -21,6 +21,7 @@ class ClusterGCN(Model):
             **{"norm": "enhanced", "batches": "clusters", "clusters": 50, "batch_size": 1},
             **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 400, "monitor": "last"},
         },
+        uses_weights=False,  # the first layer sums over the neighbours as they are
     )
 
     def __init__(

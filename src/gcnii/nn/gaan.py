@@ -89,6 +89,7 @@ class GaAN(Model):
             **{"plateau": 15, "plateau_factor": 0.5, "plateau_floor": 1e-3},
         },
         step_sizes={"gate": 0.1},
+        uses_weights=False,
     )
 
     def __init__(

@@ -71,6 +71,7 @@ class GAT(Model):
             **{"lr": 0.005, "decay_conv": 5e-4, "decay_dense": 5e-4, "epochs": 1000},
             **{"patience": 1000, "monitor": "val_loss", "window": 100, "window_from": 500},
         },
+        uses_weights=False,
     )
 
     def __init__(
@@ -120,6 +121,7 @@ class GATPPI(GAT):
             **{"lr": 0.005, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 100_000},
             **{"patience": 100, "monitor": "val_either"},
         },
+        uses_weights=False,
     )
 
     def __init__(

@@ -82,6 +82,7 @@ class GeniePath(Model):
             "z_i = tanh(W Σ_j α_ij h_j), c ← f(z) ⊙ c + i(z) ⊙ tanh(W_c z), h ← o(z) ⊙ tanh(c)"
         ),
         recipe=RECIPE,
+        uses_weights=False,
     )
     path: type[nn.Module] = AdaptivePath
 
@@ -113,6 +114,7 @@ class GeniePathLazy(GeniePath):
         paper="Liu et al. 2019, the lazy variant",
         equation="h_t = tanh(W Σ_j α_ij h_t-1), then μ and c by LSTM gates of [h_t, μ]",
         recipe=RECIPE,
+        uses_weights=False,
     )
     path = LazyPath
 

@@ -58,6 +58,7 @@ def _card(geometry: str) -> ModelCard:
             "the mean at the end"
         ),
         recipe=_recipe(geometry),
+        uses_weights=False,
     )
 
 

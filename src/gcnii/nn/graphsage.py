@@ -192,6 +192,7 @@ class GraphSAGEPool(GraphSAGE):
         paper="Hamilton et al. 2017",
         equation="H_i ← σ(concat(H_i W, max_j σ(H_j W_p + b) W'))",
         recipe=RECIPE,
+        uses_weights=False,
     )
     conv = PoolConv
 
@@ -203,5 +204,6 @@ class GraphSAGELSTM(GraphSAGE):
         paper="Hamilton et al. 2017",
         equation="H_i ← σ(concat(H_i W, LSTM(H_j : j ∈ N(i)) W'))",
         recipe=RECIPE,
+        uses_weights=False,
     )
     conv = LSTMConv

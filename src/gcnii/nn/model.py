@@ -17,17 +17,20 @@ from gcnii.propagation import HOW, Propagation, Sparse
 class ModelCard:
     """Where a model comes from, and how its authors train it.
 
-    paper       who published it
-    equation    what distinguishes it from other models
-    recipe      how its authors train it, where that differs from Recipe's defaults; a data set's
-                preset takes precedence
-    step_sizes  factors of the step size for the weights of the modules of these names
+    paper         who published it
+    equation      what distinguishes it from other models
+    recipe        how its authors train it, where that differs from Recipe's defaults; a data set's
+                  preset takes precedence
+    step_sizes    factors of the step size for the weights of the modules of these names
+    uses_weights  False if edge weights would have no effect, or not in all layers, because the
+                  model looks at which links P has and not at their values
     """
 
     paper: str
     equation: str
     recipe: Settings = field(default_factory=dict)
     step_sizes: Mapping[str, float] = field(default_factory=dict)
+    uses_weights: bool = True
 
 
 class Model(nn.Module):

@@ -23,12 +23,18 @@ Norm = Literal["symmetric", "walk", "symmetric+I", "first-order", "mean", "enhan
 
 
 def adjacency(graph: Graph, direction: Direction = "out", loops: Loops = "keep") -> sp.csr_array:
-    """A (n, n) of zeros and ones: A[u, v] = 1 if u gathers from v; repeated edges count once."""
+    """A (n, n): A[u, v] is the weight with which u gathers from v, 0 if it does not.
+
+    Without edge weights it is 1, however often an edge is repeated; with them, those of a repeated
+    edge add up.
+    """
     # paper: undirected graphs without self-loops; here: the authors' code, which keeps both as the
     # files have them.
     u, v = graph.edges
-    A = sp.csr_array((np.ones(len(u)), (u, v)), (graph.n, graph.n))
-    A.data[:] = 1
+    weights = np.ones(len(u)) if graph.weights is None else graph.weights
+    A = sp.csr_array((weights, (u, v)), (graph.n, graph.n))
+    if graph.weights is None:
+        A.data[:] = 1
     return oriented(A, direction if graph.directed else "both", loops)
 
 
@@ -72,8 +78,10 @@ class GraphAdjacency:
         looped = sp.csr_array(sp.csr_array(A) + sp.eye_array(A.shape[0]))
         looped.sort_indices()
         pattern = Pattern.of(looped)
-        diagonal = (pattern.row_of == pattern.columns).double()
-        return cls(pattern, torch.tensor(looped.data) - diagonal, diagonal, norm)
+        diagonal = pattern.row_of == pattern.columns
+        weights = torch.tensor(looped.data)
+        weights[diagonal] = torch.tensor(A.diagonal(), dtype=torch.float64)  # w + 1 - 1 would round
+        return cls(pattern, weights, diagonal.double(), norm)
 
     def to(self, *args: Any, **kwargs: Any) -> GraphAdjacency:
         """The same on another device or in another dtype; takes what `Tensor.to` takes."""

@@ -45,14 +45,15 @@ def propagation_matrix(
 ) -> Sparse:
     """P̃ = D̃^-1/2 Ã D̃^-1/2 with Ã = A + I and D̃ the row sums of Ã; or another norm of it.
 
-    source     a Graph; an edge_index (2, m) of integers, for which `n` is the number of nodes; or
-               a scipy or torch sparse matrix A (n, n), in which node u gathers from v with the
-               weight A[u, v]
+    source     a Graph, whose edge weights, if it has any, are A's entries; an edge_index (2, m) of
+               integers, for which `n` is the number of nodes; or a scipy or torch sparse matrix
+               A (n, n), in which node u gathers from v with the weight A[u, v]
     directed   whether the edges of an edge_index are one-way; by default each joins both ends, and
                may be listed once or in both directions
     direction  of one-way edges u → v: u gathers from v ("out"), v from u ("in", as in PyG), or each
-               from the other ("both")
-    loops      "keep": a self-loop of the graph makes Ã's diagonal 2; "remove": it is 1 everywhere
+               from the other ("both"; with the larger weight, if both directions have one)
+    loops      "keep": a self-loop of the graph, of weight 1 or its own, is added to the 1 on Ã's
+               diagonal; "remove": the diagonal is 1 everywhere
     norm       see `GraphAdjacency`
     dtype      default: torch's default dtype, as models have it
     """

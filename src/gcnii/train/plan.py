@@ -62,9 +62,25 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     check_settings(model_hints(model), model_settings)
     _check_batches(model, recipe)
+    if graph is not None and graph.weighted:
+        refuse_weights(model, recipe)
     if recipe.memory == "recompute" and not MODELS[model].can_recompute:
         raise InputError(f"{model} cannot recompute its activations; use memory auto or keep")
     return Plan(model, model_settings, recipe)
+
+
+def refuse_weights(model: str, recipe: Recipe) -> None:
+    """Raise InputError if this model, trained so, would not use edge weights."""
+    if recipe.geometry != "none":
+        who = f"the neighbours of the geometry {recipe.geometry} have no weights"
+    elif not MODELS[model].card.uses_weights:
+        who = f"{model} does not use edge weights"
+    else:
+        return
+    raise InputError(
+        f"{who}; take a model that uses them, such as gcnii, or leave them out: no weight column, "
+        "or dataclasses.replace(graph, weights=None)"
+    )
 
 
 def known_model(name: str) -> str:

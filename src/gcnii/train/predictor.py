@@ -146,6 +146,12 @@ class Predictor:
 
     def _aligned(self, graph: Graph) -> Graph:
         """The graph with the features of the training: encoded again, or found by their names."""
+        if graph.weighted != self.graph.weighted:
+            has, others = ("has", "none") if graph.weighted else ("has no", "some")
+            notice(
+                f"{graph.name} {has} edge weights, but the graph of the training had {others}; "
+                "edges without a weight count 1"
+            )
         if self.graph.columns is not None and graph.table is not None:
             X, features = self.graph.columns.encode(graph.table, graph.name)
             return replace(graph, X=X, features=features)

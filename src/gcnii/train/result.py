@@ -53,6 +53,7 @@ class Origin:
     # A bundle from before there were these has none of them.
     features: tuple[str, ...] | None = None
     columns: Columns | None = None
+    weighted: bool = False
     loaded_with: Mapping[str, object] = field(default_factory=dict)
 
     def document(self) -> Document:

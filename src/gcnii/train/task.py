@@ -24,7 +24,7 @@ from gcnii.propagation import (
     feature_matrix,
 )
 from gcnii.train.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
-from gcnii.train.plan import Plan
+from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe
 
 NODES = 512  # per step, where neighbours are sampled and no number is given
@@ -43,6 +43,8 @@ class Task:
     @classmethod
     def of(cls, graph: Graph, plan: Plan, device: torch.device) -> Task:
         """Make the adjacency as the recipe says; move it and X to the device."""
+        if graph.weighted:
+            refuse_weights(plan.model, plan.recipe)
         dtype = plan.recipe.dtype
         links = make_adjacency(graph, plan.recipe).to(device, dtype)
         return cls(graph, plan, device, links, feature_matrix(graph, dtype=dtype).to(device))

@@ -13,6 +13,7 @@ from gcnii.analysis.layers.rank import NARROW, SingularValues
 from gcnii.analysis.layers.smoothing import PAIRS, SmoothnessMeter
 from gcnii.analysis.theory.spectrum import exact_matrix
 from gcnii.graph import Graph
+from gcnii.propagation import propagation_matrix
 
 PATH = np.array([range(11), range(1, 12)])  # 12 nodes in a row
 NONE = np.zeros((2, 0), int)
@@ -172,3 +173,17 @@ def test_the_error_bar_of_a_sample_contains_the_truth():
 def test_a_state_of_another_graph_is_refused():
     with pytest.raises(ValueError, match="one row for each of the graph's 12 nodes, got 5"):
         SmoothnessMeter(PATH, 12).measure(torch.zeros(5, 2))
+
+
+@given(seed=st.integers(0, 1000))
+def test_on_a_weighted_graph_energy_and_limit_are_those_of_its_own_p(seed):
+    rng = np.random.default_rng(seed)
+    edges, H = np.sort(random_graph(seed, m=25), 0), random_state(seed)
+    graph = Graph(X=np.eye(20), edges=edges, weights=5 * rng.random(25))
+    P = propagation_matrix(graph, loops="remove", dtype=torch.float64).to_dense()
+    values, vectors = torch.linalg.eigh(P)
+    top = vectors[:, values > 1 - 1e-9]
+    state = SmoothnessMeter.of(graph).measure(H)
+    assert state.energy.value == pytest.approx(float((H * (H - P @ H)).sum()) / 20)
+    distance = float((H - top @ (top.T @ H)).norm() / H.norm())
+    assert state.distance == pytest.approx(distance, abs=1e-7)

@@ -1,5 +1,7 @@
 """Theorem 1: the limit, the gap, the bounds, and which nodes converge first."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,6 +25,7 @@ from gcnii.analysis.theory.spectrum import (
     exact_gap,
     lanczos_gap,
 )
+from gcnii.analysis.theory.study import Study
 
 some = settings(max_examples=60, deadline=None)
 
@@ -225,3 +228,12 @@ def test_on_cora_hubs_converge_first_but_less_clearly_after_64_layers(real_data)
     assert found.groups[0].errors[1] == pytest.approx(0.043, abs=0.004)
     assert found.groups[5].errors[1] == pytest.approx(0.013, abs=0.002)
     assert found.exponents[0] < -0.5 < found.exponents[1] < 0
+
+
+def test_the_theorems_are_about_edges_without_weights():
+    plain = star(4)
+    graph = replace(plain, weights=[9.0] * plain.m)
+    assert LazyWalk.on(graph).gap == LazyWalk.on(plain).gap
+    with pytest.warns(UserWarning, match="the theorems are about edges without weights; those of"):
+        study = Study(graph)
+    np.testing.assert_array_equal(study.matrix.to_dense(), Study(plain).matrix.to_dense())

@@ -111,10 +111,11 @@ def test_all_neighbours_give_the_rows_of_the_full_matrix(norm):
     torch.testing.assert_close(batch.P.at(0).to_dense(), expected)
 
 
-def small(norm="symmetric"):
+def small(norm="symmetric", weighted=False):
     """Rows 0 and 1 have 4 and 3 neighbours; one of them has a loop of its own."""
     A = np.zeros((6, 6))
     A[0, [1, 2, 3, 5]] = A[1, [0, 4, 5]] = A[1, 1] = A[2, [0, 1]] = 1
+    A *= np.random.default_rng(0).random((6, 6)) if weighted else 1
     return GraphAdjacency.of(sp.csr_array(A), norm).whole
 
 
@@ -142,8 +143,9 @@ def estimates(P, fanout, H, mean=None, history=None):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("fanout", [1, 2, 3])
 @pytest.mark.parametrize("history", ["none", "zero", "any"])
-def test_the_mean_over_all_draws_is_the_product_for_any_history(norm, fanout, history):
-    P, H = small(norm), torch.randn(6, 3, dtype=torch.float64)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_mean_over_all_draws_is_the_product_for_any_history(norm, fanout, history, weighted):
+    P, H = small(norm, weighted), torch.randn(6, 3, dtype=torch.float64)
     past = {"none": None, "zero": torch.zeros_like(H), "any": torch.randn_like(H)}[history]
     mean = torch.stack(list(estimates(P, fanout, H, history=past))).mean(0)
     torch.testing.assert_close(mean, (P @ H)[:2])

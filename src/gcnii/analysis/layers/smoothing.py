@@ -1,8 +1,9 @@
 """How smooth a hidden state H (n, width) is on its graph: energy, cosine distances, ranks, limit.
 
 `SmoothnessMeter` is made once for a graph and measures state after state.  Edges count in both
-directions and self-loops not at all; Ã = A + I, D̃ its row sums.  What would take long is sampled,
-with the same sample for every state, and has a standard error.
+directions, with their weights if they have any, and self-loops not at all; Ã = A + I, D̃ its row
+sums.  What would take long is sampled, with the same sample for every state, and has a standard
+error.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from gcnii.analysis.layers.rank import SingularValues
 from gcnii.errors import InputError
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
+from gcnii.propagation import adjacency
 
 PAIRS = 1 << 17  # the largest number of edges whose ends are compared
 CHUNK = 1 << 16  # rows at a time, to save memory
@@ -69,18 +71,22 @@ class Smoothness:
 class SmoothnessMeter:
     """A graph of n nodes with edges (2, m), made ready to measure states on it."""
 
-    def __init__(self, edges: Tensor | NDArray[np.int64], n: int, seed: int = 0):
+    def __init__(
+        self,
+        edges: Tensor | NDArray[np.int64],
+        n: int,
+        seed: int = 0,
+        weights: NDArray[np.float64] | None = None,
+    ):
         random = np.random.default_rng(seed)
-        u, v = np.asarray(edges, np.int64)
-        A = sp.csr_array((np.ones(2 * len(u), bool), (np.append(u, v), np.append(v, u))), (n, n))
-        A = sp.csr_array(A + sp.eye_array(n, dtype=bool))
-        degree = np.diff(A.indptr)
-        pairs = np.stack(sp.triu(A, 1).nonzero())
-        self.n, self.m = n, pairs.shape[1]
+        graph = Graph(X=np.zeros((n, 1)), edges=np.asarray(edges), directed=True, weights=weights)
+        A = sp.csr_array(adjacency(graph, "both", "remove") + sp.eye_array(n))
+        degree, upper = A.sum(1), sp.triu(A, 1, "coo")
+        self.n, self.m = n, upper.nnz
         self.sampled = self.m > PAIRS
-        self.pairs = torch.tensor(
-            pairs[:, random.integers(self.m, size=PAIRS)] if self.sampled else pairs
-        ).long()
+        chosen = random.integers(self.m, size=PAIRS) if self.sampled else slice(None)
+        self.pairs = torch.tensor(np.stack([upper.row, upper.col])[:, chosen]).long()
+        self.pair_weights = torch.tensor(upper.data[chosen])
         self.root = torch.tensor(np.sqrt(degree))  # D̃^½ 1, the direction of Theorem 1's limit
         _, component = connected_components(A, directed=False)
         self.component = torch.tensor(component).long()
@@ -90,7 +96,7 @@ class SmoothnessMeter:
     @classmethod
     def of(cls, graph: Graph) -> SmoothnessMeter:
         """The meter of a Graph."""
-        return cls(graph.edges, graph.n)
+        return cls(graph.edges, graph.n, weights=graph.weights)
 
     @torch.no_grad()
     def measure(self, H: Tensor) -> Smoothness:
@@ -118,8 +124,9 @@ class SmoothnessMeter:
         )
 
     def _energy(self, H: Tensor) -> Estimate:
-        """Σ ‖h_u/√d̃_u - h_v/√d̃_v‖² over the edges, which is tr(Hᵀ (I - P̃) H)."""
+        """Σ w_uv ‖h_u/√d̃_u - h_v/√d̃_v‖² over the edges, which is tr(Hᵀ (I - P̃) H)."""
         each = torch.cat([self._differences(H, part) for part in self.pairs.split(CHUNK, 1)])
+        each = self.pair_weights * each
         if not self.sampled:
             return Estimate(float(each.sum()))
         return Estimate(self.m * float(each.mean()), self.m * float(each.std()) / sqrt(len(each)))

@@ -4,13 +4,14 @@
 
 on each component of the graph.  The rate is that of the spectral gap λ: the smallest eigenvalue of
 L̃ = I - P̃ that is not 0.  Self-loops make it at most 1, because the n - 1 eigenvalues besides 0 add
-up to n - Σ 1/(d_i + 1) ≤ n - 1; so M's eigenvalues lie in (0, 1].
+up to n - Σ 1/(d_i + 1) ≤ n - 1; so M's eigenvalues lie in (0, 1].  With edge weights above 1 that
+would not hold: here every edge counts 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, log, log1p
 
@@ -35,8 +36,13 @@ Floats = NDArray[np.float64]
 
 
 def exact_matrix(graph: Graph, direction: Direction = "out", loops: Loops = "keep") -> Sparse:
-    """P̃ in float64, as the theorems are checked."""
+    """P̃ in float64, as the theorems are checked: without edge weights."""
+    graph = _unweighted(graph)
     return propagation_matrix(graph, direction=direction, loops=loops, dtype=torch.float64)
+
+
+def _unweighted(graph: Graph) -> Graph:
+    return replace(graph, weights=None) if graph.weighted else graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +62,7 @@ class LazyWalk:
     def on(cls, graph: Graph) -> LazyWalk:
         """The walk on this graph."""
         P = exact_matrix(graph, direction="both", loops="remove")
-        A = adjacency(graph, direction="both", loops="remove")
+        A = adjacency(_unweighted(graph), direction="both", loops="remove")
         matrix = sp.csr_array(
             (P.values.numpy(), P.pattern.columns.numpy(), P.pattern.rows.numpy()), P.shape
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,6 +51,15 @@ class Study:
 
     graph: Graph
     theta: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Say so if the graph's edge weights are not used."""
+        if self.graph.weighted:
+            warnings.warn(
+                f"the theorems are about edges without weights; those of {self.graph.name} "
+                "are left out",
+                stacklevel=3,
+            )
 
     def complete(self, show: Callable[[str], None]) -> None:
         """Compute all PARTS now, announcing each to `show`: Lanczos is slow on a large graph."""

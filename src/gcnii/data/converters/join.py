@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from gcnii.errors import GraphError
 from gcnii.graph import Features, Graph, Role, Split
@@ -30,7 +31,21 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
         classes=graphs[0].classes,
         features=graphs[0].features if len({graph.features for graph in graphs}) == 1 else None,
         part=np.repeat(np.arange(len(graphs)), sizes),
+        weights=_weights(graphs),
     )
+
+
+def _weights(graphs: Sequence[Graph]) -> NDArray[np.float64] | None:
+    known = [graph.weights for graph in graphs if graph.weights is not None]
+    if known and len(known) < len(graphs):
+        weighted, other = (
+            next(graph.name for graph in graphs if graph.weighted is kind) for kind in (True, False)
+        )
+        raise GraphError(
+            f"the edges of {weighted} have weights but those of {other} have none; give all graphs "
+            "weights, or drop them: dataclasses.replace(graph, weights=None)"
+        )
+    return np.concatenate(known) if known else None
 
 
 def _stacked(blocks: Sequence[Features]) -> Features:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.arrays import merged
+from gcnii.columns.table import Texts
+from gcnii.data.arrays import merged, merged_weighted
 from gcnii.data.tables.ids import Ids
 from gcnii.data.tables.links import Links, read_links
 from gcnii.data.tables.nodes import Nodes
@@ -24,7 +25,7 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
     problems.refuse()
     nodes.say_what_is_ignored(columns)
     X, features = columns.encode(table, nodes.rows.name)
-    ends, weights = _merged(links, reading.directed)
+    ends, weights = _merged(links, reading.directed, texts)
     graph = Graph(
         X=X,
         features=features,
@@ -40,7 +41,9 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
     return graph._with_table(table, columns)
 
 
-def _merged(links: Links, directed: bool) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+def _merged(
+    links: Links, directed: bool, texts: Texts
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     if links.weights is None:
         return merged(links.edges, directed=directed), None
-    return links.edges, links.weights
+    return merged_weighted(links.edges, links.weights, directed=directed, nodes=list(texts))

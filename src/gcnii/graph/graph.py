@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gcnii.columns import Columns, Table
 from gcnii.errors import GraphError, some_of
+from gcnii.graph.weights import weighted_edges
 
 Role = Literal["train", "val", "test"]
 Features: TypeAlias = NDArray[np.float32 | np.float64] | sp.csr_array
@@ -66,6 +67,8 @@ class Graph:
     X        dense, or scipy CSR if most entries are zero
     edges    sources in row 0, targets in row 1; duplicates are counted once, and an undirected
              edge may be listed in one direction or in both
+    weights  (m,) of the edges, ≥ 0, if they have any: those of duplicates add up, the two
+             directions of an undirected edge must agree, and an edge of weight 0 is left out
     y        (n,) class ids, or (n, k) zeros and ones; -1 (or a row of -1) if unknown
     splits   train/val/test masks to choose from
     directed whether edges are one-way
@@ -83,7 +86,6 @@ class Graph:
 
     X: Features
     edges: NDArray[np.int64]
-    weights: NDArray[np.float64] | None = None
     y: NDArray[np.int64] | None = None
     splits: tuple[Split, ...] = ()
     directed: bool = False
@@ -93,6 +95,7 @@ class Graph:
     features: tuple[str, ...] | None = None
     part: NDArray[np.int64] | None = None
     source: str = ""
+    weights: NDArray[np.float64] | None = None
     catalog_name: str = field(default="", init=False)
     loaded_with: Mapping[str, object] = field(default_factory=dict, init=False)
     table: Table | None = field(default=None, init=False)
@@ -112,29 +115,32 @@ class Graph:
             "features": _names(self.features),
             "part": None if self.part is None else _integers(self.part, "part"),
         }
-        for name, value in standard.items():
-            object.__setattr__(self, name, _freeze(value))
+        self._set(**standard)
         self._check_heights()
+        if self.weights is not None:
+            edges, weights = weighted_edges(
+                self.edges, self.weights, directed=self.directed, nodes=self.nodes
+            )
+            self._set(edges=edges, weights=weights)
         self._check_features()
         self._check_labels()
         self._check_splits()
+
+    def _set(self, **values: object) -> Graph:
+        for name, value in values.items():
+            object.__setattr__(self, name, _freeze(value))
+        return self
 
     def _with_origin(
         self, source: str, catalog_name: str = "", loaded_with: Mapping[str, object] | None = None
     ) -> Graph:
         """The same graph, sharing its arrays, with what `load` knows about it."""
-        found = copy.copy(self)
-        object.__setattr__(found, "source", source)
-        object.__setattr__(found, "catalog_name", catalog_name)
-        object.__setattr__(found, "loaded_with", dict(loaded_with or {}))
-        return found
+        known = {"source": source, "catalog_name": catalog_name}
+        return copy.copy(self)._set(**known, loaded_with=dict(loaded_with or {}))
 
     def _with_table(self, table: Table, columns: Columns) -> Graph:
         """The same graph, sharing its arrays, with what its X was encoded from."""
-        found = copy.copy(self)
-        object.__setattr__(found, "table", table)
-        object.__setattr__(found, "columns", columns)
-        return found
+        return copy.copy(self)._set(table=table, columns=columns)
 
     def __sklearn_clone__(self) -> Graph:
         """Itself: scikit-learn copies the parameters of estimators; a frozen graph needs none."""
@@ -242,6 +248,11 @@ class Graph:
         """Whether a node can have several labels at once."""
         return self.labels.ndim == 2
 
+    @property
+    def weighted(self) -> bool:
+        """Whether its edges have weights."""
+        return self.weights is not None
+
     @cached_property
     def labelled(self) -> NDArray[np.bool_]:
         """(n,) whether a node's label is known."""
@@ -249,7 +260,7 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what a model learns from: features, edges and direction, labels, splits."""
+        """SHA-256 of what a model learns from: features, edges, labels, splits, weights."""
         digest = hashlib.sha256(repr((self.n, self.d, self.directed, self.labels.shape)).encode())
         for array in self._arrays():
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -264,10 +275,13 @@ class Graph:
         yield from (self.edges, self.labels)
         for split in self.splits:
             yield from (split.train, split.val, split.test)
+        if self.weights is not None:
+            yield self.weights
 
     def __repr__(self) -> str:
         """One line: name and counts."""
-        edges = f"{self.m} {'directed' if self.directed else 'undirected'} edges"
+        kind = "directed" if self.directed else "undirected"
+        edges = f"{self.m} {kind}{' weighted' if self.weighted else ''} edges"
         return f"Graph({self.name}: {self.n} nodes, {edges}, {self.d} features, {self.k} classes)"
 
 
