@@ -22,7 +22,7 @@ def rows(text):
 def test_check_prints_what_was_read(home, tmp_path):
     answer = call("data", "check", home / "pets", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.splitlines() == [
+    assert [line.rstrip() for line in answer.out.splitlines()] == [
         "Graph(pets: 12 nodes, 12 undirected edges, 2 features, 2 classes) is valid",
         *(
             "  nodes: 12",
@@ -34,12 +34,24 @@ def test_check_prints_what_was_read(home, tmp_path):
         ),
         *("  train: 6", "  val: 2", "  test: 2"),
         "",
-        *(
-            " column  taken for               ",
-            " x0      binary     median 0.5 ",
-            " x1      numeric    median 0.95",
-        ),
+        " column  taken for",
+        " x0      binary     median 0.5",
+        " x1      numeric    median 1.05",
     ]
+
+
+def test_check_lists_all_problems_and_what_the_columns_are_taken_for(home, tmp_path):
+    folder = write_pets(tmp_path / "pets")
+    nodes = (folder / "nodes.csv").read_text()
+    nodes = nodes.replace("pet1,", "pet2,").replace("train", "tarin", 1)
+    (folder / "nodes.csv").write_text(nodes)
+    answer = call("data", "check", folder, cwd=tmp_path)
+    assert answer.code == 2
+    assert "x1      numeric" in answer.out
+    assert [line.split(":")[0] for line in answer.err.splitlines()] == ["gcnii"] * 4
+    assert "row 4 of nodes.csv repeats the id 'pet2' of row 3 of nodes.csv" in answer.err
+    problems = json.loads(call("data", "check", folder, "--json", cwd=tmp_path).out)["problems"]
+    assert len(problems) == 4
 
 
 def test_check_prints_json(home, tmp_path):
@@ -112,7 +124,7 @@ def test_a_bundle_of_a_graph_made_in_python_asks_for_a_graph(home, tmp_path):
 def test_a_graph_with_other_features_is_refused(bundle, tmp_path):
     other = write_pets(tmp_path / "strangers", features=5)
     answer = call("predict", bundle, "--graph", other, "--out", "labels.csv", cwd=tmp_path)
-    sentence = "strangers has 'x2', 'x3', 'x4' among its feature columns; a model takes the columns"
+    sentence = "nodes.csv has 'x2', 'x3', 'x4' among its feature columns; a model takes the columns"
     assert answer.err == f"gcnii: {sentence} that it was trained on, in any order\n"
     assert (answer.code, answer.out) == (2, "")
     assert not (tmp_path / "labels.csv").exists()

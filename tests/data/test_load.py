@@ -70,5 +70,5 @@ def test_a_path_that_no_reader_reads_is_answered_with_all_formats(edge_list, tmp
         load(tmp_path / "graph.xls")
     assert str(error.value) == (
         f"{tmp_path / 'graph.xls'} is not in a format that gcnii reads; a graph is "
-        "a folder with nodes.csv and edges.csv, or a .txt file of edges"
+        "a folder with nodes.csv and edges.csv (or .parquet), or a .txt file of edges"
     )

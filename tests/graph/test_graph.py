@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from gcnii.data.converters.join import join
-from gcnii.errors import GraphError
+from gcnii.errors import DataError, GraphError
 from gcnii.graph import Graph, Split
 
 TRIANGLE = {"X": np.eye(3), "edges": [[0, 1, 2], [1, 2, 0]], "y": [0, 1, 1]}
@@ -189,7 +189,7 @@ def test_columns_can_be_put_in_another_order_by_their_names():
     other = graph.with_features(("c", "a", "b"))
     assert (other.X.tolist(), other.features) == ([[3, 1, 2]], ("c", "a", "b"))
     assert graph.with_features(("a", "b", "c")) is graph
-    with pytest.raises(GraphError, match=r"^g lacks 'd' and has 'b' among its feature columns; "):
+    with pytest.raises(DataError, match=r"^g lacks 'd' and has 'b' among its feature columns; "):
         graph.with_features(("a", "c", "d"))
 
 

@@ -4,3 +4,4 @@ from gcnii.columns.column import Column as Column
 from gcnii.columns.column import Columns as Columns
 from gcnii.columns.table import Cells as Cells
 from gcnii.columns.table import Table as Table
+from gcnii.columns.table import refuse_other_columns as refuse_other_columns

@@ -22,9 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from gcnii.columns.cells import day_numbers, numbers_of, texts_of
-from gcnii.columns.table import Numbers, Table, Texts
+from gcnii.columns.table import Numbers, Table, Texts, refuse_other_columns
 from gcnii.columns.words import tf_idf
-from gcnii.errors import DataError, some_of
+from gcnii.errors import DataError
 from gcnii.files import Document, Maybe, check
 
 Kind = Literal["numeric", "binary", "date", "categorical", "words", "matrix", "ignored"]
@@ -161,24 +161,10 @@ class Columns:
 
     def encode(self, table: Table, who: str = "the table") -> Encoded:
         """X (n, d) and the names of its columns; DataError if a column is missing or unknown."""
-        self._refuse_others(table, who)
+        wanted = [column.name for column in self.used if column.kind != "matrix"]
+        refuse_other_columns(who, table.columns, wanted, (one.name for one in self.columns))
         blocks, names = zip(*(column.encode(table) for column in self.used), strict=True)
         return _beside(blocks), tuple(name for block in names for name in block)
-
-    def _refuse_others(self, table: Table, who: str) -> None:
-        known = {column.name for column in self.columns}
-        has = [name for name in table.columns if name not in known]
-        lacks = [
-            column.name
-            for column in self.used
-            if column.kind != "matrix" and column.name not in table.columns
-        ]
-        wrong = [f"{verb} {some_of(x)}" for verb, x in (("lacks", lacks), ("has", has)) if x]
-        if wrong:
-            raise DataError(
-                f"{who} {' and '.join(wrong)} among its feature columns; "
-                "a model takes the columns that it was trained on, in any order"
-            )
 
     def document(self) -> list[Document]:
         """As JSON."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from gcnii.errors import DataError, some_of
 
 Numbers: TypeAlias = NDArray[np.float32]  # NaN where missing
 Texts: TypeAlias = NDArray[np.object_]  # str; None where missing
@@ -33,3 +35,19 @@ class Table:
 def is_text(cells: Cells) -> TypeGuard[Texts]:
     """Whether the cells of a column are text, not numbers."""
     return cells.dtype == object
+
+
+def refuse_other_columns(
+    who: str, own: Iterable[str], wanted: Sequence[str], allowed: Iterable[str] = ()
+) -> None:
+    """Raise DataError if a wanted column is missing, or one is there that is not allowed either."""
+    own = dict.fromkeys(own)
+    known = {*wanted, *allowed}
+    lacks = [name for name in wanted if name not in own]
+    has = [name for name in own if name not in known]
+    wrong = [f"{verb} {some_of(x)}" for verb, x in (("lacks", lacks), ("has", has)) if x]
+    if wrong:
+        raise DataError(
+            f"{who} {' and '.join(wrong)} among its feature columns; "
+            "a model takes the columns that it was trained on, in any order"
+        )

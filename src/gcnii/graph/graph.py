@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from gcnii.columns import Columns, Table
-from gcnii.errors import GraphError, some_of
+from gcnii.columns import Columns, Table, refuse_other_columns
+from gcnii.errors import GraphError
 from gcnii.graph.weights import weighted_edges
 
 Role = Literal["train", "val", "test"]
@@ -118,9 +118,8 @@ class Graph:
         self._set(**standard)
         self._check_heights()
         if self.weights is not None:
-            edges, weights = weighted_edges(
-                self.edges, self.weights, directed=self.directed, nodes=self.nodes
-            )
+            how = {"directed": self.directed, "nodes": self.nodes}
+            edges, weights = weighted_edges(self.edges, self.weights, **how)
             self._set(edges=edges, weights=weights)
         self._check_features()
         self._check_labels()
@@ -163,18 +162,11 @@ class Graph:
 
     def with_features(self, names: Sequence[str]) -> Graph:
         """The same graph with the columns of X in this order, found by their names."""
-        own, wanted = self.features or (), set(names)
-        place = {name: j for j, name in enumerate(own)}
-        lacks = [name for name in names if name not in place]
-        has = [name for name in own if name not in wanted]
-        wrong = [f"{verb} {some_of(x)}" for verb, x in (("lacks", lacks), ("has", has)) if x]
-        if wrong:
-            raise GraphError(
-                f"{self.name} {' and '.join(wrong)} among its feature columns; "
-                "a model takes the columns that it was trained on, in any order"
-            )
+        own = self.features or ()
+        refuse_other_columns(self.name, own, names)
         if tuple(names) == own:
             return self
+        place = {name: j for j, name in enumerate(own)}
         X = self.X[:, [place[name] for name in names]]
         found = replace(self, X=X, features=tuple(names))
         return found._with_origin(self.source, self.catalog_name)

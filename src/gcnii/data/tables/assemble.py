@@ -11,6 +11,7 @@ from gcnii.data.tables.ids import Ids
 from gcnii.data.tables.links import Links, read_links
 from gcnii.data.tables.nodes import Nodes
 from gcnii.data.tables.rows import Rows
+from gcnii.errors import DataError, GraphError
 from gcnii.graph import Graph
 
 
@@ -46,4 +47,7 @@ def _merged(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     if links.weights is None:
         return merged(links.edges, directed=directed), None
-    return merged_weighted(links.edges, links.weights, directed=directed, nodes=list(texts))
+    try:
+        return merged_weighted(links.edges, links.weights, directed=directed, nodes=list(texts))
+    except GraphError as error:
+        raise DataError(str(error)) from None
