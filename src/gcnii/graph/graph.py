@@ -118,8 +118,7 @@ class Graph:
         self._set(**standard)
         self._check_heights()
         if self.weights is not None:
-            how = {"directed": self.directed, "nodes": self.nodes}
-            edges, weights = weighted_edges(self.edges, self.weights, **how)
+            edges, weights = weighted_edges(self.edges, self.weights, self.directed, self.nodes)
             self._set(edges=edges, weights=weights)
         self._check_features()
         self._check_labels()

@@ -18,7 +18,7 @@ LEAST, MOST = 1e-30, 1e30
 
 
 def weighted_edges(
-    edges: Edges, values: ArrayLike, *, directed: bool, nodes: Sequence[str] | None = None
+    edges: Edges, values: ArrayLike, directed: bool, nodes: Sequence[str] | None = None
 ) -> tuple[Edges, Weights]:
     """The edges and their weights as float64, checked; an edge of weight 0 is left out.
 
