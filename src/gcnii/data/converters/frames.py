@@ -13,7 +13,7 @@ from gcnii.columns.cells import float32_of, is_number
 from gcnii.columns.table import Cells, Texts
 from gcnii.data.tables.assemble import assemble
 from gcnii.data.tables.nodes import Nodes
-from gcnii.data.tables.reading import Names, Reading
+from gcnii.data.tables.reading import READING, Names, Reading
 from gcnii.data.tables.rows import Rows
 from gcnii.errors import DataError, Problems
 from gcnii.graph import Graph
@@ -59,23 +59,8 @@ def from_frames(
     Missing cells (NaN, None, null) of a label are unknown; of a feature they become the median.
     Without a split, the labelled nodes of each class are split 60/20/20 by `seed`.
     """
-    reading = Reading(
-        id=id,
-        label=label,
-        split=split,
-        weight=weight,
-        source=source,
-        target=target,
-        drop=drop,
-        numeric=numeric,
-        categorical=categorical,
-        date=date,
-        text=text,
-        unknown=unknown,
-        multilabel=multilabel,
-        directed=directed,
-        seed=seed,
-    )
+    given = locals()
+    reading = Reading(**{option: given[option] for option in READING})
     graph = assemble(*open_frames(nodes, edges, reading), name)
     return graph._with_origin("", loaded_with=reading.given)
 
