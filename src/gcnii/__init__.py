@@ -7,6 +7,8 @@
     Recipe           every setting of training
     Result           scores, weights, predict, save
     open_bundle      a Result that was saved
+    CsvLog, TensorBoard   callbacks of fit that write curves while it trains
+    EpochReport      what a callback is told; one that raises StopTraining ends the training
     watch            the hidden states of any model, layer by layer
     propagation_matrix, feature_matrix   P and X, for the models in a loop of your own
     nn               the models: nn.GCNII and 33 others
@@ -15,9 +17,12 @@
     GcniiError       the base class of all errors: InputError, GraphError, DataError, BundleError,
                      Diverged
 
-The names are loaded when first used, so that `gcnii --help` need not wait for torch.
+The names are loaded when first used, so that `gcnii --help` need not wait for torch.  Trainings are
+logged under the name `gcnii`, and nothing is printed unless logging is configured:
+`logging.basicConfig(level="INFO")`.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -39,6 +44,10 @@ if TYPE_CHECKING:
     from gcnii.graph import join as join
     from gcnii.propagation import feature_matrix as feature_matrix
     from gcnii.propagation import propagation_matrix as propagation_matrix
+    from gcnii.train.callbacks.csv_log import CsvLog as CsvLog
+    from gcnii.train.callbacks.report import EpochReport as EpochReport
+    from gcnii.train.callbacks.report import StopTraining as StopTraining
+    from gcnii.train.callbacks.tensorboard import TensorBoard as TensorBoard
     from gcnii.train.fit import fit as fit
     from gcnii.train.recipe import Recipe as Recipe
     from gcnii.train.replicas.group import Diverged as Diverged
@@ -53,9 +62,13 @@ _HOME = {
     **dict.fromkeys(("Graph", "Split", "join"), "graph"),
     **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
     **dict.fromkeys(("Result", "open_bundle"), "train.result"),
+    **dict.fromkeys(("EpochReport", "StopTraining"), "train.callbacks.report"),
+    **{"CsvLog": "train.callbacks.csv_log", "TensorBoard": "train.callbacks.tensorboard"},
     **{"load": "data.load", "fit": "train.fit", "Recipe": "train.recipe"},
     **{"Diverged": "train.replicas.group", "watch": "analysis.watch"},
 }
+
+logging.getLogger("gcnii").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> object:

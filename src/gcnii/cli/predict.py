@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from gcnii.cli.options import Device, Json, Offline, load_graph, print_json, refuse_unwritable
+from gcnii.cli.options import (
+    Device,
+    Json,
+    Offline,
+    Quiet,
+    load_graph,
+    print_json,
+    refuse_unwritable,
+)
 from gcnii.errors import InputError
 from gcnii.files import Document, atomic_write
 from gcnii.graph import Graph
@@ -32,9 +41,12 @@ def predict(
     out: File = None,
     device: Device = "auto",
     json: Json = False,
+    quiet: Quiet = False,
     offline: Offline = False,
 ) -> None:
     """Label the nodes of a graph with a trained model: node, label, probability of each class."""
+    if quiet:
+        warnings.simplefilter("ignore")
     _refuse_file(out)
     result = open_bundle(bundle)
     data = _load(result, bundle, graph, offline)
@@ -63,7 +75,7 @@ def _load(result: Result, bundle: Path, graph: str | None, offline: bool) -> Gra
         )
     data = load_graph(source, directed=result.graph.directed, offline=offline)
     if not graph and data.fingerprint != result.graph.fingerprint:
-        print(f"gcnii: {data.name} has changed since the model was trained", file=sys.stderr)
+        warnings.warn(f"{data.name} has changed since the model was trained", stacklevel=2)
     return data
 
 
