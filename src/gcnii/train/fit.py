@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from gcnii.errors import GraphError, InputError
+from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.train.batches import cutter
 from gcnii.train.callbacks.progress import training_bar
@@ -25,7 +25,7 @@ from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.result import Result
-from gcnii.train.run import Run
+from gcnii.train.run import Run, make_runs
 from gcnii.train.task import Task
 
 SAVE_EVERY = 20.0  # seconds between checkpoints, at least
@@ -60,13 +60,9 @@ def fit(
                 a GPU
     threads     on a CPU; default: one for small work, else torch's number of threads
     checkpoint  a file to save the state to now and then; if it holds this very training, resume it
-    callbacks   functions that are called with an EpochReport after each epoch.  One that raises
-                StopTraining ends all training: runs that have begun end as if their patience had
-                run out, runs that have not are absent from the result, and the checkpoint is
-                removed.  Any other exception is raised, once a checkpoint is saved.  A GPU trains
-                up to 64 epochs before they are reported, and these count.  A resumed training
-                reports its earlier epochs first.  `close()` is called at the end, where there is
-                one: see CsvLog and TensorBoard
+    callbacks   functions that are called with an EpochReport after each epoch, such as CsvLog and
+                TensorBoard, and may raise StopTraining; a resumed training reports its earlier
+                epochs first.  Where a callback has `close()`, that is called at the end
     verbose     whether to show a progress bar and print the result in a line, on stderr; default:
                 in terminals and notebooks
     settings    of the model and of the Recipe; what is not given comes from the graph's preset,
@@ -107,7 +103,7 @@ def fit_plan(
     title: str = "",
 ) -> Result:
     """`fit` for a plan that has been made already; the bar, if wanted, has this title."""
-    runs, where = _make_runs(graph, seeds, split), choose_device(device)
+    runs, where = make_runs(graph, seeds, split), choose_device(device)
     title = title or f"{plan.model} on {graph.name}"
     with _observers(callbacks, verbose, title, plan.recipe.epochs) as observers:
         about = (plan.model, graph.name, graph.n, graph.m, where, [run.seed for run in runs])
@@ -323,21 +319,3 @@ class Training:
         result = Result.of(task.graph, task.plan, runs, weights, where, self.interrupted)
         log.info("%r, %.1f s", result, time.monotonic() - self.start)
         return result
-
-
-def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
-    if not graph.labelled.any():
-        raise GraphError(f"no node of {graph.name} has a label; label some nodes")
-    if graph.k == 1 and not graph.multilabel:
-        raise GraphError(
-            f"all labels of {graph.name} are the same; a classifier needs two classes or more"
-        )
-    if not graph.splits:
-        raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
-    splits = len(graph.splits)
-    if split is not None and not 0 <= split < splits:
-        raise GraphError(f"{graph.name} has splits 0 to {splits - 1}, got split {split}")
-    seeds = list(range(splits) if seeds is None else seeds)
-    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
-        raise InputError(f"seeds must be one or more different integers ≥ 0, got {seeds}")
-    return [Run(seed, seed % splits if split is None else split) for seed in seeds]

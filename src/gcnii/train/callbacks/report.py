@@ -51,6 +51,11 @@ Callback = Callable[[EpochReport], object]
 class StopTraining(Exception):
     """Raised by a callback to end all training now, as if patience had run out.
 
-    The best weights so far are kept.  An exception and not a return value, so that no lambda stops
-    a training by what it happens to return; its text is logged as the reason.
+    Runs that have begun keep their best weights so far and are finished; runs that have not begun
+    are absent from the result; the checkpoint is removed, since nothing is left to resume.  A GPU
+    trains up to 64 epochs before it reports them, and these still count.
+
+    An exception and not a return value, so that no lambda stops a training by what it happens to
+    return.  Its text is logged.  Any other exception of a callback is raised by `fit`, once a
+    checkpoint is saved.
     """
