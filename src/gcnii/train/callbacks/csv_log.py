@@ -20,10 +20,9 @@ class CsvLog:
     """
 
     def __init__(self, path: Path | str):
-        self.path, self.file, self.closed = Path(path), None, False
+        self.path, self.closed = Path(path), False
+        self.file: TextIO | None = None
         _refuse_replacing(self.path)
-
-    file: TextIO | None
 
     def __call__(self, now: EpochReport) -> None:
         """Add a row for each run that took part in this epoch."""
