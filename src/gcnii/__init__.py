@@ -9,6 +9,8 @@
     Result           scores, weights, predict, save
     open_bundle      a Result that was saved
     GCNIIClassifier  the same as a scikit-learn classifier of node ids, or of rows without a graph
+    CsvLog, TensorBoard   callbacks of fit that write curves while it trains
+    EpochReport      what a callback is told; one that raises StopTraining ends the training
     watch            the hidden states of any model, layer by layer
     propagation_matrix, feature_matrix   P and X, for the models in a loop of your own
     nn               the models: nn.GCNII and 33 others
@@ -18,9 +20,12 @@
     GcniiError       the base class of all errors: InputError, GraphError, DataError, BundleError,
                      Diverged
 
-The names are loaded when first used, so that `gcnii --help` need not wait for torch.
+The names are loaded when first used, so that `gcnii --help` need not wait for torch.  Trainings are
+logged under the name `gcnii`, and nothing is printed unless logging is configured:
+`logging.basicConfig(level="INFO")`.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -45,6 +50,10 @@ if TYPE_CHECKING:
     from gcnii.graph import Split as Split
     from gcnii.propagation import feature_matrix as feature_matrix
     from gcnii.propagation import propagation_matrix as propagation_matrix
+    from gcnii.train.callbacks.csv_log import CsvLog as CsvLog
+    from gcnii.train.callbacks.report import EpochReport as EpochReport
+    from gcnii.train.callbacks.report import StopTraining as StopTraining
+    from gcnii.train.callbacks.tensorboard import TensorBoard as TensorBoard
     from gcnii.train.fit import fit as fit
     from gcnii.train.recipe import Recipe as Recipe
     from gcnii.train.replicas.group import Diverged as Diverged
@@ -66,9 +75,13 @@ _HOME = {
         "fit": "train.fit",
         "Recipe": "train.recipe",
     },
+    **dict.fromkeys(("EpochReport", "StopTraining"), "train.callbacks.report"),
+    **{"CsvLog": "train.callbacks.csv_log", "TensorBoard": "train.callbacks.tensorboard"},
     **{"Diverged": "train.replicas.group", "watch": "analysis.watch"},
     **{"GCNIIClassifier": "estimator"},
 }
+
+logging.getLogger("gcnii").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> object:

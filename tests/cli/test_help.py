@@ -26,6 +26,9 @@ OWN = {
     "offline",
     "unknown",
     "threads",
+    "log",
+    "tensorboard",
+    "quiet",
 }
 
 

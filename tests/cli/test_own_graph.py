@@ -111,6 +111,7 @@ def test_predict_notices_that_its_graph_has_changed(home, tmp_path):
     answer = call("predict", "bundle", cwd=tmp_path)
     assert answer.err == "gcnii: pets has changed since the model was trained\n"
     assert len(rows(answer.out)) == 12
+    assert call("predict", "bundle", "--quiet", cwd=tmp_path) == answer._replace(err="")
 
 
 def test_a_bundle_of_a_graph_made_in_python_asks_for_a_graph(home, tmp_path):

@@ -1,11 +1,17 @@
 """gcnii train: results on stdout, messages on stderr, a bundle in the folder."""
 
+import contextlib
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from support.command_line import BUNDLE, SMALL, Answer, call, files, write_pets
 
+from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.result import open_bundle
 
 KEYS = [
@@ -97,4 +103,58 @@ def test_a_model_too_large_for_memory_is_refused_in_one_sentence(home, tmp_path)
     answer = call("train", home / "pets", "--width", 10_000_000, cwd=tmp_path)
     advice = "try a smaller model, fewer runs or jobs at once, or another --device"
     assert answer == Answer(1, "", f"gcnii: out of memory; {advice}\n")
+    assert files(tmp_path) == []
+
+
+def in_a_terminal(*words, cwd):
+    """What the command prints on stdout, and what a terminal on stderr shows."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "gcnii", *map(str, words)]
+    environment = os.environ | {"TERM": "xterm"}
+    process = subprocess.Popen(
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=theirs, text=True
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # Linux raises it where a terminal has ended
+        while new := os.read(ours, 4096):
+            shown += new
+    os.close(ours)
+    return process.communicate()[0], shown.decode()
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_terminal_shows_a_bar_unless_it_is_to_be_quiet(quiet, home, tmp_path):
+    words = ("train", home / "pets", *SMALL, *(["--quiet"] if quiet else []))
+    out, shown = in_a_terminal(*words, cwd=tmp_path)
+    assert "test accuracy" in out
+    assert ("gcnii on pets" in shown, shown == "") == (not quiet, quiet)
+    assert "test accuracy" not in shown  # the result is on stdout alone
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_quiet_hides_warnings_and_keeps_errors(quiet, home, tmp_path):
+    words = ("train", home / "pets", *SMALL, "--out", "bundle", *(["--quiet"] if quiet else []))
+    Checkpoint({"of": "another"}, [], []).save(tmp_path / "bundle" / "checkpoint.safetensors")
+    answer = call(*words, cwd=tmp_path)
+    told = "gcnii: bundle/checkpoint.safetensors is of another training; starting over\n"
+    assert (answer.code, answer.err) == (0, "" if quiet else told)
+    assert "test accuracy" in answer.out
+    assert call(*words, "--lr", -1, cwd=tmp_path).err.startswith("gcnii: lr must be ")
+
+
+def test_curves_are_logged_as_they_come(home, tmp_path):
+    pytest.importorskip("tensorboard")
+    words = ("--out", "bundle", "--log", "log.csv", "--tensorboard", "board", "--runs", 2)
+    assert call("train", home / "pets", *SMALL, *words, cwd=tmp_path).code == 0
+    curves = (tmp_path / "bundle" / "curves.csv").read_text()
+    assert (tmp_path / "log.csv").read_text().split() == curves.split()
+    assert {Path(name).parent.name for name in files(tmp_path / "board")} == {"seed-0", "seed-1"}
+
+
+@pytest.mark.parametrize(("flag", "path"), [("--log", "bundle/a.csv"), ("--tensorboard", "bundle")])
+def test_a_log_in_the_bundles_folder_is_refused(flag, path, home, tmp_path):
+    answer = call("train", home / "pets", *SMALL, "--out", "bundle", flag, path, cwd=tmp_path)
+    sentence = f"gcnii: {path} is in the folder of the bundle; choose another {flag}\n"
+    assert answer == Answer(2, "", sentence)
     assert files(tmp_path) == []

@@ -1,5 +1,6 @@
 """What the ledger lacks is run, once; a table grows where it was left."""
 
+import contextlib
 import gc
 import os
 import weakref
@@ -13,7 +14,7 @@ from gcnii.paper import reproduce as module
 from gcnii.paper.ledger.ledger import Ledger
 from gcnii.paper.ledger.ledger_io import measured
 from gcnii.paper.ledger.run_key import open_graph, run_key
-from gcnii.paper.reproduce import CellWork, reproduce, unwatched
+from gcnii.paper.reproduce import CellWork, reproduce
 from gcnii.train import fit as loop
 from gcnii.train.fit import fit, fit_plan
 from gcnii.train.replicas.replicas import Replicas
@@ -66,16 +67,18 @@ def test_nothing_is_run_twice_and_more_runs_go_on_from_there(ledger, fitted):
     assert fitted == [[0], [1], [2]]
 
 
-def test_progress_says_how_many_cells_there_are_still_to_run(ledger):
+def test_progress_says_how_many_cells_there_are_still_to_run(ledger, monkeypatch):
     titles = []
 
+    @contextlib.contextmanager
     def watch(title, epochs):
         titles.append(title)
-        return unwatched(title, epochs)
+        yield lambda now: None
 
+    monkeypatch.setattr(loop, "training_bar", watch)
     done, one, two = cell(), cell("Other", "deep-gcn"), cell("Third", "gcn-residual")
     reproduce([done], ledger, device="cpu", runs=1)
-    reproduce([done, one, two], ledger, device="cpu", runs=1, watch=watch)
+    reproduce([done, one, two], ledger, device="cpu", runs=1, verbose=True)
     assert titles == [f"1/2 {one.id}, seed 0", f"2/2 {two.id}, seed 0"]
 
 
@@ -108,7 +111,7 @@ def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(
         return losses
 
     monkeypatch.setattr(Replicas, "step", step)
-    work = CellWork(cell(), ledger, 3, "cpu", unwatched)
+    work = CellWork(cell(), ledger, 3, "cpu")
     work.batch = 3
     lost = (
         "table2/gcnii/drawn, kept as lost: "
@@ -165,7 +168,7 @@ def gpu(monkeypatch, tmp_path):
 
 
 def unfinished(ledger):
-    return [path.name for path in CellWork(cell(), ledger, 1, "cpu", unwatched)._folder.glob("*")]
+    return [path.name for path in CellWork(cell(), ledger, 1, "cpu")._folder.glob("*")]
 
 
 def test_too_little_memory_halves_the_batch_and_loses_nothing(ledger, gpu):
@@ -274,7 +277,7 @@ def test_ctrl_c_keeps_what_is_finished(ledger, monkeypatch):
 
 
 def test_leftover_checkpoints_go_when_the_cell_is_done(ledger):
-    work = CellWork(cell(runs=1), ledger, 1, "cpu", unwatched)
+    work = CellWork(cell(runs=1), ledger, 1, "cpu")
     work._folder.mkdir()
     leftover = work._checkpoint([0, 1, 2])
     leftover.write_bytes(b"of a larger batch")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support.fitting import fitting
+from support.killing import Killed, killed_after_a_save
 
 from gcnii import data
 from gcnii.errors import GraphError
@@ -218,16 +219,10 @@ def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, monkeyp
     settings = SMALL | {"seeds": range(4), "batch": batch, "epochs": 12, "patience": 3, "lr": 0.05}
     whole = fit(graph, **settings)
 
-    class Killed(Exception):
-        pass
-
-    def kill(now):
-        raise Killed
-
     # one epoch each; the first seed of four is done by then, where they go one by one
     for _ in range(7):
-        with pytest.raises(Killed):
-            fit(graph, checkpoint=path, on_epoch=kill, **settings)
+        with killed_after_a_save(), pytest.raises(Killed):
+            fit(graph, checkpoint=path, **settings)
     resumed = fit(graph, checkpoint=path, **settings)
     assert [run.curve for run in resumed.runs] == [run.curve for run in whole.runs]
     assert all(torch.equal(resumed.weights[name], stack) for name, stack in whole.weights.items())
@@ -250,7 +245,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_says_so(graph):
         if now.epoch == 4:
             os.kill(os.getpid(), signal.SIGINT)
 
-    result = fit(graph, on_epoch=press, seeds=range(2), **SMALL)
+    result = fit(graph, callbacks=[press], seeds=range(2), **SMALL)
     assert result.interrupted
     assert [run.epochs for run in result.runs] == [5]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -259,7 +254,8 @@ def test_ctrl_c_keeps_the_best_so_far_and_says_so(graph):
 def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(graph):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        result = fit(graph, on_epoch=lambda now: os.kill(os.getpid(), signal.SIGINT), **SMALL)
+        press = lambda now: os.kill(os.getpid(), signal.SIGINT)  # noqa: E731
+        result = fit(graph, callbacks=[press], **SMALL)
     finally:
         signal.signal(signal.SIGINT, before)
     assert not result.interrupted
@@ -272,7 +268,7 @@ def test_ctrl_c_in_the_last_epoch_interrupts_nothing(graph):
         if now.epoch == 14:
             os.kill(os.getpid(), signal.SIGINT)
 
-    assert not fit(graph, on_epoch=press, **SMALL).interrupted
+    assert not fit(graph, callbacks=[press], **SMALL).interrupted
 
 
 def test_a_loss_that_is_not_a_number_ends_the_run_with_an_explanation(graph):
@@ -286,7 +282,7 @@ def test_a_loss_that_is_not_a_number_ends_the_run_with_an_explanation(graph):
 
 def test_progress_is_told_every_epoch(graph):
     seen = []
-    fit(graph, seeds=range(2), on_epoch=seen.append, **SMALL)
+    fit(graph, seeds=range(2), callbacks=[seen.append], **SMALL)
     assert len(seen) == 30
     assert (seen[0].epoch, seen[0].runs_done, seen[0].runs) == (0, 0, 2)
     assert (seen[-1].epoch, seen[-1].runs_done) == (14, 2)

@@ -36,7 +36,7 @@ def test_small_work_is_done_by_one_thread_unless_asked_otherwise(n, asked, threa
     graph, seen = load("csbm", n=n), []
     see = lambda report: seen.append(torch.get_num_threads())  # noqa: E731
     try:
-        fit(graph, layers=1, width=64, epochs=1, device="cpu", threads=asked, on_epoch=see)
+        fit(graph, layers=1, width=64, epochs=1, device="cpu", threads=asked, callbacks=[see])
         assert (seen, torch.get_num_threads()) == ([threads], 3)
     finally:
         torch.set_num_threads(before)

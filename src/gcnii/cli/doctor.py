@@ -28,7 +28,7 @@ from gcnii.cli.options import (
     refuse_unwritable,
     switch,
 )
-from gcnii.cli.terminal import counting_bar, table_console, training_bar
+from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.data import neighbourhood
 from gcnii.errors import InputError
 from gcnii.files import Document
@@ -109,9 +109,7 @@ def _examine(examiner: Doctor, models: Sequence[str], depths: Sequence[int]) -> 
     found: Found = []
     for name in models:
         for layers in depths:
-            title = f"{name}, {layers} layers, on {examiner.graph.name}"
-            with training_bar(title, EPOCHS) as show:
-                checkup = examiner.check(name, layers, show)
+            checkup = examiner.check(name, layers, verbose=None)
             known = {"edges": examiner.meter.m, "settings": checkup.settings}
             found.append((checkup, diagnose(checkup.after, baseline=baseline, **known)))
     return found

@@ -27,6 +27,7 @@ Source = Annotated[
 Device = Annotated[str, Parameter(help="Device to compute on: auto, cpu or cuda.")]
 Json = Annotated[bool, switch("Print one JSON document instead of tables.")]
 Offline = Annotated[bool, switch("Never use the network.")]
+Quiet = Annotated[bool, switch("Show no progress bar and no warnings; errors are still shown.")]
 TABLES = Group("Your own tables (nodes and edges)", sort_key=1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,6 +13,7 @@ from gcnii.cli.options import (
     Device,
     Json,
     Offline,
+    Quiet,
     print_json,
     refuse_unwritable,
     switch,
@@ -19,7 +21,7 @@ from gcnii.cli.options import (
 from gcnii.data import CATALOG, load
 from gcnii.data.readers import reader_of
 from gcnii.data.tables.reading import HINTS
-from gcnii.errors import InputError
+from gcnii.errors import InputError, notice
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.inference.labels import is_training_graph, label_table
@@ -66,9 +68,12 @@ def predict(
     raw: Raw = False,
     device: Device = "auto",
     json: Json = False,
+    quiet: Quiet = False,
     offline: Offline = False,
 ) -> None:
     """Label the nodes of a graph with a trained model: node, label, probability of each class."""
+    if quiet:
+        warnings.simplefilter("ignore")
     if out:
         refuse_format(out, "--out")
         refuse_unwritable(out.parent)
@@ -120,7 +125,7 @@ def _options(result: Result, graph: str) -> dict[str, object]:
 
 def _notice_change(result: Result, data: Graph, graph: str | None) -> None:
     if not graph and not is_training_graph(result, data):
-        print(f"gcnii: {data.name} has changed since the model was trained", file=sys.stderr)
+        notice(f"{data.name} has changed since the model was trained")
 
 
 def _safe(table: DataFrame, raw: bool) -> DataFrame:
@@ -129,10 +134,9 @@ def _safe(table: DataFrame, raw: bool) -> DataFrame:
         return table
     table, count = harmless(table)
     if count:
-        print(
-            f"gcnii: {count} cells that a spreadsheet would run as formulas now begin with '; "
-            "--raw leaves them as they are",
-            file=sys.stderr,
+        notice(
+            f"{count} cells that a spreadsheet would run as formulas now begin with '; "
+            "--raw leaves them as they are"
         )
     return table
 

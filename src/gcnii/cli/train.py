@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -17,17 +18,21 @@ from gcnii.cli.options import (
     Device,
     Json,
     Offline,
+    Quiet,
     Source,
     Tables,
     load_graph,
     print_json,
     refuse_unwritable,
 )
-from gcnii.cli.terminal import plain_table, table_console, training_bar
+from gcnii.cli.terminal import plain_table, table_console
 from gcnii.errors import InputError
 from gcnii.files import document_key
 from gcnii.graph import Graph
 from gcnii.metrics.objective import percent
+from gcnii.train.callbacks.csv_log import CsvLog
+from gcnii.train.callbacks.report import Callback
+from gcnii.train.callbacks.tensorboard import TensorBoard
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.result import Result, refuse_replacing
@@ -51,6 +56,13 @@ Threads = Annotated[
 Bundle = Annotated[
     Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL-KEY.")
 ]
+Log = Annotated[
+    Path | None,
+    Parameter(help="A .csv file for the loss and score of each epoch, as they come."),
+]
+TensorBoardFolder = Annotated[
+    Path | None, Parameter(help="A folder for the same curves, to see with TensorBoard.")
+]
 
 
 @with_settings
@@ -65,21 +77,28 @@ def train(
     device: Device = "auto",
     threads: Threads = None,
     out: Bundle = None,
+    log: Log = None,
+    tensorboard: TensorBoardFolder = None,
     json: Json = False,
+    quiet: Quiet = False,
     tables: Tables | None = None,
     offline: Offline = False,
     **settings: object,
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
+    if quiet:
+        warnings.simplefilter("ignore")
     data = load_graph(graph, tables, offline=offline)
     plan = make_plan(model, _given(settings), data)
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)
     refuse_unwritable(folder)
     refuse_replacing(folder, data, plan)
+    callbacks = _writers(folder, log, tensorboard)
+    verbose = False if quiet else None
     training = partial(fit_plan, data, plan, seeds=seeds, split=split, device=device)
-    with training_bar(f"{model} on {data.name}", plan.recipe.epochs) as show:
-        result = _fit(partial(training, threads=threads, on_epoch=show), folder)
+    training = partial(training, threads=threads, callbacks=callbacks, verbose=verbose)
+    result = _fit(training, folder)
     _print(result, folder, json)
     if result.interrupted:
         sys.exit(1)
@@ -102,6 +121,19 @@ def _seeds(graph: Graph, runs: int | None, first: int) -> range:
             f"--runs must be at least 1 and --seed at least 0, got {count} and {first}"
         )
     return range(first, first + count)
+
+
+def _writers(bundle: Path, log: Path | None, tensorboard: Path | None) -> list[Callback]:
+    """The writers of curves that are asked for; a bundle holds nothing but its own files."""
+    for flag, path in (("--log", log), ("--tensorboard", tensorboard)):
+        if path and bundle.absolute() in (path.absolute(), *path.absolute().parents):
+            raise InputError(f"{path} is in the folder of the bundle; choose another {flag}")
+        if path:
+            refuse_unwritable(path.parent, flag)
+    return [
+        *([CsvLog(log)] if log else []),
+        *([TensorBoard(tensorboard)] if tensorboard else []),
+    ]
 
 
 def _fit(training: Callable[..., Result], folder: Path) -> Result:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gcnii.data import load
-from gcnii.train.fit import OnEpoch, fit_plan
+from gcnii.train.fit import fit_plan
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
 from gcnii.train.result import Result
@@ -36,11 +36,11 @@ STEPS = tuple(Step(model, layers) for layers in DEPTHS[::-1] for model in NAMES)
 MAIN = (Step("gcnii", 64), Step("deep-gcn", 2), Step("deep-gcn", 64))  # the rows of the table
 
 
-def run(step: Step, device: str = "auto", on_epoch: OnEpoch | None = None) -> Result:
-    """Train one of STEPS on `digits`."""
+def run(step: Step, device: str = "auto", verbose: bool | None = False) -> Result:
+    """Train one of STEPS on `digits`; `verbose` as in `fit`."""
     settings = {"layers": step.layers, "epochs": EPOCHS}
     plan = make_plan(step.model, {**preset(GRAPH, step.model), **settings})
-    return fit_plan(load(GRAPH), plan, device=device, on_epoch=on_epoch)
+    return fit_plan(load(GRAPH), plan, device=device, verbose=verbose, title=step.title)
 
 
 def sweeps(results: dict[Step, Result]) -> Iterator[tuple[str, list[Result]]]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -22,21 +20,13 @@ from gcnii.paper.ledger.run_key import open_graph, plan_of, run_key
 from gcnii.paper.provenance import commit, versions
 from gcnii.paper.tables.cells import Cell, MeasuredRun
 from gcnii.train.batches import cutter
-from gcnii.train.fit import EpochReport, OnEpoch, fit_plan
+from gcnii.train.fit import fit_plan
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.replicas.group import Diverged
 from gcnii.train.result import Result
 
-# called with a title and the largest number of epochs
-ProgressBar = Callable[[str, int], AbstractContextManager[OnEpoch]]
 WAIT = 1.0  # seconds before asking again whether other processes have finished
 TELL = 10  # times to ask before saying which processes they are
-
-
-@contextmanager
-def unwatched(title: str, epochs: int) -> Iterator[OnEpoch]:
-    """A progress bar that shows nothing."""
-    yield lambda epoch: None
 
 
 def reproduce(
@@ -45,11 +35,14 @@ def reproduce(
     *,
     runs: int | None = None,
     device: str = "auto",
-    watch: ProgressBar = unwatched,
+    verbose: bool | None = False,
 ) -> None:
-    """Return when the ledger has seeds 0 … runs - 1 of every cell, trained here or elsewhere."""
+    """Return when the ledger has seeds 0 … runs - 1 of every cell, trained here or elsewhere.
+
+    `verbose` is that of `fit`.
+    """
     commit()  # recorded with each run; later it might be another one
-    todo = [CellWork(cell, ledger, runs or cell.runs, device, watch) for cell in cells]
+    todo = [CellWork(cell, ledger, runs or cell.runs, device, verbose) for cell in cells]
     todo, idle = [work for work in todo if work.missing], 0
     for number, work in enumerate(todo, 1):
         work.place = f"{number}/{len(todo)} "
@@ -76,9 +69,11 @@ def reproduce_one(cell: Cell, ledger: Path, runs: int | None, device: str) -> No
 class CellWork:
     """What is left to do of a cell."""
 
-    def __init__(self, cell: Cell, ledger: Ledger, runs: int, device: str, watch: ProgressBar):
+    def __init__(
+        self, cell: Cell, ledger: Ledger, runs: int, device: str, verbose: bool | None = False
+    ):
         self.cell, self.ledger, self.seeds = cell, ledger, range(runs)
-        self.device, self.watch = device, watch
+        self.device, self.verbose = device, verbose
         self.key, self.plan = run_key(cell), plan_of(cell)
         one_by_one = choose_device(device).type == "cpu" or self.plan.recipe.batches != "full"
         self.batch = 1 if one_by_one else runs
@@ -137,25 +132,22 @@ class CellWork:
         """The result, or None if the device has too little memory for these seeds at once."""
         which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
         title = f"{self.place}{self.cell.id}, {which}"
-        with self.watch(title, self.plan.recipe.epochs) as show:
-            try:
-                return fit_plan(
-                    open_graph(self.cell),
-                    self.plan,
-                    seeds=seeds,
-                    device=self.device,
-                    batch=len(seeds),
-                    checkpoint=self._checkpoint(seeds),
-                    on_epoch=partial(self._on_epoch, show),
-                )
-            except (MemoryError, RuntimeError) as error:
-                if not lacks_memory(error):
-                    raise
-                return None
-
-    def _on_epoch(self, show: OnEpoch, epoch: EpochReport) -> None:
-        self.ledger.beat()
-        show(epoch)
+        try:
+            return fit_plan(
+                open_graph(self.cell),
+                self.plan,
+                seeds=seeds,
+                device=self.device,
+                batch=len(seeds),
+                checkpoint=self._checkpoint(seeds),
+                callbacks=[lambda epoch: self.ledger.beat()],
+                verbose=self.verbose,
+                title=title,
+            )
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+            return None
 
     def _halve(self, seeds: list[int]) -> None:
         self.ledger.release(self.key, seeds)

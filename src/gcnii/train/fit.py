@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
+from rich.console import Console
 
-from gcnii.errors import GraphError, InputError
+from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.train.batches import cutter
+from gcnii.train.callbacks.progress import training_bar
+from gcnii.train.callbacks.report import Callback, EpochMeasures, EpochReport, StopTraining
 from gcnii.train.checkpoint import Checkpoint, interruptible
 from gcnii.train.hardware import choose_device, device_name, threads_for, tuned_cpu
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.result import Result
-from gcnii.train.run import Measures, Run
+from gcnii.train.run import Run, make_runs
 from gcnii.train.task import Task
 
 SAVE_EVERY = 20.0  # seconds between checkpoints, at least
 SAVE_SHARE = 0.05  # of the time may go into writing them: those of a hundred replicas are large
 
+LOG_EVERY = 10  # epochs between two lines of the log at level DEBUG
 
-class EpochReport(NamedTuple):
-    """What `on_epoch` is told: how far the fit is, and means over the replicas now in training."""
-
-    epoch: int
-    runs_done: int
-    runs_now: int
-    runs: int
-    train_loss: float
-    val_loss: float
-    val: float
-
-
-OnEpoch = Callable[[EpochReport], None]
+log = logging.getLogger(__name__)
 
 
 def fit(
@@ -53,7 +46,8 @@ def fit(
     batch: int | None = None,
     threads: int | None = None,
     checkpoint: Path | str | None = None,
-    on_epoch: OnEpoch | None = None,
+    callbacks: Sequence[Callback] = (),
+    verbose: bool | None = None,
     **settings: Any,
 ) -> Result:
     """Train `model` once per seed and return, for each, the weights that were best on validation.
@@ -66,12 +60,18 @@ def fit(
                 a GPU
     threads     on a CPU; default: one for small work, else torch's number of threads
     checkpoint  a file to save the state to now and then; if it holds this very training, resume it
-    on_epoch    called with an EpochReport after each epoch
+    callbacks   functions that are called with an EpochReport after each epoch, such as CsvLog and
+                TensorBoard, and may raise StopTraining; a resumed training reports its earlier
+                epochs first.  Where a callback has `close()`, that is called at the end
+    verbose     whether to show a progress bar and print the result in a line, on stderr; default:
+                in terminals and notebooks
     settings    of the model and of the Recipe; what is not given comes from the graph's preset,
                 then from the defaults
+
+    What happens is logged under the name `gcnii`, epochs at level DEBUG.
     """
     plan = make_plan(model, settings, graph)
-    return fit_plan(
+    result = fit_plan(
         graph,
         plan,
         seeds=seeds,
@@ -80,8 +80,12 @@ def fit(
         batch=batch,
         threads=threads,
         checkpoint=checkpoint,
-        on_epoch=on_epoch,
+        callbacks=callbacks,
+        verbose=verbose,
     )
+    if _draws(verbose):
+        print(result, file=Console(stderr=True).file)
+    return result
 
 
 def fit_plan(
@@ -94,31 +98,87 @@ def fit_plan(
     batch: int | None = None,
     threads: int | None = None,
     checkpoint: Path | str | None = None,
-    on_epoch: OnEpoch | None = None,
+    callbacks: Sequence[Callback] = (),
+    verbose: bool | None = False,
+    title: str = "",
 ) -> Result:
-    """`fit` for a plan that has been made already."""
-    task = Task.of(graph, plan, choose_device(device))
-    runs = _make_runs(graph, seeds, split)
-    training = Training(task, runs, Path(checkpoint) if checkpoint else None)
-    with tuned_cpu(threads_for(task, threads)), interruptible() as interrupt:
+    """`fit` for a plan that has been made already; the bar, if wanted, has this title."""
+    runs, where = make_runs(graph, seeds, split), choose_device(device)
+    title = title or f"{plan.model} on {graph.name}"
+    with _observers(callbacks, verbose, title, plan.recipe.epochs) as observers:
+        about = (plan.model, graph.name, graph.n, graph.m, where, [run.seed for run in runs])
+        log.info("training %s on %s (n %d, m %d), device %s, seeds %s", *about)
+        task = Task.of(graph, plan, where)
+        training = Training(task, runs, Path(checkpoint) if checkpoint else None, observers)
+        with tuned_cpu(threads_for(task, threads)):
+            _train(training, batch)
+        return training.result()
+
+
+def _train(training: Training, batch: int | None) -> None:
+    """The loop: group after group, until all have stopped or someone stops them."""
+    with interruptible() as interrupt:
         for group in training.groups(batch):
-            while group.running and not interrupt:
-                training.advance(group, on_epoch)
+            while group.running and not interrupt and not training.stop:
+                training.advance(group)
+            if training.stop:
+                training.finish(group)
+                break
             if interrupt:
                 training.interrupt(group)
                 break
-    return training.result()
+
+
+@contextmanager
+def _observers(
+    callbacks: Sequence[Callback], verbose: bool | None, title: str, epochs: int
+) -> Iterator[list[Callback]]:
+    """The callbacks, and a log and a bar if wanted; all are closed at the end."""
+    if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
+        raise InputError(f"callbacks must be a list of functions, got {callbacks!r}")
+    with ExitStack() as stack:
+        for callback in callbacks:
+            if close := getattr(callback, "close", None):
+                stack.callback(close)
+        observers = [*callbacks]
+        if log.isEnabledFor(logging.DEBUG):
+            observers.append(_log_epoch)
+        if _draws(verbose):
+            observers.append(stack.enter_context(training_bar(title, epochs)))
+        yield observers
+
+
+def _log_epoch(now: EpochReport) -> None:
+    if now.epoch % LOG_EVERY == 0:
+        numbers = (now.epoch, len(now.measures), now.train_loss, now.val_loss, now.val)
+        log.debug("epoch %d of %d runs: train_loss %.4f, val_loss %.4f, val %.4f", *numbers)
+
+
+def _draws(verbose: bool | None) -> bool:
+    """Whether to draw a bar; unless told, where stderr is a terminal or a notebook."""
+    if verbose is not None:
+        return verbose
+    console = Console(stderr=True)
+    # A pipe stays free of control characters, even where $FORCE_COLOR makes rich write colours.
+    return console.is_jupyter or (console.is_terminal and console.file.isatty())
 
 
 class Training:
-    """Which runs are done, which are not, and what a checkpoint must hold to resume."""
+    """Which runs are done, which are not, and what a checkpoint must hold to resume.
 
-    def __init__(self, task: Task, runs: list[Run], path: Path | None):
-        self.task, self.runs, self.path = task, runs, path
+    stop  what a callback raised to end the training
+    """
+
+    def __init__(
+        self, task: Task, runs: list[Run], path: Path | None, callbacks: Sequence[Callback]
+    ):
+        self.task, self.runs, self.path, self.callbacks = task, runs, path, callbacks
         self.done: dict[int, Stack] = {}
         self.interrupted = False
+        self.stop: StopTraining | None = None
         self.told: set[str] = set()  # warnings, each once
-        self.saved, self.pause = time.monotonic(), SAVE_EVERY
+        self.start = self.saved = time.monotonic()
+        self.pause = SAVE_EVERY
         identity = {
             "model": task.plan.model,
             "settings": task.plan.settings,
@@ -138,20 +198,21 @@ class Training:
         for start in range(0, len(waiting), max(size, 1)):
             yield ReplicaGroup(self.task, waiting[start : start + size])
 
-    def advance(self, group: ReplicaGroup, on_epoch: OnEpoch | None) -> None:
+    def advance(self, group: ReplicaGroup) -> None:
         """Train a group for some epochs, save, warn and report."""
-        first, epochs = group.epoch, group.advance()
+        first, runs = group.epoch, group.runs
+        group.advance()
         self._collect(group)
         group.compact()
         if self.path and time.monotonic() - self.saved > self.pause:
             self.save(group)
         if group.captured.refused:
             self._warn(f"trains without a CUDA graph: {group.captured.why_not}")
-        if on_epoch:
-            running = [*map(len, epochs[1:]), group.running]  # after each of the epochs
-            for i, measures in enumerate(epochs):
-                done = len(self.done) + group.running - running[i]
-                on_epoch(self._report(first + i, done, measures))
+        try:
+            self._report(runs, first)
+        except Exception:
+            self.save(group)  # the mistake of a callback costs no epochs
+            raise
 
     def _collect(self, group: ReplicaGroup) -> None:
         """Take the best weights of the runs that have stopped."""
@@ -159,21 +220,44 @@ class Training:
             if run.stopped and run.seed not in self.done:
                 self.done[run.seed] = group.best_of(i)
 
-    def _report(self, epoch: int, done: int, measures: list[Measures]) -> EpochReport:
-        names = ("train_loss", "val_loss", "val")
-        means = (fmean(getattr(now, name) for now in measures) for name in names)
-        return EpochReport(epoch, done, len(measures), len(self.runs), *means)
+    def _report(self, runs: Sequence[Run], first: int = 0) -> None:
+        """Tell the callbacks of the epochs of these runs, from the first one on."""
+        if not self.callbacks:
+            return
+        elsewhere = len(self.done.keys() - {run.seed for run in runs})
+        for epoch in range(first, max(run.epochs for run in runs)):
+            there = [run for run in runs if epoch < len(run.curve)]
+            done = elsewhere + sum(run.stopped and run.epochs <= epoch + 1 for run in runs)
+            measures = {run.seed: EpochMeasures(*run.curve[epoch]) for run in there}
+            self._tell(EpochReport(epoch, done, len(self.runs), measures))
+
+    def _tell(self, report: EpochReport) -> None:
+        for callback in self.callbacks:
+            try:
+                callback(report)
+            except StopTraining as stop:  # the other callbacks are told all the same
+                if not self.stop:
+                    log.info("stopped by a callback after epoch %d: %r", report.epoch, stop)
+                self.stop = self.stop or stop
 
     def _warn(self, sentence: str) -> None:
         if sentence not in self.told:
             self.told.add(sentence)
-            warnings.warn(sentence, stacklevel=4)
+            warnings.warn(sentence, stacklevel=5)
 
     def interrupt(self, group: ReplicaGroup) -> None:
         """Save, and take the best weights so far of the runs that have not stopped."""
         self.save(group)
         self.interrupted = len(self.done) < len(self.runs)
         self.done |= {run.seed: group.best_of(i) for i, run in enumerate(group.runs) if run.epochs}
+
+    def finish(self, group: ReplicaGroup) -> None:
+        """End the runs of a group as if their patience had run out; nothing is left to resume."""
+        for run in group.runs:
+            run.stopped = run.epochs > 0
+        self._collect(group)
+        if self.path:
+            self.path.unlink(missing_ok=True)
 
     def save(self, group: ReplicaGroup) -> None:
         """Write a checkpoint, if one is wanted."""
@@ -188,6 +272,7 @@ class Training:
         Checkpoint(self.identity, self.runs, seeds, stacks).save(self.path)
         self.saved = time.monotonic()
         self.pause = max(SAVE_EVERY, (self.saved - start) / SAVE_SHARE)
+        log.info("saved a checkpoint at epoch %d: %s", group.epoch, self.path)
 
     def _resume(self) -> Iterator[ReplicaGroup]:
         saved = self._saved()
@@ -198,10 +283,15 @@ class Training:
         for row, seed in enumerate(sorted(begun - set(saved.active))):
             done = saved.stacks["done"]
             self.done[seed] = {name: stack[row].cpu() for name, stack in done.items()}
+        log.info("resumed %d of %d runs: %s", len(begun), len(self.runs), self.path)
+        for run in self.runs:
+            if run.seed in self.done:
+                self._report([run])
         if saved.active:
             group = ReplicaGroup(self.task, [run for run in self.runs if run.seed in saved.active])
             group.restore(saved.stacks)
             self._collect(group)
+            self._report(group.runs)
             yield group
 
     def _saved(self) -> Checkpoint | None:
@@ -210,7 +300,7 @@ class Training:
             return None
         saved = Checkpoint.load(self.path, self.task.device)
         if saved and saved.identity != self.identity:
-            warnings.warn(f"{self.path} is of another training; starting over", stacklevel=5)
+            warnings.warn(f"{self.path} is of another training; starting over", stacklevel=6)
             return None
         return saved
 
@@ -226,22 +316,6 @@ class Training:
             raise KeyboardInterrupt("stopped before the first epoch was done")
         task, weights = self.task, self._stacked([run.seed for run in runs])
         where = device_name(task.device)
-        return Result.of(task.graph, task.plan, runs, weights, where, self.interrupted)
-
-
-def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
-    if not graph.labelled.any():
-        raise GraphError(f"no node of {graph.name} has a label; label some nodes")
-    if graph.k == 1 and not graph.multilabel:
-        raise GraphError(
-            f"all labels of {graph.name} are the same; a classifier needs two classes or more"
-        )
-    if not graph.splits:
-        raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
-    splits = len(graph.splits)
-    if split is not None and not 0 <= split < splits:
-        raise GraphError(f"{graph.name} has splits 0 to {splits - 1}, got split {split}")
-    seeds = list(range(splits) if seeds is None else seeds)
-    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
-        raise InputError(f"seeds must be one or more different integers ≥ 0, got {seeds}")
-    return [Run(seed, seed % splits if split is None else split) for seed in seeds]
+        result = Result.of(task.graph, task.plan, runs, weights, where, self.interrupted)
+        log.info("%r, %.1f s", result, time.monotonic() - self.start)
+        return result

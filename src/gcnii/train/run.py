@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan
 from typing import NamedTuple
 
+from gcnii.errors import GraphError, InputError
 from gcnii.files import Document, json_value
+from gcnii.graph import Graph
 
 
 class Measures(NamedTuple):
@@ -55,3 +58,22 @@ class Run:
         """The run without its curve, as JSON has it."""
         fields = ("seed", "split", "test", "val", "val_loss", "best_epoch", "epochs", "seconds")
         return {name: json_value(getattr(self, name)) for name in fields}
+
+
+def make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
+    """A run for each seed; seed s is on split s modulo their number, unless a split is given."""
+    if not graph.labelled.any():
+        raise GraphError(f"no node of {graph.name} has a label; label some nodes")
+    if graph.k == 1 and not graph.multilabel:
+        raise GraphError(
+            f"all labels of {graph.name} are the same; a classifier needs two classes or more"
+        )
+    if not graph.splits:
+        raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
+    splits = len(graph.splits)
+    if split is not None and not 0 <= split < splits:
+        raise GraphError(f"{graph.name} has splits 0 to {splits - 1}, got split {split}")
+    seeds = list(range(splits) if seeds is None else seeds)
+    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
+        raise InputError(f"seeds must be one or more different integers ≥ 0, got {seeds}")
+    return [Run(seed, seed % splits if split is None else split) for seed in seeds]

@@ -1,14 +1,15 @@
 """gcnii demo, with fewer epochs and depths."""
 
-import contextlib
 import json
 import signal
+from functools import partial
 
 import pytest
 from support.command_line import Answer, call, files
 
 import gcnii.cli.paper.demo
 from gcnii.paper import demo
+from gcnii.train.fit import fit_plan
 from gcnii.train.result import open_bundle
 
 
@@ -53,10 +54,7 @@ def test_the_demo_prints_one_json_document(tmp_path):
 
 @pytest.mark.usefixtures("listening")
 def test_ctrl_c_ends_the_whole_demo(monkeypatch, tmp_path):
-    @contextlib.contextmanager
-    def impatient(title, epochs):
-        yield lambda now: signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(gcnii.cli.paper.demo, "training_bar", impatient)
+    impatient = partial(fit_plan, callbacks=[lambda now: signal.raise_signal(signal.SIGINT)])
+    monkeypatch.setattr(demo, "fit_plan", impatient)
     assert call("demo", cwd=tmp_path) == Answer(1, "", "gcnii: stopped\n")
     assert files(tmp_path) == []

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from support.killing import Killed, killed_after_a_save
 
 from gcnii import data
 from gcnii.data.converters.join import join
@@ -82,15 +83,9 @@ def test_a_killed_run_resumes_to_the_same_final_numbers(graphs, kind, tmp_path, 
     settings |= {"seeds": range(2), "checkpoint": tmp_path / "checkpoint.safetensors"}
     whole = fit(graph, model, **settings | {"checkpoint": None})
 
-    class Killed(Exception):
-        pass
-
-    def kill(now):
-        raise Killed
-
     for _ in range(8):  # one epoch each; the first of two seeds is done by then
-        with pytest.raises(Killed):
-            fit(graph, model, on_epoch=kill, **settings)
+        with killed_after_a_save(), pytest.raises(Killed):
+            fit(graph, model, **settings)
     resumed = fit(graph, model, **settings)
     assert [run.curve for run in resumed.runs] == [run.curve for run in whole.runs]
     assert all(torch.equal(resumed.weights[name], stack) for name, stack in whole.weights.items())

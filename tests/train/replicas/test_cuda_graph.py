@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from support.fitting import fitting
+from support.killing import Killed, killed_after_a_save
 from support.tape import record
 
 from gcnii import data
@@ -127,7 +128,7 @@ def test_looking_rarely_changes_nothing_that_is_reported(graph, monkeypatch):
     results = []
     for every in seen:
         look_every(monkeypatch, every)
-        results.append(fit(graph, on_epoch=seen[every].append, **EARLY))
+        results.append(fit(graph, callbacks=[seen[every].append], **EARLY))
     assert len({run.epochs for run in results[0].runs}) > 2
     assert any(run.epochs % 8 for run in results[0].runs)
     assert same(*results)
@@ -200,20 +201,12 @@ def test_who_has_stopped_may_measure_what_it_likes(graph, monkeypatch):
     assert same(honest, fit(graph, **EARLY))
 
 
-class Killed(Exception):
-    pass
-
-
 def killed_and_resumed(graph, path, monkeypatch, times, **settings):
     monkeypatch.setattr(loop, "SAVE_EVERY", 0)
     monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
-
-    def kill(now):
-        raise Killed
-
     for _ in range(times):
-        with pytest.raises(Killed):
-            fit(graph, checkpoint=path, on_epoch=kill, **settings)
+        with killed_after_a_save(), pytest.raises(Killed):
+            fit(graph, checkpoint=path, **settings)
     return fit(graph, checkpoint=path, **settings)
 
 
@@ -241,7 +234,7 @@ def test_ctrl_c_is_heard_at_the_next_look(graph, monkeypatch):
         if now.epoch == 9:
             asked.append(os.kill(os.getpid(), signal.SIGINT))
 
-    result = fit(graph, on_epoch=press, **SMALL | {"epochs": 40})
+    result = fit(graph, callbacks=[press], **SMALL | {"epochs": 40})
     assert asked
     assert result.interrupted
     assert result.runs[0].epochs == 16

@@ -14,7 +14,7 @@ from gcnii.graph import Graph
 from gcnii.metrics.degree import Row, by_degree
 from gcnii.metrics.objective import Objective
 from gcnii.nn import Model
-from gcnii.train.fit import OnEpoch, fit_plan
+from gcnii.train.fit import fit_plan
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import Diverged
@@ -110,8 +110,11 @@ class Doctor:
         self.graph, self.split, self.seed, self.device = graph, split, seed, choose_device(device)
         self.meter, self.probe = SmoothnessMeter.of(graph), Probe(graph, split)
 
-    def check(self, model: str, layers: int, on_epoch: OnEpoch | None = None) -> Checkup:
-        """Build a model, examine it, train it for at most EPOCHS epochs, examine it again."""
+    def check(self, model: str, layers: int, verbose: bool | None = False) -> Checkup:
+        """Build a model, examine it, train it for at most EPOCHS epochs, examine it again.
+
+        `verbose` is that of `fit`.
+        """
         settings = {"layers": layers, "epochs": EPOCHS, "memory": "keep"}
         plan = make_plan(model, settings, self.graph)
         task = Task.of(self.graph, plan, self.device)
@@ -119,7 +122,7 @@ class Doctor:
         before = self._examine(network, task)
         known = (self.graph.name, model, layers, plan.settings, before)
         try:
-            result = self._train(plan, on_epoch)
+            result = self._train(plan, verbose)
         except Diverged as error:
             text = f"{model}, {layers} layers: {error}; what follows is of the untrained model"
             warnings.warn(text, stacklevel=2)
@@ -128,14 +131,15 @@ class Doctor:
         after, degrees = self._examine(network, task), self._by_degree(result)
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 
-    def _train(self, plan: Plan, on_epoch: OnEpoch | None) -> Result:
+    def _train(self, plan: Plan, verbose: bool | None) -> Result:
         result = fit_plan(
             self.graph,
             plan,
             seeds=[self.seed],
             split=self.split,
             device=self.device.type,
-            on_epoch=on_epoch,
+            verbose=verbose,
+            title=f"{plan.model}, {plan.model_settings['layers']} layers, on {self.graph.name}",
         )
         if result.interrupted:
             raise KeyboardInterrupt

@@ -10,9 +10,9 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
-from gcnii.cli.terminal import table_console, training_bar
+from gcnii.cli.terminal import table_console
 from gcnii.metrics.objective import percent
-from gcnii.paper.demo import EPOCHS, MAIN, STEPS, Step, run, sweeps
+from gcnii.paper.demo import MAIN, STEPS, Step, run, sweeps
 from gcnii.paper.report.figures.curves import draw_curves
 from gcnii.train.result import Result
 
@@ -38,8 +38,7 @@ def demo(*, out: Folder = Path("runs/demo"), device: Device = "auto", json: Json
 def _train(device: str) -> Results:
     results: Results = {}
     for step in STEPS:
-        with training_bar(step.title, EPOCHS) as show:
-            results[step] = run(step, device, show)
+        results[step] = run(step, device, verbose=None)
         if results[step].interrupted:
             raise KeyboardInterrupt
     return results

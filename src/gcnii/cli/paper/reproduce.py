@@ -82,7 +82,6 @@ def reproduce(
 def _run(
     cells: Sequence[Cell], ledger: Path | None, *, runs: int | None, device: str, jobs: int
 ) -> list[MeasuredCell]:
-    from gcnii.cli.terminal import training_bar
     from gcnii.paper.ledger.ledger_io import measured
     from gcnii.paper.reproduce import reproduce as run
     from gcnii.train.hardware import choose_device
@@ -90,7 +89,7 @@ def _run(
     choose_device(device)  # refuses an unknown one before a ledger is made
     with _open(ledger) as book, says_what_is_kept(f"{book.path} keeps every finished run"):
         if jobs == 1:
-            run(cells, book, runs=runs, device=device, watch=training_bar)
+            run(cells, book, runs=runs, device=device, verbose=None)
         else:
             _run_parallel(cells, book.path, runs=runs, device=device, jobs=jobs)
         return [measured(cell, book) for cell in cells]

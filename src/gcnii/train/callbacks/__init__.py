@@ -1,0 +1,1 @@
+"""Callbacks of `fit`: what they are told, the progress bar, and writers of curves."""
