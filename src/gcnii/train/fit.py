@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import torch
 
 from gcnii.errors import GraphError, InputError
+from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import Checkpoint, interruptible
 from gcnii.train.hardware import choose_device, device_name, threads_for, tuned_cpu
 from gcnii.train.plan import Plan, make_plan
+from gcnii.train.recipe import in_force
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.result import Result
@@ -209,7 +211,7 @@ class Training:
         if not self.path or not self.path.exists():
             return None
         saved = Checkpoint.load(self.path, self.task.device)
-        if saved and saved.identity != self.identity:
+        if saved and _deciding(saved.identity) != _deciding(self.identity):
             warnings.warn(f"{self.path} is of another training; starting over", stacklevel=5)
             return None
         return saved
@@ -226,7 +228,13 @@ class Training:
             raise KeyboardInterrupt("stopped before the first epoch was done")
         task, weights = self.task, self._stacked([run.seed for run in runs])
         where = device_name(task.device)
-        return Result.of(task.graph, task.plan, runs, weights, where, self.interrupted)
+        about = (where, self.interrupted, task.scaling)
+        return Result.of(task.graph, task.plan, runs, weights, *about)
+
+
+def _deciding(identity: Document) -> Document:
+    """What no run can differ in: a checkpoint from before a setting existed is still of its run."""
+    return identity | {"settings": in_force(identity["settings"])}
 
 
 def _make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:

@@ -31,6 +31,7 @@ from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.run import Run
+from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -67,6 +68,7 @@ class Result:
     weights: Stack
     device: str
     interrupted: bool = False
+    scaling: Scaling | None = None
 
     @classmethod
     def of(
@@ -77,10 +79,11 @@ class Result:
         weights: Stack,
         device: str,
         interrupted: bool,
+        scaling: Scaling | None = None,
     ) -> Result:
         """Keep of the graph what a bundle needs."""
         origin = Origin(**{field.name: getattr(graph, field.name) for field in fields(Origin)})
-        return cls(origin, plan, tuple(runs), weights, device, interrupted)
+        return cls(origin, plan, tuple(runs), weights, device, interrupted, scaling)
 
     @property
     def test(self) -> NDArray[np.float64]:
@@ -155,7 +158,7 @@ class Result:
                 f"the model was trained on {self.graph.d} features per node, "
                 f"but {graph.name} has {graph.d}"
             )
-        task = Task.of(graph, self.plan, choose_device(device))
+        task = Task.of(graph, self.plan, choose_device(device), self.scaling)
         model = self.plan.build(self.graph.d, self.graph.k)
         try:
             best = {name: weight[self.best] for name, weight in self.weights.items()}
@@ -202,6 +205,7 @@ class Result:
         with atomic_write(folder / "curves.csv") as temporary:
             self._write_curves(temporary)
         about = {"graph": asdict(self.graph), "weights_sha256": digest}
+        about |= {"scaling": self.scaling.document()} if self.scaling else {}
         record = {"format": FORMAT, **self.summary(), **about, "versions": self._versions()}
         write_document(folder / "run.json", record)
         return folder
@@ -283,9 +287,12 @@ def _open_record(folder: Path, record: Document) -> Document:
     try:
         origin, names = record["graph"], ("classes", "features")
         named = {name: origin.get(name) and tuple(origin[name]) for name in names}
+        plan = make_plan(record["model"], record["settings"])
+        scaled = plan.recipe.scale != "none"
         return {
             "graph": Origin(**origin | named),
-            "plan": make_plan(record["model"], record["settings"]),
+            "plan": plan,
+            "scaling": Scaling.of(record["scaling"], origin["d"]) if scaled else None,
             "runs": tuple(_open_run(run) for run in record["runs"]),
             "device": record["device"],
             "interrupted": record["interrupted"],
