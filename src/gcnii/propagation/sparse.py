@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from gcnii.graph import Graph
+from gcnii.graph import Features, Graph
 from gcnii.kernels.ragged import row_and_step
 from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import product
@@ -22,10 +22,14 @@ def feature_matrix(graph: Graph, *, dtype: torch.dtype | None = None) -> Tensor 
 
     dtype  default: torch's default dtype, as models have it
     """
-    dtype = dtype or torch.get_default_dtype()
-    if isinstance(graph.X, sp.csr_array):
-        return Sparse.from_scipy(graph.X).to(dtype)
-    return torch.tensor(graph.X).to(dtype)
+    return to_matrix(graph.X, dtype or torch.get_default_dtype())
+
+
+def to_matrix(X: Features, dtype: torch.dtype) -> Tensor | Sparse:
+    """Features as a model takes them, on the CPU."""
+    if isinstance(X, sp.csr_array):
+        return Sparse.from_scipy(X).to(dtype)
+    return torch.tensor(X).to(dtype)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from gcnii.errors import InputError
+from gcnii.errors import InputError, notice
+from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.train.batches import cutter
 from gcnii.train.callbacks.progress import training_bar
@@ -22,6 +23,7 @@ from gcnii.train.callbacks.report import Callback, EpochMeasures, EpochReport, S
 from gcnii.train.checkpoint import Checkpoint, interruptible
 from gcnii.train.hardware import choose_device, device_name, threads_for, tuned_cpu
 from gcnii.train.plan import Plan, make_plan
+from gcnii.train.recipe import in_force
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.result import Result
@@ -299,8 +301,8 @@ class Training:
         if not self.path or not self.path.exists():
             return None
         saved = Checkpoint.load(self.path, self.task.device)
-        if saved and saved.identity != self.identity:
-            warnings.warn(f"{self.path} is of another training; starting over", stacklevel=6)
+        if saved and _deciding(saved.identity) != _deciding(self.identity):
+            notice(f"{self.path} is of another training; starting over")
             return None
         return saved
 
@@ -316,6 +318,12 @@ class Training:
             raise KeyboardInterrupt("stopped before the first epoch was done")
         task, weights = self.task, self._stacked([run.seed for run in runs])
         where = device_name(task.device)
-        result = Result.of(task.graph, task.plan, runs, weights, where, self.interrupted)
+        about = (where, self.interrupted, task.scaling)
+        result = Result.of(task.graph, task.plan, runs, weights, *about)
         log.info("%r, %.1f s", result, time.monotonic() - self.start)
         return result
+
+
+def _deciding(identity: Document) -> Document:
+    """What no run can differ in: a checkpoint from before a setting existed is still of its run."""
+    return identity | {"settings": in_force(identity["settings"])}

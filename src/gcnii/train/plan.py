@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -17,6 +17,10 @@ from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
 from gcnii.train.presets import preset
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force
+from gcnii.train.scaling import choose
+
+# The catalog's graphs are used as the papers used them; others are helped along.
+OWN_GRAPH: Settings = {"scale": "auto"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,11 @@ class Plan:
 
 
 def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = None) -> Plan:
-    """Settings given, over the catalog's preset, over the model card's, over the defaults."""
+    """Settings given, over the catalog's preset, over the model card's, over the defaults.
+
+    The defaults of a graph that is not the catalog's have OWN_GRAPH in them; a scale "auto" becomes
+    what it means for the graph.
+    """
     defaults = model_defaults(known_model(model))
     known = (*defaults, *RECIPE_FIELDS)
     for name in settings:
@@ -57,8 +65,10 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
             guess = did_you_mean(name, known)
             raise InputError(f"{model} has no setting {name!r}; {guess}known: {', '.join(known)}")
     published = preset(graph.catalog_name, model) if graph else {}
-    merged = {**MODELS[model].card.recipe, **published, **settings}
+    merged = {**own_defaults(graph), **MODELS[model].card.recipe, **published, **settings}
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
+    if graph is not None and recipe.scale == "auto":
+        recipe = replace(recipe, scale=choose(graph.X))
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     check_settings(model_hints(model), model_settings)
     _check_batches(model, recipe)
@@ -67,6 +77,11 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     if recipe.memory == "recompute" and not MODELS[model].can_recompute:
         raise InputError(f"{model} cannot recompute its activations; use memory auto or keep")
     return Plan(model, model_settings, recipe)
+
+
+def own_defaults(graph: Graph | None) -> Settings:
+    """OWN_GRAPH for a graph that is not of the catalog."""
+    return {} if graph is None or graph.catalog_name else OWN_GRAPH
 
 
 def refuse_weights(model: str, recipe: Recipe) -> None:

@@ -17,6 +17,7 @@ from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.run import Run
+from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Predictor:
     plan: Plan
     runs: tuple[Run, ...]
     weights: Stack
+    scaling: Scaling | None
 
     @property
     def best(self) -> int:
@@ -131,7 +133,7 @@ class Predictor:
                 f"the model was trained on {self.graph.d} features per node, "
                 f"but {graph.name} has {graph.d}"
             )
-        return Task.of(graph, self.plan, choose_device(device))
+        return Task.of(graph, self.plan, choose_device(device), self.scaling)
 
     def _model(self, i: int) -> Model:
         """The model of run i, in evaluation mode."""

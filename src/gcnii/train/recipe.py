@@ -18,6 +18,7 @@ from gcnii.errors import InputError
 from gcnii.nn.settings import Bounds, Setting, Settings, check_settings, setting_of
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.batches.batch import Batching, History
+from gcnii.train.scaling import Scale
 from gcnii.train.stopping import Stopping
 
 Memory = Literal["auto", "keep", "recompute"]
@@ -42,6 +43,21 @@ class Optimiser:
         float,
         Setting("clip every entry of the gradient to ± this; 0: no clipping", NOT_NEGATIVE, 0.0),
     ] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureSettings:
+    """What is done to X before a model sees it."""
+
+    scale: Annotated[
+        Scale,
+        Setting(
+            "scale the features by column (standard) or by row (rows); auto: rows if sparse, ≥ 0 "
+            "and of one size, none if zeros and ones, else standard; default: none for a graph of "
+            "the catalog, auto for your own",
+            neutral="none",
+        ),
+    ] = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +188,7 @@ class HardwareSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(HardwareSettings, BatchSettings, GraphSettings, Stopping, Optimiser):
+class Recipe(HardwareSettings, BatchSettings, GraphSettings, FeatureSettings, Stopping, Optimiser):
     """All groups in one flat set of fields; the defaults are the paper's for Cora (section 6.1)."""
 
     def __post_init__(self) -> None:

@@ -30,6 +30,7 @@ from gcnii.train.plan import Plan, make_plan
 from gcnii.train.predictor import Predictor
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.run import Run
+from gcnii.train.scaling import Scaling
 
 FORMAT = 1  # of run.json; a reader refuses a number above its own
 FILES = {"model.safetensors", "curves.csv", "run.json", "checkpoint.safetensors"}
@@ -85,10 +86,11 @@ class Result(Predictor):
         weights: Stack,
         device: str,
         interrupted: bool,
+        scaling: Scaling | None = None,
     ) -> Result:
         """Keep of the graph what a bundle needs."""
         origin = Origin(**{field.name: getattr(graph, field.name) for field in fields(Origin)})
-        return cls(origin, plan, tuple(runs), weights, device, interrupted)
+        return cls(origin, plan, tuple(runs), weights, scaling, device, interrupted)
 
     @property
     def test(self) -> NDArray[np.float64]:
@@ -146,6 +148,7 @@ class Result(Predictor):
         with atomic_write(folder / "curves.csv") as temporary:
             self._write_curves(temporary)
         about = {"graph": self.graph.document(), "weights_sha256": digest}
+        about |= {"scaling": self.scaling.document()} if self.scaling else {}
         record = {"format": FORMAT, **self.summary(), **about, "versions": self._versions()}
         write_document(folder / "run.json", record)
         return folder
@@ -225,9 +228,12 @@ def _bundle_folder(folder: Path) -> Path:
 
 def _open_record(folder: Path, record: Document) -> Document:
     try:
+        plan = make_plan(record["model"], record["settings"])
+        origin, scaled = Origin.of_document(record["graph"]), plan.recipe.scale != "none"
         return {
-            "graph": Origin.of_document(record["graph"]),
-            "plan": make_plan(record["model"], record["settings"]),
+            "graph": origin,
+            "plan": plan,
+            "scaling": Scaling.of(record["scaling"], origin.d) if scaled else None,
             "runs": tuple(_open_run(run) for run in record["runs"]),
             "device": record["device"],
             "interrupted": record["interrupted"],

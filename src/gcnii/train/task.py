@@ -21,33 +21,46 @@ from gcnii.propagation import (
     Sparse,
     adjacency,
     diffuse,
-    feature_matrix,
+    to_matrix,
 )
 from gcnii.train.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
 from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe
+from gcnii.train.scaling import Scaling
 
 NODES = 512  # per step, where neighbours are sampled and no number is given
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What all groups of a fit share: the plan, and the graph's adjacency and X on the device."""
+    """What all groups of a fit share: the plan, and the graph's adjacency and X on the device.
+
+    scaling  by which X was scaled, if it was
+    """
 
     graph: Graph
     plan: Plan
     device: torch.device
     adjacency: Adjacency
     X: Tensor | Sparse
+    scaling: Scaling | None = None
 
     @classmethod
-    def of(cls, graph: Graph, plan: Plan, device: torch.device) -> Task:
-        """Make the adjacency as the recipe says; move it and X to the device."""
+    def of(
+        cls, graph: Graph, plan: Plan, device: torch.device, scaling: Scaling | None = None
+    ) -> Task:
+        """Make the adjacency and scale X as the recipe says; move both to the device.
+
+        scaling  what was learnt on another graph; by default it is learnt on this one
+        """
         if graph.weighted:
             refuse_weights(plan.model, plan.recipe)
         dtype = plan.recipe.dtype
         links = make_adjacency(graph, plan.recipe).to(device, dtype)
-        return cls(graph, plan, device, links, feature_matrix(graph, dtype=dtype).to(device))
+        if scaling is None and plan.recipe.scale != "none":
+            scaling = Scaling.learn(graph.X, plan.recipe.scale)
+        X = to_matrix(graph.X if scaling is None else scaling.apply(graph.X), dtype).to(device)
+        return cls(graph, plan, device, links, X, scaling)
 
     @property
     def P(self) -> Sparse:

@@ -17,7 +17,9 @@ from gcnii.analysis.layers.probe import Probe
 from gcnii.analysis.layers.smoothing import Smoothness
 from gcnii.files import Document
 from gcnii.graph import Graph
-from gcnii.propagation import feature_matrix
+from gcnii.propagation import to_matrix
+from gcnii.train.plan import own_defaults
+from gcnii.train.scaling import Scaling
 
 # Information is gone where a linear probe's lead over guessing is at most this share of its largest
 # lead, at any layer or from the features alone.
@@ -75,8 +77,9 @@ class ProbeBaseline:
 
     @classmethod
     def of(cls, graph: Graph, probe: Probe) -> ProbeBaseline:
-        """The baseline of a graph, by a probe made for it."""
-        X = feature_matrix(graph, dtype=torch.float64).to_dense()
+        """The baseline of a graph, by a probe made for it; its features are scaled as for a fit."""
+        scaling = Scaling.learn(graph.X, own_defaults(graph).get("scale", "none"))
+        X = to_matrix(scaling.apply(graph.X), torch.float64).to_dense()
         return cls(probe.chance, probe.score(X))
 
 

@@ -1,0 +1,190 @@
+"""Feature scaling: learnt on the graph of a training, kept with its weights, applied to any graph.
+
+standard  each column less its mean, divided by its standard deviation.  A column of zeros and
+          ones stays as it is; one that never changes becomes 0.  Sparse features are divided by
+          their root mean square instead, so that their zeros stay zeros
+rows      each row divided by the sum of its absolute values; a row of zeros stays
+auto      rows for sparse features ≥ 0 of columns of about one size, such as word counts; none
+          for dense zeros and ones; else standard
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gcnii.errors import InputError
+from gcnii.files import Document, Maybe, check
+from gcnii.graph import Features
+
+Scale = Literal["auto", "none", "standard", "rows"]
+Kind = Literal["none", "standard", "rows"]
+Floats: TypeAlias = NDArray[np.float64]
+Dense: TypeAlias = NDArray[np.floating[Any]]
+
+CHUNK = 1 << 22  # numbers at a time in float64: 32 MiB
+# A sparse column counts as larger than the others if its mean entry is so many times the median
+# column's: rows that are divided by their sums would then hold little beside it.
+LARGER = 10
+SHAPE = {
+    "kind": {"none", "standard", "rows"},
+    "mean": Maybe([float]),
+    "deviation": Maybe([float]),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """How the features X (n, d) of any graph are scaled.
+
+    mean, deviation  (d,) of `standard`: 0 and 1 where a column stays as it is
+    """
+
+    kind: Kind
+    mean: Floats | None = None
+    deviation: Floats | None = None
+
+    @classmethod
+    def learn(cls, X: Features, scale: Scale) -> Scaling:
+        """The scaling of this kind for graphs like the one that has these features."""
+        kind = choose(X) if scale == "auto" else scale
+        if kind != "standard":
+            return cls(kind)
+        mean, deviation = _of_sparse(X) if isinstance(X, sp.csr_array) else _of_dense(X)
+        return cls(kind, mean, deviation)
+
+    def apply(self, X: Features) -> Features:
+        """The features scaled, of the same precision; finite, as X is, which is left alone."""
+        if self.kind == "none":
+            return X
+        if self.kind == "rows":
+            return _rows_of_sparse(X) if isinstance(X, sp.csr_array) else _rows_of_dense(X)
+        assert self.mean is not None
+        assert self.deviation is not None
+        if isinstance(X, sp.csr_array) and not self.mean.any():
+            data = _divided(X.data, self.deviation[X.indices])
+            return sp.csr_array((data, X.indices, X.indptr), X.shape)
+        return _standardised(_dense(X), self.mean, self.deviation)
+
+    def document(self) -> Document:
+        """The scaling as a JSON object, from which `of` makes the same to the last bit."""
+        known = {"mean": self.mean, "deviation": self.deviation}
+        arrays = {name: array.tolist() for name, array in known.items() if array is not None}
+        return {"kind": self.kind, **arrays}
+
+    @classmethod
+    def of(cls, document: Document, d: int) -> Scaling:
+        """The scaling of d features that a `document` was made from."""
+        check(document, SHAPE, "scaling")
+        if document["kind"] != "standard":
+            return cls(document["kind"])
+        mean, deviation = (
+            np.array(document.get(name, ()), np.float64) for name in ("mean", "deviation")
+        )
+        if not len(mean) == len(deviation) == d or not (deviation > 0).all():
+            raise InputError(f"scaling must have a mean and a positive deviation of {d} features")
+        return cls("standard", mean, deviation)
+
+
+def choose(X: Features) -> Kind:
+    """What `auto` means for these features."""
+    if isinstance(X, sp.csr_array):
+        return "rows" if (X.data >= 0).all() and _alike(X) else "standard"
+    return "none" if _is_binary(X).all() else "standard"
+
+
+def _alike(X: sp.csr_array) -> bool:
+    """Whether no column's mean entry, zeros left out, is LARGER times the median column's."""
+    count = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
+    total = np.bincount(X.indices, X.data.astype(np.float64), X.shape[1])
+    mean = total[count > 0] / count[count > 0]
+    return not len(mean) or bool(mean.max() <= LARGER * np.median(mean))
+
+
+def _of_dense(X: Dense) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column; 0 and 1 of one that stays as it is."""
+    n, top = len(X), np.maximum(X.max(0), -X.min(0)).astype(np.float64)
+    # In units of the largest entry, neither sums overflow nor squares underflow.
+    unit = np.where(top > 0, top, 1)
+    mean = sum((part / unit).sum(0) for part in _parts(X)) / n
+    variance = sum(((part / unit - mean) ** 2).sum(0) for part in _parts(X)) / n
+    deviation = np.sqrt(variance)
+    constant = (deviation <= np.finfo(X.dtype).eps) | ~_usable(deviation * unit)
+    binary = _is_binary(X)
+    return (
+        np.where(binary, 0, mean * unit),
+        np.where(binary | constant, 1, deviation * unit),
+    )
+
+
+def _of_sparse(X: sp.csr_array) -> tuple[Floats, Floats]:
+    """Zeros, and each column's root mean square; 1 for one that stays as it is."""
+    n, d = X.shape
+    top = np.zeros(d)
+    np.maximum.at(top, X.indices, np.abs(X.data).astype(np.float64))
+    unit = np.where(top > 0, top, 1)
+    square = np.bincount(X.indices, (X.data / unit[X.indices]) ** 2, d)
+    size = np.sqrt(square / n) * unit
+    other = np.bincount(X.indices[(X.data != 0) & (X.data != 1)], minlength=d) > 0
+    return np.zeros(d), np.where(other & _usable(size), size, 1)
+
+
+def _usable(deviation: Floats) -> NDArray[np.bool_]:
+    """Whether dividing by it keeps numbers finite."""
+    return deviation >= np.finfo(np.float64).tiny
+
+
+def _is_binary(X: Dense) -> NDArray[np.bool_]:
+    """(d,) which columns hold nothing but zeros and ones."""
+    found: NDArray[np.bool_] = np.all([((part == 0) | (part == 1)).all(0) for part in _parts(X)], 0)
+    return found
+
+
+def _standardised(X: Dense, mean: Floats, deviation: Floats) -> Dense:
+    shift = mean / deviation  # x - mean might overflow
+    scaled = np.empty_like(X)
+    for rows, part in zip(_parts(scaled), _parts(X), strict=True):
+        rows[:] = _divided(part, deviation, shift)
+    return scaled
+
+
+def _divided(X: Dense, deviation: Floats, shift: Floats | float = 0.0) -> Dense:
+    """X / deviation - shift; of a number beyond X's dtype, the largest that it has."""
+    largest = np.finfo(X.dtype).max
+    with np.errstate(over="ignore"):
+        scaled = X / deviation - shift
+    return np.clip(scaled, -largest, largest).astype(X.dtype)
+
+
+def _rows_of_dense(X: Dense) -> Dense:
+    scaled = np.empty_like(X)
+    for rows, part in zip(_parts(scaled), _parts(X), strict=True):
+        top = np.abs(part).max(1, keepdims=True).astype(np.float64)
+        shares = part / np.where(top > 0, top, 1)
+        rows[:] = shares / np.maximum(np.abs(shares).sum(1, keepdims=True), 1)
+    return scaled
+
+
+def _rows_of_sparse(X: sp.csr_array) -> sp.csr_array:
+    row, size = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), np.abs(X.data)
+    top = np.zeros(X.shape[0])
+    np.maximum.at(top, row, size.astype(np.float64))
+    shares = X.data / np.where(top > 0, top, 1)[row]
+    total = np.maximum(np.bincount(row, np.abs(shares), X.shape[0]), 1)
+    data = (shares / total[row]).astype(X.dtype)
+    return sp.csr_array((data, X.indices, X.indptr), X.shape)
+
+
+def _dense(X: Features) -> Dense:
+    return X.toarray() if isinstance(X, sp.csr_array) else X
+
+
+def _parts(X: Dense) -> Iterator[Dense]:
+    """X in blocks of rows, to save memory."""
+    height = max(1, CHUNK // X.shape[1])
+    return (X[start : start + height] for start in range(0, len(X), height))

@@ -1,0 +1,234 @@
+"""Features are scaled as learnt in training, on any graph, and never beyond what is finite."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import gcnii
+from gcnii.analysis.layers.diagnosis import ProbeBaseline
+from gcnii.analysis.layers.probe import Probe
+from gcnii.train.plan import make_plan
+from gcnii.train.scaling import Scaling, choose
+from gcnii.train.task import Task
+
+CPU = torch.device("cpu")
+SETTINGS = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}
+WORDS = sp.csr_array(np.array([[2.0, 0, 6], [0, 0, 0], [0, 1, 0]], np.float32))
+
+
+def people(n=120, seed=0):
+    """A block model whose classes show in ages and flags; incomes are large and say nothing."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    links = np.triu(rng.random((n, n)) < np.where(y[:, None] == y, 0.08, 0.02), 1)
+    income, age = 50_000 + 20_000 * rng.standard_normal(n), 40 + 8 * rng.standard_normal(n) + 6 * y
+    flags = rng.random((n, 3)) < np.where(np.arange(3) == y[:, None], 0.7, 0.3)
+    X = np.column_stack([income, age, flags]).astype(np.float32)
+    splits = (gcnii.stratified_split(y, seed),)
+    return gcnii.Graph(X=X, edges=np.stack(links.nonzero()), y=y, splits=splits, name="people")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return people()
+
+
+def scaled(X, scale):
+    return Scaling.learn(X, scale).apply(X)
+
+
+def test_standard_makes_mean_0_and_deviation_1_but_leaves_flags(graph):
+    X = scaled(graph.X, "standard")
+    np.testing.assert_allclose(X[:, :2].mean(0), 0, atol=1e-6)
+    np.testing.assert_allclose(X[:, :2].std(0), 1, atol=1e-6)
+    np.testing.assert_array_equal(X[:, 2:], graph.X[:, 2:])
+    assert X.dtype == graph.X.dtype
+
+
+@pytest.mark.parametrize("value", [7.0, 0.1, -1e30, 1.7e9])
+def test_a_column_that_never_changes_becomes_0(value):
+    assert scaled(np.full((3, 1), value, np.float32), "standard").tolist() == [[0.0]] * 3
+
+
+def test_sparse_columns_are_divided_by_their_root_mean_square_and_stay_sparse():
+    X = scaled(WORDS, "standard")
+    assert isinstance(X, sp.csr_array)
+    expected = [[3**0.5, 0, 3**0.5], [0, 0, 0], [0, 1, 0]]  # the word with 0 and 1 stays
+    np.testing.assert_allclose(X.toarray(), expected, rtol=1e-6)
+
+
+def test_rows_are_divided_by_the_sum_of_their_absolute_values_and_rows_of_zeros_stay():
+    expected = [[0.25, 0, 0.75], [0, 0, 0], [0, 1, 0]]
+    for X in (WORDS, -WORDS, WORDS.toarray()):
+        sign = np.sign(X.sum())
+        found = scaled(X, "rows")
+        assert type(found) is type(X)
+        dense = found.toarray() if sp.issparse(found) else found
+        np.testing.assert_allclose(dense, sign * np.array(expected))
+
+
+def test_none_gives_the_very_same_matrix(graph):
+    assert scaled(graph.X, "none") is graph.X
+
+
+@pytest.mark.parametrize("scale", ["standard", "rows"])
+def test_the_features_of_a_graph_are_left_alone(scale, graph):
+    before = graph.X.copy()
+    scaled(graph.X, scale)
+    np.testing.assert_array_equal(graph.X, before)
+    sparse = WORDS.copy()
+    scaled(sparse, scale)
+    assert (sparse != WORDS).nnz == 0
+
+
+MIXED = sp.csr_array(np.column_stack([[5e4, 6e4, 7e4, 4e4], [30, 40, 50, 60], np.eye(4)]))
+
+
+@pytest.mark.parametrize(
+    ("X", "kind"),
+    [
+        (WORDS, "rows"),
+        (-WORDS, "standard"),
+        (MIXED, "standard"),  # rows would hold the income and nothing else
+        (MIXED.toarray(), "standard"),
+        (np.eye(3), "none"),
+        (sp.eye_array(3, format="csr"), "rows"),
+        (sp.csr_array((3, 2)), "rows"),
+    ],
+)
+def test_auto_is_chosen_by_what_the_features_are(X, kind):
+    assert choose(X) == Scaling.learn(X, "auto").kind == kind
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+matrices = st.one_of(
+    *(
+        hnp.arrays(dtype, hnp.array_shapes(min_dims=2, max_dims=2, max_side=5), elements=elements)
+        for dtype, elements in (
+            (np.float64, numbers),
+            (np.float32, st.floats(width=32, allow_nan=False, allow_infinity=False)),
+        )
+    )
+)
+
+
+@given(X=matrices, sparse=st.booleans(), scale=st.sampled_from(["auto", "standard", "rows"]))
+def test_finite_features_stay_finite_and_bounded(X, sparse, scale):
+    X = sp.csr_array(X) if sparse else X
+    found = scaled(X, scale)
+    found = found.toarray() if sp.issparse(found) else found
+    assert found.dtype == X.dtype
+    assert np.isfinite(found).all()
+    if scale == "rows":
+        assert (np.abs(found).sum(1) < 1.001).all()
+
+
+@given(X=matrices)
+def test_what_is_far_off_the_training_stays_finite_too(X):
+    scaling = Scaling.learn(np.linspace(0, 1e-30, 3)[:, None] * np.ones(X.shape[1]), "standard")
+    assert np.isfinite(scaling.apply(X)).all()
+
+
+def test_a_dense_and_a_sparse_matrix_are_scaled_alike_by_what_was_learnt():
+    dense = np.random.default_rng(0).random((6, 3)) * (np.arange(18).reshape(6, 3) % 2)
+    for learnt in (dense, sp.csr_array(dense)):
+        scaling = Scaling.learn(learnt, "standard")
+        found = scaling.apply(sp.csr_array(dense))
+        found = found.toarray() if sp.issparse(found) else found
+        np.testing.assert_allclose(found, scaling.apply(dense))
+
+
+def test_a_document_gives_the_same_scaling_to_the_last_bit(graph):
+    scaling = Scaling.learn(graph.X, "standard")
+    document = json.loads(json.dumps(scaling.document()))
+    again = Scaling.of(document, graph.d)
+    np.testing.assert_array_equal(again.apply(graph.X), scaling.apply(graph.X))
+    assert Scaling.of(Scaling("rows").document(), 5).kind == "rows"
+    for wrong in ({"kind": "standard"}, document | {"mean": [0.0]}, {"kind": "new"}):
+        with pytest.raises(gcnii.InputError, match=r"^scaling"):
+            Scaling.of(wrong, graph.d)
+
+
+def test_a_graph_of_your_own_is_scaled_by_default_and_the_catalog_s_is_not(graph):
+    drawn = gcnii.load("csbm", n=60)
+    assert make_plan("gcnii", {}, graph).recipe.scale == "standard"  # auto, resolved
+    assert make_plan("gcnii", {}, drawn).recipe.scale == "none"
+    assert make_plan("gcnii", {}, replace(drawn, name="mine")).recipe.scale == "standard"
+    assert make_plan("gcnii", {"scale": "none"}, graph).recipe.scale == "none"
+    assert make_plan("gcnii", {"scale": "auto"}, drawn).recipe.scale == "standard"
+    assert make_plan("gcnii", {}).recipe.scale == "none"
+    with pytest.raises(gcnii.InputError, match="scale must be one of auto, none, standard, rows"):
+        make_plan("gcnii", {"scale": "minmax"}, graph)
+
+
+def test_without_scaling_a_task_has_the_features_as_they_are():
+    drawn = gcnii.load("csbm", n=60)
+    task = Task.of(drawn, make_plan("gcnii", {}, drawn), CPU)
+    assert task.scaling is None
+    assert torch.equal(task.X, gcnii.feature_matrix(drawn))
+
+
+def test_scaling_finds_what_large_numbers_drown(graph):
+    how = SETTINGS | {"epochs": 60}
+    plain, own = (gcnii.fit(graph, scale=scale, **how).test[0] for scale in ("none", "auto"))
+    assert own > plain + 0.2
+
+
+@pytest.mark.parametrize("scale", ["standard", "rows", "none"])
+def test_a_bundle_predicts_as_the_result_that_was_saved(graph, scale, tmp_path):
+    result = gcnii.fit(graph, scale=scale, **SETTINGS)
+    opened = gcnii.open_bundle(result.save(tmp_path / "bundle"))
+    np.testing.assert_array_equal(opened.predict_proba(graph), result.predict_proba(graph))
+    record = json.loads((tmp_path / "bundle" / "run.json").read_text())
+    assert record["settings"]["scale"] == scale
+    assert ("scaling" in record) == (scale != "none")
+
+
+def test_another_graph_is_scaled_by_what_the_training_learnt(graph, tmp_path):
+    result = gcnii.fit(graph, **SETTINGS)
+    richer = replace(people(seed=1), X=people(seed=1).X + np.float32([30_000, 0, 0, 0, 0]))
+    _, task = result.network(richer)
+    np.testing.assert_array_equal(task.X.numpy(), result.scaling.apply(richer.X))
+    assert task.X[:, 0].mean() > 1
+
+
+def test_a_bundle_without_its_scaling_is_refused(graph, tmp_path):
+    path = gcnii.fit(graph, **SETTINGS).save(tmp_path / "bundle") / "run.json"
+    record = json.loads(path.read_text())
+    del record["scaling"]
+    path.write_text(json.dumps(record))
+    with pytest.raises(gcnii.BundleError, match="is not a bundle's record: 'scaling'"):
+        gcnii.open_bundle(path.parent)
+
+
+def test_a_scale_of_none_is_no_part_of_a_run_s_identity(graph):
+    plain, own = (make_plan("gcnii", given, graph) for given in ({"scale": "none"}, {}))
+    assert "scale" not in plain.identity(graph)["settings"]
+    assert own.identity(graph)["settings"]["scale"] == "standard"
+
+
+def test_a_plan_made_without_a_graph_chooses_when_the_graph_comes(graph):
+    plan = make_plan("gcnii", {"scale": "auto"} | {"layers": 2, "width": 4, "epochs": 3})
+    assert Task.of(graph, plan, CPU).scaling.kind == "standard"
+
+
+def test_the_doctor_s_baseline_reads_the_features_that_models_read(graph):
+    probe = Probe(graph)
+    raw = probe.score(gcnii.feature_matrix(graph, dtype=torch.float64))
+    assert ProbeBaseline.of(graph, probe).features > raw + 0.1
+
+
+def test_watched_states_are_those_of_a_prediction(graph):
+    result = gcnii.fit(graph, "gcn", **SETTINGS)
+    model, task = result.network(graph)
+    with gcnii.watch(model, graph) as seen, torch.no_grad():
+        scores = model(task.P, task.X).softmax(1).numpy()
+    np.testing.assert_allclose(scores, result.predict_proba(graph), atol=1e-6)
+    assert len(seen.examine()) > 1
