@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from gcnii.train.fit import fit as fit
     from gcnii.train.recipe import Recipe as Recipe
     from gcnii.train.replicas.group import Diverged as Diverged
-    from gcnii.train.result import Result as Result
-    from gcnii.train.result import open_bundle as open_bundle
+    from gcnii.train.results.result import Result as Result
+    from gcnii.train.results.result import open_bundle as open_bundle
 
 _ROOMS = ("analysis", "data", "inference", "nn")
 _HOME = {
@@ -67,7 +67,7 @@ _HOME = {
     ),
     **dict.fromkeys(("Graph", "Split"), "graph"),
     **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
-    **dict.fromkeys(("Result", "open_bundle"), "train.result"),
+    **dict.fromkeys(("Result", "open_bundle"), "train.results.result"),
     **{
         "join": "data.converters.join",
         "load": "data.load",

@@ -10,6 +10,7 @@ import pytest
 from support.command_line import call, run
 
 import gcnii
+from gcnii.cli.options import Tables
 from gcnii.cli.train import train
 from gcnii.nn import MODELS
 from gcnii.train.recipe import Recipe
@@ -22,9 +23,8 @@ OWN = {
     "device",
     "out",
     "json",
-    "directed",
     "offline",
-    "unknown",
+    "tables",
     "threads",
     "log",
     "tensorboard",
@@ -84,6 +84,8 @@ def test_every_setting_of_every_model_and_of_the_recipe_is_a_flag():
 def test_the_help_of_train_shows_every_flag_once_with_a_sentence(tmp_path):
     text = call("train", "--help", cwd=tmp_path).out
     shown = re.findall(r"^│ (?:\* )?--([a-z-]+)", text, re.MULTILINE)
-    wanted = OWN | model_settings() | {field.name for field in dataclasses.fields(Recipe)}
+    tables = {field.name for field in dataclasses.fields(Tables)}
+    recipe = {field.name for field in dataclasses.fields(Recipe)}
+    wanted = OWN - {"tables"} | tables | model_settings() | recipe
     assert sorted(shown) == sorted(name.replace("_", "-") for name in wanted)
     assert "L2 penalty on the convolutions (the paper's L2_c)." in text

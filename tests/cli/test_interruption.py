@@ -8,7 +8,7 @@ import time
 import pytest
 from support.command_line import SAVING, call, files, finish, start
 
-from gcnii.train.result import open_bundle
+from gcnii.train.results.result import open_bundle
 
 EPOCHS = 120
 WORDS = (

@@ -12,7 +12,7 @@ import pytest
 from support.command_line import BUNDLE, SMALL, Answer, call, files, write_pets
 
 from gcnii.train.checkpoint import Checkpoint
-from gcnii.train.result import open_bundle
+from gcnii.train.results.result import open_bundle
 
 KEYS = [
     "graph",

@@ -22,7 +22,7 @@ from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import presets_of
 from gcnii.train.replicas.group import Diverged, ReplicaGroup
-from gcnii.train.run import Run
+from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 
 SMALL = {"layers": 4, "width": 16, "dropout": 0.3, "epochs": 15, "device": "cpu"}

@@ -35,7 +35,7 @@ from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import Plan, make_plan
-from gcnii.train.result import Result, refuse_replacing
+from gcnii.train.results.result import Result, refuse_replacing
 
 ModelName = Annotated[str, Parameter(help="A name from `gcnii models`.")]
 Runs = Annotated[

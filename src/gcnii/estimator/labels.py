@@ -98,7 +98,7 @@ def _unknown_by_convention(values: Values, known: Bools) -> Bools:
             warnings.warn(
                 "y holds -1, 0 and 1, and -1 is taken as an unknown label; "
                 "say so with unknown=-1, or say unknown=None if -1 is a class",
-                stacklevel=5,
+                stacklevel=6,  # whoever calls fit
             )
     return marked
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gcnii.graph import Graph
 from gcnii.metrics.probabilities import decided
-from gcnii.train.predictor import Predictor
+from gcnii.train.results.predictor import Predictor
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -28,7 +28,7 @@ from gcnii.data.tables.rows import Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
 from gcnii.inference.labels import is_training_graph, known_labels, table_of
-from gcnii.train.predictor import Predictor
+from gcnii.train.results.predictor import Predictor
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame

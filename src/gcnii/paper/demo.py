@@ -12,7 +12,7 @@ from gcnii.data import load
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
-from gcnii.train.result import Result
+from gcnii.train.results.result import Result
 
 DEPTHS = (2, 4, 8, 16, 32, 64)
 GRAPH = "digits"

@@ -23,7 +23,7 @@ from gcnii.train.batches import cutter
 from gcnii.train.fit import fit_plan
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.replicas.group import Diverged
-from gcnii.train.result import Result
+from gcnii.train.results.result import Result
 
 WAIT = 1.0  # seconds before asking again whether other processes have finished
 TELL = 10  # times to ask before saying which processes they are

@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 
 from gcnii.files import Document, atomic_write
 from gcnii.train.replicas.packing import Stack
-from gcnii.train.run import Run
+from gcnii.train.results.run import Run
 
 
 @dataclass

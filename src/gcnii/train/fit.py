@@ -26,8 +26,8 @@ from gcnii.train.plan import Plan, make_plan
 from gcnii.train.recipe import in_force
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack
-from gcnii.train.result import Result
-from gcnii.train.run import Run, make_runs
+from gcnii.train.results.result import Result
+from gcnii.train.results.run import Run, make_runs
 from gcnii.train.task import Task
 
 SAVE_EVERY = 20.0  # seconds between checkpoints, at least

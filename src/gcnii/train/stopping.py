@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gcnii.nn.settings import Bounds, Setting
-from gcnii.train.run import Measures, Run
+from gcnii.train.results.run import Measures, Run
 
 Monitor = Literal[
     "val_loss",

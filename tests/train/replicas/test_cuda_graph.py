@@ -20,7 +20,7 @@ from gcnii.train.plan import make_plan
 from gcnii.train.replicas import group
 from gcnii.train.replicas.cuda_graph import CAPTURES, WARM, CapturedEpoch
 from gcnii.train.replicas.group import Diverged, ReplicaGroup
-from gcnii.train.run import Run
+from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 
 CPU = torch.device("cpu")

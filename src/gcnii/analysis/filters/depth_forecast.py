@@ -17,7 +17,7 @@ from gcnii.files import Document, json_value
 from gcnii.graph import Graph, Role
 from gcnii.nn import Model
 from gcnii.nn.skeleton import GCNIISkeleton
-from gcnii.train.result import Result
+from gcnii.train.results.result import Result
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.propagation import RelationalMatrix, Sparse
 from gcnii.train.plan import Plan
-from gcnii.train.result import Result
+from gcnii.train.results.result import Result
 from gcnii.train.task import make_adjacency
 
 Show = Callable[[str], None]

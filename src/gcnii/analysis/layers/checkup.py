@@ -18,7 +18,7 @@ from gcnii.train.fit import fit_plan
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import Diverged
-from gcnii.train.result import Result
+from gcnii.train.results.result import Result
 from gcnii.train.task import Task
 
 EPOCHS = 60  # enough to see where a training goes; a doctor does not wait for the last per cent

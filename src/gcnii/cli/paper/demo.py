@@ -14,7 +14,7 @@ from gcnii.cli.terminal import table_console
 from gcnii.metrics.objective import percent
 from gcnii.paper.demo import MAIN, STEPS, Step, run, sweeps
 from gcnii.paper.report.figures.curves import draw_curves
-from gcnii.train.result import Result
+from gcnii.train.results.result import Result
 
 Results = dict[Step, Result]
 Folder = Annotated[Path, Parameter(help="A folder for the bundle and curves.png.")]

@@ -22,7 +22,7 @@ from gcnii.train.fit import fit_plan
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
 from gcnii.train.replicas.group import ReplicaGroup
-from gcnii.train.run import Run
+from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 
 # trains that number of epochs or slightly more, waits for the device, and returns their number

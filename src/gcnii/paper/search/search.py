@@ -25,7 +25,7 @@ from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
 from gcnii.train.presets.settings import Settings
 from gcnii.train.replicas.group import Diverged
-from gcnii.train.result import Result
+from gcnii.train.results.result import Result
 
 SEEDS = 3  # runs per try
 _SCORES = [(float, NOTHING)]

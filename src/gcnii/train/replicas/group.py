@@ -18,7 +18,7 @@ from gcnii.train.hardware import arithmetic, recomputes
 from gcnii.train.replicas.cuda_graph import CapturedEpoch
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.replicas.replicas import Replicas
-from gcnii.train.run import Measures, Run
+from gcnii.train.results.run import Measures, Run
 from gcnii.train.stopping import StoppingState
 from gcnii.train.task import Task
 

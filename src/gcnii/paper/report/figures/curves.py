@@ -10,7 +10,7 @@ import numpy as np
 
 from gcnii.analysis.report.style import STYLES, figure, save
 from gcnii.paper.report.figures.depth import depth_axis
-from gcnii.train.result import Result
+from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from gcnii.errors import BundleError, GraphError
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.train.fit import fit
-from gcnii.train.result import open_bundle
+from gcnii.train.results.result import open_bundle
 
 SMALL = {"layers": 2, "width": 8, "epochs": 3, "device": "cpu"}
 

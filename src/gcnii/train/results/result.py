@@ -27,9 +27,9 @@ from gcnii.metrics.objective import mean_and_spread
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
 from gcnii.train.plan import Plan, make_plan
-from gcnii.train.predictor import Predictor
 from gcnii.train.replicas.packing import Stack
-from gcnii.train.run import Run
+from gcnii.train.results.predictor import Predictor
+from gcnii.train.results.run import Run
 from gcnii.train.scaling import Scaling
 
 FORMAT = 1  # of run.json; a reader refuses a number above its own

@@ -16,7 +16,7 @@ from gcnii.nn import Model
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Stack
-from gcnii.train.run import Run
+from gcnii.train.results.run import Run
 from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
     from pandas import DataFrame
 
-    from gcnii.train.result import Origin
+    from gcnii.train.results.result import Origin
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
