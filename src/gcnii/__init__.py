@@ -2,6 +2,9 @@
 
     load             a data set of the catalog, or a graph of your own, as a Graph
     Graph, Split     nodes, edges, labels; who trains, validates and tests
+    from_frames      data frames of nodes and edges, of pandas, polars or pyarrow, as a Graph
+    from_networkx, from_scipy, from_pyg   a graph of another library, or of matrices, as a Graph
+    save             a Graph as one .safetensors file, which `load` reads at once
     join             several graphs as one
     stratified_split   a random Split of the labelled nodes, 60/20/20 of each class
     fit              train a model: fit(graph, "gcnii", layers=64, seeds=range(3)) → Result
@@ -37,8 +40,13 @@ if TYPE_CHECKING:
     from gcnii import inference as inference
     from gcnii import nn as nn
     from gcnii.analysis.watch import watch as watch
+    from gcnii.data.converters.frames import from_frames as from_frames
     from gcnii.data.converters.join import join as join
+    from gcnii.data.converters.networkx_graph import from_networkx as from_networkx
+    from gcnii.data.converters.pyg_data import from_pyg as from_pyg
+    from gcnii.data.converters.scipy_matrix import from_scipy as from_scipy
     from gcnii.data.load import load as load
+    from gcnii.data.readers.packed import save as save
     from gcnii.data.splits import stratified_split as stratified_split
     from gcnii.errors import BundleError as BundleError
     from gcnii.errors import DataError as DataError
@@ -69,7 +77,12 @@ _HOME = {
     **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
     **dict.fromkeys(("Result", "open_bundle"), "train.results.result"),
     **{
+        "from_frames": "data.converters.frames",
+        "from_networkx": "data.converters.networkx_graph",
+        "from_pyg": "data.converters.pyg_data",
+        "from_scipy": "data.converters.scipy_matrix",
         "join": "data.converters.join",
+        "save": "data.readers.packed",
         "load": "data.load",
         "stratified_split": "data.splits",
         "fit": "train.fit",

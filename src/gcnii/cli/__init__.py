@@ -48,7 +48,7 @@ app = App(
     suppress_keyboard_interrupt=False,  # `main` reports it
     default_parameter=Parameter(converter=_convert),
 )
-data = App(name="data", help="List, show, fetch and check data sets.")
+data = App(name="data", help="List, show, fetch, check and pack data sets.")
 paper = Group("Reproducing the paper", sort_key=1)
 report = App(name="report", help="Write the measured results as pages and figures.", group=paper)
 
@@ -100,6 +100,11 @@ data.command(
     "gcnii.cli.data:check",
     name="check",
     help="Check a graph of your own. Errors name the file and the row.",
+)
+data.command(
+    "gcnii.cli.data:pack",
+    name="pack",
+    help="Write a graph to one .safetensors file, which loads at once and needs no options.",
 )
 
 app.command(

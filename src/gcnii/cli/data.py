@@ -1,4 +1,4 @@
-"""gcnii data: list, show, fetch and check data sets."""
+"""gcnii data: list, show, fetch, check and pack data sets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from gcnii import data
-from gcnii.cli.options import Json, Offline, Tables, load_graph, print_json
+from gcnii.cli.options import (
+    Json,
+    Offline,
+    Tables,
+    load_graph,
+    print_json,
+    refuse_unwritable,
+)
 from gcnii.cli.terminal import plain_table, table_console
 from gcnii.columns import Columns
+from gcnii.data.readers.packed import refuse_target, save
 from gcnii.errors import DataError, InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
@@ -24,6 +32,10 @@ from gcnii.train.presets import presets_of
 
 Name = Annotated[str, Parameter(help="A name from `gcnii data list`, or a folder of your own.")]
 Names = Annotated[str, Parameter(help="Names from `gcnii data list`, or `all`.")]
+Own = Annotated[
+    str, Parameter(help="A name from `gcnii data list`, or the path of your own graph.")
+]
+Packed = Annotated[Path, Parameter(help="The file to write, ending in .safetensors.")]
 Folder = Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")]
 
 
@@ -42,7 +54,7 @@ def list_names(*, json: Json = False) -> None:
 
 def show(name: Name, /, *, json: Json = False) -> None:
     """Show a data set's size, source and licence, and the published settings for it."""
-    if name not in data.CATALOG and Path(name).expanduser().is_dir():
+    if name not in data.CATALOG and Path(name).expanduser().exists():
         check(Path(name), json=json)
         return
     entry = data.lookup(name)
@@ -95,6 +107,26 @@ def check(
     for name, value in _facts(graph).items():
         print(f"  {name}: {', '.join(value) if isinstance(value, list) else value}")
     _print_columns(graph.columns)
+
+
+def pack(
+    path: Own,
+    out: Packed,
+    /,
+    *,
+    tables: Tables | None = None,
+    offline: Offline = False,
+    json: Json = False,
+) -> None:
+    """Write a graph to one .safetensors file, which loads at once and needs no options."""
+    refuse_target(out.expanduser())
+    refuse_unwritable(out.expanduser().parent, "OUT")
+    graph = load_graph(path, tables, offline=offline)
+    size = save(graph, out).stat().st_size
+    if json:
+        print_json(_facts(graph) | {"file": str(out), "bytes": size})
+        return
+    print(f"{graph!r} → {out}, {size / 1e6:,.1f} MB")
 
 
 def _print_problems(error: DataError, json: bool) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from gcnii.data.readers import folder
+from gcnii.data.readers import folder, gml, graphml, neo4j, npz, ogb, packed
 from gcnii.data.tables.reading import READING
 from gcnii.errors import DataError
 from gcnii.graph import Graph
@@ -43,7 +43,15 @@ class Reader:
 
 
 # The first that reads a path is used.
-READERS: tuple[Reader, ...] = (Reader("folder", folder.FORM, folder.reads, folder.read),)
+READERS: tuple[Reader, ...] = (
+    Reader("packed graph", packed.FORM, packed.reads, packed.read),
+    Reader("npz file", npz.FORM, npz.reads, npz.read),
+    Reader("GraphML file", graphml.FORM, graphml.reads, graphml.read),
+    Reader("GML file", gml.FORM, gml.reads, gml.read),
+    Reader("OGB folder", ogb.FORM, ogb.reads, ogb.read),
+    Reader("Neo4j folder", neo4j.FORM, neo4j.reads, neo4j.read),
+    Reader("folder", folder.FORM, folder.reads, folder.read),
+)
 
 
 def reader_of(path: Path) -> Reader:
@@ -52,5 +60,6 @@ def reader_of(path: Path) -> Reader:
         if reader.reads(path):
             return reader
     reason = "is not in a format that gcnii reads" if path.exists() else "does not exist"
-    forms = ", or ".join(reader.form for reader in READERS)
-    raise DataError(f"{path} {reason}; a graph is {forms}")
+    others = [reader.form for reader in READERS if reader.form != folder.FORM]
+    forms = ", ".join([folder.FORM, *others[:-1]])
+    raise DataError(f"{path} {reason}; a graph is {forms}, or {others[-1]}")

@@ -1,0 +1,170 @@
+"""Labels and splits that come as arrays: of numpy, torch or pandas, or as lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gcnii.data.splits import stratified_split
+from gcnii.data.tables.labels import Labels, class_labels
+from gcnii.errors import GraphError, Problems, notice
+from gcnii.graph import Split
+
+Classes = Sequence[str] | None
+UNKNOWN = -1
+
+
+class Tensor(Protocol):
+    """What is used of a torch tensor, so that torch need not be loaded."""
+
+    def detach(self) -> Any:
+        """The tensor without its gradient."""
+
+
+class _Numbers(NamedTuple):
+    """Labels as numbers or truth values, and where they are unknown."""
+
+    values: NDArray[Any]
+    unknown: NDArray[np.bool_]
+
+
+def as_array(values: ArrayLike | Tensor) -> NDArray[Any]:
+    """The values as a numpy array; those of a list keep their types."""
+    if hasattr(values, "detach"):
+        return np.asarray(values.detach().cpu())
+    if isinstance(values, list | tuple):
+        return np.array(values, object)  # else numpy would write NaN among texts as 'nan'
+    return np.asarray(values)
+
+
+def array_labels(y: ArrayLike | Tensor | None, n: int, classes: Classes = None) -> Labels:
+    """(n,) class ids or (n, k) zeros and ones of n nodes; -1, NaN and None are unknown.
+
+    classes  names of the classes 0, 1, …; without them, classes are named after their labels
+    """
+    if y is None:
+        return Labels(np.full(n, UNKNOWN), None if classes is None else tuple(classes))
+    values = as_array(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2) or len(values) != n:
+        raise GraphError(
+            f"y must hold one label per node, {n} in all, or a row of zeros and ones per node; "
+            f"got shape {values.shape}"
+        )
+    numbers = _numbers(values)
+    if numbers is None:
+        return _texts(values, classes)
+    return _classes(numbers, classes) if values.ndim == 1 else _several(numbers, classes)
+
+
+def _numbers(values: NDArray[Any]) -> _Numbers | None:
+    """None if the labels are texts."""
+    if values.dtype.kind == "f":
+        return _Numbers(values, np.isnan(values) | (values == UNKNOWN))
+    if values.dtype.kind in "iub":
+        signed = values.dtype.kind == "i"
+        return _Numbers(values, values == UNKNOWN if signed else np.zeros(values.shape, bool))
+    if values.dtype.kind != "O":
+        return None
+    import pandas as pd
+
+    absent = np.asarray(pd.isna(values))
+    known = values[~absent]
+    if any(isinstance(one, str) for one in known):
+        return None
+    filled = np.where(absent, UNKNOWN, values)
+    if len(known) and all(isinstance(one, bool | np.bool_) for one in known):
+        return _Numbers(np.where(absent, False, values).astype(bool), absent)
+    if not all(isinstance(one, int | float | np.number) for one in known):
+        odd = next(one for one in known if not isinstance(one, int | float | np.number))
+        raise GraphError(f"y must hold numbers or texts, got {odd!r} of {type(odd).__name__}")
+    whole = all(isinstance(one, int | np.integer) for one in known)
+    return _numbers(filled.astype(np.int64 if whole else np.float64))
+
+
+def _texts(values: NDArray[Any], classes: Classes) -> Labels:
+    if values.ndim == 2:
+        raise GraphError(
+            f"y has {values.shape[1]} columns of text; where a node can have several labels, "
+            "give one column of zeros and ones per label"
+        )
+    import pandas as pd
+
+    if values.dtype.kind not in "OUT":
+        raise GraphError(f"y must hold numbers or texts, got {values.dtype}")
+    absent = np.asarray(pd.isna(values))
+    cells = np.array(
+        [None if gone or not one else str(one) for one, gone in zip(values, absent, strict=True)],
+        object,
+    )
+    problems = Problems()
+    found = class_labels(cells, "", problems)
+    problems.refuse()
+    if classes is None:
+        return found
+    place = {name: c for c, name in enumerate(classes)}
+    if lost := [name for name in found.classes or () if name not in place]:
+        raise GraphError(f"y has the label {lost[0]!r}, which is not among the named classes")
+    renumbered = np.array([*(place[name] for name in found.classes or ()), UNKNOWN])
+    return Labels(renumbered[found.y], tuple(classes))
+
+
+def _classes(numbers: _Numbers, classes: Classes) -> Labels:
+    values, unknown = numbers
+    rows = np.flatnonzero(~unknown)
+    known = values[rows]
+    if known.dtype.kind != "b":
+        _refuse(rows, known != np.floor(known), known, "whole numbers, one per class")
+        _refuse(rows, np.isinf(known), known, "finite numbers")
+        _refuse(rows, known < 0, known, "0 or more, or -1 for unknown")
+    y = np.full(len(values), UNKNOWN)
+    if classes is not None:
+        _refuse(rows, known >= len(classes), known, f"less than the {len(classes)} named classes")
+        y[rows] = known.astype(np.int64)
+        return Labels(y, tuple(classes))
+    found, y[rows] = np.unique(known, return_inverse=True)
+    named = found.astype(np.int64) if found.dtype.kind == "f" else found
+    return Labels(y, tuple(map(str, named.tolist())) or None)
+
+
+def _several(numbers: _Numbers, classes: Classes) -> Labels:
+    values, unknown = numbers
+    wrong = ~unknown & (values != 0) & (values != 1)
+    _refuse(np.argwhere(wrong)[:, 0], wrong[wrong], values[wrong], "0 or 1 where it has columns")
+    partly = unknown.any(1) & ~unknown.all(1)
+    if partly.any():
+        raise GraphError(
+            f"row {int(partly.argmax())} of y has some of its labels but not all; "
+            "fill in all or none"
+        )
+    y = np.where(unknown, UNKNOWN, values).astype(np.int64)
+    known = y[~unknown.any(1)]
+    if len(known) and (known.sum(1) == 1).all():
+        notice(
+            f"every row of y has exactly one 1, and is taken as {y.shape[1]} labels of which a "
+            "node can have several; if a node has one class, give y.argmax(1)"
+        )
+    return Labels(y, None if classes is None else tuple(classes))
+
+
+def _refuse(
+    rows: NDArray[np.int64], wrong: NDArray[np.bool_], values: NDArray[np.generic], expected: str
+) -> None:
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise GraphError(f"y must hold {expected}, got {values[first]} in row {int(rows[first])}")
+
+
+def splits_or_stratified(
+    splits: Split | Sequence[Split], labels: Labels, seed: int
+) -> tuple[Split, ...]:
+    """The given splits; without any, the labelled nodes are split 60/20/20, class by class."""
+    if isinstance(splits, Split):
+        return (splits,)
+    if len(splits) or not (labels.y >= 0).any():
+        return tuple(splits)
+    return (stratified_split(labels.y, seed),)

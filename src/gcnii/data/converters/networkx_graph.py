@@ -1,0 +1,88 @@
+"""from_networkx: a Graph of a networkx graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gcnii.data.converters.records import Records
+from gcnii.data.tables.reading import Names, Reading
+from gcnii.errors import GraphError
+from gcnii.graph import Features, Graph
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def from_networkx(
+    G: nx.Graph,
+    *,
+    label: Names = "label",
+    split: str = "split",
+    weight: str | None = "weight",
+    X: Features | None = None,
+    drop: Names = (),
+    numeric: Names = (),
+    categorical: Names = (),
+    date: Names = (),
+    text: Names = (),
+    unknown: str = "",
+    multilabel: bool = False,
+    seed: int = 0,
+    name: str = "",
+) -> Graph:
+    """The graph of a networkx Graph, DiGraph, MultiGraph or MultiDiGraph.
+
+    label, split   attributes of nodes; both may be absent
+    weight   an attribute that all edges have, or none; None: edges have no weights.  The weights
+             of parallel edges add up; without weights, their number is the weight
+    X        (n, d) features in the order of G.nodes; without it, the other attributes of the nodes
+             are the features, and the identity matrix if there are none
+    drop     attributes not to use
+    numeric, categorical, date, text, unknown, multilabel, seed   see `from_frames`
+    """
+    if not (hasattr(G, "is_multigraph") and hasattr(G, "nodes")):
+        raise GraphError(f"from_networkx takes a networkx graph, got {type(G).__name__}")
+    reading = Reading(
+        label=label,
+        split=split,
+        weight="" if weight in (None, "weight") else str(weight),
+        drop=drop,
+        numeric=numeric,
+        categorical=categorical,
+        date=date,
+        text=text,
+        unknown=unknown,
+        multilabel=multilabel,
+        seed=seed,
+    )
+    graph = _records(G, weight is not None).graph(name or G.name or "graph", reading, X=X)
+    return graph._with_origin("", loaded_with=reading.given)
+
+
+def _records(G: nx.Graph, weighted: bool) -> Records:
+    place = {node: i for i, node in enumerate(G)}
+    names = [str(node) for node in place]
+    if not names:
+        raise GraphError("G has no nodes; a graph needs at least one")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise GraphError(
+            f"two nodes of G are called {twice!r} when written as text; "
+            "rename one with networkx.relabel_nodes"
+        )
+    edges = list(G.edges(data=True))
+    return Records(
+        names=names,
+        nodes=[_texts_of(attributes) for _, attributes in G.nodes(data=True)],
+        edges=[(place[u], place[v]) for u, v, _ in edges],
+        links=[_texts_of(attributes) if weighted else {} for *_, attributes in edges],
+        directed=G.is_directed(),
+    )
+
+
+def _texts_of(attributes: dict[object, object]) -> dict[str, object]:
+    """Keys as text; two that are written alike, such as 1 and "1", are refused."""
+    found = {str(key): value for key, value in attributes.items()}
+    if len(found) < len(attributes):
+        raise GraphError(f"attributes must have different names as text, got {list(attributes)}")
+    return found

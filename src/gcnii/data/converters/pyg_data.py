@@ -1,0 +1,204 @@
+"""from_pyg: a Graph of a torch_geometric.data.Data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gcnii.data.arrays import merged
+from gcnii.data.converters.array_labels import array_labels, as_array, splits_or_stratified
+from gcnii.data.converters.scipy_matrix import edges_of, is_symmetric
+from gcnii.data.tables.labels import Labels
+from gcnii.errors import GraphError, notice
+from gcnii.graph import Graph, Split
+from gcnii.graph.weights import check_weights
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+Edges = NDArray[np.int64]
+Weights = NDArray[np.float64]
+Masks = dict[str, NDArray[np.bool_]]  # role → (n, splits)
+ROLES = ("train", "val", "test")
+VALIDATION = 0.2  # share of the training nodes, where there is no val_mask
+
+
+def from_pyg(
+    data: Data, *, directed: bool | None = None, seed: int = 0, name: str = "graph"
+) -> Graph:
+    """The graph of a `torch_geometric.data.Data`.
+
+    x           features, dense or sparse
+    edge_index  the graph is undirected if every edge is there in both directions, with the same
+                weight, unless `directed` says otherwise
+    edge_weight, weight, or edge_attr if it is a vector: the weights
+    y           (n,) or (n, 1) class ids, or (n, k) zeros and ones; -1 and NaN are unknown
+    train_mask, val_mask, test_mask   (n,), or (n, s) for s splits.  Without val_mask, the labelled
+                nodes outside train_mask are halved into validation and test; if there is a
+                test_mask, a fifth of the training nodes validates.  Without any mask, the nodes of
+                each class are split 60/20/20.  What is drawn is drawn by `seed`
+    batch       the number of a node's graph, if there are several
+    """
+    _refuse_others(data)
+    X = _features(data.x)
+    n = X.shape[0]
+    A = _adjacency(_edges(data, n), _weights(data), n)
+    one_way = not is_symmetric(A) if directed is None else directed
+    edges, weights = edges_of(A, directed=one_way)
+    labels = array_labels(data.y, n)
+    batch = getattr(data, "batch", None)
+    return Graph(
+        X=X,
+        edges=edges,
+        weights=weights,
+        y=labels.y,
+        splits=_splits(data, labels, seed),
+        directed=one_way,
+        name=name,
+        classes=labels.classes,
+        part=None if batch is None else as_array(batch),
+    )
+
+
+def _refuse_others(data: Data) -> None:
+    if hasattr(data, "node_types"):
+        raise GraphError(
+            "data has several types of nodes; from_pyg takes a graph of one: "
+            "data.to_homogeneous(), with the features of all types in one x"
+        )
+    if not (hasattr(data, "x") and hasattr(data, "edge_index")):
+        raise GraphError(
+            f"from_pyg takes a torch_geometric.data.Data with x and edge_index, got "
+            f"{type(data).__name__}; of a data set, pass one graph: dataset[0]"
+        )
+    if data.x is None:
+        raise GraphError(
+            "data.x is None: the nodes have no features; set data.x to a matrix with one row per "
+            "node, such as torch.eye(data.num_nodes)"
+        )
+    if data.edge_index is None:
+        raise GraphError("data.edge_index is None; set it to the (2, m) sources and targets")
+
+
+def _features(x: Any) -> NDArray[np.generic] | sp.csr_array:
+    if hasattr(x, "to_scipy"):  # torch_sparse.SparseTensor
+        return sp.csr_array(x.to_scipy(layout="csr"))
+    if str(getattr(x, "layout", "")) in ("torch.sparse_coo", "torch.sparse_csr"):
+        x = x.detach().cpu().to_sparse_coo().coalesce()
+        return sp.csr_array((x.values().numpy(), x.indices().numpy()), shape=tuple(x.shape))
+    if str(getattr(x, "dtype", "")) in ("torch.bfloat16", "torch.float16"):
+        x = x.float()
+    X = as_array(x)
+    return X[:, None] if X.ndim == 1 else X
+
+
+def _edges(data: Data, n: int) -> Edges:
+    edges = as_array(data.edge_index)
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
+        raise GraphError(
+            "data.edge_index must hold whole numbers in the shape (2, m), "
+            f"got {edges.dtype} of shape {edges.shape}"
+        )
+    if edges.size and not 0 <= edges.min() <= edges.max() < n:
+        raise GraphError(
+            f"data.edge_index has node ids from {edges.min()} to {edges.max()}, "
+            f"but data.x has rows 0 to {n - 1}"
+        )
+    return edges.astype(np.int64)
+
+
+def _weights(data: Data) -> Weights | None:
+    for name in ("edge_weight", "weight"):  # the second is what PyG's from_networkx makes
+        if getattr(data, name, None) is not None:
+            return _vector(getattr(data, name), name, data)
+    if getattr(data, "edge_attr", None) is None:
+        return None
+    if data.edge_attr.numel() != data.edge_index.shape[1]:
+        shape = tuple(data.edge_attr.shape)
+        notice(f"data.edge_attr of shape {shape} is not used: edges have weights, not features")
+        return None
+    notice("data.edge_attr is taken as the weights of the edges; if it is not, remove it")
+    return _vector(data.edge_attr, "edge_attr", data)
+
+
+def _vector(values: Any, name: str, data: Data) -> Weights:
+    weights = as_array(values.double()).reshape(-1)
+    if len(weights) != data.edge_index.shape[1]:
+        raise GraphError(
+            f"data.{name} has {len(weights)} entries for {data.edge_index.shape[1]} edges"
+        )
+    return weights
+
+
+def _adjacency(edges: Edges, weights: Weights | None, n: int) -> sp.csr_array:
+    """A[u, v]: the sum of the weights of the edges u → v, or 1 if edges have none."""
+    if weights is None:
+        edges = merged(edges, directed=True)
+    values = np.ones(edges.shape[1]) if weights is None else check_weights(weights, edges)
+    A = sp.csr_array((values, tuple(edges)), (n, n))
+    A.eliminate_zeros()
+    return A
+
+
+def _splits(data: Data, labels: Labels, seed: int) -> tuple[Split, ...]:
+    masks = _masks(data, len(labels.y))
+    if "train" not in masks:
+        if masks:
+            raise GraphError("data has no train_mask; add one, or remove the other masks")
+        return splits_or_stratified((), labels, seed)
+    count = max(mask.shape[1] for mask in masks.values())
+    return tuple(
+        _split({role: mask[:, i % mask.shape[1]] for role, mask in masks.items()}, labels, seed)
+        for i in range(count)
+    )
+
+
+def _masks(data: Data, n: int) -> Masks:
+    masks: Masks = {}
+    for role in ROLES:
+        mask = getattr(data, f"{role}_mask", None)
+        if mask is None:
+            continue
+        array = as_array(mask)
+        if array.ndim not in (1, 2) or len(array) != n or array.dtype.kind not in "biu":
+            raise GraphError(
+                f"data.{role}_mask must be true or false for each of {n} nodes, in one column per "
+                f"split, got {array.dtype} of shape {array.shape}"
+            )
+        masks[role] = array.reshape(n, -1).astype(bool)
+    widths = {mask.shape[1] for mask in masks.values()} - {1}
+    if len(widths) > 1:
+        raise GraphError(f"the masks of data have {sorted(widths)} columns; give all as many")
+    return masks
+
+
+def _split(masks: Masks, labels: Labels, seed: int) -> Split:
+    """The split of these masks (n,); what is lacking is drawn."""
+    random, train = np.random.default_rng(seed), masks["train"]
+    nothing = np.zeros(len(train), bool)
+    if "val" in masks:
+        return Split(train=train, val=masks["val"], test=masks.get("test", nothing))
+    if "test" in masks:
+        val = _drawn(train, VALIDATION, random)
+        notice(f"data has no val_mask: {val.sum()} of {train.sum()} training nodes validate")
+        return Split(train=train & ~val, val=val, test=masks["test"])
+    rest = (labels.y >= 0).reshape(len(train), -1).all(1) & ~train
+    val = _drawn(rest, 0.5, random)
+    notice(
+        f"data has no val_mask and no test_mask: of the other labelled nodes, {val.sum()} "
+        f"validate and {(rest & ~val).sum()} test"
+    )
+    return Split(train=train, val=val, test=rest & ~val)
+
+
+def _drawn(
+    members: NDArray[np.bool_], share: float, random: np.random.Generator
+) -> NDArray[np.bool_]:
+    """A random share of the members, rounded up."""
+    rows = random.permutation(np.flatnonzero(members))
+    drawn = np.zeros(len(members), bool)
+    drawn[rows[: int(np.ceil(share * len(rows)))]] = True
+    return drawn

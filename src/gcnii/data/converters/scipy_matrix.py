@@ -1,0 +1,97 @@
+"""from_scipy: a Graph of an adjacency matrix and a feature matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from gcnii.data.arrays import merged, merged_weighted
+from gcnii.data.converters.array_labels import array_labels, splits_or_stratified
+from gcnii.errors import GraphError
+from gcnii.graph import Graph, Split
+
+Matrix: TypeAlias = sp.sparray | sp.spmatrix | ArrayLike
+ROUNDING = 1e-5  # by which the weights of an edge's two directions may differ
+
+
+def from_scipy(
+    A: Matrix,
+    X: Matrix,
+    y: ArrayLike | None = None,
+    *,
+    directed: bool | None = None,
+    splits: Split | Sequence[Split] = (),
+    seed: int = 0,
+    nodes: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+    name: str = "graph",
+) -> Graph:
+    """The graph of an adjacency matrix A (n, n) and features X (n, d), sparse or dense.
+
+    A         A[u, v] is the weight of the edge u → v; where all are 1, the graph has no weights
+    y         (n,) numbers or texts, one per class, or (n, k) zeros and ones; -1, NaN and None are
+              unknown
+    directed  None: A must be symmetric.  False: an edge may be in A in one direction or in both
+    splits    without any, the labelled nodes of each class are split 60/20/20 by `seed`
+    nodes, classes, features   names
+    """
+    shape = np.shape(X)
+    if len(shape) != 2:
+        raise GraphError(f"X must be a matrix with one row per node, got shape {shape}")
+    matrix = _adjacency(A, shape[0])
+    if directed is None and not is_symmetric(matrix):
+        raise GraphError(
+            "A is not symmetric; say directed=True if its edges are one-way, or directed=False "
+            "if each edge is in A in one direction only"
+        )
+    edges, weights = edges_of(matrix, directed=bool(directed))
+    labels = array_labels(y, shape[0], classes)
+    return Graph(
+        X=X,
+        edges=edges,
+        weights=weights,
+        y=labels.y,
+        splits=splits_or_stratified(splits, labels, seed),
+        directed=bool(directed),
+        name=name,
+        nodes=None if nodes is None else tuple(nodes),
+        classes=labels.classes,
+        features=None if features is None else tuple(features),
+    )
+
+
+def _adjacency(matrix: Matrix, n: int) -> sp.csr_array:
+    """A without zeros; GraphError unless it is an (n, n) matrix of numbers."""
+    A = sp.coo_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
+    if A.shape != (n, n):
+        raise GraphError(
+            f"A must have one row and one column per node, ({n}, {n}) for this X, got {A.shape}"
+        )
+    if A.dtype.kind not in "iubf":
+        raise GraphError(f"A must hold numbers, got {A.dtype}")
+    found = sp.csr_array(A, dtype=np.float64, copy=True)
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    return found
+
+
+def is_symmetric(A: sp.csr_array) -> bool:
+    """Whether A[u, v] = A[v, u], up to rounding."""
+    both = sp.csr_array(A.T)
+    return not (abs(A - both) > ROUNDING * abs(A).maximum(abs(both))).nnz
+
+
+def edges_of(
+    A: sp.csr_array, *, directed: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """The edges of A, each once, and their weights if they are not all 1."""
+    entries = sp.coo_array(A)
+    edges = np.stack([entries.row, entries.col]).astype(np.int64)
+    if (entries.data == 1).all():
+        return merged(edges, directed=directed), None
+    return merged_weighted(edges, entries.data, directed=directed)

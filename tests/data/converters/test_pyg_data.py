@@ -1,0 +1,161 @@
+"""from_pyg: a graph of a torch_geometric.data.Data."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+import gcnii
+from gcnii.errors import GraphError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # PyG uses what torch has deprecated
+    pyg = pytest.importorskip("torch_geometric.data")
+Data = pyg.Data
+
+RING = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
+BOTH = torch.cat([RING, RING.flip(0)], 1)
+Y = torch.tensor([0, 0, 0, 1, 1, 1])
+
+
+def ring(edges=BOTH, **fields):
+    return Data(**{"x": torch.eye(6), "edge_index": edges, "y": Y} | fields)
+
+
+def mask(*rows):
+    return torch.isin(torch.arange(6), torch.tensor(rows))
+
+
+def test_edges_listed_both_ways_are_undirected():
+    graph = gcnii.from_pyg(ring())
+    assert (graph.n, graph.m, graph.directed, graph.weights) == (6, 6, False, None)
+    assert graph.edges.shape == (2, 6)
+    assert graph.y.tolist() == Y.tolist()
+
+
+def test_edges_listed_one_way_are_directed_unless_said_otherwise():
+    assert gcnii.from_pyg(ring(RING)).directed
+    once = gcnii.from_pyg(ring(RING), directed=False)
+    assert once.fingerprint == gcnii.from_pyg(ring()).fingerprint
+
+
+def test_repeated_edges_without_weights_count_once():
+    assert gcnii.from_pyg(ring(torch.cat([BOTH, BOTH], 1))).weights is None
+
+
+@pytest.mark.parametrize("name", ["edge_weight", "weight"])
+def test_weights_that_differ_in_the_two_directions_make_a_graph_directed(name):
+    weights = torch.arange(1.0, 7)
+    same = gcnii.from_pyg(ring(**{name: torch.cat([weights, weights])}))
+    assert not same.directed
+    assert sorted(same.weights.tolist()) == [1, 2, 3, 4, 5, 6]
+    assert gcnii.from_pyg(ring(**{name: torch.arange(1.0, 13)})).directed
+
+
+def test_a_vector_of_edge_attributes_is_taken_as_weights_with_a_warning():
+    with pytest.warns(UserWarning, match="edge_attr is taken as the weights"):
+        graph = gcnii.from_pyg(ring(edge_attr=torch.full((12, 1), 2.0)))
+    assert set(graph.weights) == {2}
+
+
+def test_a_matrix_of_edge_attributes_is_named_as_not_used():
+    with pytest.warns(UserWarning, match=r"edge_attr of shape \(12, 3\) is not used"):
+        assert gcnii.from_pyg(ring(edge_attr=torch.ones(12, 3))).weights is None
+
+
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
+def test_weights_are_positive_and_finite(wrong):
+    with pytest.raises(GraphError, match="weight"):
+        gcnii.from_pyg(ring(edge_weight=torch.full((12,), wrong)))
+
+
+def test_masks_are_the_split():
+    graph = gcnii.from_pyg(ring(train_mask=mask(0, 3), val_mask=mask(1), test_mask=mask(4)))
+    (split,) = graph.splits
+    assert [np.flatnonzero(m).tolist() for m in (split.train, split.val, split.test)] == [
+        [0, 3],
+        [1],
+        [4],
+    ]
+    assert graph.y[2] == 0  # known, though in no mask
+
+
+def test_masks_with_columns_are_as_many_splits_and_a_vector_serves_all():
+    two = torch.stack([mask(0, 3), mask(1, 4)], 1)
+    graph = gcnii.from_pyg(ring(train_mask=two, val_mask=mask(2), test_mask=mask(5)))
+    assert [np.flatnonzero(split.train).tolist() for split in graph.splits] == [[0, 3], [1, 4]]
+    assert [np.flatnonzero(split.val).tolist() for split in graph.splits] == [[2], [2]]
+
+
+def test_without_masks_each_class_is_split():
+    split = gcnii.stratified_split(Y.numpy(), 0)
+    assert (gcnii.from_pyg(ring()).splits[0].train == split.train).all()
+
+
+def test_without_a_validation_mask_a_fifth_of_the_training_nodes_validates():
+    with pytest.warns(UserWarning, match="no val_mask: 1 of 4 training nodes validate"):
+        (split,) = gcnii.from_pyg(ring(train_mask=mask(0, 1, 3, 4), test_mask=mask(2, 5))).splits
+    assert (split.train.sum(), split.val.sum(), split.test.sum()) == (3, 1, 2)
+
+
+def test_with_a_training_mask_alone_the_other_labelled_nodes_are_halved():
+    y = torch.tensor([0, 0, 0, 1, 1, -1])
+    with pytest.warns(UserWarning, match="of the other labelled nodes, 2 validate and 1 test"):
+        (split,) = gcnii.from_pyg(ring(train_mask=mask(0, 3), y=y)).splits
+    assert np.flatnonzero(split.val | split.test).tolist() == [1, 2, 4]
+
+
+def test_labels_can_be_unknown_or_several():
+    missing = gcnii.from_pyg(ring(y=torch.tensor([0.0, 0, 0, 1, 1, float("nan")])))
+    assert missing.y.tolist() == [0, 0, 0, 1, 1, -1]
+    several = torch.tensor([[1.0, 1], [0, 0], [1, 0], [0, 1], [1, 1], [0, 0]])
+    assert gcnii.from_pyg(ring(y=several)).multilabel
+    assert gcnii.from_pyg(ring(y=Y[:, None])).y.tolist() == Y.tolist()
+    assert gcnii.from_pyg(ring(y=None)).splits == ()
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+def test_sparse_features_stay_sparse(layout):
+    graph = gcnii.from_pyg(ring(x=torch.eye(6).to_sparse(layout=layout)))
+    assert sp.issparse(graph.X)
+    assert (graph.X.toarray() == np.eye(6)).all()
+
+
+def test_half_precision_and_gradients_are_no_obstacle():
+    assert gcnii.from_pyg(ring(x=torch.eye(6).bfloat16())).X.dtype == np.float32
+    assert gcnii.from_pyg(ring(x=torch.eye(6, requires_grad=True))).d == 6
+
+
+def test_a_batch_of_graphs_keeps_its_parts():
+    graph = gcnii.from_pyg(pyg.Batch.from_data_list([ring(), ring()]))
+    assert graph.part.tolist() == [0] * 6 + [1] * 6
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (pyg.HeteroData(), "several types of nodes"),
+        ([ring()], r"got list; of a data set, pass one graph: dataset\[0\]"),
+        (ring(x=None), r"data\.x is None.*torch\.eye"),
+        (Data(x=torch.eye(6)), r"data\.edge_index is None"),
+        (ring(x=torch.eye(4)), r"node ids from 0 to 5, but data\.x has rows 0 to 3"),
+        (ring(RING - 1), "node ids from -1"),
+        (ring(RING.float()), "whole numbers in the shape"),
+        (ring(RING.T), "whole numbers in the shape"),
+        (ring(y=Y[:3]), r"one label per node.*got shape \(3,\)"),
+        (ring(edge_weight=torch.ones(5)), "5 entries for 12 edges"),
+        (ring(train_mask=mask(0)[:3]), "train_mask must be true or false for each of 6 nodes"),
+        (ring(val_mask=mask(0)), "no train_mask"),
+        (ring(train_mask=mask(0), val_mask=mask(0)), "masks train and val overlap"),
+        (
+            ring(train_mask=torch.ones(6, 2, dtype=bool), val_mask=torch.ones(6, 3, dtype=bool)),
+            r"\[2, 3\] columns",
+        ),
+    ],
+)
+def test_what_is_no_graph_is_refused(data, sentence):
+    with pytest.raises(GraphError, match=sentence):
+        gcnii.from_pyg(data)

@@ -1,0 +1,201 @@
+"""Graphs in .npz files, of two layouts; nothing in them is trusted."""
+
+import contextlib
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gcnii.data import load
+from gcnii.errors import DataError, InputError
+
+EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5]])
+X = np.arange(12, dtype=np.float32).reshape(6, 2)
+Y = np.array([0, 0, 0, 1, 1, 1])
+MASKS = np.array([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0]], bool)
+A = sp.csr_array((np.ones(5), EDGES.T), (6, 6))
+
+
+def platonov(**changes):
+    arrays = {
+        "edges": EDGES,
+        "node_features": X,
+        "node_labels": Y,
+        "train_masks": MASKS,
+        "val_masks": np.roll(MASKS, 1, 1),
+        "test_masks": np.roll(MASKS, 2, 1),
+    }
+    return {key: value for key, value in (arrays | changes).items() if value is not None}
+
+
+def shchur(**changes):
+    arrays = {"labels": Y}
+    for name, matrix in (("adj", A), ("attr", sp.csr_array(X))):
+        arrays |= {
+            f"{name}_{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")
+        }
+        arrays[f"{name}_shape"] = np.array(matrix.shape)
+    return {key: value for key, value in (arrays | changes).items() if value is not None}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """`write(arrays)` → the file."""
+
+    def file(arrays):
+        np.savez(tmp_path / "roads.npz", **arrays)
+        return tmp_path / "roads.npz"
+
+    return file
+
+
+def test_edges_features_labels_and_masks_are_a_graph_with_many_splits(write):
+    graph = load(write(platonov()))
+    assert (graph.name, graph.n, graph.m, graph.directed) == ("roads", 6, 5, False)
+    assert (graph.X == X).all()
+    assert graph.y.tolist() == Y.tolist()
+    assert [split.train.tolist() for split in graph.splits] == MASKS.tolist()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_sparse_matrices_are_a_graph(tmp_path, compressed):
+    (np.savez_compressed if compressed else np.savez)(tmp_path / "g.npz", **shchur())
+    graph = load(tmp_path / "g.npz")
+    assert sp.issparse(graph.X)
+    assert graph.edges.T.tolist() == [[0, 1], [0, 2], [1, 2], [3, 4], [4, 5]]
+    assert len(graph.splits) == 1
+
+
+def test_an_option_says_that_edges_are_one_way(write):
+    for arrays in (platonov(), shchur()):
+        graph = load(write(arrays), directed=True)
+        assert graph.directed
+        assert [2, 0] in graph.edges.T.tolist()
+
+
+def test_edges_may_be_two_rows_and_have_weights(write):
+    weights = np.arange(1, 6)
+    graph = load(write(platonov(edges=None, edge_index=EDGES.T, weights=weights)))
+    assert sorted(graph.weights.tolist()) == [1, 2, 3, 4, 5]
+    two = np.array([[0, 3], [1, 4]])
+    assert load(write(platonov(edges=None, edge_index=two))).edges.T.tolist() == [[0, 1], [3, 4]]
+    assert load(write(platonov(edges=two))).edges.T.tolist() == [[0, 3], [1, 4]]
+
+
+def test_names_of_nodes_classes_and_features_are_kept(write):
+    names = {
+        "node_names": np.array(list("abcdef")),
+        "class_names": np.array(["cat", "dog", "cow"]),
+        "attr_names": np.array(["size", "age"]),
+    }
+    graph = load(write(shchur(**names)))
+    assert graph.nodes == tuple("abcdef")
+    assert (graph.classes, graph.features) == (("cat", "dog", "cow"), ("size", "age"))
+
+
+def test_names_that_are_python_objects_are_left_out_with_a_warning(tmp_path):
+    np.savez(tmp_path / "g.npz", **shchur(class_names=np.array(["a", None], object)))
+    with pytest.warns(UserWarning, match=r"'class_names' of g\.npz holds Python objects"):
+        assert load(tmp_path / "g.npz").classes == ("0", "1")
+
+
+def test_arrays_without_a_use_are_named(write):
+    with pytest.warns(UserWarning, match=r"roads\.npz: the arrays years are not used"):
+        load(write(platonov(years=Y)))
+
+
+def test_text_labels_and_unknown_ones(write):
+    labels = np.array(["b", "b", "b", "a", "a", ""])
+    graph = load(write(shchur(labels=labels)))
+    assert (graph.y.tolist(), graph.classes) == ([1, 1, 1, 0, 0, -1], ("a", "b"))
+
+
+HUGE = np.array([10**12, 10**12])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"x": X}, "neither adj_data nor edge_index nor edges; it has x"),
+        ({"edges": EDGES}, "no features; it has edges; add an array X"),
+        ({}, "no features; it has none"),
+        (platonov(node_features=X[:, 0]), r"features of roads\.npz must be \(n, d\)"),
+        (platonov(node_features=X[:4]), r"between nodes 0 to 5, but features of nodes 0 to 3"),
+        (platonov(edges=EDGES - 1), "edges between nodes -1 to 4"),
+        (platonov(edges=EDGES.astype(float)), "must hold whole numbers"),
+        (platonov(edges=np.ones((3, 3), int)), r"got int64 of shape \(3, 3\)"),
+        (platonov(edges=np.array([], int)), r"got int64 of shape \(0,\)"),
+        (platonov(weights=np.ones(3)), r"one for each of 5 edges, got float64 of shape \(3,\)"),
+        (platonov(weights=np.full(5, -1.0)), "weight"),
+        (platonov(node_labels=Y[:5]), r"roads\.npz: y must hold one label per node"),
+        (platonov(node_labels=Y - 5), "0 or more, or -1 for unknown, got -5 in row 0"),
+        (platonov(node_features=X * np.nan), r"roads\.npz: X must be finite"),
+        (platonov(node_features=X.astype(str)), "X must hold numbers"),
+        (platonov(val_masks=None), "has masks but no val_masks"),
+        (platonov(val_masks=MASKS[:1]), "masks of roads.npz must have one shape"),
+        (platonov(train_masks=np.ones((2, 6))), "overlap"),
+        (platonov(node_labels=np.array([0, 1, None] * 2)), "'node_labels' .* Python objects"),
+        (shchur(adj_shape=HUGE), "adj_shape of roads.npz says 1000000000000 × 1000000000000"),
+        (shchur(attr_shape=np.array([6, 10**12])), "attr_shape of roads.npz says 6 × 10{12}"),
+        (shchur(adj_shape=np.array([6, 6, 6])), "must be two numbers"),
+        (shchur(adj_shape=np.array([6, -6])), "must be two numbers"),
+        (shchur(adj_shape=np.array([7, 6])), "adj_indptr has 7 entries"),
+        (shchur(adj_shape=np.array([6, 9])), r"\(6, 6\) for this X, got \(6, 9\)"),
+        (shchur(adj_indices=A.indices + 9), "not a CSR matrix of 6 × 6"),
+        (shchur(adj_indices=A.indices - 9), "not a CSR matrix of 6 × 6"),
+        (shchur(adj_indptr=A.indptr[::-1].copy()), "not a CSR matrix of 6 × 6"),
+        (shchur(adj_indptr=A.indptr + 10**9), "not a CSR matrix of 6 × 6"),
+        (shchur(adj_indices=A.indices[:2]), "not a CSR matrix"),
+        (shchur(adj_indices=None), "has no array 'adj_indices'; it has"),
+        (shchur(adj_data=np.array(["a"] * 5)), "adj_data of roads.npz must be numbers, got <U1"),
+        (shchur(attr_data=np.full(11, np.inf)), "X must be finite"),
+    ],
+)
+def test_a_wrong_file_is_one_sentence(write, arrays, sentence):
+    with pytest.raises(InputError, match=sentence):
+        load(write(arrays))
+
+
+def test_an_adjacency_matrix_alone_lacks_features(tmp_path):
+    sp.save_npz(tmp_path / "A.npz", A)
+    with pytest.raises(DataError, match=r"no features.* gcnii\.from_scipy\(A, X, y\)"):
+        load(tmp_path / "A.npz")
+
+
+def with_header(path, name, shape):
+    """Write a .npz whose array `name` claims a shape that its content does not have."""
+    content = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(content, header)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{name}.npy", content.getvalue() + bytes(80))
+    return path
+
+
+@pytest.mark.parametrize("shape", [(10**12,), (10**6, 10**12), (11,), (2**62, 4)])
+def test_a_huge_shape_in_a_header_takes_no_memory(tmp_path, shape):
+    with pytest.raises(DataError, match=r"'X' of g\.npz must have 80 bytes for its shape"):
+        load(with_header(tmp_path / "g.npz", "X", shape))
+
+
+@pytest.mark.parametrize("arrays", [platonov(), shchur()])
+def test_a_file_cut_anywhere_or_with_a_flipped_bit_is_one_sentence(write, arrays):
+    path = write(arrays)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), len(whole) // 40):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataError, match=r"roads\.npz"):
+            load(path)
+        flipped = bytearray(whole)
+        flipped[length] ^= 0x55
+        path.write_bytes(flipped)
+        with contextlib.suppress(InputError):  # and no other; a flipped date does no harm
+            load(path)
+
+
+def test_a_text_file_is_no_archive(tmp_path):
+    (tmp_path / "g.npz").write_text("edges: none")
+    with pytest.raises(DataError, match=r"^g\.npz is not a complete \.npz file"):
+        load(tmp_path / "g.npz")
