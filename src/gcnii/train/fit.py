@@ -326,4 +326,4 @@ class Training:
 
 def _deciding(identity: Document) -> Document:
     """What no run can differ in: a checkpoint from before a setting existed is still of its run."""
-    return identity | {"settings": in_force(identity["settings"])}
+    return identity | {"settings": in_force(identity.get("settings", {}))}

@@ -4,8 +4,8 @@ standard  each column less its mean, divided by its standard deviation.  A colum
           ones stays as it is; one that never changes becomes 0.  Sparse features are divided by
           their root mean square instead, so that their zeros stay zeros
 rows      each row divided by the sum of its absolute values; a row of zeros stays
-auto      rows for sparse features ≥ 0 of columns of about one size, such as word counts; none
-          for dense zeros and ones; else standard
+auto      rows for features ≥ 0, mostly zeros, of columns of about one size, such as word counts;
+          none for other zeros and ones; else standard
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ CHUNK = 1 << 22  # numbers at a time in float64: 32 MiB
 # A sparse column counts as larger than the others if its mean entry is so many times the median
 # column's: rows that are divided by their sums would then hold little beside it.
 LARGER = 10
+MOSTLY = 0.1  # share of nonzero entries below which features are mostly zeros
 SHAPE = {
     "kind": {"none", "standard", "rows"},
     "mean": Maybe([float]),
@@ -93,9 +94,16 @@ class Scaling:
 
 def choose(X: Features) -> Kind:
     """What `auto` means for these features."""
-    if isinstance(X, sp.csr_array):
-        return "rows" if (X.data >= 0).all() and _alike(X) else "standard"
-    return "none" if _is_binary(X).all() else "standard"
+    if _is_mostly_zero(X):
+        counts = sp.csr_array(X)
+        return "rows" if (counts.data >= 0).all() and _alike(counts) else "standard"
+    return "none" if _is_binary(_dense(X)).all() else "standard"
+
+
+def _is_mostly_zero(X: Features) -> bool:
+    """Judged by the numbers, not by how they are stored: both are to be scaled alike."""
+    nonzeros = np.count_nonzero(X.data if isinstance(X, sp.csr_array) else X)
+    return bool(nonzeros < MOSTLY * X.shape[0] * X.shape[1])
 
 
 def _alike(X: sp.csr_array) -> bool:

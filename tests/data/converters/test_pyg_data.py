@@ -10,18 +10,20 @@ import torch
 import gcnii
 from gcnii.errors import GraphError
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # PyG uses what torch has deprecated
-    pyg = pytest.importorskip("torch_geometric.data")
-Data = pyg.Data
-
 RING = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
 BOTH = torch.cat([RING, RING.flip(0)], 1)
 Y = torch.tensor([0, 0, 0, 1, 1, 1])
 
 
+def pyg():
+    """PyG's module, imported late: it imports Triton, whose interpreter is chosen before that."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyG uses what torch has deprecated
+        return pytest.importorskip("torch_geometric.data")
+
+
 def ring(edges=BOTH, **fields):
-    return Data(**{"x": torch.eye(6), "edge_index": edges, "y": Y} | fields)
+    return pyg().Data(**{"x": torch.eye(6), "edge_index": edges, "y": Y} | fields)
 
 
 def mask(*rows):
@@ -130,32 +132,37 @@ def test_half_precision_and_gradients_are_no_obstacle():
 
 
 def test_a_batch_of_graphs_keeps_its_parts():
-    graph = gcnii.from_pyg(pyg.Batch.from_data_list([ring(), ring()]))
+    graph = gcnii.from_pyg(pyg().Batch.from_data_list([ring(), ring()]))
     assert graph.part.tolist() == [0] * 6 + [1] * 6
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    ("make", "sentence"),
     [
-        (pyg.HeteroData(), "several types of nodes"),
-        ([ring()], r"got list; of a data set, pass one graph: dataset\[0\]"),
-        (ring(x=None), r"data\.x is None.*torch\.eye"),
-        (Data(x=torch.eye(6)), r"data\.edge_index is None"),
-        (ring(x=torch.eye(4)), r"node ids from 0 to 5, but data\.x has rows 0 to 3"),
-        (ring(RING - 1), "node ids from -1"),
-        (ring(RING.float()), "whole numbers in the shape"),
-        (ring(RING.T), "whole numbers in the shape"),
-        (ring(y=Y[:3]), r"one label per node.*got shape \(3,\)"),
-        (ring(edge_weight=torch.ones(5)), "5 entries for 12 edges"),
-        (ring(train_mask=mask(0)[:3]), "train_mask must be true or false for each of 6 nodes"),
-        (ring(val_mask=mask(0)), "no train_mask"),
-        (ring(train_mask=mask(0), val_mask=mask(0)), "masks train and val overlap"),
+        (lambda: pyg().HeteroData(), "several types of nodes"),
+        (lambda: [ring()], r"got list; of a data set, pass one graph: dataset\[0\]"),
+        (lambda: ring(x=None), r"data\.x is None.*torch\.eye"),
+        (lambda: pyg().Data(x=torch.eye(6)), r"data\.edge_index is None"),
+        (lambda: ring(x=torch.eye(4)), r"node ids from 0 to 5, but data\.x has rows 0 to 3"),
+        (lambda: ring(RING - 1), "node ids from -1"),
+        (lambda: ring(RING.float()), "whole numbers in the shape"),
+        (lambda: ring(RING.T), "whole numbers in the shape"),
+        (lambda: ring(y=Y[:3]), r"one label per node.*got shape \(3,\)"),
+        (lambda: ring(edge_weight=torch.ones(5)), "5 entries for 12 edges"),
         (
-            ring(train_mask=torch.ones(6, 2, dtype=bool), val_mask=torch.ones(6, 3, dtype=bool)),
+            lambda: ring(train_mask=mask(0)[:3]),
+            "train_mask must be true or false for each of 6 nodes",
+        ),
+        (lambda: ring(val_mask=mask(0)), "no train_mask"),
+        (lambda: ring(train_mask=mask(0), val_mask=mask(0)), "masks train and val overlap"),
+        (
+            lambda: ring(
+                train_mask=torch.ones(6, 2, dtype=bool), val_mask=torch.ones(6, 3, dtype=bool)
+            ),
             r"\[2, 3\] columns",
         ),
     ],
 )
-def test_what_is_no_graph_is_refused(data, sentence):
+def test_what_is_no_graph_is_refused(make, sentence):
     with pytest.raises(GraphError, match=sentence):
-        gcnii.from_pyg(data)
+        gcnii.from_pyg(make())
