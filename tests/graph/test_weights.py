@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnii.data.arrays import merged, merged_weighted
 from gcnii.data.converters.join import join
 from gcnii.errors import GraphError
 from gcnii.graph import Graph
+from gcnii.graph.arrays import merged
+from gcnii.graph.weights import merged_weighted
 from gcnii.metrics.degree import degrees
 
 PATH = {"X": np.eye(3), "edges": [[0, 1], [1, 2]]}

@@ -88,18 +88,21 @@ def test_the_features_of_a_graph_are_left_alone(scale, graph):
     assert (sparse != WORDS).nnz == 0
 
 
+WIDE = sp.csr_array(sp.hstack([WORDS, sp.csr_array((WORDS.shape[0], 100))]))
 MIXED = sp.csr_array(np.column_stack([[5e4, 6e4, 7e4, 4e4], [30, 40, 50, 60], np.eye(4)]))
 
 
 @pytest.mark.parametrize(
     ("X", "kind"),
     [
-        (WORDS, "rows"),
-        (-WORDS, "standard"),
+        (WIDE, "rows"),
+        (WIDE.toarray(), "rows"),
+        (-WIDE, "standard"),
         (MIXED, "standard"),  # rows would hold the income and nothing else
         (MIXED.toarray(), "standard"),
         (np.eye(3), "none"),
-        (sp.eye_array(3, format="csr"), "rows"),
+        (sp.eye_array(3, format="csr"), "none"),
+        (sp.eye_array(30, format="csr"), "rows"),
         (sp.csr_array((3, 2)), "rows"),
     ],
 )

@@ -15,7 +15,7 @@ is encoded by the same Columns, found by their names in any order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -64,6 +64,14 @@ class Column:
     weights: tuple[float, ...] = field(default=(), repr=False)
     other: bool = False
     reason: str = ""
+
+    @property
+    def width(self) -> int:
+        """The number of features made of it."""
+        if self.kind in ("numeric", "binary", "date"):
+            return 1 + self.missing
+        of_categories = (self.other + self.missing) if self.kind == "categorical" else 0
+        return len(self.values) + of_categories
 
     @property
     def about(self) -> str:
@@ -165,6 +173,18 @@ class Columns:
         refuse_other_columns(who, table.columns, wanted, (one.name for one in self.columns))
         blocks, names = zip(*(column.encode(table) for column in self.used), strict=True)
         return _beside(blocks), tuple(name for block in names for name in block)
+
+    def sharing(self, table: Table, X: Block) -> Table:
+        """The table with the columns of X for its own, where they are equal: it saves memory."""
+        if isinstance(X, sp.csr_array):
+            return table
+        cells, start = dict(table.columns), 0
+        for column in self.used:
+            if column.kind in ("numeric", "binary") and not column.missing:
+                own = numbers_of(table, column.name)
+                cells[column.name] = own if np.isnan(own).any() else X[:, start]
+            start += column.width
+        return replace(table, columns=cells)
 
     def document(self) -> list[Document]:
         """As JSON."""

@@ -7,19 +7,18 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gcnii.columns import Columns, Table, refuse_other_columns
 from gcnii.errors import GraphError
+from gcnii.graph.arrays import Features, edge_array, feature_array, first, freeze, integers, mask
 from gcnii.graph.weights import weighted_edges
 
 Role = Literal["train", "val", "test"]
-Features: TypeAlias = NDArray[np.float32 | np.float64] | sp.csr_array
-Frozen = TypeVar("Frozen")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,7 +35,7 @@ class Split:
     def __post_init__(self) -> None:
         """Turn the masks into frozen boolean arrays; refuse masks that overlap or are empty."""
         for role in ("train", "val", "test"):
-            object.__setattr__(self, role, _mask(getattr(self, role), role))
+            object.__setattr__(self, role, mask(getattr(self, role), role))
         if not len(self.train) == len(self.val) == len(self.test):
             lengths = f"{len(self.train)}, {len(self.val)} and {len(self.test)}"
             raise GraphError(
@@ -49,7 +48,7 @@ class Split:
             both = getattr(self, one) & getattr(self, other)
             if both.any():
                 raise GraphError(
-                    f"the masks {one} and {other} overlap, first at row {_first(both)}; "
+                    f"the masks {one} and {other} overlap, first at row {first(both)}; "
                     "put each node into one mask only"
                 )
 
@@ -103,17 +102,15 @@ class Graph:
 
     def __post_init__(self) -> None:
         """Convert every field to its standard form, check it, and freeze the arrays."""
-        X = _features(self.X)
+        X = feature_array(self.X)
         n = X.shape[0]
         standard = {
             "X": X,
-            "edges": _edges(self.edges, n),
-            "y": np.full(n, -1) if self.y is None else _integers(self.y, "y"),
+            "edges": edge_array(self.edges, n),
+            "y": np.full(n, -1) if self.y is None else integers(self.y, "y"),
             "splits": tuple(self.splits),
-            "nodes": _names(self.nodes),
-            "classes": _names(self.classes),
-            "features": _names(self.features),
-            "part": None if self.part is None else _integers(self.part, "part"),
+            **{name: _names(getattr(self, name)) for name in ("nodes", "classes", "features")},
+            "part": None if self.part is None else integers(self.part, "part"),
         }
         self._set(**standard)
         self._check_heights()
@@ -126,7 +123,7 @@ class Graph:
 
     def _set(self, **values: object) -> Graph:
         for name, value in values.items():
-            object.__setattr__(self, name, _freeze(value))
+            object.__setattr__(self, name, freeze(value))
         return self
 
     def _with_origin(
@@ -179,7 +176,7 @@ class Graph:
         low, high = -1, (1 if y.ndim == 2 else max(self.k - 1, -1))
         wrong = ((y < low) | (y > high)).reshape(self.n, -1).any(1)
         if wrong.any():
-            row = _first(wrong)
+            row = first(wrong)
             raise GraphError(
                 f"labels must lie in {low}…{high} (-1 = unknown), got {y[row]!s} at row {row} of y"
             )
@@ -197,7 +194,7 @@ class Graph:
             unknown = (split.train | split.val | split.test) & ~self.labelled
             if unknown.any():
                 raise GraphError(
-                    f"split {i} uses node {_first(unknown)}, whose label is unknown; "
+                    f"split {i} uses node {first(unknown)}, whose label is unknown; "
                     "leave it out of the masks"
                 )
 
@@ -276,75 +273,5 @@ class Graph:
         return f"Graph({self.name}: {self.n} nodes, {edges}, {self.d} features, {self.k} classes)"
 
 
-def _first(wrong: ArrayLike) -> int:
-    return int(np.flatnonzero(wrong)[0])
-
-
 def _names(values: Iterable[str] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(map(str, values))
-
-
-def _freeze(value: Frozen) -> Frozen:
-    parts: tuple[object, ...] = (value,)
-    if isinstance(value, sp.csr_array):
-        parts = (value.data, value.indices, value.indptr)
-    for array in parts:
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-    return value
-
-
-def _mask(values: ArrayLike, role: str) -> NDArray[np.bool_]:
-    mask = np.array(values)
-    if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():
-        raise GraphError(
-            f"the {role} mask must be a vector of true and false, one per node, "
-            f"got {mask.dtype} of shape {mask.shape}"
-        )
-    return _freeze(mask.astype(bool))
-
-
-def _integers(values: ArrayLike, field: str) -> NDArray[np.int64]:
-    array = np.array(values)
-    whole = array.dtype.kind in "iub" or (
-        array.dtype.kind == "f" and bool((array == np.floor(array)).all())
-    )
-    if whole:
-        return array.astype(np.int64)
-    if array.dtype.kind != "f":
-        raise GraphError(f"{field} must hold whole numbers, got {array.dtype}")
-    place = tuple(map(int, np.argwhere(array % 1 != 0)[0]))
-    raise GraphError(f"{field} must hold whole numbers, got {array[place]} at position {place}")
-
-
-def _features(values: ArrayLike | sp.csr_array) -> Features:
-    X = sp.csr_array(values, copy=True) if sp.issparse(values) else np.array(values)
-    if isinstance(X, sp.csr_array):
-        X.sum_duplicates()
-    if X.ndim != 2 or 0 in X.shape:
-        raise GraphError(
-            f"X must be a matrix with at least one node and one feature, got shape {X.shape}"
-        )
-    if X.dtype.kind not in "iubf":
-        raise GraphError(f"X must hold numbers, got {X.dtype}")
-    X = X.astype(np.float64 if X.dtype == np.float64 else np.float32)
-    finite = np.isfinite(X.data if sp.issparse(X) else X)
-    if not finite.all():
-        row = sp.coo_array(X).row[_first(~finite)] if sp.issparse(X) else _first(~finite.all(1))
-        raise GraphError(f"X must be finite, got NaN or infinity in row {int(row)}")
-    return X
-
-
-def _edges(values: ArrayLike, n: int) -> NDArray[np.int64]:
-    array = np.array(values)
-    if array.size == 0:
-        return np.zeros((2, 0), np.int64)
-    if array.ndim != 2 or array.shape[0] != 2:
-        raise GraphError(f"edges must have shape (2, m), sources over targets, got {array.shape}")
-    edges = _integers(array, "edges")
-    wrong = ((edges < 0) | (edges >= n)).any(0)
-    if wrong.any():
-        row = _first(wrong)
-        u, v = edges[:, row]
-        raise GraphError(f"edge {row} joins {u} and {v}, but node ids go from 0 to {n - 1}")
-    return edges

@@ -95,3 +95,22 @@ def _refuse_two_weights(
 
 def _called(node: np.int64, nodes: Sequence[str] | None) -> str:
     return str(node) if nodes is None else repr(nodes[int(node)])
+
+
+def merged_weighted(
+    edges: NDArray[np.int64],
+    weights: ArrayLike,
+    *,
+    directed: bool = False,
+    nodes: Sequence[str] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """`merged` for weighted edges: those of duplicates add up, an edge of weight 0 is left out.
+
+    The two directions of an undirected edge count once, and must have the same weight.
+
+    nodes  names, for errors
+    """
+    edges = edges.astype(np.int64)
+    each = check_weights(weights, edges, nodes)
+    edges, total = sum_repeated(edges, each, directed=directed, nodes=nodes)
+    return edges[:, total > 0], total[total > 0]

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.columns import Columns
-from gcnii.data.arrays import merged_weighted
 from gcnii.data.converters.frames import FrameRows
 from gcnii.data.tables.assemble import assemble
 from gcnii.data.tables.links import WEIGHT
@@ -19,6 +18,7 @@ from gcnii.data.tables.nodes import Nodes
 from gcnii.data.tables.reading import Reading
 from gcnii.errors import DataError, Problems, notice
 from gcnii.graph import Features, Graph
+from gcnii.graph.weights import merged_weighted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from gcnii.data.arrays import merged, merged_weighted
 from gcnii.data.converters.array_labels import array_labels, splits_or_stratified
 from gcnii.errors import GraphError
 from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import merged
+from gcnii.graph.weights import merged_weighted
 
 Matrix: TypeAlias = sp.sparray | sp.spmatrix | ArrayLike
 ROUNDING = 1e-5  # by which the weights of an edge's two directions may differ

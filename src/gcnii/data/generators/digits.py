@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.arrays import merged
 from gcnii.data.generators.parameters import check
 from gcnii.data.splits import per_class
 from gcnii.graph import Graph
+from gcnii.graph.arrays import merged
 
 TRAIN_PER_CLASS, VAL, TEST = 20, 500, 1000
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.arrays import merged, row_normalised
 from gcnii.data.entry import Files
 from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import merged, row_normalised
 
 SPLITS = 10
 NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"

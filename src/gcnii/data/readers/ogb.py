@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.arrays import merged
 from gcnii.data.converters.array_labels import array_labels, splits_or_stratified
 from gcnii.errors import DataError, GraphError
 from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import merged
 
 FORM = "a folder of the Open Graph Benchmark with raw/edge.csv.gz"
 FILES = {"train": "train", "val": "valid", "test": "test"}  # mask → the name of its file

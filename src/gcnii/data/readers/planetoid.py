@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.data.arrays import merged, row_normalised
 from gcnii.data.entry import Files
 from gcnii.data.readers.geom_gcn import ten_splits
 from gcnii.data.readers.unpickle import unpickle
 from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import merged, row_normalised
 
 PARTS = ("allx", "tx", "ally", "ty", "graph")
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.arrays import merged
 from gcnii.data.converters.join import join
 from gcnii.data.entry import Files
 from gcnii.errors import DataError
 from gcnii.graph import Graph, Role
+from gcnii.graph.arrays import merged
 
 Array = NDArray[Any]  # of the type that its file holds
 ROLES: dict[str, Role] = {"train": "train", "valid": "val", "test": "test"}

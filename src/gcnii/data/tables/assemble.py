@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gcnii.columns.table import Texts
-from gcnii.data.arrays import merged, merged_weighted
 from gcnii.data.tables.ids import Ids
 from gcnii.data.tables.links import Links, read_links
 from gcnii.data.tables.nodes import Nodes
+from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
 from gcnii.errors import DataError, GraphError
 from gcnii.graph import Graph
+from gcnii.graph.arrays import freeze, merged
+from gcnii.graph.weights import merged_weighted
 
 
 def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
@@ -20,18 +19,18 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
     reading, problems = nodes.reading, nodes.problems
     nodes.note_wrong_names(edges.header)
     texts, labels = nodes.ids(), nodes.labels()
+    # Before the features are read: both together would be the most memory that is needed.
+    links = _merged(read_links(edges, Ids(texts), reading, problems), reading, texts)
     table, columns = nodes.features()
-    links = read_links(edges, Ids(texts), reading, problems)
     splits = nodes.splits(labels)
     problems.refuse()
     nodes.say_what_is_ignored(columns)
     X, features = columns.encode(table, nodes.rows.name)
-    ends, weights = _merged(links, reading.directed, texts)
     graph = Graph(
-        X=X,
+        X=freeze(X),
         features=features,
-        edges=ends,
-        weights=weights,
+        edges=links.edges,
+        weights=links.weights,
         y=labels.y,
         splits=splits,
         directed=reading.directed,
@@ -39,15 +38,15 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
         nodes=tuple(texts),
         classes=labels.classes,
     )
-    return graph._with_table(table, columns)
+    return graph._with_table(columns.sharing(table, graph.X), columns)
 
 
-def _merged(
-    links: Links, directed: bool, texts: Texts
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    if links.weights is None:
-        return merged(links.edges, directed=directed), None
+def _merged(links: Links, reading: Reading, texts: Texts) -> Links:
+    """The edges without duplicates, as the graph keeps them."""
+    edges, weights = links
+    if weights is None:
+        return Links(merged(edges, directed=reading.directed), None)
     try:
-        return merged_weighted(links.edges, links.weights, directed=directed, nodes=list(texts))
+        return Links(*merged_weighted(edges, weights, directed=reading.directed, nodes=list(texts)))
     except GraphError as error:
         raise DataError(str(error)) from None

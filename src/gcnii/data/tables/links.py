@@ -23,6 +23,9 @@ class Links(NamedTuple):
     weights: NDArray[np.float64] | None
 
 
+NONE = Links(np.zeros((2, 0), np.int64), None)  # where something is wrong with them
+
+
 class LinkColumns(NamedTuple):
     """The names of the columns that hold the ends of an edge and, if any, its weight."""
 
@@ -37,14 +40,15 @@ def read_links(rows: Rows, ids: Ids, reading: Reading, problems: Problems) -> Li
         columns = link_columns(rows, reading)
     except DataError as error:
         problems.add(str(error))
-        return Links(np.zeros((2, 0), np.int64), None)
+        return NONE
     unused = [name for name in rows.header if name not in columns and name not in reading.drop]
     if unused:
         names = ", ".join(unused)
         notice(f"{rows.name}: the columns {names} are not used")
+    before = len(problems.found)
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems) if columns.weight else None
-    return Links(edges, weights)
+    return Links(edges, weights) if len(problems.found) == before else NONE
 
 
 def link_columns(rows: Rows, reading: Reading) -> LinkColumns:
@@ -80,8 +84,12 @@ def _numbered(rows: Rows, columns: LinkColumns, ids: Ids, problems: Problems) ->
             f"row 1 of {rows.name} holds node ids; begin the file with the header source,target"
         )
     ends = [columns.source, columns.target]
-    blocks = [np.stack([ids.rows_of(texts) for texts in block]) for block in rows.blocks(ends)]
-    edges = np.concatenate([np.zeros((2, 0), np.int64), *blocks], 1)
+    edges, start = np.empty((2, len(rows)), np.int64), 0
+    for block in rows.blocks(ends):
+        stop = start + len(block[0])
+        for row, texts in enumerate(block):
+            edges[row, start:stop] = ids.rows_of(texts)
+        start = stop
     for row, column in enumerate(ends):
         _note_unknown(rows, column, np.flatnonzero(edges[row] < 0), problems)
     return edges

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gcnii.data.arrays import row_normalised
+from gcnii.graph.arrays import row_normalised
 
 PARTS = ("data", "indices", "indptr")
 
