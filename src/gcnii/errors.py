@@ -63,12 +63,15 @@ class Problems:
             self.found[-1] += f" (the same in {len(rows) - self.SHOWN:,} more rows)"
 
     def refuse(self) -> None:
-        """Raise DataError if anything was found: it says the first problem and has them all."""
-        if not self.found:
-            return
+        """Raise an error if anything was found."""
+        if self.found:
+            raise self.error()
+
+    def error(self) -> DataError:
+        """An error that says the first problem, and has them all."""
         more = len(self.found) - 1
         rest = f" ({more} more: see `gcnii data check`)" if more else ""
-        raise DataError(self.found[0] + rest, self.found, self.columns)
+        return DataError(self.found[0] + rest, self.found, self.columns)
 
 
 def notice(sentence: str) -> None:

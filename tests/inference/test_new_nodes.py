@@ -63,7 +63,7 @@ def test_a_label_of_a_new_node_is_shown_as_known_and_changes_nothing(model):
 
 def test_columns_of_edges_that_are_not_used_are_named(model):
     plain = model.predict_new(NODES, EDGES, device="cpu")
-    with pytest.warns(UserWarning, match="edges: the columns since are not used"):
+    with pytest.warns(UserWarning, match="edges: the column since is not used"):
         table = model.predict_new(NODES, EDGES.assign(since=1), device="cpu")
     assert table.equals(plain)
 

@@ -11,7 +11,9 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from gcnii.data import load
+from gcnii.cli.terminal import reading_bar
+from gcnii.data import CATALOG, load
+from gcnii.data.tables.opening import watched
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 
@@ -88,7 +90,11 @@ def load_graph(source: str | Path, tables: Tables | None = None, *, offline: boo
     """`load` with the flags that were given; `offline` holds for later fetches too."""
     if offline:
         os.environ["GCNII_OFFLINE"] = "1"  # a geometry's neighbours are fetched when it is trained
-    return load(source, offline=offline, **(tables.given if tables else {}))
+    options = tables.given if tables else {}
+    if source in CATALOG:
+        return load(source, offline=offline, **options)
+    with reading_bar() as show, watched(show):
+        return load(source, offline=offline, **options)
 
 
 def refuse_below_one(flag: str, number: int | None) -> None:

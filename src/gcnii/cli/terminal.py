@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import MofNCompleteColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 from gcnii.train.callbacks.progress import make_progress
@@ -32,6 +40,24 @@ def plain_table(*heads: str, numbers: slice = slice(0)) -> Table:
     for column in table.columns[numbers]:
         column.justify = "right"
     return table
+
+
+@contextmanager
+def reading_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A callback with the name of a file, the bytes read and its size; the bar begins with it."""
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    columns = (TextColumn("reading {task.description}", markup=False), BarColumn(12))
+    amounts = (TaskProgressColumn(), TransferSpeedColumn())
+    with Progress(*columns, *amounts, console=console, disable=hidden, transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def show(name: str, read: int, size: int) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=size)
+            progress.update(tasks[name], completed=read)
+
+        yield show
 
 
 @contextmanager

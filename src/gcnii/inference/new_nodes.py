@@ -80,6 +80,8 @@ def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
     problems = nodes.problems
     nodes.note_wrong_names(edges.header)
     texts, labels = nodes.ids(), nodes.labels()
+    if texts is None:
+        raise problems.error()
     ids = _ids(graph, texts, nodes)
     table, columns = nodes.features()
     links = _links(graph, read_links(edges, ids, nodes.reading, problems), edges)

@@ -87,14 +87,14 @@ def test_other_columns_of_edges_are_named_as_unused(write):
 @pytest.mark.parametrize("word", ["NaN", "nan", "null", "NULL"])
 def test_labels_that_pandas_writes_for_missing_ones_are_unknown(write, word):
     nodes = f"id,x,label,split\na,1,c,train\nb,1,d,val\ne,1,{word},\n"
-    with pytest.warns(UserWarning, match="^1 labels NaN or null are taken as unknown$"):
+    with pytest.warns(UserWarning, match="^1 label NaN or null is taken as unknown$"):
         graph = load(write(nodes, "source,target\n"))
     assert (graph.classes, graph.y.tolist()) == (("c", "d"), [0, 1, -1])
 
 
 def test_labels_that_may_mean_unknown_stay_classes_with_a_warning(write):
     nodes = "id,x,label,split\na,1,c,train\nb,1,d,val\ne,1,NA,train\n"
-    with pytest.warns(UserWarning, match=r"1 nodes have the label 'NA', .* say --unknown NA"):
+    with pytest.warns(UserWarning, match=r"1 node has the label 'NA', .* say --unknown NA"):
         assert load(write(nodes, "source,target\n")).classes == ("NA", "c", "d")
     assert load(write(nodes.replace("NA,train", "NA,"), "source,target\n"), unknown="NA").k == 2
 

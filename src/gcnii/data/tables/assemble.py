@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gcnii.columns.table import Texts
 from gcnii.data.tables.ids import Ids
-from gcnii.data.tables.links import Links, read_links
+from gcnii.data.tables.links import NONE, Links, read_links
 from gcnii.data.tables.nodes import Nodes
 from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
-from gcnii.errors import DataError, GraphError
+from gcnii.errors import DataError, GraphError, Problems
 from gcnii.graph import Graph
 from gcnii.graph.arrays import freeze, merged
 from gcnii.graph.weights import merged_weighted
@@ -20,7 +20,7 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
     nodes.note_wrong_names(edges.header)
     texts, labels = nodes.ids(), nodes.labels()
     # Before the features are read: both together would be the most memory that is needed.
-    links = _merged(read_links(edges, Ids(texts), reading, problems), reading, texts)
+    links = NONE if texts is None else _links(edges, texts, reading, problems)
     table, columns = nodes.features()
     splits = nodes.splits(labels)
     problems.refuse()
@@ -35,15 +35,15 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
         splits=splits,
         directed=reading.directed,
         name=name,
-        nodes=tuple(texts),
+        nodes=tuple(() if texts is None else texts),
         classes=labels.classes,
     )
     return graph._with_table(columns.sharing(table, graph.X), columns)
 
 
-def _merged(links: Links, reading: Reading, texts: Texts) -> Links:
+def _links(rows: Rows, texts: Texts, reading: Reading, problems: Problems) -> Links:
     """The edges without duplicates, as the graph keeps them."""
-    edges, weights = links
+    edges, weights = read_links(rows, Ids(texts), reading, problems)
     if weights is None:
         return Links(merged(edges, directed=reading.directed), None)
     try:

@@ -13,7 +13,7 @@ from gcnii.columns import Cells
 from gcnii.columns.cells import is_number
 from gcnii.columns.table import Texts
 from gcnii.data.tables.csv_check import Layout, TextFile, lay_out, open_text, skip_header
-from gcnii.data.tables.opening import Progress, is_file, no_progress
+from gcnii.data.tables.opening import Progress, is_file, progress_of
 from gcnii.errors import DataError, Problems, notice
 
 if TYPE_CHECKING:
@@ -29,13 +29,15 @@ AS_TEXT = {"dtype": object, "na_filter": False}
 AS_GUESSED = {"keep_default_na": False, "na_values": [""]}  # only an empty cell is missing
 
 
-def open_csv(path: Path, problems: Problems, progress: Progress = no_progress) -> CsvRows | None:
+def open_csv(path: Path, problems: Problems, progress: Progress | None = None) -> CsvRows | None:
     """The table in a comma-separated UTF-8 file; None if it is none, with every problem noted.
 
-    progress  called with the bytes read and the bytes there are, from 0 on in each pass
+    progress  called with the bytes read and the bytes there are, from 0 on in each pass; default:
+              tells who is watching
     """
     if not is_file(path, problems):
         return None
+    progress = progress or progress_of(path)
     stamp = _stamp(path)
     layout = lay_out(path, problems, progress)
     if layout is None:

@@ -42,12 +42,14 @@ def known_labels(cells: Texts, unknown: str) -> list[str | None]:
     """The labels, None where one is unknown; a warning counts those that are doubtful."""
     missing = sum(cell is not None and cell.lower() in MISSING for cell in cells)
     if missing:
-        notice(f"{missing} labels NaN or null are taken as unknown")
+        one = "1 label NaN or null is" if missing == 1 else f"{missing} labels NaN or null are"
+        notice(f"{one} taken as unknown")
     texts = [None if _is_unknown(cell, unknown) else cell for cell in cells]
     for word in MAYBE_MISSING:
         if count := texts.count(word):
+            which = "1 node has" if count == 1 else f"{count} nodes have"
             notice(
-                f"{count} nodes have the label {word!r}, which is taken as a class; "
+                f"{which} the label {word!r}, which is taken as a class; "
                 f"if it means unknown, say --unknown {word} (in Python: unknown={word!r})",
             )
     return texts

@@ -43,8 +43,9 @@ def read_links(rows: Rows, ids: Ids, reading: Reading, problems: Problems) -> Li
         return NONE
     unused = [name for name in rows.header if name not in columns and name not in reading.drop]
     if unused:
-        names = ", ".join(unused)
-        notice(f"{rows.name}: the columns {names} are not used")
+        which = "column" if len(unused) == 1 else "columns"
+        verb = "is" if len(unused) == 1 else "are"
+        notice(f"{rows.name}: the {which} {', '.join(unused)} {verb} not used")
     before = len(problems.found)
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems) if columns.weight else None

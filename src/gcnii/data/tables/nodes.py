@@ -70,16 +70,16 @@ class Nodes:
             )
         self.problems.refuse()
 
-    def ids(self) -> Texts:
-        """The names of the nodes."""
+    def ids(self) -> Texts | None:
+        """The names of the nodes; None, and a problem, if no column holds them."""
         column = self._column(self.reading.id)
         if column is None:
             self.problems.add(
                 f"{self.rows.name} has no column {self.reading.id!r}; its columns are "
                 f"{', '.join(self.rows.header)}; say which holds the nodes' names with --id"
             )
-            self.problems.refuse()
-        texts = self.rows.texts(column or "")
+            return None
+        texts = self.rows.texts(column)
         self.problems.add_each(
             [i for i, text in enumerate(texts) if text is None],
             lambda i: f"{self.rows.place(i)} has no id; give every node one",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,8 +17,31 @@ from gcnii.errors import Problems
 Progress: TypeAlias = Callable[[int, int], None]
 
 
+# Called with the name of the file as well.
+Watcher: TypeAlias = Callable[[str, int, int], None]
+
+LARGE = 10_000_000  # bytes: a smaller file is read before anyone asks
+WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(show: Watcher) -> Iterator[None]:
+    """Tell `show` how far the reading of large files is, for as long as the block lasts."""
+    token = WATCHER.set(show)
+    try:
+        yield
+    finally:
+        WATCHER.reset(token)
+
+
 def no_progress(read: int, size: int) -> None:
     """Show nothing."""
+
+
+def progress_of(path: Path) -> Progress:
+    """What tells the watcher about this file."""
+    show = WATCHER.get()
+    return partial(show, path.name) if show and path.stat().st_size >= LARGE else no_progress
 
 
 def is_file(path: Path, problems: Problems) -> bool:

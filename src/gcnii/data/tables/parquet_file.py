@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gcnii.columns import Cells
 from gcnii.columns.cells import is_number
 from gcnii.columns.table import Texts
-from gcnii.data.tables.opening import Progress, is_file, no_progress, note_repeated_names
+from gcnii.data.tables.opening import Progress, is_file, note_repeated_names, progress_of
 from gcnii.errors import DataError, Problems, notice
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ EXACT_BELOW = 2**53  # whole numbers that float64 holds exactly
 
 
 def open_parquet(
-    path: Path, problems: Problems, progress: Progress = no_progress
+    path: Path, problems: Problems, progress: Progress | None = None
 ) -> ParquetRows | None:
     """The table in a parquet file; None if it cannot be read, with every problem noted."""
     try:
@@ -38,6 +38,7 @@ def open_parquet(
     if not is_file(path, problems):
         return None
     before = len(problems.found)
+    progress = progress or progress_of(path)
     try:
         with _opened(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
