@@ -14,6 +14,7 @@ from gcnii.columns.cells import is_number
 from gcnii.columns.table import Texts
 from gcnii.data.tables.csv_check import Layout, TextFile, lay_out, open_text, skip_header
 from gcnii.data.tables.opening import Progress, is_file, progress_of
+from gcnii.data.tables.rows import Names
 from gcnii.errors import DataError, Problems, notice
 
 if TYPE_CHECKING:
@@ -95,8 +96,11 @@ class CsvRows:
                 numbers[name] = _as(np.float32, _parsed(texts[name]))
         return {name: numbers[name] if name in numbers else texts[name] for name in columns}
 
-    def blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
+    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Names]]:
         """The cells of some columns as text, stripped, some rows at a time."""
+        yield from self._blocks(columns)
+
+    def _blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
         for frame in self._frames(columns, AS_TEXT):
             yield [_stripped(frame[self._places[name]]) for name in columns]
 
@@ -110,7 +114,7 @@ class CsvRows:
     def _texts(self, columns: Sequence[str]) -> dict[str, Texts]:
         found = {name: np.empty(len(self), object) for name in columns}
         start = 0
-        for block in self.blocks(columns):
+        for block in self._blocks(columns):
             for name, cells in zip(columns, block, strict=True):
                 found[name][start : start + len(cells)] = cells
             start += len(block[0])

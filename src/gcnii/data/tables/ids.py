@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.columns.table import Texts
+from gcnii.data.tables.rows import Names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,12 +45,35 @@ class Ids:
         first = self.rows_of(self.texts[self._repeats])
         return list(zip(self._repeats.tolist(), first.tolist(), strict=True))
 
-    def rows_of(self, texts: Texts) -> NDArray[np.int64]:
-        """The row that each text names; -1 where it names none."""
+    def rows_of(self, names: Names) -> NDArray[np.int64]:
+        """The row that each name stands for; -1 where it stands for none."""
+        if names.dtype != object:
+            return self._rows_of_numbers(np.asarray(names, np.int64))
+        return self._rows_of_texts(np.asarray(names, object))
+
+    def _rows_of_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self._numbers is None:
+            return self._rows_of_texts(np.array(list(map(str, numbers.tolist())), object))
+        found: NDArray[np.int64] = self._rows[self._numbers.get_indexer(numbers)]
+        return found
+
+    @cached_property
+    def _numbers(self) -> pd.Index | None:
+        """The ids as numbers, if all are whole numbers and written as Python writes them."""
+        import pandas as pd
+
+        texts = self.texts[self._rows[:-1]].tolist()
+        try:
+            numbers = np.array(list(map(int, texts)), np.int64)
+        except (ValueError, OverflowError):
+            return None
+        return pd.Index(numbers) if list(map(str, numbers.tolist())) == texts else None
+
+    def _rows_of_texts(self, texts: Texts) -> NDArray[np.int64]:
         if self._are_short and not _are_short(texts):
             short = np.array([_are_short(texts[i : i + 1]) for i in range(len(texts))], bool)
             rows = np.full(len(texts), -1, np.int64)  # where it is not short, it is no id
-            rows[short] = self.rows_of(texts[short])
+            rows[short] = self._rows_of_texts(texts[short])
             return rows
         found: NDArray[np.int64] = self._rows[self._index.get_indexer(self._keys(texts))]
         return found

@@ -15,6 +15,7 @@ from gcnii.columns import Cells
 from gcnii.columns.cells import is_number
 from gcnii.columns.table import Texts
 from gcnii.data.tables.opening import Progress, is_file, note_repeated_names, progress_of
+from gcnii.data.tables.rows import Names
 from gcnii.errors import DataError, Problems, notice
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class ParquetRows:
 
     def texts(self, column: str) -> Texts:
         """The cells of one column as text; None where one is null, NaN or empty."""
-        return np.concatenate([np.empty(0, object), *(x[0] for x in self.blocks([column]))])
+        return np.concatenate([np.empty(0, object), *(x[0] for x in self._blocks([column]))])
 
     def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
         """Columns of numbers and truth values as float32, all others as text."""
@@ -135,8 +136,18 @@ class ParquetRows:
         with np.errstate(over="ignore"):  # beyond float32: infinite
             return self.numbers(column).astype(np.float32)
 
-    def blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
-        """The cells of some columns as text, some rows at a time.
+    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Names]]:
+        """The names in some columns, some rows at a time; whole numbers as they are."""
+        from pyarrow import types
+
+        if not all(types.is_signed_integer(self._types[name]) for name in columns):
+            yield from self._blocks(columns)
+            return
+        for batch in self._batches(columns):
+            yield [_names_of(batch.column(name)) for name in columns]
+
+    def _blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
+        """The cells of some columns as text.
 
         Whole numbers are written without a point, also where missing cells made floats of them.
         """
@@ -177,6 +188,11 @@ def _decoded(array: pa.Array) -> pa.Array:
     from pyarrow import types
 
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
+
+
+def _names_of(array: pa.Array) -> Names:
+    array = _decoded(array)
+    return _texts_of(array, False) if array.null_count else np.asarray(array, np.int64)
 
 
 def _floats_of(array: pa.Array) -> NDArray[np.float64]:

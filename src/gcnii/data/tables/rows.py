@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.columns.table import Cells, Texts
+
+# Names of nodes as text, None where missing; or as whole numbers, where a table has such.
+Names: TypeAlias = Texts | NDArray[np.int64]
 
 
 class Rows(Protocol):
@@ -37,8 +40,8 @@ class Rows(Protocol):
         as_text  the names of those that are text even if all their cells are numbers
         """
 
-    def blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
-        """The cells of some columns as text, some rows at a time, from the first row on."""
+    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Names]]:
+        """The names in some columns, some rows at a time, from the first row on."""
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """The cells of one column as numbers; NaN where a cell is none."""
