@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -21,6 +21,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Column, Table
+from rich.text import Text
+
+from gcnii.files import visible
 
 if TYPE_CHECKING:
     from gcnii.train.fit import EpochReport
@@ -32,9 +35,17 @@ FIXED = BAR + len("0:00:00") + 4  # columns of the bar, the time and the gaps be
 READABLE = 12  # text in fewer columns is left out
 
 
+class _VisibleConsole(Console):
+    """A console that shows control characters in a cell as escapes instead of obeying them."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Rich's text of a string."""
+        return super().render_str(visible(text), **how)
+
+
 def table_console(narrow: int = NARROW) -> Console:
     """A console on stdout that is `narrow` columns wide or more, and never wraps in a pipe."""
-    console = Console(highlight=False)
+    console = _VisibleConsole(highlight=False)
     console.width = max(console.width, narrow) if console.is_terminal else WIDE
     return console
 
