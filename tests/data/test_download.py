@@ -3,6 +3,8 @@
 import hashlib
 import io
 import os
+import re
+import sys
 import time
 import zipfile
 from base64 import b64encode
@@ -249,6 +251,13 @@ def test_the_catalog_knows_the_size_of_every_file_but_those_of_ppi():
     sizes = {name: [file.size for file in entry.files] for name, entry in CATALOG.items()}
     assert {name for name, found in sizes.items() if None in found} == {"ppi"}
     assert sum(sizes["cora"]) == 572_444
+
+
+def test_in_a_terminal_a_bar_shows_the_speed(toy, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "120")
+    fetch("toy")
+    assert re.search(r"file\.bin .*262\.1/262\.1 kB.*[\d.]+ [kMG]?B/s", capsys.readouterr().err)
 
 
 def test_a_pipe_in_the_place_of_a_mirrors_file_is_not_read(toy, cache, monkeypatch, tmp_path):

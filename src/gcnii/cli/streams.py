@@ -1,4 +1,7 @@
-"""stdout and stderr as every command finds them: open, of a sane width, and safe to print to."""
+"""stdout and stderr as every command finds them: open, of a sane width, and safe to print to.
+
+What goes to stderr is made visible where it is printed: Rich's bars would be shown as escapes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ WIDEST = 1000  # columns; a line of a table is padded to the width of the termin
 class VisibleStream(io.TextIOWrapper):
     """A terminal that is shown control characters as escapes instead of obeying them.
 
-    Rich, whose colours and progress bars are such characters, writes to `rich_proxied_file`.
+    Rich, whose colours are such characters, writes to `rich_proxied_file` instead.
     """
 
     def __init__(self, stream: io.TextIOWrapper):
@@ -33,14 +36,12 @@ class VisibleStream(io.TextIOWrapper):
 
 
 def prepare_streams() -> None:
-    """Replace streams that are closed, narrow or wide beyond sense, or a terminal."""
+    """Open closed streams, limit the width, and show a terminal what it would obey."""
     _open_closed()
     _replace_unencodable()
     limit_width()
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if type(stream) is io.TextIOWrapper and stream.isatty():
-            setattr(sys, name, VisibleStream(stream))
+    if type(sys.stdout) is io.TextIOWrapper and sys.stdout.isatty():
+        sys.stdout = VisibleStream(sys.stdout)
 
 
 def _open_closed() -> None:
