@@ -2,10 +2,26 @@
 
 import errno
 import json
+import os
+from pathlib import Path
 
 import pytest
 
-from gcnii.files import NOTHING, Maybe, Only, atomic_write, check, read_document, write_document
+from gcnii.errors import InputError
+from gcnii.files import (
+    LONGEST,
+    NOTHING,
+    Maybe,
+    Only,
+    atomic_write,
+    check,
+    one_line,
+    read_document,
+    refuse_special,
+    user_path,
+    visible,
+    write_document,
+)
 
 SHAPE = {
     "name": str,
@@ -118,3 +134,53 @@ def test_true_is_not_a_number_and_a_number_is_not_true():
         with pytest.raises(ValueError, match="it must be "):
             check(value, shape)
     check(1, float)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("\x1b]8;;http://x\x07", r"\x1b]8;;http://x\x07"),
+        ("\x9b2J\x7f\x00\x08\r", r"\x9b2J\x7f\x00\x08\r"),
+        ("a\u202eb\u2066c\u2069", r"a\u202eb\u2066c\u2069"),
+        ("lines\n\tand é ± σ 猫 🐈", "lines\n\tand é ± σ 猫 🐈"),
+    ],
+)
+def test_control_characters_are_shown_as_escapes_and_all_others_as_they_are(text, shown):
+    assert visible(text) == shown
+
+
+def test_a_sentence_is_one_line_and_cut_in_the_middle():
+    assert one_line("a\nb\x1b") == r"a\nb\x1b"
+    long = one_line(f"expected a, got {'x' * 9999}; do this instead")
+    assert len(long) == LONGEST
+    assert long.startswith("expected a, got xxx")
+    assert long.endswith("xxx; do this instead")
+    assert one_line("y" * LONGEST) == "y" * LONGEST
+
+
+def test_a_user_who_is_not_there_is_named(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert user_path("~/x") == Path("/home/me/x")
+    with pytest.raises(InputError, match=r"^~nobody-at-all/x begins with a user who has no folder"):
+        user_path("~nobody-at-all/x")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_document_that_is_not_a_file_is_refused_and_not_waited_for(kind, tmp_path):
+    path = tmp_path / "x.json"
+    {
+        "pipe": lambda: os.mkfifo(path),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "folder": path.mkdir,
+    }[kind]()
+    with pytest.raises(
+        InputError, match=r"x\.json is not a regular file; copy what it holds into "
+    ):
+        read_document(path, dict, "document", dict)
+
+
+def test_a_file_that_is_not_there_is_left_to_its_reader(tmp_path):
+    refuse_special(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError):
+        read_document(tmp_path / "nothing", dict, "document", dict)

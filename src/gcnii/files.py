@@ -1,4 +1,4 @@
-"""Atomic writes, and JSON documents that are checked against a shape when they are read.
+"""Paths, atomic writes, JSON documents checked against a shape, and text made safe to show.
 
 A shape is
     int, str, bool, …        a value of this type; float also accepts integers; numbers must be
@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,6 +43,43 @@ CALLED = {
     list: "a list",
     NOTHING: "null",
 }
+
+
+# What a terminal obeys instead of showing it: control characters but newline and tab, separators of
+# lines, and changes of the direction of writing.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+LONGEST = 400  # characters of a sentence
+
+
+def visible(text: str) -> str:
+    """The text with control characters as escapes such as `\\x1b`; newlines and tabs stay."""
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def one_line(sentence: str) -> str:
+    """A sentence for stderr: visible, on one line, and cut in the middle if it is too long.
+
+    The middle holds long values; what was expected stands before it and what to do after it.
+    """
+    line = visible(sentence).replace("\n", "\\n")
+    half = LONGEST // 2
+    return line if len(line) <= LONGEST else f"{line[: half - 1]}…{line[-half:]}"
+
+
+def user_path(path: str | Path) -> Path:
+    """The path with ~ and ~user replaced by that folder; InputError if there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(
+            f"{path} begins with a user who has no folder here; write ./{path} if it is a name"
+        ) from None
+
+
+def refuse_special(path: Path) -> None:
+    """Raise InputError for a pipe, a device or a folder: reading it might never end."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file; copy what it holds into one")
 
 
 @contextmanager
@@ -110,6 +148,7 @@ def write_document(path: Path, document: Document) -> Path:
 
 def read_document(path: Path, shape: Shape, what: str, make: Callable[[Document], Made]) -> Made:
     """`make` applied to the document; InputError "{path} is not a {what}: …" if it does not fit."""
+    refuse_special(path)
     try:
         # NaN is not JSON
         document = json.loads(path.read_text("utf-8"), parse_constant=lambda word: None)

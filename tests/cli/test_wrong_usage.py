@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import torch
 from support.command_line import SMALL, call, files, run, start, write_pets
 
 import gcnii.cli
+from gcnii.cli.streams import limit_width
 from gcnii.errors import BundleError, GcniiError, InputError, UsageError
 
 
@@ -91,7 +93,7 @@ def test_help_is_printed_in_the_narrowest_terminal(columns, tmp_path):
 def test_a_narrow_terminal_is_noticed_without_columns_in_the_environment(monkeypatch):
     monkeypatch.setenv("COLUMNS", "")
     monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((1, 24)))
-    gcnii.cli._fit_the_terminal()
+    limit_width()
     assert os.environ["COLUMNS"] == "40"
 
 
@@ -162,7 +164,18 @@ def test_a_closed_stdout_is_not_an_error():
             "train no/where",
             "no/where does not exist; a graph is a folder with nodes.csv and edges.csv",
         ),
-        ("train pets --layers 0", "layers must be an integer ≥ 1, got 0"),
+        ("train pets --layers 0", "layers must be an integer in [1, 100000], got 0"),
+        (
+            "train pets --layers 2147483647",
+            "layers must be an integer in [1, 100000], got 2147483647",
+        ),
+        (
+            "doctor pets --depths 2147483647",
+            "layers must be an integer in [1, 100000], got 2147483647",
+        ),
+        ("train ~nobody-at-all/x", "~nobody-at-all/x begins with a user who has no folder here"),
+        ("data check ~nobody-at-all/x", "~nobody-at-all/x begins with a user who has no folder"),
+        ("data show ~nobody-at-all", "~nobody-at-all begins with a user who has no folder here"),
         ("train pets --width 0", "width must be an integer ≥ 1, got 0"),
         ("train pets --lr -1", "lr must be a number > 0, got -1.0"),
         ("train pets --lr nan", "lr must be a number > 0, got nan"),
@@ -206,6 +219,42 @@ def test_what_cannot_work_is_refused(words, sentence, tmp_path):
     write_pets(tmp_path / "pets")
     assert refusal(call(*words.split(), cwd=tmp_path)).startswith(sentence)
     assert files(tmp_path) == ["pets/edges.csv", "pets/nodes.csv"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["train pets --out", "doctor pets --out", "predict b --out", "report html --out", "data check"],
+)
+def test_an_empty_path_is_refused_and_not_taken_for_this_folder(words, tmp_path):
+    write_pets(tmp_path)
+    sentence = refusal(call(*words.split(), "", cwd=tmp_path))
+    assert re.match(
+        r"(Invalid value for --out: )?expected the path of a file or folder, got ''", sentence
+    )
+    assert files(tmp_path) == ["edges.csv", "nodes.csv"]
+
+
+def test_an_empty_graph_is_refused_and_not_taken_for_this_folder(tmp_path):
+    write_pets(tmp_path)
+    assert refusal(call("train", "", cwd=tmp_path)).startswith("no dataset ''; known: cora, ")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ulimit -v is of Linux")
+@pytest.mark.parametrize("kilobytes", [200_000, 700_000])
+def test_too_little_memory_for_torch_is_said_before_it_is_loaded(kilobytes, tmp_path):
+    limited = f"ulimit -v {kilobytes}; exec {sys.executable} -m gcnii train"
+    done = subprocess.run(limited, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    sentence = f"gcnii: out of memory: `ulimit -v` leaves {kilobytes:,} kB, and torch alone needs "
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{sentence}781,250; raise the limit\n"
+
+
+def test_a_library_that_memory_does_not_suffice_to_load_is_out_of_memory():
+    for cause in (ImportError("torch.so: failed to map segment from shared object"), MemoryError()):
+        error = ImportError("Cannot import module 'gcnii.cli.train'")
+        error.__cause__ = cause
+        assert gcnii.cli._explain(error) == (gcnii.cli.OUT_OF_MEMORY, 1)
+    assert gcnii.cli._explain(ImportError("No module named 'x'")) == ("", 1)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

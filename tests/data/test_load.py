@@ -1,14 +1,16 @@
 """`load` finds the reader of a path, and says where a graph came from without copying it."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.command_line import write_pets
 from support.local_server import add
 
 from gcnii.data import CATALOG, load, readers
 from gcnii.data.readers import Reader
-from gcnii.errors import DataError
+from gcnii.errors import DataError, InputError
 from gcnii.graph import Graph
 
 GRAPH = Graph(X=np.eye(3), edges=[[0, 1], [1, 2]], name="toy")
@@ -74,3 +76,21 @@ def test_a_path_that_no_reader_reads_is_answered_with_all_formats(edge_list, tmp
     )
     assert str(error.value).endswith(", or a .txt file of edges")
     assert all(reader.form in str(error.value) for reader in readers.READERS)
+
+
+def test_an_empty_name_is_not_this_folder(tmp_path, monkeypatch):
+    write_pets(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"^no dataset ''; known: cora, "):
+        load("")
+    assert load(".").n == 12
+
+
+def test_the_name_of_a_folder_is_one_line_of_visible_text(tmp_path):
+    assert load(write_pets(tmp_path / "a\x1b[31m\nb")).name == r"a\x1b[31m\nb"
+
+
+def test_a_pipe_in_the_place_of_features_is_not_waited_for(tmp_path):
+    os.mkfifo(write_pets(tmp_path / "pets") / "features.npz")
+    with pytest.raises(InputError, match=r"features\.npz is not a regular file; copy what it hold"):
+        load(tmp_path / "pets")

@@ -147,7 +147,7 @@ def test_other_models_take_the_parameters_that_they_have(rows, classifier):
         ({"seeds": 0}, "seeds must be an integer ≥ 1, got 0"),
         ({"neighbours": 0}, "neighbours must be an integer ≥ 1, got 0"),
         ({"validation": 1.0}, r"validation must be a number in \(0, 1\), got 1.0"),
-        ({"layers": 0}, "layers must be an integer ≥ 1, got 0"),
+        ({"layers": 0}, r"layers must be an integer in \[1, 100000\], got 0"),
         ({"settings": {"layers": 3}}, "layers is a parameter of its own"),
         ({"settings": {"nrom": "walk"}}, "no setting 'nrom'; did you mean 'norm'"),
         ({"model": "gncii"}, "no model 'gncii'; did you mean 'gcnii'"),

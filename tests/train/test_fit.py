@@ -320,7 +320,7 @@ def test_a_graph_without_a_split_is_refused(graph):
             {"monitor": "test"},
             "monitor must be one of val_loss, val_score, val_score_ties, ",
         ),
-        ({"layers": 0}, "layers must be an integer ≥ 1, got 0"),
+        ({"layers": 0}, "layers must be an integer in [1, 100000], got 0"),
         ({"epochs": 2.5}, "epochs must be an integer ≥ 1, got 2.5"),
         ({"dropout": 1.0}, "dropout must be a number in [0, 1), got 1.0"),
         ({"fanout": ()}, "fanout must be one or more integers ≥ 0, got ()"),

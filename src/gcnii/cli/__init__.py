@@ -7,34 +7,37 @@ wrong usage or bad input.  Commands are imported when called: `gcnii --help` doe
 from __future__ import annotations
 
 import errno
-import io
 import os
 import re
-import shutil
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 
 from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
 
 from gcnii import __version__
+from gcnii.cli.streams import prepare_streams
 from gcnii.errors import GcniiError, InputError
+from gcnii.files import one_line
 
 LARGEST_INT = 2**31 - 1  # of a flag: any tensor's size and any clock can hold it
-# columns: in a narrower terminal the table of flags has no room for text, and its layout never ends
-NARROWEST = 40
 OUT_OF_MEMORY = (
     "out of memory; try a smaller model, fewer runs or jobs at once, or another --device"
 )
+LEAST_MEMORY = 800_000_000  # bytes of addresses that torch takes to load; with less it may crash
 
 
 def _convert(kind: object, tokens: Sequence[Token]) -> object:
-    """Convert as cyclopts does, but refuse 2.7 as an integer, which cyclopts would round."""
+    """Convert as cyclopts does, but refuse 2.7, which it would round, and "", which is here."""
     if kind in (int, tuple[int, ...]):
         for token in tokens:
             word = token.value
             if not re.fullmatch(r"[+-]?\d{1,10}", word) or abs(int(word)) > LARGEST_INT:
                 raise InputError(f"expected an integer ≤ {LARGEST_INT:,}, got {word!r}.")
+    if kind is Path and not all(token.value for token in tokens):
+        raise InputError("expected the path of a file or folder, got ''.")
     return convert(kind, tokens)
 
 
@@ -154,11 +157,11 @@ report.command(
 def main() -> None:
     """Run the command line; what the user can fix is one sentence on stderr, not a traceback."""
     warnings.showwarning = _warn  # type: ignore[assignment]
-    _fit_the_terminal()
+    prepare_streams()
     try:
+        _refuse_little_memory()
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
-        if sys.stdout:  # None where the caller closed it
-            sys.stdout.flush()
+        sys.stdout.flush()
     except BrokenPipeError:  # `gcnii … | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -166,8 +169,22 @@ def main() -> None:
         sentence, code = _explain(error)
         if not sentence or os.environ.get("GCNII_TRACEBACK"):
             raise
-        print(f"gcnii: {sentence}", file=sys.stderr)
+        print(f"gcnii: {one_line(sentence)}", file=sys.stderr)
         sys.exit(code)
+
+
+def _refuse_little_memory() -> None:
+    """Raise GcniiError if `ulimit -v` leaves less than torch needs; help needs no torch."""
+    if {"--help", "-h", "--version"} & {*sys.argv[1:]} or not find_spec("resource"):
+        return
+    from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+
+    limit, _ = getrlimit(RLIMIT_AS)
+    if limit != RLIM_INFINITY and limit < LEAST_MEMORY:
+        raise GcniiError(
+            f"out of memory: `ulimit -v` leaves {limit // 1024:,} kB, and torch alone needs "
+            f"{LEAST_MEMORY // 1024:,}; raise the limit"
+        )
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
@@ -183,7 +200,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
             return str(error), 2
         case GcniiError() | OSError() | FloatingPointError():
             return str(error), 1
-        case MemoryError() | RuntimeError() if _lacks_memory(error):
+        case MemoryError() | RuntimeError() | ImportError() if _lacks_memory(error):
             return OUT_OF_MEMORY, 1
     return "", 1
 
@@ -196,21 +213,17 @@ def _explain_file(error: OSError) -> str:
     return str(error)
 
 
-def _fit_the_terminal() -> None:
-    """Replace characters that stdout cannot encode by `?`, and assume NARROWEST columns or more."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="replace")
-    told = os.environ.get("COLUMNS", "")
-    columns = [shutil.get_terminal_size().columns, *([int(told)] if told.isdecimal() else [])]
-    if min(columns) < NARROWEST:
-        os.environ["COLUMNS"] = str(NARROWEST)
-
-
 def _lacks_memory(error: BaseException) -> bool:
+    """Whether memory was lacking, be it to load a library; then torch is not to be loaded here."""
+    if isinstance(error, ImportError):
+        cause = error.__cause__ or error
+        return isinstance(cause, MemoryError) or "failed to map segment" in str(cause)
+    if isinstance(error, MemoryError) or "torch" not in sys.modules:
+        return isinstance(error, MemoryError)
     from gcnii.train.hardware import lacks_memory
 
     return lacks_memory(error)
 
 
 def _warn(message: Warning | str, *_: object) -> None:
-    print(f"gcnii: {message}", file=sys.stderr)
+    print(f"gcnii: {one_line(str(message))}", file=sys.stderr)

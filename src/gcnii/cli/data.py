@@ -26,7 +26,7 @@ from gcnii.cli.terminal import plain_table, table_console
 from gcnii.columns import Columns
 from gcnii.data.readers.packed import refuse_target, save
 from gcnii.errors import DataError, InputError
-from gcnii.files import Document
+from gcnii.files import Document, one_line, user_path
 from gcnii.graph import Graph
 from gcnii.train.presets import presets_of
 
@@ -54,7 +54,7 @@ def list_names(*, json: Json = False) -> None:
 
 def show(name: Name, /, *, json: Json = False) -> None:
     """Show a data set's size, source and licence, and the published settings for it."""
-    if name not in data.CATALOG and Path(name).expanduser().exists():
+    if name not in data.CATALOG and user_path(name).exists():
         check(Path(name), json=json)
         return
     entry = data.lookup(name)
@@ -135,7 +135,7 @@ def _print_problems(error: DataError, json: bool) -> None:
         return
     _print_columns(error.columns)
     for problem in error.problems:
-        print(f"gcnii: {problem}", file=sys.stderr)
+        print(f"gcnii: {one_line(problem)}", file=sys.stderr)
 
 
 def _columns(columns: object) -> list[Document]:

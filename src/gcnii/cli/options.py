@@ -86,14 +86,16 @@ def print_json(document: object) -> None:
     print(json.dumps(document, indent=1, allow_nan=False))
 
 
-def load_graph(source: str | Path, tables: Tables | None = None, *, offline: bool) -> Graph:
+def load_graph(
+    source: str | Path, tables: Tables | None = None, *, offline: bool, quiet: bool = False
+) -> Graph:
     """`load` with the flags that were given; `offline` holds for later fetches too."""
     if offline:
         os.environ["GCNII_OFFLINE"] = "1"  # a geometry's neighbours are fetched when it is trained
     options = tables.given if tables else {}
     if source in CATALOG:
         return load(source, offline=offline, **options)
-    with reading_bar() as show, watched(show):
+    with reading_bar(hidden=quiet) as show, watched(show):
         return load(source, offline=offline, **options)
 
 

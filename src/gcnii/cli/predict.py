@@ -22,7 +22,7 @@ from gcnii.data import CATALOG, load
 from gcnii.data.readers import reader_of
 from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
-from gcnii.files import Document
+from gcnii.files import Document, user_path
 from gcnii.graph import Graph
 from gcnii.inference.labels import is_training_graph, label_table
 from gcnii.inference.new_nodes import load_training_graph, predict_added
@@ -119,7 +119,7 @@ def _options(result: Result, graph: str) -> dict[str, object]:
     options = {name: value for name, value in known.items() if name not in HINTS}
     if result.graph.columns is not None:
         options["columns"] = result.graph.columns
-    accepted = reader_of(Path(graph).expanduser()).parameters
+    accepted = reader_of(user_path(graph)).parameters
     return {name: value for name, value in options.items() if name in accepted}
 
 

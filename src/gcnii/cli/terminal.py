@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -20,16 +21,26 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
+from gcnii.files import visible
 from gcnii.train.callbacks.progress import make_progress
 
 NARROW = 80  # columns; a narrower terminal wraps the lines itself, and no number is cut short
 WIDE = 1000  # more than any table needs
 
 
+class _VisibleConsole(Console):
+    """A console that shows control characters in a cell as escapes instead of obeying them."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Rich's text of a string."""
+        return super().render_str(visible(text), **how)
+
+
 def table_console(narrow: int = NARROW) -> Console:
     """A console on stdout that is `narrow` columns wide or more, and never wraps in a pipe."""
-    console = Console(highlight=False)
+    console = _VisibleConsole(highlight=False)
     console.width = max(console.width, narrow) if console.is_terminal else WIDE
     return console
 
@@ -43,21 +54,25 @@ def plain_table(*heads: str, numbers: slice = slice(0)) -> Table:
 
 
 @contextmanager
-def reading_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A callback with the name of a file, the bytes read and its size; the bar begins with it."""
+def reading_bar(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A callback with the name of a file, the bytes read and its size; it draws the bar."""
     console = Console(stderr=True)
-    hidden = not console.is_terminal
     columns = (TextColumn("reading {task.description}", markup=False), BarColumn(12))
     amounts = (TaskProgressColumn(), TransferSpeedColumn())
-    with Progress(*columns, *amounts, console=console, disable=hidden, transient=True) as progress:
-        tasks: dict[str, TaskID] = {}
+    off = hidden or not console.is_terminal
+    progress = Progress(*columns, *amounts, console=console, disable=off, transient=True)
+    tasks: dict[str, TaskID] = {}
 
-        def show(name: str, read: int, size: int) -> None:
-            if name not in tasks:
-                tasks[name] = progress.add_task(name, total=size)
-            progress.update(tasks[name], completed=read)
+    def show(name: str, read: int, size: int) -> None:
+        progress.start()  # with the first large file, not before
+        if name not in tasks:
+            tasks[name] = progress.add_task(name, total=size)
+        progress.update(tasks[name], completed=read)
 
+    try:
         yield show
+    finally:
+        progress.stop()
 
 
 @contextmanager

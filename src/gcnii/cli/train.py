@@ -88,7 +88,7 @@ def train(
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
     if quiet:
         warnings.simplefilter("ignore")
-    data = load_graph(graph, tables, offline=offline)
+    data = load_graph(graph, tables, offline=offline, quiet=quiet)
     plan = make_plan(model, _given(settings), data)
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)

@@ -39,18 +39,19 @@ SHARES = "The splits named 0.6_0.2 are 48/32/20, and they are not stratified by 
 LONELY = "Class 1 has one node, which several splits do not train on."
 
 
-def _published() -> dict[str, str]:
-    """path → digest of every file in the packaged SHA256SUMS."""
-    lines = resources.files("gcnii.data").joinpath("SHA256SUMS").read_text("ascii").splitlines()
-    return {path: f"sha256:{sha256}" for sha256, path in map(str.split, lines)}
+def _published() -> dict[str, tuple[str, int]]:
+    """path → digest and size of every file in the packaged FILES."""
+    lines = resources.files("gcnii.data").joinpath("FILES").read_text("ascii").splitlines()
+    return {path: (f"sha256:{sha256}", int(size)) for sha256, size, path in map(str.split, lines)}
 
 
-_SHA256 = _published()
+_PUBLISHED = _published()
 
 
 def _file(path: str, base: str, below: str) -> File:
     """The file at `path` = below/REST, which is at base/REST upstream."""
-    return File(path, f"{base}/{path.removeprefix(below + '/')}", _SHA256[path])
+    digest, size = _PUBLISHED[path]
+    return File(path, f"{base}/{path.removeprefix(below + '/')}", digest, size=size)
 
 
 def _planetoid_files(stem: str) -> tuple[File, ...]:

@@ -19,12 +19,14 @@ class File:
     path      relative to the cache folder and to a mirror
     url       address of the file or, if `archived`, of the zip archive that contains it
     digest    `sha256:…`, or `git:…` (the SHA-1 of a git blob) if only that is known
+    size      in bytes, if it is known
     """
 
     path: str
     url: str
     digest: str
     archived: bool = False
+    size: int | None = None
 
     @property
     def name(self) -> str:

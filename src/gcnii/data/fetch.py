@@ -11,9 +11,17 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from gcnii.data.catalog import CATALOG, lookup
-from gcnii.data.download import NotThereError, placed, receive
+from gcnii.data.download import (
+    NotThereError,
+    placed,
+    receive,
+    refuse_address,
+    refuse_larger,
+    without_password,
+)
 from gcnii.data.entry import File
 from gcnii.errors import DataError
+from gcnii.files import user_path
 
 RETRY = "try again, or set GCNII_MIRROR to a folder or address that has the right one"
 
@@ -23,7 +31,7 @@ CHUNK = 1 << 20
 def cache_folder() -> Path:
     """Where fetched files are kept: $GCNII_DATA, else the user's cache folder."""
     if chosen := os.environ.get("GCNII_DATA"):
-        return Path(chosen).expanduser()
+        return user_path(chosen)
     from platformdirs import user_cache_path
 
     return user_cache_path("gcnii")
@@ -62,9 +70,10 @@ def _at_hand(file: File) -> Path | None:
     mirror = os.environ.get("GCNII_MIRROR", "")
     if not mirror or _is_address(mirror):
         return None
-    if not (folder := Path(mirror).expanduser()).is_dir():
+    if not (folder := user_path(mirror)).is_dir():
         raise DataError(
-            f"GCNII_MIRROR must be a folder or an http(s) address, got {mirror!r}; "
+            f"GCNII_MIRROR must be a folder or an http(s) address, "
+            f"got {without_password(mirror)!r}; "
             "correct or unset it"
         )
     mirrored = folder / file.path
@@ -91,7 +100,8 @@ def _advice(name: str, missing: list[File]) -> str:
 def _download(files: list[File]) -> None:
     """Download files into the cache, from a mirror's address if it has them, else from upstream."""
     mirror = os.environ.get("GCNII_MIRROR", "")
-    if _is_address(mirror):
+    if files and _is_address(mirror):
+        refuse_address(mirror, "GCNII_MIRROR")
         files = [file for file in files if not _mirrored(file, mirror)]
     for file in files:
         if not file.archived:
@@ -111,8 +121,8 @@ def _mirrored(file: File, mirror: str) -> bool:
 def _single(file: File, url: str) -> None:
     target = cache_folder() / file.path
     with placed(target) as part:
-        receive(url, part)
-        check(part, file.digest, url, RETRY)
+        receive(url, part, file.size)
+        check(part, file.digest, without_password(url), RETRY)
 
 
 def _unpacked(url: str, files: list[File]) -> None:
@@ -135,11 +145,12 @@ def _unpacked(url: str, files: list[File]) -> None:
 
 def _extract(members: zipfile.ZipFile, member: zipfile.ZipInfo, file: File, url: str) -> None:
     # The target is the catalog's path, not the archive's, so that no member can escape the cache.
-    target = cache_folder() / file.path
+    target, what = cache_folder() / file.path, f"{file.name} in {url}"
+    refuse_larger(what, member.file_size, file.size)  # zipfile unpacks no more than that
     with placed(target) as part:
         with members.open(member) as source, part.open("wb") as out:
             shutil.copyfileobj(source, out)
-        check(part, file.digest, f"{file.name} in {url}", RETRY)
+        check(part, file.digest, what, RETRY)
 
 
 def measure(path: Path, kind: str) -> str:

@@ -12,6 +12,7 @@ from gcnii.data.entry import Entry
 from gcnii.data.fetch import fetch_files
 from gcnii.data.readers import reader_of
 from gcnii.errors import DataError
+from gcnii.files import one_line, user_path
 from gcnii.graph import Graph
 
 
@@ -23,7 +24,7 @@ def load(source: str | Path, /, *, offline: bool = False, **parameters: Any) -> 
     `load("my/graph", directed=True)`.
     """
     if isinstance(source, Path) or (source not in CATALOG and _looks_like_a_path(source)):
-        return _from_disk(Path(source).expanduser(), parameters)
+        return _from_disk(user_path(source), parameters)
     return _from_catalog(lookup(source), offline, parameters)
 
 
@@ -31,7 +32,8 @@ def _from_disk(path: Path, parameters: Mapping[str, object]) -> Graph:
     reader = reader_of(path)
     _refuse_unknown(parameters, reader.parameters, f"the {reader.kind} {path}")
     graph = reader.read(path, **parameters)
-    return graph._with_origin(str(path.resolve()), loaded_with=parameters)
+    graph = graph._with_origin(str(path.resolve()), loaded_with=parameters)
+    return graph._set(name=one_line(graph.name))  # it is printed, and the name of files
 
 
 def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object]) -> Graph:
@@ -47,7 +49,7 @@ def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object])
 
 def _looks_like_a_path(source: str) -> bool:
     separated = any(separator in source for separator in ("/", os.sep))
-    return separated or Path(source).expanduser().exists()
+    return bool(source) and (separated or user_path(source).exists())
 
 
 def _refuse_unknown(given: Iterable[str], accepted: Iterable[str], owner: str) -> None:

@@ -67,8 +67,12 @@ class Setting:
     ignored: bool = False
 
 
+# More layers than this take minutes to make, and memory without end.
 Layers = Annotated[
-    int, Setting("number of convolutions, the two dense layers not counted", Bounds(least=1))
+    int,
+    Setting(
+        "number of convolutions, the two dense layers not counted", Bounds(least=1, most=100_000)
+    ),
 ]
 Width = Annotated[int, Setting("number of hidden units", Bounds(least=1))]
 Alpha = Annotated[float, Setting("share of H0 in every layer (α)", Bounds(least=0, most=1))]

@@ -2,7 +2,9 @@
 
 import json
 
-from support.command_line import call
+import pytest
+from markupsafe import escape
+from support.command_line import call, write_pets
 from support.made_up_cells import a_page_of_everything, measured
 
 
@@ -47,3 +49,18 @@ def test_a_folder_as_page_and_a_project_without_a_readme_are_refused(tmp_path):
         == "gcnii: --out results is a folder; name the page in it, such as results/report.html\n"
     )
     assert readme.err == "gcnii: . has no README.md; give the project's folder\n"
+
+
+@pytest.mark.parametrize("name", ['"><img src=x onerror=alert(1)>', r"a\b\1 $x$ $\frac$"])
+def test_the_doctors_document_of_a_graph_with_a_hostile_name_is_shown_as_text(name, tmp_path):
+    write_pets(tmp_path / name)
+    words = ("--model", "gcn", "--depths", "2", "--device", "cpu", "--json")
+    document = call("doctor", f"./{name}", *words, cwd=tmp_path)
+    (tmp_path / "results" / "doctor").mkdir(parents=True)
+    (tmp_path / "results" / "doctor" / "x.json").write_text(document.out)
+    measured("table2/gcnii/cora", [85.0]).save(tmp_path / "results" / "cells")
+    answer = call("report", "html", cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
+    html = (tmp_path / "report.html").read_text("utf-8")
+    assert "<img" not in html
+    assert f"on {escape(name)}</h2>" in html

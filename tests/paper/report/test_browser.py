@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from support import chromium
+from support.hostile_pages import NAMES, hostile_page
 from support.made_up_cells import a_page_of_everything
 
 from gcnii.paper.report.doctor_page import read_visits
@@ -55,6 +56,20 @@ def tab(browser, address):
     tab.close()
 
 
+@pytest.fixture
+def hostile_tab(browser, tmp_path):
+    """A page whose every text from a file is hostile; its `dialogs`, and errors in `heard`."""
+    path, tab = tmp_path / "report.html", browser.new_page()
+    path.write_text(hostile_page(), "utf-8")
+    tab.heard, tab.dialogs = [], []
+    tab.on("dialog", lambda dialog: (tab.dialogs.append(dialog.message), dialog.dismiss()))
+    tab.on("console", lambda message: tab.heard.append(message.text))
+    tab.on("pageerror", lambda error: tab.heard.append(str(error)))
+    tab.goto(path.as_uri())
+    yield tab
+    tab.close()
+
+
 def methods(tab):
     return tab.eval_on_selector_all(
         "#table2 tbody:first-of-type th[scope=row]", "all => all.map(th => th.textContent)"
@@ -66,6 +81,43 @@ def test_it_opens_without_an_error_and_requests_nothing(tab):
     tab.click("#table2 th button >> nth=1")
     assert tab.title() == "GCNII, measured again"
     assert [one for one in tab.heard if not one.startswith("data:")] == []
+
+
+def test_a_hostile_name_is_shown_and_not_run_and_the_page_works(hostile_tab):
+    tab = hostile_tab
+    for name, link in zip(NAMES, tab.locator("nav a[href^='#doctor-']").all(), strict=True):
+        assert link.inner_text() == f"Doctor, {name}"
+        link.click()
+        section = tab.locator(link.get_attribute("href"))
+        assert section.locator("svg").first.get_attribute("aria-label") == f"{name}: energy"
+        assert name in "\n".join(section.locator("svg text").all_text_contents())
+    assert tab.locator("img, main style, svg script").count() == 0
+    tab.click("a[href='#table2/gcnii/cora']")
+    assert tab.is_visible("[id='table2/gcnii/cora'] code")
+    tab.click("#table2 th button:text('Cora')")
+    assert methods(tab)[0] == "GCNII"
+    assert tab.dialogs == tab.heard == []
+
+
+def test_a_style_or_script_that_is_not_the_pages_own_is_blocked(hostile_tab):
+    hostile_tab.evaluate("""() => {
+      document.body.insertAdjacentHTML("beforeend", '<img src="x" onerror="alert(1)">');
+      document.body.append(Object.assign(document.createElement("script"), {text: "alert(2)"}));
+      document.body.append(Object.assign(document.createElement("style"), {textContent: "*{}"}));
+      document.body.setAttribute("style", "color: red");
+    }""")
+    hostile_tab.wait_for_timeout(200)
+    assert hostile_tab.dialogs == []
+    assert len(hostile_tab.heard) >= 4
+    assert all("Content Security Policy" in one for one in hostile_tab.heard)
+    assert hostile_tab.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
+
+
+def test_figures_keep_their_colours_without_styles_of_their_own(tab):
+    assert tab.locator("figure [style]").count() == 0
+    line = "#doctor-cora svg path[stroke-dasharray]"
+    colours = "all => [...new Set(all.map(one => getComputedStyle(one).stroke))]"
+    assert "rgb(213, 94, 0)" in tab.eval_on_selector_all(line, colours)  # Okabe and Ito's orange
 
 
 @pytest.mark.parametrize("width", [1280, 400])

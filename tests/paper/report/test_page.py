@@ -1,10 +1,13 @@
 """report.html: every cell with its verdict, its seeds and its command, and nothing fetched."""
 
 import re
+from base64 import b64encode
 from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
+from support.hostile_pages import NAMES, hostile_page
 from support.made_up_cells import a_page_of_everything, around, cell_of, measured
 
 from gcnii.paper.report.dots import dot_plot
@@ -171,6 +174,45 @@ def test_an_id_stands_once(html):
 def test_what_stands_in_a_file_cannot_write_html():
     evil = measured("table2/gcnii/cora", around(85), command="<script>alert(1)</script>")
     assert "<script>alert" not in written([evil])
+
+
+class Elements(HTMLParser):
+    """The names of a page's elements and attributes, the texts after their tags, its policy."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.names, self.texts, self.policy = [], set(), [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.names |= {name for name, _ in attributes}
+        if ("http-equiv", "Content-Security-Policy") in attributes:
+            self.policy = dict(attributes)["content"]
+
+    def handle_data(self, text):
+        self.texts.append((self.tags[-1] if self.tags else "", text))
+
+
+def test_hostile_names_add_no_element_attribute_or_id_to_the_page(html):
+    evil, usual = Elements(hostile_page()), Elements(html)
+    assert {*evil.tags} <= {*usual.tags} | {"strong", "tspan"}  # of models and of powers of ten
+    assert not [name for name in evil.names if name.startswith("on") or name == "style"]
+    assert (evil.tags.count("script"), evil.tags.count("style")) == (1, 1)
+    for name in NAMES:
+        shown = [text for tag, text in evil.texts if tag == "text" and name in text]
+        assert len(shown) >= 12  # a title in each of six figures, and the model in their legends
+
+
+def test_the_page_allows_its_own_style_and_script_alone(html):
+    found = Elements(html)
+    parts = dict(one.split(" ", 1) for one in found.policy.split("; "))
+    assert parts["default-src"] == "'none'"
+    for tag in ("style", "script"):
+        (text,) = (text for inside, text in found.texts if inside == tag and text.strip())
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        assert parts[f"{tag}-src"] == f"'sha256-{digest}'"
+    assert html.index("Content-Security-Policy") < html.index("<style>")
 
 
 def test_figures_that_were_not_measured_say_how_to_measure_them():

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from markupsafe import Markup, escape
 from numpy.typing import ArrayLike
 
-from gcnii.files import atomic_write
+from gcnii.files import atomic_write, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,6 +135,7 @@ def _columns(labels: list[str], room: float) -> int:
 
 def save(drawing: Figure, path: Path) -> Path:
     """Write an SVG if the name ends in .svg, else a PNG; the same figure gives the same bytes."""
+    _show_names_as_they_are(drawing)
     with atomic_write(path) as temporary:
         if path.suffix == ".svg":
             temporary.write_text(_svg(drawing, path.stem), "utf-8")
@@ -142,15 +144,45 @@ def save(drawing: Figure, path: Path) -> Path:
     return path
 
 
-def inline_svg(drawing: Figure, name: str, title: str) -> str:
-    """An <svg> for a page: as wide as there is room, in the colour of the text around it."""
+def inline_svg(drawing: Figure, name: str, title: str) -> Markup:
+    """An <svg> for a page: as wide as there is room, in the colour of the text around it.
+
+    name  of letters, digits and - alone; the ids of the drawing begin with it
+    """
+    _show_names_as_they_are(drawing)
     text = _svg(drawing, name, transparent=True)
     (size,) = re.findall(r'viewBox="[^"]+"', text)
-    body = re.sub(r"^.*?<svg.*?>|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    body = body.replace("#000000", "currentColor")
-    # an id may occur only once in a page
-    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", body)
-    return f'<svg {size} role="img" aria-label="{title}" fill="currentColor">{body}'
+    body = re.sub(
+        r"^.*?<svg.*?>|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL
+    )
+    # the words between the tags stay as they are
+    body = re.sub("<[^>]+>", lambda tag: _for_a_page(tag[0], name), body)
+    head = f'<svg {size} role="img" aria-label="{escape(title)}" fill="currentColor"'
+    return Markup(f'{head} stroke-linejoin="round" stroke-linecap="butt">{body}')
+
+
+def _for_a_page(tag: str, name: str) -> str:
+    """A tag whose ids are unique in the page, and which has attributes in place of a style.
+
+    A page that allows no styles but its own ignores those of a tag.
+    """
+    tag = re.sub(
+        r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", tag.replace("#000000", "currentColor")
+    )
+    return re.sub(r'style="([^"]*)"', lambda style: _attributes(style[1]), tag)
+
+
+def _attributes(style: str) -> str:
+    pairs = (each.split(":", 1) for each in style.split(";") if each.strip())
+    return " ".join(f'{key.strip()}="{value.strip()}"' for key, value in pairs)
+
+
+def _show_names_as_they_are(drawing: Figure) -> None:
+    """Make titles and legends plain text: `$` begins no formula there, as it does at ticks."""
+    legends = [text for legend in drawing.legends for text in legend.get_texts()]
+    for text in (*legends, *drawing.texts, *(axes.title for axes in drawing.axes)):
+        text.set_parse_math(False)
+        text.set_text(visible(text.get_text()))
 
 
 def _svg(drawing: Figure, name: str, transparent: bool = False) -> str:

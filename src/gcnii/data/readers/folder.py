@@ -30,6 +30,7 @@ from gcnii.data.tables.parquet_file import open_parquet
 from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
 from gcnii.errors import DataError, Problems
+from gcnii.files import refuse_special
 from gcnii.graph import Graph
 
 FORM = "a folder with nodes.csv and edges.csv (or .parquet)"
@@ -80,6 +81,7 @@ def _table(folder: Path, stem: str, problems: Problems) -> Rows | None:
 
 
 def _matrix(path: Path, n: int) -> sp.csr_array:
+    refuse_special(path)
     try:
         matrix = sp.csr_array(sp.load_npz(path), dtype=np.float32)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:

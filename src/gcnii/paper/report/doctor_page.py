@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,10 +16,11 @@ from gcnii.analysis.report.doctor_figures import draw_figures
 from gcnii.analysis.report.learned import draw_learned
 from gcnii.analysis.report.style import inline_svg
 from gcnii.errors import InputError
-from gcnii.files import NOTHING, Document, Maybe, read_document
+from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
 from gcnii.paper.tables.cells import GROUP, MeasuredCell
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from matplotlib.figure import Figure
 
 _SCORE = (float, NOTHING)
@@ -90,10 +92,17 @@ class DoctorVisit:
         head = (graph, document["epochs"], document["command"])
         return cls(*head, verdicts, sentences, draw_figures(checkups), learned)
 
-    def svg(self, name: str) -> str:
+    @property
+    def anchor(self) -> str:
+        """The id of its section: the graph's name, or as much of it as an id can hold and a key."""
+        word = re.sub("[^A-Za-z0-9_-]+", "-", self.graph)[:40]
+        key = "" if word == self.graph else f"-{document_key({'graph': self.graph})}"
+        return f"doctor-{word}{key}"
+
+    def svg(self, name: str) -> Markup:
         """A figure as SVG to include in the page."""
         drawing = (self.figures | self.learned)[name]
-        return inline_svg(drawing, f"doctor-{self.graph}-{name}", f"{self.graph}: {name}")
+        return inline_svg(drawing, f"{self.anchor}-{name}", f"{self.graph}: {name}")
 
 
 def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[DoctorVisit]:

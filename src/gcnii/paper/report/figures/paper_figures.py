@@ -15,6 +15,7 @@ from gcnii.paper.tables.cells import Cell, MeasuredCell
 from gcnii.paper.tables.registry import CELLS
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from matplotlib.figure import Figure
 
 
@@ -56,7 +57,7 @@ class PaperFigure:
     drawing: Figure | None
     claims: dict[str, list[Claim]]
 
-    def svg(self) -> str:
+    def svg(self) -> Markup:
         """The drawing as SVG to include in the page."""
         assert self.drawing is not None
         return inline_svg(self.drawing, self.name, self.title)
