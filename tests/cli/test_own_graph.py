@@ -203,7 +203,7 @@ def test_renamed_columns_are_refused_by_name(bundle, tmp_path):
 def test_a_bundle_from_before_columns_had_names_warns(bundle, tmp_path):
     old = shutil.copytree(bundle, tmp_path / "old")
     record = json.loads((old / "run.json").read_text())
-    del record["graph"]["features"], record["graph"]["columns"]
+    del record["graph"]["features"], record["graph"]["columns"], record["seal"]
     (old / "run.json").write_text(json.dumps(record))
     answer = call("predict", old, "--graph", write_pets(tmp_path / "pets"), cwd=tmp_path)
     assert answer.code == 0

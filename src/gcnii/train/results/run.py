@@ -68,6 +68,10 @@ def make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> l
         raise GraphError(
             f"all labels of {graph.name} are the same; a classifier needs two classes or more"
         )
+    if graph.classes is not None and len(set(graph.classes)) < len(graph.classes):
+        raise GraphError(
+            f"two classes of {graph.name} have the same name; rename one, or join them in y"
+        )
     if not graph.splits:
         raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
     splits = len(graph.splits)
