@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -106,18 +105,18 @@ def train(
     refuse_unwritable(folder)
     _refuse_replacing(folder, data, plan, make_runs(data, seeds, split), overwrite)
     callbacks = _writers(folder, log, tensorboard)
-    verbose = False if quiet else None
-    training = partial(fit_plan, data, plan, seeds=seeds, split=split, device=device)
-    training = partial(training, threads=threads, callbacks=callbacks, verbose=verbose)
-    result = training(checkpoint=folder / CHECKPOINT)
-    try:
-        saved = _save(result, folder, overwrite)
-    except (OSError, InputError):
-        _print(result, None, json)  # the scores are there, even if the disk is full
-        raise
-    if result.interrupted:
-        print(f"gcnii: stopped by Ctrl-C; {_kept(folder, saved)}", file=sys.stderr)
-    _print(result, folder if saved else None, json)
+    result = fit_plan(
+        data,
+        plan,
+        seeds=seeds,
+        split=split,
+        device=device,
+        threads=threads,
+        checkpoint=folder / CHECKPOINT,
+        callbacks=callbacks,
+        verbose=False if quiet else None,
+    )
+    _save_and_print(result, folder, overwrite, json)
     if result.interrupted:
         sys.exit(1)
 
@@ -182,6 +181,17 @@ def _is_of(identity: Document, graph: Graph, plan: Plan, runs: list[Run]) -> boo
     settings = in_force(identity.get("settings", {}))
     own = plan.identity(graph) | {"runs": [[run.seed, run.split] for run in runs]}
     return own == {name: identity.get(name) for name in own} | {"settings": settings}
+
+
+def _save_and_print(result: Result, folder: Path, overwrite: bool, as_json: bool) -> None:
+    try:
+        saved = _save(result, folder, overwrite)
+    except (OSError, InputError):
+        _print(result, None, as_json)  # the scores are there, even if the disk is full
+        raise
+    if result.interrupted:
+        print(f"gcnii: stopped by Ctrl-C; {_kept(folder, saved)}", file=sys.stderr)
+    _print(result, folder if saved else None, as_json)
 
 
 def _save(result: Result, folder: Path, overwrite: bool) -> bool:

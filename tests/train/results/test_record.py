@@ -6,6 +6,7 @@ import time
 
 import pandas as pd
 import pytest
+from support.command_line import write_pets
 
 import gcnii
 from gcnii.errors import BundleError, InputError
@@ -73,6 +74,16 @@ def test_a_record_without_a_seal_is_an_older_one(saved, graph):
     older = {name: value for name, value in record.items() if name not in ("seal", "curves_sha256")}
     (folder / "run.json").write_text(json.dumps(older))
     assert len(open_bundle(folder).predict(graph)) == 16
+
+
+def test_a_graph_that_was_loaded_with_columns_and_sets_of_names_is_loaded_so_again(tmp_path):
+    write_pets(tmp_path / "pets")
+    columns = gcnii.load(tmp_path / "pets").columns
+    for given in ({"columns": columns}, {"categorical": {"x0"}}):
+        graph = gcnii.load(tmp_path / "pets", **given)
+        opened = open_bundle(gcnii.fit(graph, **SMALL).save(tmp_path / "-".join(given)))
+        again = gcnii.load(tmp_path / "pets", **opened.graph.loaded_with)
+        assert again.fingerprint == graph.fingerprint
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"format": 1, "graph": ' + '{"a":' * 100_000])

@@ -62,14 +62,26 @@ class Origin:
     def document(self) -> Document:
         """As JSON."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        return plain | {"columns": self.columns and self.columns.document()}
+        options = {name: _storable(one) for name, one in self.loaded_with.items()}
+        columns = self.columns and self.columns.document()
+        return plain | {"columns": columns, "loaded_with": options}
 
     @classmethod
     def of_document(cls, document: Document) -> Origin:
         """From JSON."""
         named = {name: document.get(name) and tuple(document[name]) for name in NAMES}
         columns = document.get("columns")
-        return cls(**document | named | {"columns": columns and Columns.of_document(columns)})
+        made = {"columns": columns and Columns.of_document(columns)}
+        options = document.get("loaded_with", {})
+        options |= {name: one for name, one in made.items() if name in options}
+        return cls(**document | named | made | {"loaded_with": options})
+
+
+def _storable(option: object) -> object:
+    """An option of `load` as JSON has it; columns that were given are X's own, and stored once."""
+    if isinstance(option, Columns):
+        return None
+    return sorted(option) if isinstance(option, set | frozenset) else option
 
 
 @dataclass(frozen=True, eq=False)
