@@ -22,6 +22,7 @@ OWN = {
     "split",
     "device",
     "out",
+    "overwrite",
     "json",
     "offline",
     "tables",

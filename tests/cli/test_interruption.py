@@ -130,11 +130,17 @@ def test_another_command_does_not_replace_what_a_stopped_one_has_saved(stopped, 
     assert files(folder) == files(stopped[1])
 
 
-def test_a_checkpoint_of_another_command_is_told_and_starts_over(stopped, home, tmp_path):
+def test_a_checkpoint_of_another_command_is_kept_unless_it_may_be_overwritten(
+    stopped, home, tmp_path
+):
     folder = tmp_path / "again"
     folder.mkdir()
     shutil.copy(stopped[1] / "checkpoint.safetensors", folder)
-    answer = call("train", home / "pets", *OTHER, "--out", folder, cwd=tmp_path)
+    words = ("train", home / "pets", *OTHER, "--out", folder)
+    answer = call(*words, cwd=tmp_path)
+    assert (answer.code, files(folder)) == (2, ["checkpoint.safetensors"])
+    assert f"{folder} holds the checkpoint of another training; choose" in answer.err
+    answer = call(*words, "--overwrite", cwd=tmp_path)
     checkpoint = folder / "checkpoint.safetensors"
     assert answer.err == f"gcnii: {checkpoint} is of another training; starting over\n"
     assert json.loads(answer.out)["runs"][0]["epochs"] == 2

@@ -67,7 +67,8 @@ def test_a_graph_without_labels_is_valid_but_cannot_be_trained_on(tmp_path):
     assert json.loads(answer.out)["classes"] == []
     assert answer.err == ("gcnii: no node has a label: you can predict on this graph, not train\n")
     answer = call("train", folder, cwd=tmp_path)
-    assert answer == Answer(2, "", "gcnii: no node of pets has a label; label some nodes\n")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("gcnii: no node of pets has a label; label some nodes, or say")
 
 
 def test_predict_writes_the_users_names_and_probabilities(home, bundle, tmp_path):
@@ -203,7 +204,7 @@ def test_renamed_columns_are_refused_by_name(bundle, tmp_path):
 def test_a_bundle_from_before_columns_had_names_warns(bundle, tmp_path):
     old = shutil.copytree(bundle, tmp_path / "old")
     record = json.loads((old / "run.json").read_text())
-    del record["graph"]["features"], record["graph"]["columns"]
+    del record["graph"]["features"], record["graph"]["columns"], record["seal"]
     (old / "run.json").write_text(json.dumps(record))
     answer = call("predict", old, "--graph", write_pets(tmp_path / "pets"), cwd=tmp_path)
     assert answer.code == 0

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from support.command_line import BUNDLE, SMALL, Answer, call, files, write_pets
 
 from gcnii.train.checkpoint import Checkpoint
-from gcnii.train.results.result import open_bundle
+from gcnii.train.fit import Training
+from gcnii.train.results.result import Result, open_bundle
 
 KEYS = [
     "graph",
@@ -134,7 +136,8 @@ def test_a_terminal_shows_a_bar_unless_it_is_to_be_quiet(quiet, home, tmp_path):
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_quiet_hides_warnings_and_keeps_errors(quiet, home, tmp_path):
-    words = ("train", home / "pets", *SMALL, "--out", "bundle", *(["--quiet"] if quiet else []))
+    words = ("train", home / "pets", *SMALL, "--out", "bundle", "--overwrite")
+    words = (*words, *(["--quiet"] if quiet else []))
     Checkpoint({"of": "another"}, [], []).save(tmp_path / "bundle" / "checkpoint.safetensors")
     answer = call(*words, cwd=tmp_path)
     told = "gcnii: bundle/checkpoint.safetensors is of another training; starting over\n"
@@ -158,3 +161,118 @@ def test_a_log_in_the_bundles_folder_is_refused(flag, path, home, tmp_path):
     sentence = f"gcnii: {path} is in the folder of the bundle; choose another {flag}\n"
     assert answer == Answer(2, "", sentence)
     assert files(tmp_path) == []
+
+
+PETS = ("train", "pets", *SMALL, "--out", "bundle", "--json")
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """A folder with a finished bundle of pets in it."""
+    write_pets(tmp_path / "pets")
+    assert call(*PETS, cwd=tmp_path).code == 0
+    return tmp_path
+
+
+def contents(folder):
+    return {name: (folder / name).read_bytes() for name in files(folder)}
+
+
+def interrupted(*words, cwd, monkeypatch):
+    """The answer to a command that Ctrl-C stops after its first epoch."""
+    advance = Training.advance
+
+    def advance_and_stop(training, group):
+        advance(training, group)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "advance", advance_and_stop)
+        answer = call(*words, cwd=cwd)
+    signal.signal(signal.SIGINT, before)
+    return answer
+
+
+def scores(answer):
+    return [run["test"] for run in json.loads(answer.out)["runs"]]
+
+
+def test_a_finished_bundle_outlives_a_repetition_that_is_interrupted(pets, monkeypatch):
+    kept = contents(pets / "bundle")
+    answer = interrupted(*PETS, cwd=pets, monkeypatch=monkeypatch)
+    told = "bundle keeps its old bundle. Run the same command again to resume.\n"
+    assert (answer.code, answer.err) == (1, f"gcnii: stopped by Ctrl-C; {told}")
+    document = json.loads(answer.out)
+    assert (document["bundle"], document["runs"][0]["epochs"]) == (None, 1)
+    held = contents(pets / "bundle")
+    assert held.pop("checkpoint.safetensors")
+    assert held == kept
+    again = call(*PETS, cwd=pets)  # resumes
+    assert (again.code, json.loads(again.out)["bundle"]) == (0, "bundle")
+    assert list(contents(pets / "bundle")) == list(kept)
+
+
+OTHERS = (("--alpha", "0.5"), ("--seed", 5), ("--split", 0, "--seed", 1), ("--lr", "0.1"))
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=str)
+def test_a_finished_bundle_gives_way_to_another_training_only_if_told_so(pets, other, monkeypatch):
+    kept = contents(pets / "bundle")
+    answer = call(*PETS, *other, cwd=pets)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.endswith(
+        "; choose another folder, or overwrite it (--overwrite; in Python, overwrite=True)\n"
+    )
+    assert contents(pets / "bundle") == kept
+    words = (*PETS, *other, "--overwrite")
+    assert interrupted(*words, cwd=pets, monkeypatch=monkeypatch).code == 1
+    held = contents(pets / "bundle")
+    assert held.pop("checkpoint.safetensors")
+    assert held == kept  # until the other training has finished
+    refused = call(*PETS, cwd=pets)  # its checkpoint is not lost either
+    assert (refused.code, "the checkpoint of another training" in refused.err) == (2, True)
+    answer = call(*words, cwd=pets)
+    assert (answer.code, scores(answer)) == (0, open_bundle(pets / "bundle").test.tolist())
+    assert contents(pets / "bundle")["run.json"] != kept["run.json"]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "checkpoint.safetensors", "thesis.txt"])
+def test_a_file_that_gcnii_did_not_write_is_never_overwritten(name, home, tmp_path):
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / name).write_text("years")
+    words = ("train", home / "pets", *SMALL, "--out", "bundle", "--overwrite")
+    answer = call(*words, cwd=tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"gcnii: bundle holds '{name}'")
+    assert contents(tmp_path / "bundle") == {name: b"years"}
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """No file of a bundle may have more than so many bytes."""
+    resource = pytest.importorskip("resource")
+    before, save = resource.getrlimit(resource.RLIMIT_FSIZE), Result.save
+
+    def save_to_full_disk(*given, **options):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+        try:
+            return save(*given, **options)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    monkeypatch.setattr(Result, "save", save_to_full_disk)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_the_scores_are_printed_even_if_the_disk_is_full(home, tmp_path, monkeypatch):
+    words = ("train", home / "pets", *SMALL, "--out", "bundle")
+    answer = call(*words, "--json", cwd=tmp_path)
+    assert (answer.code, len(scores(answer)), json.loads(answer.out)["bundle"]) == (1, 1, None)
+    problem = "gcnii: cannot read or write bundle/.model.safetensors.new: File too large"
+    assert answer.err == f"{problem}\n"
+    assert interrupted(*words, cwd=tmp_path, monkeypatch=monkeypatch).code == 1
+    answer = call(*words, cwd=tmp_path)
+    assert "test accuracy" in answer.out
+    assert answer.err == f"{problem}; run the same command again to resume\n"
+    assert files(tmp_path / "bundle") == ["checkpoint.safetensors"]

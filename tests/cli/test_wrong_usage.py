@@ -315,7 +315,7 @@ def alter(path, change):
 @pytest.mark.parametrize(
     ("file", "change", "sentence"),
     [
-        ("run.json", lambda text: text[:50], "damaged/run.json cannot be read: "),
+        ("run.json", lambda text: text[:50], "damaged/run.json is not a bundle's record: "),
         (
             "run.json",
             lambda text: b'{"format": "one"}',
@@ -329,12 +329,12 @@ def alter(path, change):
         (
             "run.json",
             lambda text: text.replace(b'"layers": 2', b'"layers": 3'),
-            "the weights do not fit the settings in run.json; restore it, or train again",
+            "damaged/run.json is not a bundle's record: it was changed after the training ",
         ),
         (
             "run.json",
             lambda text: b'{"format": 1}',
-            "damaged/model.safetensors is not the file that run.json was ",
+            "damaged/run.json is not a bundle's record: graph is missing; restore it, or train ",
         ),
         (
             "model.safetensors",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
+import torch
 from cyclopts import Parameter
 from rich.table import Table
 
@@ -24,19 +24,25 @@ from gcnii.cli.options import (
     load_graph,
     print_json,
     refuse_unwritable,
+    switch,
 )
 from gcnii.cli.terminal import plain_table, table_console
-from gcnii.errors import InputError
-from gcnii.files import document_key
+from gcnii.errors import InputError, some_of
+from gcnii.files import Document, document_key
 from gcnii.graph import Graph
 from gcnii.metrics.objective import percent
 from gcnii.train.callbacks.csv_log import CsvLog
 from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard
+from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import Plan, make_plan
-from gcnii.train.results.result import Result, refuse_replacing
+from gcnii.train.recipe import in_force
+from gcnii.train.results.result import CURVES, WEIGHTS, Result, refuse_replacing
+from gcnii.train.results.run import Run, make_runs
 
+CHECKPOINT = "checkpoint.safetensors"
+FILES = {WEIGHTS, CURVES, "run.json", CHECKPOINT}
 ModelName = Annotated[str, Parameter(help="A name from `gcnii models`.")]
 Runs = Annotated[
     int | None,
@@ -55,6 +61,9 @@ Threads = Annotated[
 ]
 Bundle = Annotated[
     Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL-KEY.")
+]
+Overwrite = Annotated[
+    bool, switch("Replace the bundle or the checkpoint of another training in the folder.")
 ]
 Log = Annotated[
     Path | None,
@@ -77,6 +86,7 @@ def train(
     device: Device = "auto",
     threads: Threads = None,
     out: Bundle = None,
+    overwrite: Overwrite = False,
     log: Log = None,
     tensorboard: TensorBoardFolder = None,
     json: Json = False,
@@ -93,13 +103,20 @@ def train(
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)
     refuse_unwritable(folder)
-    refuse_replacing(folder, data, plan)
+    _refuse_replacing(folder, data, plan, make_runs(data, seeds, split), overwrite)
     callbacks = _writers(folder, log, tensorboard)
-    verbose = False if quiet else None
-    training = partial(fit_plan, data, plan, seeds=seeds, split=split, device=device)
-    training = partial(training, threads=threads, callbacks=callbacks, verbose=verbose)
-    result = _fit(training, folder)
-    _print(result, folder, json)
+    result = fit_plan(
+        data,
+        plan,
+        seeds=seeds,
+        split=split,
+        device=device,
+        threads=threads,
+        checkpoint=folder / CHECKPOINT,
+        callbacks=callbacks,
+        verbose=False if quiet else None,
+    )
+    _save_and_print(result, folder, overwrite, json)
     if result.interrupted:
         sys.exit(1)
 
@@ -136,27 +153,80 @@ def _writers(bundle: Path, log: Path | None, tensorboard: Path | None) -> list[C
     ]
 
 
-def _fit(training: Callable[..., Result], folder: Path) -> Result:
-    """Train with a checkpoint in `folder`, and save the bundle there."""
-    checkpoint = folder / "checkpoint.safetensors"
-    result = training(checkpoint=checkpoint)
-    result.save(folder)
+def _refuse_replacing(
+    folder: Path, graph: Graph, plan: Plan, runs: list[Run], overwrite: bool
+) -> None:
+    """Raise InputError, before any work is done, if it would cost anyone else's."""
+    entries = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    # What a killed write leaves behind is hidden, and so is what systems put into any folder.
+    if foreign := sorted(name for name in entries - FILES if not name.startswith(".")):
+        raise InputError(
+            f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another --out"
+        )
+    refuse_replacing(folder, graph.fingerprint, plan, runs, overwrite=overwrite)
+    saved = Checkpoint.load(folder / CHECKPOINT, torch.device("cpu"))
+    if saved is None and CHECKPOINT in entries and "run.json" not in entries:
+        raise InputError(
+            f"{folder} holds {CHECKPOINT!r}, which gcnii did not write; choose another --out"
+        )
+    if saved and not overwrite and not _is_of(saved.identity, graph, plan, runs):
+        raise InputError(
+            f"{folder} holds the checkpoint of another training; choose another --out, or give up "
+            "that training with --overwrite"
+        )
+
+
+def _is_of(identity: Document, graph: Graph, plan: Plan, runs: list[Run]) -> bool:
+    """Whether a checkpoint's identity is that of these runs."""
+    settings = in_force(identity.get("settings", {}))
+    own = plan.identity(graph) | {"runs": [[run.seed, run.split] for run in runs]}
+    return own == {name: identity.get(name) for name in own} | {"settings": settings}
+
+
+def _save_and_print(result: Result, folder: Path, overwrite: bool, as_json: bool) -> None:
+    try:
+        saved = _save(result, folder, overwrite)
+    except (OSError, InputError):
+        _print(result, None, as_json)  # the scores are there, even if the disk is full
+        raise
+    if result.interrupted:
+        print(f"gcnii: stopped by Ctrl-C; {_kept(folder, saved)}", file=sys.stderr)
+    _print(result, folder if saved else None, as_json)
+
+
+def _save(result: Result, folder: Path, overwrite: bool) -> bool:
+    """Save the bundle; False if the one there is worth more than what was interrupted."""
+    checkpoint = folder / CHECKPOINT
+    try:
+        result.save(folder, overwrite=overwrite and not result.interrupted)
+    except InputError:
+        if not result.interrupted:
+            raise
+        return False
+    except OSError as error:
+        if checkpoint.exists():
+            error.strerror = f"{error.strerror}; run the same command again to resume"
+        raise
     if not result.interrupted:
         checkpoint.unlink(missing_ok=True)
-    return result
+    return True
 
 
-def _print(result: Result, folder: Path, as_json: bool) -> None:
-    if result.interrupted:
-        kept = "the bundle holds the best weights so far. Run the same command again to resume."
-        print(f"gcnii: stopped by Ctrl-C; {kept}", file=sys.stderr)
+def _kept(folder: Path, saved: bool) -> str:
+    """What there is after Ctrl-C."""
+    kept = "the bundle holds the best weights so far" if saved else f"{folder} keeps its old bundle"
+    return f"{kept}. Run the same command again to resume."
+
+
+def _print(result: Result, bundle: Path | None, as_json: bool) -> None:
+    """The scores, and where the bundle is, if it was saved."""
     if as_json:
-        print_json(result.summary() | {"bundle": str(folder)})
+        print_json(result.summary() | {"bundle": str(bundle) if bundle else None})
         return
     table_console().print(_runs_table(result))
-    print(
-        f"\n{result!r}\nbundle: {folder}   (label nodes with: gcnii predict {quote(str(folder))})"
-    )
+    print(f"\n{result!r}")
+    if bundle:
+        print(f"bundle: {bundle}   (label nodes with: gcnii predict {quote(str(bundle))})")
 
 
 def _runs_table(result: Result) -> Table:

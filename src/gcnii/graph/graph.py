@@ -180,6 +180,8 @@ class Graph:
             raise GraphError(
                 f"labels must lie in {low}…{high} (-1 = unknown), got {y[row]!s} at row {row} of y"
             )
+        if self.classes is not None and len(set(self.classes)) < len(self.classes):
+            raise GraphError("classes must have different names; rename those that occur twice")
         if y.ndim == 2 and self.classes is not None and len(self.classes) != y.shape[1]:
             raise GraphError(
                 f"y has {y.shape[1]} columns but {len(self.classes)} classes are named"

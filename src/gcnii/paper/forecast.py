@@ -157,7 +157,7 @@ def _train(
     result = fit_plan(graph, plan, seeds=range(case.seeds), device=device.type)
     if result.interrupted:
         raise KeyboardInterrupt
-    result.save(folder)
+    result.save(folder, overwrite=True)  # what was kept is of other settings
     return result
 
 

@@ -1,13 +1,22 @@
 """A bundle: safe files that open anywhere and give the same answers."""
 
+import errno
+import hashlib
+import itertools
 import json
+import os
+import re
+import shutil
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.fitting import fitting
 
 from gcnii import data
-from gcnii.errors import BundleError, GraphError
+from gcnii.errors import BundleError, GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.train.fit import fit
@@ -35,6 +44,13 @@ def test_save_open_and_predict_give_the_same(model, graph, tmp_path):
     assert np.array_equal(opened.embed(graph, "cpu"), result.embed(graph, "cpu"))
     assert len(opened.embed(graph, "cpu")) == 60
     assert opened.summary() == result.summary()
+
+
+@pytest.mark.parametrize("precision", ["float64", "tf32", "bfloat16"])
+def test_a_bundle_of_any_precision_opens(precision, graph, tmp_path):
+    result = fit(graph, precision=precision, **SMALL)
+    opened = open_bundle(result.save(tmp_path))
+    assert np.array_equal(opened.predict_proba(graph, "cpu"), result.predict_proba(graph, "cpu"))
 
 
 def test_probabilities_sum_to_one(graph, bundle):
@@ -72,15 +88,145 @@ def test_a_graph_of_another_size_is_labelled(graph, bundle):
     assert open_bundle(bundle).predict(other, "cpu").shape == (4,)
 
 
-def test_a_saved_bundle_is_replaced_whole(graph, bundle):
-    again = fit(graph, seeds=[7], **SMALL)
-    again.save(bundle)
-    assert [run.seed for run in open_bundle(bundle).runs] == [7]
-    assert sorted(path.name for path in bundle.iterdir()) == [
-        "curves.csv",
-        "model.safetensors",
-        "run.json",
-    ]
+FILES = ["curves.csv", "model.safetensors", "run.json"]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def seeds(folder):
+    """The seeds of the runs that a bundle holds, if it is whole."""
+    opened = open_bundle(folder)
+    assert all(len(weight) == len(opened.runs) for weight in opened.weights.values())
+    return [run.seed for run in opened.runs]
+
+
+def test_a_bundle_is_replaced_whole_by_the_same_training_with_more_runs(graph, bundle):
+    fit(graph, seeds=[1, 0, 7], **SMALL).save(bundle)
+    assert seeds(bundle) == [1, 0, 7]
+    assert names(bundle) == FILES
+    fit(graph, seeds=[1, 0, 7], **SMALL).save(bundle)  # once more
+
+
+OTHERS = {
+    "alpha": ({"alpha": 0.3}, "the bundle of another training (gcnii, 2 layers, on csbm: test"),
+    "seeds": ({"seeds": [0, 7]}, "1 run of this training that the new bundle would lack (seed 1"),
+    "fewer": ({"seeds": [7]}, "2 runs of this training that the new bundle would lack (first seed"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_the_bundle_of_another_training_is_replaced_only_if_told_so(graph, bundle, other):
+    given, sentence = OTHERS[other]
+    result = fit(graph, **{"seeds": range(2), **SMALL, **given})
+    kept = (bundle / "run.json").read_bytes()
+    with pytest.raises(InputError, match=re.escape(f"{bundle} holds {sentence}")):
+        result.save(bundle)
+    assert (bundle / "run.json").read_bytes() == kept
+    assert seeds(bundle) == [0, 1]
+    result.save(bundle, overwrite=True)
+    assert seeds(bundle) == [run.seed for run in result.runs]
+
+
+def test_a_finished_bundle_is_not_replaced_by_an_interrupted_one(graph, bundle):
+    interrupted = replace(open_bundle(bundle), interrupted=True)
+    with pytest.raises(InputError, match="the finished bundle of this training, and the new one"):
+        interrupted.save(bundle)
+    interrupted.save(bundle, overwrite=True)
+    assert open_bundle(bundle).interrupted
+    interrupted.save(bundle)
+    replace(interrupted, interrupted=False).save(bundle)
+    assert not open_bundle(bundle).interrupted
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "curves.csv"])
+def test_a_file_of_someone_else_is_never_replaced(graph, bundle, name, tmp_path):
+    (tmp_path / name).write_text("years")
+    with pytest.raises(InputError, match=f"holds '{name}' without the run.json of a bundle"):
+        open_bundle(bundle).save(tmp_path, overwrite=True)
+    assert (tmp_path / name).read_text() == "years"
+
+
+class Killed(BaseException):
+    """What a kill does to a process."""
+
+
+@contextmanager
+def killed_at(move, monkeypatch, after):
+    """Within, the process ends at a move of a file, the first being 0: before it, or after it."""
+    moves = itertools.count()
+
+    def replace_or_die(self, target):
+        dies = next(moves) == move
+        if not dies or after:
+            os.replace(self, target)
+        if dies:
+            raise Killed
+
+    with monkeypatch.context() as patch, suppress(Killed):
+        patch.setattr(Path, "replace", replace_or_die)
+        yield
+        raise AssertionError(f"there are fewer than {move} moves")
+
+
+MOVES = range(5)  # two files to their hidden places, run.json, and the two to their own places
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_save_that_is_killed_leaves_the_old_bundle_or_the_new_one(
+    graph, tmp_path, monkeypatch, after
+):
+    old, new, third = (fit(graph, seeds=range(count), **SMALL) for count in (1, 2, 3))
+    for first, second in itertools.product(MOVES, MOVES):
+        folder = tmp_path / f"{first}{second}"
+        old.save(folder)
+        with killed_at(first, monkeypatch, after):
+            new.save(folder)
+        shutil.copytree(folder, tmp_path / "copy")  # opening it would settle it
+        expected = [0, 1] if first + after > 2 else [0]
+        assert seeds(tmp_path / "copy") == expected
+        shutil.rmtree(tmp_path / "copy")
+        with killed_at(second, monkeypatch, after):
+            third.save(folder)
+        assert seeds(folder) in (expected, [0, 1, 2])
+        third.save(folder)
+        assert (seeds(folder), names(folder)) == ([0, 1, 2], FILES)
+
+
+def test_the_moves_of_a_save_are_all_tried(graph, tmp_path, monkeypatch):
+    moved = []
+    move = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda *both: moved.append(both) or move(*both))
+    fit(graph, seeds=[0], **SMALL).save(tmp_path)
+    assert len(moved) == len(MOVES)
+
+
+def test_a_killed_save_opens_where_nothing_can_be_moved(graph, bundle, monkeypatch):
+    with killed_at(3, monkeypatch, after=False):
+        fit(graph, seeds=range(3), **SMALL).save(bundle)
+
+    def refuse(self, target):
+        raise PermissionError(errno.EROFS, "Read-only file system", str(self))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", refuse)
+        assert seeds(bundle) == [0, 1, 2]
+    assert seeds(bundle) == [0, 1, 2]
+    assert names(bundle) == FILES
+
+
+def test_curves_that_were_changed_do_not_stop_a_prediction(graph, bundle):
+    record = json.loads((bundle / "run.json").read_text())
+    curves = (bundle / "curves.csv").read_bytes()
+    assert record["curves_sha256"] == hashlib.sha256(curves).hexdigest()
+    (bundle / "curves.csv").write_text("seed,epoch\n")
+    assert len(open_bundle(bundle).predict(graph, "cpu")) == 60
+
+
+def test_two_classes_of_one_name_are_refused_before_training(graph):
+    with pytest.raises(GraphError, match="classes must have different names; rename those that"):
+        replace(graph, classes=("cat", "cat"))
 
 
 def damage(bundle, name, change):
@@ -91,7 +237,7 @@ def damage(bundle, name, change):
 @pytest.mark.parametrize(
     ("name", "change", "sentence"),
     [
-        ("run.json", lambda text: text[:50], "run.json cannot be read"),
+        ("run.json", lambda text: text[:50], "run.json is not a bundle's record: Untermin"),
         (
             "run.json",
             lambda text: text.replace(b'"format": 1', b'"format": 9'),
@@ -100,9 +246,9 @@ def damage(bundle, name, change):
         (
             "run.json",
             lambda text: text.replace(b'"gcnii",', b'"nothing",', 1),
-            "is not a bundle's record: no model",
+            "is not a bundle's record: it was changed after the training",
         ),
-        ("run.json", lambda text: b"[]", "has bundle format None"),
+        ("run.json", lambda text: b"[]", "it must be an object, got "),
         (
             "model.safetensors",
             lambda bytes_: bytes_[:-1] + b"x",

@@ -101,3 +101,6 @@ def test_scores_that_are_not_finite_are_refused(graph, one_split):
     huge = Graph(X=np.stack([3e38 * signs] * 3), edges=[[0], [1]], name="huge")
     with pytest.raises(GraphError, match="the scores of 3 nodes of huge are not finite; its feat"):
         one_split.predict(huge, "cpu")
+    one = Graph(X=huge.X[:1], edges=[[0], [0]], name="huge")
+    with pytest.raises(GraphError, match="the scores of 1 node of huge are not finite; its feat"):
+        one_split.predict(one, "cpu")

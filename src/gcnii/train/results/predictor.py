@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gcnii.errors import BundleError, GraphError, notice
+from gcnii.errors import GraphError, notice
 from gcnii.graph import Graph
 from gcnii.metrics.probabilities import decided, mean_probabilities
 from gcnii.nn import Model
@@ -86,10 +86,11 @@ class Predictor:
         task = self._task(graph, device)
         scores = (self._output("forward", i, task) for i in runs)
         P = mean_probabilities(scores, multilabel=self.graph.multilabel)
-        if not np.isfinite(P).all():
+        if wrong := int((~np.isfinite(P).all(1)).sum()):
+            nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
             raise GraphError(
-                f"the scores of {(~np.isfinite(P).all(1)).sum()} nodes of {graph.name} are not "
-                "finite; its features may be far larger than those of the training"
+                f"the scores of {nodes} of {graph.name} are not finite; its features may be far "
+                "larger than those of the training"
             )
         return P
 
@@ -138,12 +139,7 @@ class Predictor:
     def _model(self, i: int) -> Model:
         """The model of run i, in evaluation mode."""
         model = self.plan.build(self.graph.d, self.graph.k)
-        try:
-            model.load_state_dict({name: weight[i] for name, weight in self.weights.items()})
-        except RuntimeError:
-            raise BundleError(
-                "the weights do not fit the settings in run.json; restore it, or train again"
-            ) from None
+        model.load_state_dict({name: weight[i] for name, weight in self.weights.items()})
         return model.eval()
 
     def _aligned(self, graph: Graph) -> Graph:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import glob
 import hashlib
-import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from math import nan
 from pathlib import Path
@@ -21,19 +21,21 @@ from safetensors.torch import load_file
 from gcnii import __version__
 from gcnii.columns import Columns
 from gcnii.errors import BundleError, InputError, some_of
-from gcnii.files import Document, atomic_write, json_value, write_document
+from gcnii.files import Document, atomic_write, document_key, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.metrics.objective import mean_and_spread
+from gcnii.nn.settings import Settings
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
 from gcnii.train.plan import Plan, make_plan
+from gcnii.train.recipe import in_force
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.predictor import Predictor
+from gcnii.train.results.record import FORMAT, read_record, refuse_misfit, refusing
 from gcnii.train.results.run import Run
 from gcnii.train.scaling import Scaling
 
-FORMAT = 1  # of run.json; a reader refuses a number above its own
-FILES = {"model.safetensors", "curves.csv", "run.json", "checkpoint.safetensors"}
+WEIGHTS, CURVES = "model.safetensors", "curves.csv"
 CURVE = ("train_loss", "val_loss", "val")
 NAMES = ("classes", "features")
 
@@ -60,14 +62,26 @@ class Origin:
     def document(self) -> Document:
         """As JSON."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        return plain | {"columns": self.columns and self.columns.document()}
+        options = {name: _storable(one) for name, one in self.loaded_with.items()}
+        columns = self.columns and self.columns.document()
+        return plain | {"columns": columns, "loaded_with": options}
 
     @classmethod
     def of_document(cls, document: Document) -> Origin:
         """From JSON."""
         named = {name: document.get(name) and tuple(document[name]) for name in NAMES}
         columns = document.get("columns")
-        return cls(**document | named | {"columns": columns and Columns.of_document(columns)})
+        made = {"columns": columns and Columns.of_document(columns)}
+        options = document.get("loaded_with", {})
+        options |= {name: one for name, one in made.items() if name in options}
+        return cls(**document | named | made | {"loaded_with": options})
+
+
+def _storable(option: object) -> object:
+    """An option of `load` as JSON has it; columns that were given are X's own, and stored once."""
+    if isinstance(option, Columns):
+        return None
+    return sorted(option) if isinstance(option, set | frozenset) else option
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,20 +152,33 @@ class Result(Predictor):
             "interrupted": self.interrupted,
         }
 
-    def save(self, folder: Path | str) -> Path:
-        """Write the bundle; run.json comes last, because a folder without it is not a bundle."""
+    def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
+        """Write the bundle; until it is whole, the folder keeps the one that it held.
+
+        A bundle is replaced only by one of the same training that has all its runs, and a finished
+        one only by a finished one; `overwrite` replaces any bundle, but nothing else.
+        """
         folder = Path(folder)
-        with atomic_write(folder / "model.safetensors") as temporary:
+        about = (self.graph.fingerprint, self.plan, self.runs)
+        refuse_replacing(folder, *about, interrupted=self.interrupted, overwrite=overwrite)
+        with atomic_write(_fresh(folder, WEIGHTS)) as temporary:
             weights = {name: weight.contiguous() for name, weight in self.weights.items()}
             write_tensors(weights, temporary)
-            digest = _sha256(temporary)
-        with atomic_write(folder / "curves.csv") as temporary:
+            digests = {"weights_sha256": _sha256(temporary)}
+        with atomic_write(_fresh(folder, CURVES)) as temporary:
             self._write_curves(temporary)
-        about = {"graph": self.graph.document(), "weights_sha256": digest}
-        about |= {"scaling": self.scaling.document()} if self.scaling else {}
-        record = {"format": FORMAT, **self.summary(), **about, "versions": self._versions()}
-        write_document(folder / "run.json", record)
+            digests["curves_sha256"] = _sha256(temporary)
+        record = self._record() | digests
+        # From here on the new bundle holds, wherever its other files are: see `_settle`.
+        write_document(folder / "run.json", record | {"seal": document_key(record)})
+        _settle(folder, record)
         return folder
+
+    def _record(self) -> Document:
+        """What run.json holds, but for the digests of the other files."""
+        scaling = {"scaling": self.scaling.document()} if self.scaling else {}
+        about = {"graph": self.graph.document(), **scaling, "versions": self._versions()}
+        return {"format": FORMAT, **self.summary(), **about}
 
     def _write_curves(self, path: Path) -> None:
         with path.open("w", newline="") as file:
@@ -167,51 +194,66 @@ class Result(Predictor):
         return versions | ({"cutter": cutter()} if clustered else {})
 
 
-def refuse_replacing(folder: Path, graph: Graph, plan: Plan) -> None:
-    """Raise InputError if saving this plan's result would replace anything but its own bundle.
+def refuse_replacing(
+    folder: Path,
+    fingerprint: str,
+    plan: Plan,
+    runs: Sequence[Run],
+    *,
+    interrupted: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Raise InputError if a bundle of these runs may not be saved to the folder: see `Result.save`.
 
-    The weights are not asked: a kill between the files of a bundle must not stop its repetition.
+    The weights are not asked: damage to them must not stop the repetition of their training.
     """
-    entries = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    # What a killed write leaves behind is hidden, and so is what systems put into any folder.
-    if foreign := sorted(name for name in entries - FILES if not name.startswith(".")):
-        raise InputError(
-            f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another --out"
-        )
-    if "run.json" not in entries:
+    if not (folder / "run.json").exists():
+        if strangers := [name for name in (WEIGHTS, CURVES) if (folder / name).exists()]:
+            raise InputError(
+                f"{folder} holds {some_of(strangers)} without the run.json of a bundle; choose "
+                "another folder, or move that away"
+            )
         return
-    held = Result(weights={}, **_open_record(folder, _read_record(folder)))
-    identity = held.plan.identity(graph) | {"graph": held.graph.fingerprint}
-    if identity != plan.identity(graph):
+    record = read_record(folder)
+    held = Result(weights={}, **_open_record(folder, record))
+    why = _why_kept(held, (fingerprint, plan.model, in_force(plan.settings)), runs, interrupted)
+    if why and not overwrite:
         raise InputError(
-            f"{folder} holds the bundle of another training ({held!r}); "
-            "choose another --out, or remove it"
+            f"{folder} holds {why}; choose another folder, or overwrite it "
+            "(--overwrite; in Python, overwrite=True)"
         )
+    _settle(folder, record)
+
+
+def _why_kept(
+    held: Result, training: tuple[str, str, Settings], runs: Sequence[Run], interrupted: bool
+) -> str:
+    """What makes a bundle worth more than one of these runs; empty where nothing does."""
+    settings = in_force(held.plan.settings)
+    if (held.graph.fingerprint, held.plan.model, settings) != training:
+        return f"the bundle of another training ({held!r})"
+    new = {(run.seed, run.split) for run in runs}
+    if lost := [run for run in held.runs if (run.seed, run.split) not in new]:
+        first, count = lost[0], "1 run" if len(lost) == 1 else f"{len(lost)} runs"
+        which = f"{'' if len(lost) == 1 else 'first '}seed {first.seed} on split {first.split}"
+        return f"{count} of this training that the new bundle would lack ({which})"
+    if interrupted and not held.interrupted:
+        return "the finished bundle of this training, and the new one was interrupted"
+    return ""
 
 
 def open_bundle(folder: Path | str) -> Result:
     """The result that `save` wrote; neither the data nor the device of its training is needed."""
     folder = _bundle_folder(Path(folder))
-    record = _read_record(folder)
-    return Result(weights=_open_weights(folder, record), **_open_record(folder, record))
-
-
-def _read_record(folder: Path) -> Document:
-    """run.json, if its format is known."""
-    try:
-        record = json.loads((folder / "run.json").read_text("utf-8"))
-    except FileNotFoundError:
-        raise BundleError(
-            f"{folder} holds no run.json; give the folder that `gcnii train` wrote"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise BundleError(f"{folder / 'run.json'} cannot be read: {error}") from None
-    found = record.get("format") if isinstance(record, dict) else None
-    if not isinstance(found, int) or found > FORMAT:
-        raise BundleError(
-            f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii"
-        )
-    return record  # type: ignore[no-any-return]
+    record = read_record(folder)
+    parts = _open_record(folder, record)
+    with suppress(OSError):  # the folder may be read-only
+        _settle(folder, record)
+    result = Result(weights=_open_weights(folder, record), **parts)
+    sizes = (result.graph.d, result.graph.k, len(result.runs))
+    with refusing(folder / "run.json"):
+        refuse_misfit(result.weights, result.plan, *sizes)
+    return result
 
 
 def _bundle_folder(folder: Path) -> Path:
@@ -227,19 +269,28 @@ def _bundle_folder(folder: Path) -> Path:
 
 
 def _open_record(folder: Path, record: Document) -> Document:
-    try:
+    with refusing(folder / "run.json"):
         plan = make_plan(record["model"], record["settings"])
-        origin, scaled = Origin.of_document(record["graph"]), plan.recipe.scale != "none"
+        origin = Origin.of_document(record["graph"])
         return {
             "graph": origin,
             "plan": plan,
-            "scaling": Scaling.of(record["scaling"], origin.d) if scaled else None,
+            "scaling": _open_scaling(record.get("scaling"), plan.recipe.scale, origin.d),
             "runs": tuple(_open_run(run) for run in record["runs"]),
             "device": record["device"],
             "interrupted": record["interrupted"],
         }
-    except (KeyError, TypeError, ValueError) as error:
-        raise BundleError(f"{folder / 'run.json'} is not a bundle's record: {error}") from None
+
+
+def _open_scaling(document: Document | None, scale: str, d: int) -> Scaling | None:
+    if scale == "none":
+        return None
+    if document is None:
+        raise InputError("scaling is missing")
+    scaling = Scaling.of(document, d)
+    if scale not in ("auto", scaling.kind):
+        raise InputError(f"scaling.kind must be {scale}, as in the settings, got {scaling.kind}")
+    return scaling
 
 
 def _open_run(summary: Document) -> Run:
@@ -248,15 +299,30 @@ def _open_run(summary: Document) -> Run:
 
 
 def _open_weights(folder: Path, record: Document) -> Stack:
-    path = folder / "model.safetensors"
+    path, fresh = folder / WEIGHTS, _fresh(folder, WEIGHTS)
     try:
-        if _sha256(path) != record.get("weights_sha256"):
-            raise BundleError(
-                f"{path} is not the file that run.json was written with; train again or restore it"
-            )
-        return load_file(path)
+        for one in (fresh, path) if fresh.exists() else (path,):
+            if _sha256(one) == record["weights_sha256"]:
+                return load_file(one)
     except (OSError, SafetensorError) as error:
         raise BundleError(f"{path} cannot be read: {error}") from None
+    raise BundleError(
+        f"{path} is not the file that run.json was written with; train again or restore it"
+    )
+
+
+def _fresh(folder: Path, name: str) -> Path:
+    """Where `save` writes a file before the run.json that makes it the bundle's."""
+    return folder / f".{name}.new"
+
+
+def _settle(folder: Path, record: Document) -> None:
+    """Put the files that run.json names into their places, as a killed `save` could not."""
+    for name, digest in ((WEIGHTS, "weights_sha256"), (CURVES, "curves_sha256")):
+        fresh = _fresh(folder, name)
+        with suppress(FileNotFoundError):  # another process may do the same
+            if fresh.exists() and _sha256(fresh) == record.get(digest):
+                fresh.replace(folder / name)
 
 
 def _sha256(path: Path) -> str:

@@ -63,7 +63,10 @@ class Run:
 def make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
     """A run for each seed; seed s is on split s modulo their number, unless a split is given."""
     if not graph.labelled.any():
-        raise GraphError(f"no node of {graph.name} has a label; label some nodes")
+        raise GraphError(
+            f"no node of {graph.name} has a label; label some nodes, or say which column of a table "
+            "holds the labels: --label (in Python: label=)"
+        )
     if graph.k == 1 and not graph.multilabel:
         raise GraphError(
             f"all labels of {graph.name} are the same; a classifier needs two classes or more"
