@@ -64,8 +64,8 @@ def make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> l
     """A run for each seed; seed s is on split s modulo their number, unless a split is given."""
     if not graph.labelled.any():
         raise GraphError(
-            f"no node of {graph.name} has a label; label some nodes, or say which column of a table "
-            "holds the labels: --label (in Python: label=)"
+            f"no node of {graph.name} has a label; label some nodes, or say which column holds "
+            "their labels: --label (in Python: label=)"
         )
     if graph.k == 1 and not graph.multilabel:
         raise GraphError(
