@@ -2,12 +2,13 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from gcnii.errors import InputError
 from gcnii.estimator.nodes import rows_of
 from gcnii.graph import Graph
+
+pl = pytest.importorskip("polars")
 
 NAMED = Graph(X=np.eye(3), edges=[[0], [1]], nodes=("7", "8", "x"), name="pets")
 NAMELESS = Graph(X=np.eye(3), edges=[[0], [1]])

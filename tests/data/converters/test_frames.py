@@ -4,12 +4,13 @@ import datetime
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 from gcnii.data.converters.frames import from_frames
 from gcnii.errors import DataError, InputError
+
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
 
 N = 40
 NODES = pd.DataFrame(
