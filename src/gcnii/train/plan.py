@@ -70,7 +70,7 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     if graph is not None and recipe.scale == "auto":
         recipe = replace(recipe, scale=choose(graph.X))
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
-    check_settings(model_hints(model), model_settings)
+    model_settings = check_settings(model_hints(model), model_settings)
     _check_batches(model, recipe)
     if graph is not None and graph.weighted:
         refuse_weights(model, recipe)
