@@ -11,11 +11,17 @@ import io
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import FrameType
 
-from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
+try:
+    from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
+except KeyboardInterrupt:  # before there is a `main` to report it
+    sys.exit("gcnii: stopped")
 
 from gcnii import __version__
 from gcnii.errors import GcniiError, InputError
@@ -29,12 +35,13 @@ OUT_OF_MEMORY = (
 
 
 def _convert(kind: object, tokens: Sequence[Token]) -> object:
-    """Convert as cyclopts does, but refuse 2.7 as an integer, which cyclopts would round."""
-    if kind in (int, tuple[int, ...]):
-        for token in tokens:
-            word = token.value
-            if not re.fullmatch(r"[+-]?\d{1,10}", word) or abs(int(word)) > LARGEST_INT:
+    """Convert as cyclopts does, but refuse 2.7 as an integer, which it would round, and 1_000."""
+    for word in (token.value for token in tokens):
+        if kind in (int, tuple[int, ...]):
+            if not re.fullmatch(r"[+-]?[0-9]{1,10}", word) or abs(int(word)) > LARGEST_INT:
                 raise InputError(f"expected an integer ≤ {LARGEST_INT:,}, got {word!r}.")
+        elif kind is float and "_" in word:
+            raise InputError(f"expected a number, got {word!r}.")
     return convert(kind, tokens)
 
 
@@ -154,8 +161,10 @@ report.command(
 def main() -> None:
     """Run the command line; what the user can fix is one sentence on stderr, not a traceback."""
     warnings.showwarning = _warn  # type: ignore[assignment]
-    _fit_the_terminal()
+    stopped = threading.Event()
+    before = _note_ctrl_c(stopped)
     try:
+        _fit_the_terminal()
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
         if sys.stdout:  # None where the caller closed it
             sys.stdout.flush()
@@ -163,11 +172,31 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (Exception, KeyboardInterrupt) as error:
-        sentence, code = _explain(error)
+        # An import that Ctrl-C breaks off may fail in any way: some catch the interrupt.
+        sentence, code = _explain(KeyboardInterrupt() if stopped.is_set() else error)
         if not sentence or os.environ.get("GCNII_TRACEBACK"):
             raise
         print(f"gcnii: {sentence}", file=sys.stderr)
         sys.exit(code)
+    finally:
+        if before:
+            signal.signal(signal.SIGINT, before)
+
+
+def _note_ctrl_c(stopped: threading.Event) -> Callable[[int, FrameType | None], object] | None:
+    """Let Ctrl-C set the event before it raises KeyboardInterrupt; what it did until now."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.set()
+        raise KeyboardInterrupt
+
+    before = signal.default_int_handler
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    if signal.getsignal(signal.SIGINT) is not before:  # ignored, or the program's own
+        return None
+    signal.signal(signal.SIGINT, stop)
+    return before
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
