@@ -3,6 +3,9 @@
 import errno
 import json
 import os
+import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from gcnii.files import (
     one_line,
     read_document,
     refuse_special,
+    remove_stale,
     user_path,
     visible,
     write_document,
@@ -57,6 +61,36 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
         temporary.with_name("nothing").read_text()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_in_threads_leaves_the_mask_of_new_files_as_it_was(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            paths = list(pool.map(lambda i: write_document(tmp_path / str(i), {}), range(400)))
+        assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o640}
+    finally:
+        left = os.umask(before)
+    assert left == 0o027
+
+
+def test_stale_temporary_files_are_removed_and_nothing_else(tmp_path):
+    path, hour = tmp_path / "a.json", 3600
+    ours = f".a.json.{os.getpid()}.0123abcd"
+    ages = {
+        ".a.json.old_name": 2 * hour,
+        ours: 0,
+        ".a.json.ab_cd012": 60,
+        ".a.json.4194305.00ffee11": 0,
+    }
+    others = ("a.json", "a.json.4194305.00ffee11", ".b.json.4194305.00ffee11", ".a.json.mine")
+    for name, age in (ages | dict.fromkeys(others, 2 * hour)).items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    remove_stale(path)
+    left = {one.name for one in tmp_path.iterdir()}
+    assert left == {*others, ours, ".a.json.ab_cd012"}  # no process has a number above 2²²
+    remove_stale(tmp_path / "missing" / "a.json")
 
 
 def test_the_error_of_a_full_disk_names_the_file(tmp_path):

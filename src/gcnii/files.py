@@ -19,9 +19,10 @@ import hashlib
 import json
 import os
 import re
-import tempfile
+import secrets
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -33,6 +34,7 @@ Json: TypeAlias = Any  # what json.loads returns
 Shape: TypeAlias = Any  # see above
 Document: TypeAlias = dict[str, Json]
 Made = TypeVar("Made")
+STALE = 3600.0  # seconds without a write, after which a temporary file is nobody's
 NOTHING = type(None)
 CALLED = {
     bool: "true or false",
@@ -84,17 +86,18 @@ def refuse_special(path: Path) -> None:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary file to write to; it replaces `path` on success and is removed on an error."""
+    """A temporary file to write to; it replaces `path` on success and is removed on an error.
+
+    Its name holds the number of this process: see `remove_stale`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    # Made here, so that whoever opens it by name never meets another's file.
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        # mkstemp makes files that only their owner can read; the result gets the usual mode
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         if error.errno and not error.filename:  # the error of a full disk does not name the file
@@ -104,10 +107,38 @@ def atomic_write(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def remove_stale(path: Path) -> None:
+    """Remove what killed processes have left of their `atomic_write(path)`.
+
+    A temporary file is stale if the process of its name has ended, or if nobody has written to it
+    for an hour: numbers of processes return, and older versions wrote none.
+    """
+    name = re.compile(rf"\.{re.escape(path.name)}\.(?:(\d+)\.)?[a-z0-9_]{{8}}")
+    for entry in path.parent.iterdir() if path.parent.is_dir() else ():
+        if (found := name.fullmatch(entry.name)) and _is_stale(entry, found[1]):
+            with suppress(OSError):  # another process removes it too, or another user owns it
+                entry.unlink()
+
+
+def _is_stale(temporary: Path, process: str | None) -> bool:
+    if process and not _runs(int(process)):
+        return True
+    try:
+        return time.time() - temporary.stat().st_mtime > STALE
+    except FileNotFoundError:  # its process has just put it in place
+        return False
+
+
+def _runs(process: int) -> bool:
+    if os.name != "posix":
+        return True  # elsewhere there is no signal that only asks
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is another user's
+        return True
+    return True
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from support.command_line import SAVING, call, files, finish, start
 
 from gcnii.train.results.result import open_bundle
 
+CHECKPOINTS = ["checkpoint.previous.safetensors", "checkpoint.safetensors"]
 EPOCHS = 120
 WORDS = (
     "--layers",
@@ -66,6 +67,13 @@ def stopped(home, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def preempted(home, tmp_path_factory):
+    """The answer to SIGTERM, with which a cluster takes back a machine, and the folder."""
+    folder = tmp_path_factory.mktemp("preempted")
+    return stop(folder, home, signal.SIGTERM), folder
+
+
+@pytest.fixture(scope="module")
 def killed(home, tmp_path_factory):
     """The answer to kill -9, and the folder."""
     folder = tmp_path_factory.mktemp("killed")
@@ -76,19 +84,22 @@ def test_ctrl_c_saves_the_best_weights_so_far(stopped):
     answer, folder = stopped
     assert answer.code == 1  # so that `gcnii train … && …` goes no further
     assert answer.err == (
-        "gcnii: stopped by Ctrl-C; the bundle holds the best weights so far. "
+        "gcnii: stopping after this epoch; press Ctrl-C again to stop now\n"
+        "gcnii: stopped; the bundle holds the best weights so far. "
         "Run the same command again to resume.\n"
     )
     document = json.loads(answer.out)
     assert document["interrupted"]
     assert 0 < document["runs"][-1]["epochs"] < EPOCHS
     assert open_bundle(folder).interrupted
-    assert files(folder) == [
-        "checkpoint.safetensors",
-        "curves.csv",
-        "model.safetensors",
-        "run.json",
-    ]
+    assert files(folder) == [*CHECKPOINTS, "curves.csv", "model.safetensors", "run.json"]
+
+
+def test_sigterm_saves_as_ctrl_c_does(preempted):
+    answer, folder = preempted
+    assert answer.code == 1
+    assert answer.err.startswith("gcnii: stopping after this epoch\n")
+    assert files(folder) == [*CHECKPOINTS, "curves.csv", "model.safetensors", "run.json"]
 
 
 def test_the_bundle_of_a_stopped_training_predicts(stopped, tmp_path):
@@ -99,12 +110,11 @@ def test_the_bundle_of_a_stopped_training_predicts(stopped, tmp_path):
 def test_a_killed_training_leaves_a_checkpoint_and_no_bundle(killed):
     answer, folder = killed
     assert (answer.code, answer.out) == (-signal.SIGKILL, "")
-    assert [name for name in files(folder) if not name.startswith(".")] == [
-        "checkpoint.safetensors"
-    ]
+    assert "checkpoint.safetensors" in files(folder)
+    assert {name for name in files(folder) if not name.startswith(".")} <= set(CHECKPOINTS)
 
 
-@pytest.mark.parametrize("how", ["stopped", "killed"])
+@pytest.mark.parametrize("how", ["stopped", "preempted", "killed"])
 def test_the_same_command_resumes_and_ends_with_the_same_numbers(
     how, request, uninterrupted, home, tmp_path, caplog
 ):
@@ -115,7 +125,7 @@ def test_the_same_command_resumes_and_ends_with_the_same_numbers(
     assert (answer.code, answer.err) == (0, "")
     assert f"of 2 runs: {folder / 'checkpoint.safetensors'}" in caplog.text
     assert (numbers(json.loads(answer.out)), (folder / "curves.csv").read_text()) == uninterrupted
-    assert "checkpoint.safetensors" not in files(folder)
+    assert files(folder) == ["curves.csv", "model.safetensors", "run.json"]
 
 
 OTHER = ("--layers", 2, "--width", 8, "--epochs", 2, "--json")
@@ -146,9 +156,34 @@ def test_a_checkpoint_of_another_command_is_kept_unless_it_may_be_overwritten(
     assert json.loads(answer.out)["runs"][0]["epochs"] == 2
 
 
-def test_a_broken_checkpoint_is_ignored(stopped, uninterrupted, home, tmp_path):
+def test_a_damaged_checkpoint_is_named_and_changes_no_number(
+    stopped, uninterrupted, home, tmp_path
+):
     folder = tmp_path / "again"
     shutil.copytree(stopped[1], folder)
-    (folder / "checkpoint.safetensors").write_bytes(b"nonsense")
+    checkpoint = folder / "checkpoint.safetensors"
+    checkpoint.write_bytes(b"nonsense")
     answer = call("train", home / "pets", *WORDS, "--out", folder, cwd=tmp_path)
+    assert answer.err.startswith(f"gcnii: {checkpoint} is damaged (")
+    assert answer.err.endswith("; resuming from the checkpoint before it\n")
     assert numbers(json.loads(answer.out)) == uninterrupted[0]
+
+
+# Presses Ctrl-C when the module of the last word is imported.
+HALFWAY = """
+import os, signal, sys
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[-1]:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Press())
+from gcnii.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["cyclopts", "rich.table", "numpy.linalg", "torch.nn", "scipy"])
+def test_ctrl_c_while_modules_are_imported_is_one_sentence(home, module):
+    process = start("train", "--out", "never", module, cwd=home, program=("-c", HALFWAY))
+    answer = finish(process)
+    assert (answer.code, answer.out, answer.err) == (1, "", "gcnii: stopped\n")

@@ -202,7 +202,8 @@ def test_a_finished_bundle_outlives_a_repetition_that_is_interrupted(pets, monke
     kept = contents(pets / "bundle")
     answer = interrupted(*PETS, cwd=pets, monkeypatch=monkeypatch)
     told = "bundle keeps its old bundle. Run the same command again to resume.\n"
-    assert (answer.code, answer.err) == (1, f"gcnii: stopped by Ctrl-C; {told}")
+    assert answer.code == 1
+    assert answer.err.endswith(f"gcnii: stopped; {told}")
     document = json.loads(answer.out)
     assert (document["bundle"], document["runs"][0]["epochs"]) == (None, 1)
     held = contents(pets / "bundle")

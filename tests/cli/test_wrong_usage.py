@@ -122,6 +122,11 @@ def test_a_closed_stdout_is_not_an_error():
             "train pets --layers two",
             "Invalid value for --layers: expected an integer ≤ 2,147,483,647, got 'two'. See",
         ),
+        ("train pets --lr 1_000", "Invalid value for --lr: expected a number, got '1_000'"),
+        ("train pets --epochs 1_0", "Invalid value for --epochs: expected an integer ≤ 2,147,483"),
+        ("train pets --epochs inf", "Invalid value for --epochs: expected an integer ≤ 2,147,483"),
+        ("train pets --patience nan", "Invalid value for --patience: expected an integer ≤ 2,147"),
+        ("train pets --plateau 3 --plateau-floor 9", "plateau_floor must be at most lr, from whic"),
         (
             "train pets --layers 2.7",
             "Invalid value for --layers: expected an integer ≤ 2,147,483,647, got '2.7'",

@@ -1,5 +1,12 @@
 """What training sets in the process is taken back where others would stumble over it."""
 
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
 import pytest
 import torch
 from scipy.spatial import KDTree
@@ -7,7 +14,11 @@ from scipy.spatial import KDTree
 from gcnii import data, load
 from gcnii.errors import InputError
 from gcnii.train.fit import fit
-from gcnii.train.hardware import tuned_cpu
+from gcnii.train.hardware import CPU_THREADS, PRODUCTS, choose_device, threads_for, tuned_cpu
+from gcnii.train.plan import make_plan
+from gcnii.train.task import Task
+
+SMALL = {"layers": 2, "width": 8, "epochs": 3, "device": "cpu"}
 
 
 def counts_denormals():
@@ -45,3 +56,134 @@ def test_small_work_is_done_by_one_thread_unless_asked_otherwise(n, asked, threa
 def test_fewer_threads_than_one_are_refused():
     with pytest.raises(InputError, match="threads must be an integer ≥ 1, got 0"):
         fit(load("csbm", n=60), layers=1, width=4, epochs=1, device="cpu", threads=0)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load("csbm", n=200)
+
+
+def trained(graph, model, seed):
+    return fit(graph, model, seeds=[seed], **SMALL)
+
+
+def same(one, two):
+    return one.runs[0].curve == two.runs[0].curve and all(
+        torch.equal(one.weights[name], weight) for name, weight in two.weights.items()
+    )
+
+
+def test_six_threads_train_what_one_trains_and_draw_nothing_of_the_caller_s(graph):
+    jobs = [(model, seed) for seed in range(12) for model in ("gcnii", "gcn", "gat")]
+    state = torch.get_rng_state()
+    alone = [trained(graph, *job) for job in jobs]
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(lambda job: trained(graph, *job), jobs))
+    wrong = [job for job, one, two in zip(jobs, alone, together, strict=True) if not same(one, two)]
+    assert not wrong
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_training_in_a_thread_does_not_take_another_s_number_of_threads_for_its_own(graph):
+    before, seen = torch.get_num_threads(), []
+    torch.set_num_threads(3)
+    large = Task.of(load("csbm", n=1100), make_plan("gcnii", {"layers": 1}), torch.device("cpu"))
+    try:
+        with tuned_cpu(1):  # for new threads, torch's number is now 1
+            other = threading.Thread(target=lambda: seen.append(threads_for(large)))
+            other.start()
+            other.join()
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(lambda seed: trained(graph, "gcnii", seed), range(12)))
+        assert (seen, CPU_THREADS.number()) == ([3], 3)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(torch.get_num_threads).result() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_training_within_a_training_gives_back_the_outer_one_s_number_of_threads():
+    before = torch.get_num_threads()
+    with tuned_cpu(before + 2):
+        with tuned_cpu(before + 1):
+            assert (torch.get_num_threads(), CPU_THREADS.number()) == (before + 1, before)
+        assert (torch.get_num_threads(), CPU_THREADS.number()) == (before + 2, before)
+    assert torch.get_num_threads() == before
+
+
+def test_threads_that_multiply_with_another_precision_wait_for_one_another():
+    entered, seen = threading.Event(), []
+
+    def rounded():
+        entered.set()
+        with PRODUCTS.at("high"):
+            seen.append(torch.get_float32_matmul_precision())
+
+    other = threading.Thread(target=rounded)
+    with PRODUCTS.at("highest"), PRODUCTS.at("highest"):
+        other.start()
+        entered.wait()
+        other.join(0.05)
+        assert (seen, torch.get_float32_matmul_precision()) == ([], "highest")
+    other.join()
+    assert (seen, torch.get_float32_matmul_precision()) == (["high"], "highest")
+
+
+@contextmanager
+def default_dtype(dtype):
+    torch.set_default_dtype(dtype)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        torch.no_grad,
+        torch.inference_mode,
+        lambda: torch.autocast("cpu", torch.bfloat16),
+        lambda: default_dtype(torch.float64),
+    ],
+    ids=["no_grad", "inference_mode", "autocast", "default_dtype"],
+)
+def test_the_caller_s_modes_change_nothing_in_a_training(graph, mode):
+    plain = trained(graph, "gcnii", 0)
+    with mode():
+        assert same(trained(graph, "gcnii", 0), plain)
+
+
+def test_a_device_may_be_torch_s_own():
+    assert choose_device(torch.device("cpu")) == torch.device("cpu")
+
+
+FORKING = """
+import multiprocessing, gcnii
+
+def work(threads):
+    try:
+        return gcnii.fit(graph, seeds=[1], threads=threads, **how).runs[0].curve
+    except gcnii.errors.InputError as error:
+        return str(error)
+
+graph = gcnii.load("csbm", n=1100)
+how = {"layers": 1, "width": 64, "epochs": 2, "device": "cpu"}
+own = work(None)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    inherited, one, two = pool.map_async(work, [None, 1, 2]).get(60)
+assert inherited == one
+assert len(one) == len(own) == 2
+print(two)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_process_that_is_forked_after_a_fit_trains_with_one_thread():
+    many = os.environ | {"OMP_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING], env=many, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "threads must be 1 in a process that was forked after a training, got 2; "
+        'start processes with multiprocessing.get_context("spawn")\n'
+    )

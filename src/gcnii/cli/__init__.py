@@ -9,13 +9,19 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 
-from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
+try:
+    from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
+except KeyboardInterrupt:  # before there is a `main` to report it
+    sys.exit("gcnii: stopped")
 
 from gcnii import __version__
 from gcnii.cli.streams import prepare_streams
@@ -30,14 +36,15 @@ LEAST_MEMORY = 800_000_000  # bytes of addresses that torch takes to load; with 
 
 
 def _convert(kind: object, tokens: Sequence[Token]) -> object:
-    """Convert as cyclopts does, but refuse 2.7, which it would round, and "", which is here."""
-    if kind in (int, tuple[int, ...]):
-        for token in tokens:
-            word = token.value
-            if not re.fullmatch(r"[+-]?\d{1,10}", word) or abs(int(word)) > LARGEST_INT:
+    """Convert as cyclopts does, but refuse 2.7 as an integer, 1_000 as a number, "" as a path."""
+    for word in (token.value for token in tokens):
+        if kind in (int, tuple[int, ...]):
+            if not re.fullmatch(r"[+-]?[0-9]{1,10}", word) or abs(int(word)) > LARGEST_INT:
                 raise InputError(f"expected an integer ≤ {LARGEST_INT:,}, got {word!r}.")
-    if kind is Path and not all(token.value for token in tokens):
-        raise InputError("expected the path of a file or folder, got ''.")
+        elif kind is float and "_" in word:
+            raise InputError(f"expected a number, got {word!r}.")
+        elif kind is Path and not word:  # which would be this folder
+            raise InputError("expected the path of a file or folder, got ''.")
     return convert(kind, tokens)
 
 
@@ -158,6 +165,8 @@ def main() -> None:
     """Run the command line; what the user can fix is one sentence on stderr, not a traceback."""
     warnings.showwarning = _warn  # type: ignore[assignment]
     prepare_streams()
+    stopped = threading.Event()
+    before = _note_ctrl_c(stopped)
     try:
         _refuse_little_memory()
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
@@ -166,11 +175,31 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (Exception, KeyboardInterrupt) as error:
-        sentence, code = _explain(error)
+        # An import that Ctrl-C breaks off may fail in any way: some catch the interrupt.
+        sentence, code = _explain(KeyboardInterrupt() if stopped.is_set() else error)
         if not sentence or os.environ.get("GCNII_TRACEBACK"):
             raise
         print(f"gcnii: {one_line(sentence)}", file=sys.stderr)
         sys.exit(code)
+    finally:
+        if before:
+            signal.signal(signal.SIGINT, before)
+
+
+def _note_ctrl_c(stopped: threading.Event) -> Callable[[int, FrameType | None], object] | None:
+    """Let Ctrl-C set the event before it raises KeyboardInterrupt; what it did until now."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.set()
+        raise KeyboardInterrupt
+
+    before = signal.default_int_handler
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    if signal.getsignal(signal.SIGINT) is not before:  # ignored, or the program's own
+        return None
+    signal.signal(signal.SIGINT, stop)
+    return before
 
 
 def _refuse_little_memory() -> None:

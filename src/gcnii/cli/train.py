@@ -34,7 +34,7 @@ from gcnii.metrics.objective import percent
 from gcnii.train.callbacks.csv_log import CsvLog
 from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard
-from gcnii.train.checkpoint import Checkpoint
+from gcnii.train.checkpoint import Checkpoint, before, remove
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.recipe import in_force
@@ -42,7 +42,7 @@ from gcnii.train.results.result import CURVES, WEIGHTS, Result, refuse_replacing
 from gcnii.train.results.run import Run, make_runs
 
 CHECKPOINT = "checkpoint.safetensors"
-FILES = {WEIGHTS, CURVES, "run.json", CHECKPOINT}
+FILES = {WEIGHTS, CURVES, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
 ModelName = Annotated[str, Parameter(help="A name from `gcnii models`.")]
 Runs = Annotated[
     int | None,
@@ -164,16 +164,22 @@ def _refuse_replacing(
             f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another --out"
         )
     refuse_replacing(folder, graph.fingerprint, plan, runs, overwrite=overwrite)
-    saved = Checkpoint.load(folder / CHECKPOINT, torch.device("cpu"))
-    if saved is None and CHECKPOINT in entries and "run.json" not in entries:
+    if entries == {CHECKPOINT} and not _is_safetensors(folder / CHECKPOINT):
         raise InputError(
             f"{folder} holds {CHECKPOINT!r}, which gcnii did not write; choose another --out"
         )
+    saved = Checkpoint.load(folder / CHECKPOINT, torch.device("cpu"))
     if saved and not overwrite and not _is_of(saved.identity, graph, plan, runs):
         raise InputError(
             f"{folder} holds the checkpoint of another training; choose another --out, or give up "
             "that training with --overwrite"
         )
+
+
+def _is_safetensors(path: Path) -> bool:
+    """Whether a file begins as such files do; a damaged one still does, and is started over."""
+    with path.open("rb") as file:
+        return file.read(9)[8:] == b"{"
 
 
 def _is_of(identity: Document, graph: Graph, plan: Plan, runs: list[Run]) -> bool:
@@ -190,7 +196,7 @@ def _save_and_print(result: Result, folder: Path, overwrite: bool, as_json: bool
         _print(result, None, as_json)  # the scores are there, even if the disk is full
         raise
     if result.interrupted:
-        print(f"gcnii: stopped by Ctrl-C; {_kept(folder, saved)}", file=sys.stderr)
+        print(f"gcnii: stopped; {_kept(folder, saved)}", file=sys.stderr)
     _print(result, folder if saved else None, as_json)
 
 
@@ -208,7 +214,7 @@ def _save(result: Result, folder: Path, overwrite: bool) -> bool:
             error.strerror = f"{error.strerror}; run the same command again to resume"
         raise
     if not result.interrupted:
-        checkpoint.unlink(missing_ok=True)
+        remove(checkpoint)
     return True
 
 

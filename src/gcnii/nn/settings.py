@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral, Real
+from operator import index
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 
 from gcnii.errors import InputError
 
 Settings: TypeAlias = dict[str, Any]
+LARGEST_INT = 2**31 - 1  # any tensor's size and any clock can hold it
+LARGEST_SEED = 2**63 - 1  # dropout masks are made of seeds as int64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,13 +106,36 @@ def setting_of(hint: object) -> tuple[Any, Setting]:
     return kind, setting
 
 
-def check_settings(hints: Mapping[str, object], values: Mapping[str, object]) -> None:
-    """Raise InputError for the first value that its annotation does not allow."""
+def check_settings(hints: Mapping[str, object], values: Mapping[str, object]) -> Settings:
+    """The values, with numbers as Python's own; InputError for the first that is not allowed."""
+    plain = {}
     for name, value in values.items():
         kind, setting = setting_of(hints[name])
-        expected = _expected(kind, setting, value)
-        if expected:
+        if expected := _expected(kind, setting, value):
             raise InputError(f"{name} must be {expected}, got {value!r}")
+        plain[name] = _plain(kind, value)
+    return plain
+
+
+def whole(name: str, value: object, least: int) -> int | None:
+    """The value of an argument that counts something, or None; InputError if it is neither."""
+    setting = Setting("", Bounds(least=least))
+    if value is None:
+        return None
+    return int(check_settings({name: Annotated[int, setting]}, {name: value})[name])
+
+
+def whole_seeds(seeds: Iterable[int] | None) -> list[int] | None:
+    """Seeds as Python's own integers, which a file can hold; None for None."""
+    if seeds is None:
+        return None
+    try:
+        plain = [index(seed) for seed in seeds]
+    except TypeError:
+        raise InputError(f"seeds must be a list of integers, got {seeds!r}") from None
+    if any(seed > LARGEST_SEED for seed in plain):
+        raise InputError(f"seeds must be integers ≤ {LARGEST_SEED}, got {max(plain)}")
+    return plain
 
 
 def _expected(kind: object, setting: Setting, value: object) -> str:
@@ -118,21 +144,36 @@ def _expected(kind: object, setting: Setting, value: object) -> str:
         words = get_args(kind)
         return "" if value in words else f"one of {', '.join(words)}"
     if get_origin(kind) is tuple:
-        fits = (
-            isinstance(value, Iterable) and value and all(_is(int, setting, one) for one in value)
-        )
+        items = list(value) if isinstance(value, Iterable) else []
+        fits = items and all(_is(int, setting, one) for one in items)
         return "" if fits else f"one or more integers{setting.bounds}"
     if kind is bool:
         return "" if isinstance(value, bool) else "true or false"
     noun = "an integer" if kind is int else "a number"
-    return "" if _is(kind, setting, value) else f"{noun}{setting.bounds}"
+    if _is(kind, setting, value):
+        return ""
+    large = kind is int and isinstance(value, Integral) and int(value) > LARGEST_INT
+    return f"{noun} ≤ {LARGEST_INT:,}" if large else f"{noun}{setting.bounds}"
 
 
 def _is(kind: object, setting: Setting, value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return False
-    whole = isinstance(value, Integral) or float(value).is_integer()
-    return (kind is float or whole) and float(value) in setting.bounds
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return False
+    fits = kind is float or (number.is_integer() and number <= LARGEST_INT)
+    return isfinite(number) and fits and number in setting.bounds
+
+
+def _plain(kind: object, value: Any) -> object:
+    """A number of numpy, or 2.0 for an integer, as JSON can hold it; else the value itself."""
+    if get_origin(kind) is tuple:
+        return tuple(int(one) for one in value)
+    if kind is int or (kind is float and isinstance(value, Integral)):
+        return int(value)  # an integer stays one where a number is asked for: keys are made of it
+    return float(value) if kind is float else value
 
 
 def _first(*values: float | None) -> float | None:

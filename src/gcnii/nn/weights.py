@@ -1,7 +1,51 @@
 """Initial values of weights."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
+
+# What a mode sees of a draw: some functions of nn.init come whole, of the others the last call.
+DRAWS = {
+    torch.Tensor.uniform_,
+    torch.Tensor.normal_,
+    nn.init.uniform_,
+    nn.init.normal_,
+    nn.init.kaiming_uniform_,
+}
+MAKES = {torch.empty, torch.zeros, torch.ones}
+
+
+class DrawnFrom(TorchFunctionMode):
+    """Within, weights are made in float32 on the CPU and drawn from the generator of this seed.
+
+    Layers such as `nn.Linear` draw from the generator that all threads share, and take no other.  A
+    mode is its thread's own: what other threads draw meanwhile, and torch's random state, do not
+    change.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call `func` with the generator, or with the dtype and device, that it was not given."""
+        given, own = dict(kwargs or {}), dict[str, Any]()
+        if func in DRAWS:
+            own = {"generator": self.generator}
+        if func in MAKES:
+            own = {"dtype": torch.float32, "device": "cpu"}
+        return func(*args, **given | {name: own[name] for name in own if given.get(name) is None})
 
 
 def uniform(*shape: int) -> nn.Parameter:

@@ -20,6 +20,7 @@ from gcnii.paper.ledger.run_key import open_graph, plan_of, run_key
 from gcnii.paper.provenance import commit, versions
 from gcnii.paper.tables.cells import Cell, MeasuredRun
 from gcnii.train.batches import cutter
+from gcnii.train.checkpoint import remove
 from gcnii.train.fit import fit_plan
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.replicas.group import Diverged
@@ -125,7 +126,7 @@ class CellWork:
         self.ledger.record(self.key, self.cell.id, done)
         if result.interrupted:
             raise KeyboardInterrupt
-        self._checkpoint(seeds).unlink(missing_ok=True)
+        remove(self._checkpoint(seeds))
         return len(done)
 
     def _fit(self, seeds: list[int]) -> Result | None:
@@ -173,7 +174,7 @@ class CellWork:
         ]
         self.ledger.record(self.key, self.cell.id, lost)
         self.ledger.release(self.key, seeds)
-        self._checkpoint(seeds).unlink(missing_ok=True)
+        remove(self._checkpoint(seeds))
         warnings.warn(f"{self.cell.id}, kept as lost: {error}", stacklevel=4)
         return len(lost)
 

@@ -1,6 +1,8 @@
-"""How a training survives kill -9 and Ctrl-C: checkpoints, and a stop between two epochs.
+"""How a training survives kill -9, a full disk and Ctrl-C: checkpoints, and a stop between epochs.
 
 A checkpoint is one file, written whole, from which a killed training resumes to the same numbers.
+It holds its SHA-256, and the one before it stays beside it: a damaged file costs a few epochs, and
+changes no number.
 
 Dropout masks are a function of seed and epoch, so there is no random state to keep: weights, Adam's
 moments, the best weights so far and the runs' records are all.
@@ -8,14 +10,18 @@ moments, the best weights so far and the runs' records are all.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import multiprocessing
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from math import nan
 from pathlib import Path
 from types import FrameType
 
@@ -23,9 +29,28 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from gcnii.files import Document, atomic_write
+from gcnii.errors import InputError, notice
+from gcnii.files import NOTHING, Document, Maybe, atomic_write, check, remove_stale
+from gcnii.train.recipe import in_force
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.run import Run
+
+WHOLE = dict.fromkeys(("seed", "split", "best_epoch", "epochs", "fresh_epoch", "stale"), int)
+# NaN and infinity are read as null; a Run then has what it begins with, which is one of them.
+MEASURED = dict.fromkeys(("test", "val", "val_loss", "lowest", "highest"), (float, NOTHING))
+RUN = {
+    **WHOLE,
+    **MEASURED,
+    "seconds": float,
+    "lr_scale": float,
+    "stopped": bool,
+    "curve": [[float, float, (float, NOTHING)]],
+}
+NOTE = {"identity": {"settings": Maybe(dict)}, "runs": [RUN], "active": [int]}
+LAYOUT = ("now", "best", "first", "second", "done")  # stacks that hold the same weights
+STOPPED_BY = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 
 @dataclass
@@ -43,35 +68,112 @@ class Checkpoint:
     stacks: dict[str, Stack] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
-        """Write it beside the old one, then put it in the old one's place."""
-        note = {
-            "identity": self.identity,
-            "runs": [asdict(run) for run in self.runs],
-            "active": self.active,
-        }
+        """Write it, and put it in the place of the old one, which becomes the one before."""
+        note = json.dumps(
+            {
+                "identity": self.identity,
+                "runs": [asdict(run) for run in self.runs],
+                "active": self.active,
+            }
+        )
         tensors = {
-            f"{role}/{name}": tensor
+            f"{role}/{name}": tensor.detach().cpu().contiguous()
             for role, stack in self.stacks.items()
             for name, tensor in stack.items()
         }
-        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         with atomic_write(path) as temporary:
-            write_tensors(plain, temporary, {"checkpoint": json.dumps(note)})
+            metadata = {"checkpoint": note, "sha256": _sha256(note, tensors)}
+            write_tensors(tensors, temporary, metadata)
+            with suppress(FileNotFoundError):
+                path.replace(before(path))
 
     @classmethod
     def load(cls, path: Path, device: torch.device) -> Checkpoint | None:
-        """The checkpoint; None where the file is missing or does not hold one."""
-        try:
-            with safe_open(path, "pt", device=str(device)) as file:
-                note = json.loads((file.metadata() or {})["checkpoint"])
-                runs = [_run(run) for run in note["runs"]]
-                checkpoint = cls(note["identity"], runs, note["active"])
-                for key in file.keys():  # noqa: SIM118 - an open file is not a dictionary
-                    role, name = key.split("/", 1)
-                    checkpoint.stacks.setdefault(role, {})[name] = file.get_tensor(key)
-        except (OSError, SafetensorError, KeyError, ValueError, TypeError):
-            return None
+        """The checkpoint, or the one before it if it is damaged; None where neither can be used.
+
+        What a killed process has left of writing one is removed.
+        """
+        remove_stale(path)
+        damaged = []
+        for file in (path, before(path)):
+            try:
+                checkpoint = cls._read(file, device)
+            except FileNotFoundError:
+                continue
+            except (OSError, SafetensorError, ValueError, RecursionError) as error:
+                damaged.append(f"{file} is damaged ({error})")
+            else:
+                if damaged:
+                    notice(f"{damaged[0]}; resuming from the checkpoint before it")
+                    with suppress(OSError):  # of a folder that can only be read
+                        file.replace(path)  # or the next save would keep the damaged one instead
+                return checkpoint
+        if damaged:
+            notice(f"{', and '.join(damaged)}; starting over")
+        return None
+
+    @classmethod
+    def _read(cls, path: Path, device: torch.device) -> Checkpoint:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - no dict
+        note = metadata.get("checkpoint", "")
+        # Version 0.1 wrote no checksum, and nothing else beside the note.
+        if set(metadata) != {"checkpoint"} and metadata.get("sha256") != _sha256(note, tensors):
+            raise InputError("its SHA-256 differs from the one written in it")
+        document = json.loads(note, parse_constant=lambda word: None)
+        check(document, NOTE)
+        runs = [_run(run) for run in document["runs"]]
+        checkpoint = cls(document["identity"], runs, document["active"])
+        for key, tensor in tensors.items():
+            role, _, name = key.partition("/")
+            checkpoint.stacks.setdefault(role, {})[name] = tensor.to(device)
+        checkpoint._check_names()
         return checkpoint
+
+    def is_of(self, identity: Document) -> bool:
+        """Whether it is of this training; one from before a setting existed may be."""
+        one, other = (
+            each | {"settings": in_force(each.get("settings", {}))}
+            for each in (self.identity, identity)
+        )
+        return one == other
+
+    def _check_names(self) -> None:
+        """Refuse stacks that do not belong together, as where no checksum tells of damage."""
+        begun = {run.seed for run in self.runs if run.epochs}
+        needed = {"adam", *LAYOUT[:-1]} if self.active else set()
+        needed |= {"done"} if begun - set(self.active) else set()
+        if missing := needed - set(self.stacks):
+            raise InputError(f"it holds no {', '.join(sorted(missing))}")
+        layouts = [_layout(self.stacks[role]) for role in LAYOUT if role in self.stacks]
+        if any(layout != layouts[0] for layout in layouts[1:]):
+            raise InputError("its weights do not have the same names and shapes throughout")
+
+
+def before(path: Path) -> Path:
+    """Where the checkpoint that this one has replaced is kept."""
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def remove(path: Path) -> None:
+    """Remove a checkpoint, the one before it, and what killed processes have left of them."""
+    for file in (path, before(path)):
+        file.unlink(missing_ok=True)
+    remove_stale(path)
+
+
+def _sha256(note: str, tensors: Stack) -> str:
+    """Of the note, and of each tensor's name, type, shape and numbers."""
+    digest = hashlib.sha256(note.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _layout(stack: Stack) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(weights.shape[1:]) for name, weights in stack.items()}
 
 
 def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = None) -> None:
@@ -86,11 +188,13 @@ def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = 
 
 
 def _run(fields: Document) -> Run:
-    return Run(**fields | {"curve": [tuple(point) for point in fields["curve"]]})
+    known = {name: fields[name] for name in RUN if fields[name] is not None}
+    curve = [tuple(nan if one is None else one for one in point) for point in fields["curve"]]
+    return Run(**known | {"curve": curve})
 
 
 class Interrupt:
-    """Becomes true at the first Ctrl-C; a second one stops at once."""
+    """Becomes true at the first signal to stop; a second Ctrl-C stops at once."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -99,26 +203,45 @@ class Interrupt:
         return self.asked
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """The handler of SIGINT."""
-        if self.asked:
+        """The handler of the signals."""
+        if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.asked = True
+        if not self.asked:
+            self.asked = True
+            self._acknowledge(number)
+
+    def _acknowledge(self, number: int) -> None:
+        if multiprocessing.parent_process() or not sys.stderr:
+            return  # who started this process has been asked, too
+        again = "; press Ctrl-C again to stop now" if number == signal.SIGINT else ""
+        # A signal may come while the same stream is being written to, which then refuses.
+        with suppress(RuntimeError, OSError, ValueError):
+            print(f"gcnii: stopping after this epoch{again}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Within, the first Ctrl-C asks to stop instead of raising.
+    """Within, the first Ctrl-C, SIGTERM or SIGHUP asks to stop instead of ending the process.
 
-    Nothing changes in other threads, which get no signals, or in processes that ignore Ctrl-C, as
-    under nohup.
+    Nothing changes in other threads, which get no signals, for a signal that is ignored, as SIGHUP
+    is under nohup, and for a SIGTERM or SIGHUP for which the program has a handler of its own.
     """
     interrupt = Interrupt()
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    if ignored or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
-    before = signal.signal(signal.SIGINT, interrupt.ask)
+    replaced = [number for number in STOPPED_BY if _is_ours(number)]
+    earlier = {number: signal.signal(number, interrupt.ask) for number in replaced}
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+def _is_ours(number: int) -> bool:
+    """Whether training may handle a signal."""
+    handler = signal.getsignal(number)
+    if number == signal.SIGINT:
+        return handler not in (signal.SIG_IGN, None)  # None: set by another language
+    return handler is signal.SIG_DFL

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,15 +14,20 @@ import torch
 from rich.console import Console
 
 from gcnii.errors import InputError, notice
-from gcnii.files import Document
 from gcnii.graph import Graph
+from gcnii.nn.settings import whole, whole_seeds
 from gcnii.train.batches import cutter
 from gcnii.train.callbacks.progress import training_bar
 from gcnii.train.callbacks.report import Callback, EpochMeasures, EpochReport, StopTraining
-from gcnii.train.checkpoint import Checkpoint, interruptible
-from gcnii.train.hardware import choose_device, device_name, threads_for, tuned_cpu
+from gcnii.train.checkpoint import Checkpoint, interruptible, remove
+from gcnii.train.hardware import (
+    choose_device,
+    device_name,
+    ordinary_autograd,
+    threads_for,
+    tuned_cpu,
+)
 from gcnii.train.plan import Plan, make_plan
-from gcnii.train.recipe import in_force
 from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.result import Result
@@ -70,7 +74,9 @@ def fit(
     settings    of the model and of the Recipe; what is not given comes from the graph's preset,
                 then from the defaults
 
-    What happens is logged under the name `gcnii`, epochs at level DEBUG.
+    What happens is logged under the name `gcnii`, epochs at level DEBUG.  Ctrl-C, SIGTERM and
+    SIGHUP stop after the epoch: the result is `interrupted`.  Start processes by "spawn": in one
+    forked after a fit torch has one thread.  Dropout masks follow the order of the nodes.
     """
     plan = make_plan(model, settings, graph)
     result = fit_plan(
@@ -105,9 +111,11 @@ def fit_plan(
     title: str = "",
 ) -> Result:
     """`fit` for a plan that has been made already; the bar, if wanted, has this title."""
-    runs, where = make_runs(graph, seeds, split), choose_device(device)
+    runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0))
+    where, batch = choose_device(device), whole("batch", batch, 1)
     title = title or f"{plan.model} on {graph.name}"
-    with _observers(callbacks, verbose, title, plan.recipe.epochs) as observers:
+    watched = _observers(callbacks, verbose, title, plan.recipe.epochs)
+    with ordinary_autograd(), watched as observers:
         about = (plan.model, graph.name, graph.n, graph.m, where, [run.seed for run in runs])
         log.info("training %s on %s (n %d, m %d), device %s, seeds %s", *about)
         task = Task.of(graph, plan, where)
@@ -245,7 +253,7 @@ class Training:
     def _warn(self, sentence: str) -> None:
         if sentence not in self.told:
             self.told.add(sentence)
-            warnings.warn(sentence, stacklevel=5)
+            notice(sentence)
 
     def interrupt(self, group: ReplicaGroup) -> None:
         """Save, and take the best weights so far of the runs that have not stopped."""
@@ -259,10 +267,10 @@ class Training:
             run.stopped = run.epochs > 0
         self._collect(group)
         if self.path:
-            self.path.unlink(missing_ok=True)
+            remove(self.path)
 
     def save(self, group: ReplicaGroup) -> None:
-        """Write a checkpoint, if one is wanted."""
+        """Write a checkpoint, if one is wanted; without room for it, training goes on."""
         if not self.path or not any(run.epochs for run in self.runs):
             return
         seeds = [run.seed for run in group.runs if run.epochs]
@@ -271,10 +279,13 @@ class Training:
         if order:
             stacks["done"] = self._stacked(order)
         start = time.monotonic()
-        Checkpoint(self.identity, self.runs, seeds, stacks).save(self.path)
+        try:
+            Checkpoint(self.identity, self.runs, seeds, stacks).save(self.path)
+            log.info("saved a checkpoint at epoch %d: %s", group.epoch, self.path)
+        except OSError as error:
+            self._warn(f"cannot save {self.path}: {error.strerror}; going on without it")
         self.saved = time.monotonic()
         self.pause = max(SAVE_EVERY, (self.saved - start) / SAVE_SHARE)
-        log.info("saved a checkpoint at epoch %d: %s", group.epoch, self.path)
 
     def _resume(self) -> Iterator[ReplicaGroup]:
         saved = self._saved()
@@ -298,10 +309,8 @@ class Training:
 
     def _saved(self) -> Checkpoint | None:
         """The checkpoint, if there is one of this very training."""
-        if not self.path or not self.path.exists():
-            return None
-        saved = Checkpoint.load(self.path, self.task.device)
-        if saved and _deciding(saved.identity) != _deciding(self.identity):
+        saved = Checkpoint.load(self.path, self.task.device) if self.path else None
+        if saved and not saved.is_of(self.identity):
             notice(f"{self.path} is of another training; starting over")
             return None
         return saved
@@ -322,8 +331,3 @@ class Training:
         result = Result.of(task.graph, task.plan, runs, weights, *about)
         log.info("%r, %.1f s", result, time.monotonic() - self.start)
         return result
-
-
-def _deciding(identity: Document) -> Document:
-    """What no run can differ in: a checkpoint from before a setting existed is still of its run."""
-    return identity | {"settings": in_force(identity.get("settings", {}))}

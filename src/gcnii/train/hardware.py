@@ -6,13 +6,16 @@ import ctypes
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import torch
 
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
+from gcnii.nn.settings import whole
 from gcnii.train.recipe import Recipe
 from gcnii.train.task import Task
 
@@ -29,8 +32,9 @@ KEPT = 3
 SHARE = 0.7
 
 
-def choose_device(name: str = "auto") -> torch.device:
-    """The torch device for auto, cpu, cuda or cuda:N."""
+def choose_device(name: str | torch.device = "auto") -> torch.device:
+    """The torch device for auto, cpu, cuda or cuda:N; or that device itself."""
+    name = str(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
@@ -57,15 +61,106 @@ def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
     On a CPU, which gains nothing by them, both are float32.
     """
     rounded = device.type == "cuda" and recipe.precision in ("tf32", "bfloat16")
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if rounded else "highest")
-    try:
-        # Without its cache of converted weights, which would outlive the CUDA graph it was made in.
-        halves = rounded and recipe.precision == "bfloat16"
-        with torch.autocast("cuda", torch.bfloat16, halves, cache_enabled=False):
+    halves = rounded and recipe.precision == "bfloat16"
+    # Without autocast's cache of converted weights, which would outlive the CUDA graph it was made
+    # in.
+    with (
+        PRODUCTS.at("high" if rounded else "highest"),
+        torch.autocast("cuda", torch.bfloat16, halves, cache_enabled=False),
+    ):
+        yield
+
+
+class ProductPrecision:
+    """torch's precision of float32 products, which all threads share.
+
+    Threads that ask for the same one work at the same time, others wait for them; the last one to
+    leave puts back what was there.
+    """
+
+    def __init__(self) -> None:
+        self.free = threading.Condition()
+        self.users = 0
+        self.before = ""
+
+    @contextmanager
+    def at(self, precision: str) -> Iterator[None]:
+        """Within, it is this one."""
+        with self.free:
+            self.free.wait_for(lambda: not self.users or precision == _product_precision())
+            if not self.users:
+                self.before = _product_precision()
+                torch.set_float32_matmul_precision(precision)
+            self.users += 1
+        try:
             yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+        finally:
+            with self.free:
+                self.users -= 1
+                if not self.users:
+                    torch.set_float32_matmul_precision(self.before)
+                self.free.notify_all()
+
+
+PRODUCTS = ProductPrecision()
+
+
+def _product_precision() -> str:
+    return torch.get_float32_matmul_precision()
+
+
+@contextmanager
+def ordinary_autograd() -> Iterator[None]:
+    """Within, gradients are recorded and numbers keep their type, whatever the caller has set."""
+    with (
+        torch.inference_mode(False),
+        torch.enable_grad(),
+        torch.autocast("cpu", enabled=False),
+        torch.autocast("cuda", enabled=False),
+    ):
+        yield
+
+
+class CpuThreads:
+    """torch's number of CPU threads while some threads of this process train with another one.
+
+    A number that is set holds for the thread that sets it, and for those that start later: without
+    this, a training would take the number of another one for the process's own.
+
+    forked  whether this process was forked after a training; OpenMP's threads are not in it, and
+            work for more than one would wait for them forever
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside: list[int] = []  # the threads that train; one whose callback trains, twice
+        self.outside = 0
+        self.forked = False
+
+    def number(self) -> int:
+        """The number of threads outside of trainings."""
+        with self.lock:
+            return self.outside if self.inside else torch.get_num_threads()
+
+    @contextmanager
+    def at(self, number: int) -> Iterator[None]:
+        """Within, this thread has this number."""
+        me = threading.get_ident()
+        with self.lock:
+            others = self.inside and me not in self.inside
+            before = self.outside if others else torch.get_num_threads()
+            self.outside = self.outside if self.inside else before
+            self.inside.append(me)
+            torch.set_num_threads(number)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.inside.remove(me)
+                torch.set_num_threads(before)
+
+
+CPU_THREADS = CpuThreads()
 
 
 def threads_for(task: Task, asked: int | None = None) -> int:
@@ -75,32 +170,49 @@ def threads_for(task: Task, asked: int | None = None) -> int:
     fast as two at 600 nodes × 64; beside two other busy processes, two took 44 s where one took
     0.5.
     """
-    if asked is not None and asked < 1:
-        raise InputError(f"threads must be an integer ≥ 1, got {asked}")
+    asked = whole("threads", asked, least=1)
+    if CPU_THREADS.forked and asked and asked > 1:
+        raise InputError(
+            f"threads must be 1 in a process that was forked after a training, got {asked}; "
+            'start processes with multiprocessing.get_context("spawn")'
+        )
     small = task.graph.n * task.plan.model_settings.get("width", 1) <= SMALL
-    return asked or (1 if small and task.device.type == "cpu" else torch.get_num_threads())
+    return asked or (1 if small and task.device.type == "cpu" else CPU_THREADS.number())
 
 
 @contextmanager
 def tuned_cpu(threads: int | None = None) -> Iterator[None]:
     """Within, denormals count as zero and torch has this number of threads.
 
-    From now on, freed memory is kept for the next epoch.
+    From now on, freed memory is kept for the next epoch, and torch has one thread in processes that
+    are forked.
     """
     _keep_memory()
-    threads_before = torch.get_num_threads()
-    torch.set_num_threads(threads or threads_before)
+    _tell_forks()
     # Dead layers underflow, and a CPU computes with denormal numbers many times slower.  Other
     # libraries need them: SciPy's KDTree may split a space forever where the next number after zero
     # is zero.
     smallest = torch.tensor(5e-324, dtype=torch.float64)
     flushed_before = bool(smallest * 1 == 0)
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(flushed_before)
-        torch.set_num_threads(threads_before)
+    with CPU_THREADS.at(threads or CPU_THREADS.number()):
+        torch.set_flush_denormal(True)
+        try:
+            yield
+        finally:
+            torch.set_flush_denormal(flushed_before)
+
+
+@cache
+def _tell_forks() -> None:
+    if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+        os.register_at_fork(after_in_child=_start_over_with_one_thread)
+
+
+def _start_over_with_one_thread() -> None:
+    """In a forked process, which has the state of trainings in other threads, but not these."""
+    PRODUCTS.free, PRODUCTS.users = threading.Condition(), 0
+    CPU_THREADS.lock, CPU_THREADS.inside, CPU_THREADS.forked = threading.Lock(), [], True
+    torch.set_num_threads(1)
 
 
 def _keep_memory() -> None:

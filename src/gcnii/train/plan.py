@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, get_type_hints
 
-import torch
-
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
+from gcnii.nn.weights import DrawnFrom
 from gcnii.train.presets import preset
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force
 from gcnii.train.scaling import choose
@@ -47,8 +46,7 @@ class Plan:
 
     def build(self, d: int, k: int, seed: int = 0) -> Model:
         """The model with the weights of this seed: drawn on the CPU, the same on every device."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with DrawnFrom(seed):
             return MODELS[self.model](d, k, **self.model_settings).to(self.recipe.dtype)
 
 
@@ -70,7 +68,7 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     if graph is not None and recipe.scale == "auto":
         recipe = replace(recipe, scale=choose(graph.X))
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
-    check_settings(model_hints(model), model_settings)
+    model_settings = check_settings(model_hints(model), model_settings)
     _check_batches(model, recipe)
     if graph is not None and graph.weighted:
         refuse_weights(model, recipe)

@@ -193,8 +193,13 @@ class Recipe(HardwareSettings, BatchSettings, GraphSettings, FeatureSettings, St
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
-        check_settings(recipe_hints(), vars(self))
-        object.__setattr__(self, "fanout", tuple(self.fanout))  # JSON has lists
+        for name, value in check_settings(recipe_hints(), vars(self)).items():
+            object.__setattr__(self, name, value)
+        if self.plateau and self.plateau_floor > self.lr:
+            raise InputError(
+                f"plateau_floor must be at most lr, from which the step size falls to it, got "
+                f"{self.plateau_floor:g} with lr {self.lr:g}"
+            )
         if self.rule.noisy and self.batches != "full":
             raise InputError(
                 f"monitor {self.monitor} needs the full graph in one batch, got batches "

@@ -56,5 +56,6 @@ def test_the_demo_prints_one_json_document(tmp_path):
 def test_ctrl_c_ends_the_whole_demo(monkeypatch, tmp_path):
     impatient = partial(fit_plan, callbacks=[lambda now: signal.raise_signal(signal.SIGINT)])
     monkeypatch.setattr(demo, "fit_plan", impatient)
-    assert call("demo", cwd=tmp_path) == Answer(1, "", "gcnii: stopped\n")
+    stopping = "gcnii: stopping after this epoch; press Ctrl-C again to stop now\n"
+    assert call("demo", cwd=tmp_path) == Answer(1, "", f"{stopping}gcnii: stopped\n")
     assert files(tmp_path) == []

@@ -81,7 +81,8 @@ def stop(folder, number):
 def test_ctrl_c_keeps_every_finished_run_and_the_same_command_resumes(tmp_path, uninterrupted):
     answer = stop(tmp_path, signal.SIGINT)
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err == "gcnii: stopped; ledger.sqlite keeps every finished run\n"
+    stopping = "gcnii: stopping after this epoch; press Ctrl-C again to stop now\n"
+    assert answer.err == f"{stopping}gcnii: stopped; ledger.sqlite keeps every finished run\n"
     again = call(*WORDS, cwd=tmp_path)
     assert (again.code, again.err) == (0, "")
     assert numbers(again.out) == uninterrupted

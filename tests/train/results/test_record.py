@@ -144,7 +144,7 @@ def test_layers_that_the_weights_have_not_are_refused_at_once(saved, layers):
     [
         ("layers", 10**9, "layers must be an integer in [1, 100000], got 1000000000"),
         ("width", 8, "the weights do not fit its settings and runs"),
-        ("width", 10**12, "no network can have its settings"),
+        ("width", 10**12, "width must be an integer ≤ 2,147,483,647, got 1000000000000"),
         ("precision", "float64", "the weights do not fit its settings and runs"),
         ("alpha", 2, "alpha must be a number in [0, 1], got 2"),
         ("layers", 0, "layers must be an integer in [1, 100000], got 0"),
