@@ -31,7 +31,7 @@ from hostile.tables import (
 class GraphFiles:
     """A file is the graph that it says, or is refused in a sentence; nothing is written."""
 
-    name, quick, long, suffix = "", 40, 1000, ""
+    name, quick, long, suffix = "", 30, 1000, ""
 
     def __init__(self, home: Path):
         """Nothing is shared: each case draws its own graph."""
@@ -325,7 +325,7 @@ class Neo4j(GraphFiles):
     def judge(self, graph: Graph, target: Path, tables: dict[str, Rows]) -> None:
         """As the tables say, if the headers are as they were."""
         try:
-            found = {name: read_table(target / name) for name in tables}
+            found = {name: read_table(target / name, stripped=False) for name in tables}
         except NotATable as error:
             raise Wrong(f"accepted, but it is not CSV: {error}") from None
         for name, rows in found.items():

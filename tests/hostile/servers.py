@@ -51,7 +51,7 @@ LINES = (
 class Servers:
     """The right bytes are in the cache; or there is an error, and nothing in the cache."""
 
-    name, quick, long = "servers", 30, 1000
+    name, quick, long = "servers", 25, 1000
 
     def __init__(self, home: Path):
         self.stack = ExitStack()

@@ -67,16 +67,20 @@ def meaning_of_tables(nodes: Rows, edges: Rows) -> Meaning:
     return Meaning(names, labels, roles, _edges(edges, set(names)), cells)
 
 
-def read_table(path: Path) -> Rows:
-    """The header and the rows that have text, all as wide as the header, without outer spaces."""
+def read_table(path: Path, *, stripped: bool = True) -> Rows:
+    """The header and the rows that have text, all as wide as the header."""
+    limit = csv.field_size_limit(2**31 - 1)
     try:
         text = path.read_bytes().decode("utf-8-sig")
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise NotATable(str(error)) from None
+    finally:
+        csv.field_size_limit(limit)
     if "\0" in text:
         raise NotATable("NUL")
-    rows = [[cell.strip() for cell in row] for row in rows]
+    if stripped:
+        rows = [[cell.strip() for cell in row] for row in rows]
     rows = [row for row in rows if any(row)]
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         raise NotATable("rows of different widths")
@@ -94,7 +98,7 @@ def _column(table: Rows, wanted: str, needed: bool = True) -> int | None:
 
 
 def _cell(text: str) -> float | str | None:
-    return float(np.float32(text)) if NUMBER.fullmatch(text) else text or None
+    return float(np.float32(text)) if NUMBER.fullmatch(text.strip()) else text or None
 
 
 def _edges(table: Rows, names: set[str]) -> dict[tuple[str, str], float]:

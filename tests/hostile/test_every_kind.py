@@ -3,8 +3,7 @@
 import pytest
 
 from gcnii.data import load
-from gcnii.errors import InputError
-from hostile.judging import Wrong, answer_of
+from hostile.judging import Wrong, answer_of, judge_sentence
 from hostile.run import KINDS, report, run_kind
 from hostile.tables import compare, meaning_of_graph
 
@@ -37,8 +36,5 @@ def test_the_judge_notices_another_graph(tmp_path):
 
 @pytest.mark.parametrize("words", ["two\nlines", "\x1b[31mred", "x" * 1000])
 def test_the_judge_takes_one_short_line_alone(words):
-    def refuse():
-        raise InputError(words)
-
     with pytest.raises(Wrong):
-        answer_of(refuse)
+        judge_sentence(words)

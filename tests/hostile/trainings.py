@@ -33,7 +33,7 @@ WORDS |= {"threads": 1, "verbose": False, "seeds": (0, 1)}
 class Bundles:
     """A damaged bundle is refused in a sentence, or predicts what the whole one predicts."""
 
-    name, quick, long = "bundles", 120, 3000
+    name, quick, long = "bundles", 80, 3000
 
     def __init__(self, home: Path):
         write(home / "people", encoded({"nodes.csv": ROWS, "edges.csv": EDGES}))
@@ -99,7 +99,7 @@ class Checkpoints:
     It never fails, and never ends with other numbers.
     """
 
-    name, quick, long = "checkpoints", 40, 1500
+    name, quick, long = "checkpoints", 30, 1500
 
     def __init__(self, home: Path):
         self.graph = load("csbm", n=60)
