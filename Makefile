@@ -1,10 +1,10 @@
 # On a fresh machine, `make demo` installs and shows GCNII at work; `make test` installs and runs
-# every check.
+# every check; `make hostile` runs thousands of hostile inputs; `make lock` pins the newest releases.
 PYTHON ?= python3
 RUN = .venv/bin/
 PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test clean
+.PHONY: demo test hostile lock clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -16,6 +16,23 @@ test: .venv/ready-dev
 	$(RUN)ruff format --check .
 	$(RUN)mypy
 	$(RUN)python -m pytest -n auto
+
+hostile: .venv/ready-dev
+	$(RUN)python tests/hostile/run.py --long
+
+# Every distribution that gcnii[dev] brings into a new environment, with torch as it is pinned now;
+# "+cpu" is left out of versions, because other machines have other builds.
+lock:
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && run="$$folder/venv/bin/python -m pip" && \
+	grep -e '^#' -e '^torch==' constraints.txt > "$$folder/pins" && \
+	$(PYTHON) -m venv "$$folder/venv" && \
+	$$run install --quiet -c "$$folder/pins" torch && \
+	$$run install --quiet -c "$$folder/pins" '.[dev]' && \
+	$$run freeze --all --exclude pip --exclude gcnii > "$$folder/found" && \
+	grep '^#' constraints.txt > "$$folder/constraints" && \
+	awk -F== '{ name = tolower($$1); gsub(/[-_.]+/, "-", name); sub(/[+].*/, "", $$2); \
+	  print name "==" $$2 }' "$$folder/found" | LC_ALL=C sort >> "$$folder/constraints" && \
+	cp "$$folder/constraints" constraints.txt
 
 # torch first and alone, so that its pinned build is installed before a dependency asks for another.
 .venv/ready: pyproject.toml constraints.txt

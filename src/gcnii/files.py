@@ -51,6 +51,7 @@ CALLED = {
 # lines, and changes of the direction of writing.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 LONGEST = 400  # characters of a sentence
+DEEPEST = 50  # levels of a document
 
 
 def visible(text: str) -> str:
@@ -183,10 +184,22 @@ def read_document(path: Path, shape: Shape, what: str, make: Callable[[Document]
     try:
         # NaN is not JSON
         document = json.loads(path.read_text("utf-8"), parse_constant=lambda word: None)
+        _refuse_deep(document)
         check(document, shape)
         return make(document)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a {what}: {error}; restore it, or move it away") from None
+
+
+def _refuse_deep(document: Json) -> None:
+    """Raise InputError for lists within lists within …, which would exhaust whoever walks them."""
+    level = [document] if isinstance(document, dict | list) else []
+    for _ in range(DEEPEST):
+        inside = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [item for items in inside for item in items if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise InputError(f"it is nested more than {DEEPEST} levels deep")
 
 
 def check(value: Json, shape: Shape, name: str = "") -> None:

@@ -42,6 +42,7 @@ TIMEOUT = 30.0  # seconds without a byte
 WINDOW = 60.0  # seconds over which the rate is measured
 SLOWEST = 1000  # bytes per second
 LARGEST = 1 << 30  # bytes of a file whose size the catalog does not know
+LONGEST_REASON = 80  # characters of what a server says
 TRANSIENT = {408, 429, 500, 502, 503, 504}  # HTTP errors that may be gone at the next attempt
 ELSEWHERE = "set GCNII_MIRROR to a folder or address that has it"
 
@@ -233,7 +234,7 @@ class _Redirection(HTTPRedirectHandler):
 
 
 def _refusal(url: str, error: HTTPError) -> Exception:
-    answer = f"HTTP {error.code} {' '.join(str(error.reason).split())}"
+    answer = f"HTTP {error.code} {' '.join(str(error.reason).split())[:LONGEST_REASON]}"
     if error.code in TRANSIENT:
         return _CutError(answer)
     kind = NotThereError if error.code in (404, 410) else DataError

@@ -161,6 +161,17 @@ class Result(Predictor):
         folder = Path(folder)
         about = (self.graph.fingerprint, self.plan, self.runs)
         refuse_replacing(folder, *about, interrupted=self.interrupted, overwrite=overwrite)
+        try:
+            record = self._write(folder)
+        except OSError:  # a full disk, before run.json was in its place
+            for name in (WEIGHTS, CURVES):
+                _fresh(folder, name).unlink(missing_ok=True)
+            raise
+        _settle(folder, record)
+        return folder
+
+    def _write(self, folder: Path) -> Document:
+        """Write the files beside those of the old bundle; run.json comes last and decides."""
         with atomic_write(_fresh(folder, WEIGHTS)) as temporary:
             weights = {name: weight.contiguous() for name, weight in self.weights.items()}
             write_tensors(weights, temporary)
@@ -171,8 +182,7 @@ class Result(Predictor):
         record = self._record() | digests
         # From here on the new bundle holds, wherever its other files are: see `_settle`.
         write_document(folder / "run.json", record | {"seal": document_key(record)})
-        _settle(folder, record)
-        return folder
+        return record
 
     def _record(self) -> Document:
         """What run.json holds, but for the digests of the other files."""
