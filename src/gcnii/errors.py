@@ -9,8 +9,15 @@ from pathlib import Path
 HOME = str(Path(__file__).parent)
 
 
+LONGEST = 900  # characters of an error or a warning
+
+
 class GcniiError(Exception):
     """Base class of all errors that gcnii raises on purpose."""
+
+    def __str__(self) -> str:
+        """One line that can be shown, whatever the values in it."""
+        return _shown(super().__str__())
 
 
 class InputError(GcniiError, ValueError):
@@ -74,12 +81,19 @@ class Problems:
         return DataError(self.found[0] + rest, self.found, self.columns)
 
 
+def _shown(sentence: str) -> str:
+    """The sentence with control characters as escapes, cut in the middle if it is too long."""
+    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in sentence)
+    half = LONGEST // 2
+    return line if len(line) <= LONGEST else f"{line[: half - 1]}…{line[-half:]}"
+
+
 def notice(sentence: str) -> None:
     """Warn at the line of the caller's code, however deep in the package this is called."""
     depth, frame = 1, sys._getframe()
     while frame.f_back and frame.f_code.co_filename.startswith(HOME):
         depth, frame = depth + 1, frame.f_back
-    warnings.warn(sentence, stacklevel=depth)
+    warnings.warn(_shown(sentence), stacklevel=depth)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -86,6 +86,20 @@ def refuse_special(path: Path) -> None:
 
 
 @contextmanager
+def disk_errors() -> Iterator[None]:
+    """Within, safetensors raises OSError when the disk refuses, as all other writers do."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+
+
+@contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary file to write to; it replaces `path` on success and is removed on an error.
 
@@ -239,7 +253,9 @@ def _is_one(value: Json, shape: Shape) -> bool:
             return isinstance(value, dict)
     if isinstance(value, bool) or (isinstance(value, float) and not isfinite(value)):
         return shape is type(value) is bool
-    return isinstance(value, (int, float) if shape is float else shape)
+    if shape is float and isinstance(value, int):
+        return -(2**63) <= value < 2**63  # a larger one fits no float field of a ledger
+    return isinstance(value, shape)
 
 
 def _within(value: Document, names: dict[Any, Shape], name: str) -> Iterator[str]:

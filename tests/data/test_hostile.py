@@ -15,7 +15,7 @@ from gcnii.errors import DataError, InputError
 
 CASES = sorted((Path(__file__).parent / "hostile").iterdir())
 QUIET = settings(
-    max_examples=150,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -3,6 +3,7 @@
 import io
 import warnings
 import zipfile
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -12,6 +13,7 @@ from xml.etree import ElementTree
 
 import networkx as nx
 import numpy as np
+import scipy.sparse as sp
 
 from gcnii.data import load
 from gcnii.data.readers.packed import save
@@ -122,15 +124,11 @@ class Npz(GraphFiles):
             content, told = damaged_bytes(random, whole)
             target.write_bytes(content)
             return told
-        name = random.choice(("X", "edges", "y", "weights", "node_names", "train_masks", "new"))
-        array, told = random.choice(list(_strange_arrays().items()))
-        with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(target, "w") as new:
-            for member in old.namelist():
-                if member != f"{name}.npy":
-                    new.writestr(member, old.read(member))
-            new.writestr(f"{name}.npy", array, zipfile.ZIP_DEFLATED)
+        names = ("X", "edges", "y", "weights", "node_names", "train_masks", "new")
+        content, told = with_another_array(random, whole, names)
+        target.write_bytes(content)
         self.replaced = True
-        return f"{name} is {told}"
+        return told
 
     def content(self, tables: dict[str, Rows], target: Path) -> bytes:
         """The arrays of the graph."""
@@ -153,6 +151,46 @@ class Npz(GraphFiles):
             raise Wrong("features that are not finite")
         if not self.replaced and graph.fingerprint != whole.fingerprint:
             raise Wrong("accepted as another graph")
+
+
+class WideFeatures(GraphFiles):
+    """Folders with a damaged features.npz beside their tables."""
+
+    name = "features"
+
+    def damage(self, random: Random, tables: dict[str, Rows], target: Path) -> str:
+        """Damage the archive, or put another array into it."""
+        out = io.BytesIO()
+        shape = (len(tables["nodes.csv"]) - 1, 5)
+        sp.save_npz(out, sp.random_array(shape, density=0.5, format="csr", rng=0))
+        whole = out.getvalue()
+        self.replaced = random.random() < 0.5
+        names = ("data", "indices", "indptr", "shape", "format", "new")
+        change = with_another_array if self.replaced else damaged_bytes
+        content, told = change(random, whole, *([names] if self.replaced else []))
+        write(target, encoded(tables) | {"features.npz": content})
+        write(target.with_name("whole"), encoded(tables) | {"features.npz": whole})
+        return told
+
+    def judge(self, graph: Graph, target: Path, tables: dict[str, Rows]) -> None:
+        """The same features, unless an array was replaced by another valid one."""
+        X = sp.csr_array(graph.X)
+        if not np.isfinite(X.data).all() or X.indices.max(initial=0) >= graph.d:
+            raise Wrong("features that are not finite, or beyond the last column")
+        if not self.replaced:
+            same(graph, answer_of(lambda: load(target.with_name("whole"))).value)
+
+
+def with_another_array(random: Random, content: bytes, names: Sequence[str]) -> tuple[bytes, str]:
+    """An archive with a strange array in the place of one of these names, and what it is."""
+    name, out = random.choice(names), io.BytesIO()
+    array, told = random.choice(list(_strange_arrays().items()))
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
+        for member in old.namelist():
+            if member != f"{name}.npy":
+                new.writestr(member, old.read(member))
+        new.writestr(f"{name}.npy", array, zipfile.ZIP_DEFLATED)
+    return out.getvalue(), f"{name} is {told}"
 
 
 @cache
@@ -339,4 +377,4 @@ class Neo4j(GraphFiles):
         compare(graph, expected)
 
 
-FORMATS = (Packed, Npz, GraphMl, Gml, Neo4j)
+FORMATS = (Packed, Npz, WideFeatures, GraphMl, Gml, Neo4j)

@@ -62,6 +62,8 @@ def answer_of(make: Callable[[], Any]) -> Answer:
     value, sentence = None, ""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        # numpy leaves an archive that it cannot read to the garbage collector
+        warnings.simplefilter("ignore", ResourceWarning)
         try:
             with bounded():
                 value = make()

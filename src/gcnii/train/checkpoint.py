@@ -13,8 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-import os
-import re
 import signal
 import sys
 import threading
@@ -30,7 +28,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from gcnii.errors import InputError, notice
-from gcnii.files import NOTHING, Document, Maybe, atomic_write, check, remove_stale
+from gcnii.files import NOTHING, Document, Maybe, atomic_write, check, disk_errors, remove_stale
 from gcnii.train.recipe import in_force
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.run import Run
@@ -177,14 +175,9 @@ def _layout(stack: Stack) -> dict[str, tuple[int, ...]]:
 
 
 def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """`save_file`, but raising OSError when the disk refuses, as all other writers do."""
-    try:
+    """`save_file`, but raising OSError when the disk refuses."""
+    with disk_errors():
         save_file(tensors, path, metadata)
-    except SafetensorError as error:
-        number = re.search(r"\(os error (\d+)\)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _run(fields: Document) -> Run:

@@ -16,13 +16,14 @@ training and, of three or more nodes, at least one for validation.
 
 from __future__ import annotations
 
-import zipfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 from gcnii.columns import Columns
+from gcnii.data.readers.npz import BROKEN
 from gcnii.data.tables.assemble import assemble
 from gcnii.data.tables.csv_file import open_csv
 from gcnii.data.tables.nodes import Nodes
@@ -36,6 +37,7 @@ from gcnii.graph import Graph
 FORM = "a folder with nodes.csv and edges.csv (or .parquet)"
 FORMATS = {".csv": open_csv, ".parquet": open_parquet}
 MATRIX = "features.npz"
+UNREADABLE = (*BROKEN, LookupError, TypeError, AttributeError, MemoryError, RuntimeWarning)
 
 
 def reads(path: Path) -> bool:
@@ -83,8 +85,11 @@ def _table(folder: Path, stem: str, problems: Problems) -> Rows | None:
 def _matrix(path: Path, n: int) -> sp.csr_array:
     refuse_special(path)
     try:
-        matrix = sp.csr_array(sp.load_npz(path), dtype=np.float32)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # of casts that lose what a number says
+            matrix = sp.csr_array(sp.load_npz(path), dtype=np.float32)
+        matrix.check_format(full_check=True)
+    except UNREADABLE as error:
         raise DataError(
             f"{path.name} is not a sparse matrix as scipy.sparse.save_npz writes it ({error})"
         ) from None

@@ -145,6 +145,8 @@ def _rows(file: File) -> Iterator[list[str]]:
     try:
         with file.path.open(encoding="utf-8-sig", newline="") as stream:
             for number, row in enumerate(csv.reader(stream, strict=True), 1):
+                if any("\0" in cell for cell in row):
+                    raise DataError(f"row {number} of {file.path.name} has a NUL byte; remove it")
                 if number > 1 and row:
                     if len(row) != len(file.header):
                         cells = f"{len(row)} cells, but the header has {len(file.header)}"

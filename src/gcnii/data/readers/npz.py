@@ -226,7 +226,10 @@ def _names(arrays: Arrays, known: Iterable[str]) -> tuple[str, ...] | None:
     if name is None:
         return None
     try:
-        return tuple(map(str, arrays[name]))
+        texts = arrays[name]
+        if texts.ndim != 1:
+            raise DataError(f"{name} of {arrays.path.name} must be (n,), got shape {texts.shape}")
+        return tuple(map(str, texts))
     except DataError as error:
         notice(str(error))
         return None

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gcnii.columns import Cells, Columns, Table
 from gcnii.columns.table import is_text
 from gcnii.errors import DataError, InputError
-from gcnii.files import NOTHING, Document, atomic_write, check
+from gcnii.files import NOTHING, Document, atomic_write, check, disk_errors
 from gcnii.graph import Graph, Split
 
 FORM = "a .safetensors file that gcnii.save wrote"
@@ -64,7 +64,7 @@ def save(graph: Graph, path: str | Path) -> Path:
     tensors = {name: np.ascontiguousarray(array) for name, array in _tensors(graph).items()}
     document = _document(graph)
     document["digest"] = _digest(tensors, document)
-    with atomic_write(path) as temporary:
+    with atomic_write(path) as temporary, disk_errors():
         save_file(tensors, temporary, {ENTRY: json.dumps(document)})
     return path
 
