@@ -53,9 +53,13 @@ def test_small_work_is_done_by_one_thread_unless_asked_otherwise(n, asked, threa
         torch.set_num_threads(before)
 
 
-def test_fewer_threads_than_one_are_refused():
-    with pytest.raises(InputError, match="threads must be an integer ≥ 1, got 0"):
-        fit(load("csbm", n=60), layers=1, width=4, epochs=1, device="cpu", threads=0)
+@pytest.mark.parametrize(
+    ("threads", "sentence"),
+    [(0, "threads must be an integer ≥ 1, got 0"), (2**31 - 1, "threads must be at most 1024")],
+)
+def test_fewer_threads_than_one_or_far_too_many_are_refused(threads, sentence):
+    with pytest.raises(InputError, match=sentence):
+        fit(load("csbm", n=60), layers=1, width=4, epochs=1, device="cpu", threads=threads)
 
 
 @pytest.fixture(scope="module")

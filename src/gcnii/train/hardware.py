@@ -24,6 +24,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for mallopt
 LARGEST = 32 << 20
 POOL = 1 << 30  # bytes
 SMALL = 1 << 16  # numbers of a layer's state, up to which one thread is enough
+MOST_THREADS = 1024  # OpenMP ends the process where the system refuses more
 # Numbers that backward keeps of each activation: before the weights, after the ReLU, the mask (two
 # of them where the layers are fused).
 KEPT = 3
@@ -171,6 +172,8 @@ def threads_for(task: Task, asked: int | None = None) -> int:
     0.5.
     """
     asked = whole("threads", asked, least=1)
+    if asked and asked > MOST_THREADS:
+        raise InputError(f"threads must be at most {MOST_THREADS}, got {asked}")
     if CPU_THREADS.forked and asked and asked > 1:
         raise InputError(
             f"threads must be 1 in a process that was forked after a training, got {asked}; "
