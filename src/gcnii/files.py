@@ -253,8 +253,8 @@ def _is_one(value: Json, shape: Shape) -> bool:
             return isinstance(value, dict)
     if isinstance(value, bool) or (isinstance(value, float) and not isfinite(value)):
         return shape is type(value) is bool
-    if shape is float and isinstance(value, int):
-        return -(2**63) <= value < 2**63  # a larger one fits no float field of a ledger
+    if shape in (int, float) and isinstance(value, int):
+        return -(2**63) <= value < 2**63  # a larger one fits no field of a ledger
     return isinstance(value, shape)
 
 

@@ -162,7 +162,7 @@ def test_a_file_that_holds_no_runs_is_named(fresh, tmp_path):
         ({"test": "abc"}, r"runs\[0\].test must be a number or null, got 'abc'"),
         ({"test": 85.3}, r"runs\[0\].test must lie in \[0, 1\], got 85.3"),
         ({"seed": -1}, r"runs\[0\].seed must lie in \[0, 2147483647\], got -1"),
-        ({"seed": 10**30}, r"runs\[0\].seed must lie in .*"),
+        ({"seed": 10**30}, r"runs\[0\].seed must be a whole number, got 10*"),
         ({"seconds": -5.0}, r"runs\[0\].seconds must lie in \[0, inf\], got -5.0"),
         ({"seed": 0, "split": 0}, r"runs\[1\] has seed 0 again"),
     ],
