@@ -94,3 +94,10 @@ def test_a_pipe_in_the_place_of_features_is_not_waited_for(tmp_path):
     os.mkfifo(write_pets(tmp_path / "pets") / "features.npz")
     with pytest.raises(InputError, match=r"features\.npz is not a regular file; copy what it hold"):
         load(tmp_path / "pets")
+
+
+def test_a_missing_file_is_not_taken_for_a_name_of_the_catalog(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"^x\.npz does not exist; a graph is a folder with"):
+        load("x.npz")
+    assert not any("." in name for name in CATALOG)

@@ -48,8 +48,9 @@ def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object])
 
 
 def _looks_like_a_path(source: str) -> bool:
-    separated = any(separator in source for separator in ("/", os.sep))
-    return bool(source) and (separated or user_path(source).exists())
+    # A name of the catalog has no dot, so x.npz is a file, if a missing one.
+    marked = any(sign in source for sign in ("/", os.sep, "."))
+    return bool(source) and (marked or user_path(source).exists())
 
 
 def _refuse_unknown(given: Iterable[str], accepted: Iterable[str], owner: str) -> None:
