@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ from gcnii.train.task import Task
 
 SAVE_EVERY = 20.0  # seconds between checkpoints, at least
 SAVE_SHARE = 0.05  # of the time may go into writing them: those of a hundred replicas are large
+
+Leave = Callable[[Sequence[Run]], Iterable[Run]]
 
 LOG_EVERY = 10  # epochs between two lines of the log at level DEBUG
 
@@ -123,6 +126,30 @@ def fit_plan(
         with tuned_cpu(threads_for(task, threads)):
             _train(training, batch)
         return training.result()
+
+
+def fit_plans(
+    graph: Graph,
+    plans: Sequence[Plan],
+    *,
+    seeds: Sequence[int] | None = None,
+    split: int | None = None,
+    device: str = "auto",
+    batch: int | None = None,
+    threads: int | None = None,
+    leave: Leave | None = None,
+) -> list[Run]:
+    """Train each plan with each seed; the runs of plans[i] have `setting` i.
+
+    leave  asked with the runs in training after some epochs; those that it returns end
+    """
+    runs: list[Run] = []
+    for i, plan in enumerate(plans):
+        result = fit_plan(
+            graph, plan, seeds=seeds, split=split, device=device, batch=batch, threads=threads
+        )
+        runs += [replace(run, setting=i) for run in result.runs]
+    return runs
 
 
 def _train(training: Training, batch: int | None) -> None:

@@ -36,6 +36,7 @@ class Run:
     stale        with a plateau, epochs since validation improved or the step size fell
     stopped      whether it is out of epochs or of patience
     curve        train_loss, val_loss and val of each epoch
+    setting      the place of its settings, where a fit tries several
     """
 
     seed: int
@@ -53,6 +54,7 @@ class Run:
     stale: int = 0
     stopped: bool = False
     curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)
+    setting: int = 0
 
     def summary(self) -> Document:
         """The run without its curve, as JSON has it."""
