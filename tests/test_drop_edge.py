@@ -7,7 +7,7 @@ from support.exact import exact_matrix
 from support.fitting import fitting
 
 from gcnii import data
-from gcnii.dropout import drop_edges, epoch_key, keyed
+from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.propagation import GraphAdjacency, adjacency
@@ -29,7 +29,7 @@ def small():
 
 def drop(links, rate, form="entries", epoch=0, seed=0):
     with keyed(epoch_key(torch.tensor([seed]), epoch)[0]):
-        return drop_edges(links, rate, form)
+        return drop_edges(links, kept_of(rate), form)
 
 
 def literal(A):

@@ -44,7 +44,8 @@ class Dropout(nn.Module):
             raise InputError(
                 f"dropout is the share of entries set to zero and must lie in [0, 1), got {rate}"
             )
-        self.kept = round((1 - rate) * LEVELS)
+        # A tensor () within a batch of replicas whose rates differ.
+        self.kept: int | Tensor = kept_of(rate)
         if self.kept == 0:
             raise InputError(
                 f"dropout keeps entries in steps of 1/{LEVELS}, and {rate} would keep none"
@@ -53,7 +54,12 @@ class Dropout(nn.Module):
     @property
     def active(self) -> bool:
         """Whether the next call drops anything."""
-        return self.training and self.kept < LEVELS
+        return self.training and (isinstance(self.kept, Tensor) or self.kept < LEVELS)
+
+    def scale(self, dtype: torch.dtype) -> float | Tensor:
+        """By how much entries that are kept are scaled, in numbers of this type."""
+        kept = self.kept.to(dtype) if isinstance(self.kept, Tensor) else self.kept
+        return LEVELS / kept
 
     def forward(self, H: Matrix) -> Matrix:
         """H with some of its entries set to zero, and the rest scaled up to keep the mean."""
@@ -63,9 +69,10 @@ class Dropout(nn.Module):
             return H.with_values(self.forward(H.values))
         key = next_key(H.device)
         if kernels.usable(H):
-            return Drop.apply(H, key, self.kept)  # type: ignore[no-any-return, no-untyped-call]
+            kept = levels(self.kept, H.device)
+            return Drop.apply(H, key, kept)  # type: ignore[no-any-return, no-untyped-call]
         mask = keep_mask(key, H.numel(), self.kept).view(H.shape)
-        return H * mask.to(H.dtype).mul_(LEVELS / self.kept)
+        return H * mask.to(H.dtype).mul_(self.scale(H.dtype))
 
     def each(self, H: Tensor, keys: Tensor) -> Tensor:
         """H (n, b, h) and keys (b, 2): each of the b matrices with the mask of its own key."""
@@ -73,24 +80,27 @@ class Dropout(nn.Module):
             return H
         n, b, h = H.shape
         mask = keep_mask(keys, n * h, self.kept).view(b, n, h).transpose(0, 1)
-        return H * mask.to(H.dtype).mul_(LEVELS / self.kept)
+        return H * mask.to(H.dtype).mul_(self.scale(H.dtype))
 
     def extra_repr(self) -> str:
         """Show the rate in `print(model)`."""
-        return f"rate={1 - self.kept / LEVELS:.4g}"
+        return f"rate={1 - float(self.kept) / LEVELS:.4g}"
 
 
 class Mask(torch.autograd.Function):
     """key (2,) → (count,) zeros and ones, each one with probability kept / 65536."""
 
     @staticmethod
-    def forward(key: Tensor, count: int, kept: int) -> Tensor:
-        """Hash the element numbers; for keys (replicas, 2), the mask is (replicas, count)."""
+    def forward(key: Tensor, count: int, kept: int | Tensor) -> Tensor:
+        """Hash the element numbers; for keys (r, 2) and kept () or (r,): (r, count)."""
         if kernels.usable(key):
             from gcnii.kernels.mask import mask
 
-            return mask(key.view(-1, 2), count, kept).view(*key.shape[:-1], count)
+            every = levels(kept, key.device)
+            return mask(key.view(-1, 2), count, every).view(*key.shape[:-1], count)
         lanes = _lanes(key, count)
+        if isinstance(kept, Tensor):
+            return (lanes < kept[..., None] - LEVELS // 2).to(lanes.dtype)
         # Written into its own type, a comparison runs in vector registers; into booleans it takes
         # six times as long.
         return torch.lt(lanes, kept - LEVELS // 2, out=lanes)
@@ -102,7 +112,7 @@ class Mask(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: VmapInfo, in_dims: tuple[int | None, ...], key: Tensor, count: int, kept: int
+        info: VmapInfo, in_dims: tuple[int | None, ...], key: Tensor, count: int, kept: int | Tensor
     ) -> tuple[Tensor, int]:
         """The masks of all replicas in one pass."""
         assert in_dims[0] is not None
@@ -110,37 +120,38 @@ class Mask(torch.autograd.Function):
 
 
 class Drop(torch.autograd.Function):
-    """H, key (2,) → H · mask / keep, in one pass on a GPU, without saving H or the mask."""
+    """H, key (2,), kept (1,) → H · mask / keep in one pass on a GPU; only the key is saved."""
 
     @staticmethod
-    def forward(H: Tensor, key: Tensor, kept: int) -> Tensor:
-        """Drop from H; with keys (r, 2), H is (r, …)."""
+    def forward(H: Tensor, key: Tensor, kept: Tensor) -> Tensor:
+        """Drop from H; with keys (r, 2), H is (r, …), and kept (1,) or (r,)."""
         from gcnii.kernels.mask import drop
 
         if key.ndim == 2:
-            return drop(H, key, kept, LEVELS / kept)
-        return drop(H[None], key[None], kept, LEVELS / kept)[0]
+            return drop(H, key, kept, scaled=True)
+        return drop(H[None], key[None], kept, scaled=True)[0]
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
         """Save the key, from which backward makes the mask again."""
-        _, key, ctx.kept = inputs
-        ctx.save_for_backward(key)
+        ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor, None, None]:
         """G with the same mask."""
-        return Drop.apply(G, *ctx.saved_tensors, ctx.kept), None, None  # type: ignore[no-untyped-call]
+        return Drop.apply(G, *ctx.saved_tensors), None, None  # type: ignore[no-untyped-call]
 
     @staticmethod
     def vmap(
-        info: VmapInfo, in_dims: tuple[int | None, ...], H: Tensor, key: Tensor, kept: int
+        info: VmapInfo, in_dims: tuple[int | None, ...], H: Tensor, key: Tensor, kept: Tensor
     ) -> tuple[Tensor, int]:
         """Drop from all replicas in one pass."""
         H, key = (
             replicas_first(one, dim, info.batch_size)
             for one, dim in zip((H, key), in_dims, strict=False)
         )
+        if in_dims[2] is not None:
+            kept = kept.movedim(in_dims[2], 0).flatten()
         return Drop.apply(H, key, kept), 0  # type: ignore[no-untyped-call]
 
 
@@ -148,9 +159,20 @@ class Drop(torch.autograd.Function):
 Mask.forward.__signature__ = inspect.signature(Mask.forward)  # type: ignore[attr-defined]
 
 
-def keep_mask(key: Tensor, count: int, kept: int) -> Tensor:
+def keep_mask(key: Tensor, count: int, kept: int | Tensor) -> Tensor:
     """The mask of this key: (count,) int16 zeros and ones."""
     return Mask.apply(key, count, kept)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def levels(kept: int | Tensor, device: torch.device) -> Tensor:
+    """`kept` as kernels take it: (r,) int32 of replicas that differ, (1,) of those that do not."""
+    return kept.reshape(-1) if isinstance(kept, Tensor) else _levels(kept, device)
+
+
+@lru_cache(maxsize=64)  # a copy to a GPU waits for the GPU, and cannot be part of a CUDA graph
+@torch.inference_mode(False)
+def _levels(kept: int, device: torch.device) -> Tensor:
+    return torch.tensor([kept], dtype=torch.int32, device=device)
 
 
 class InplaceDropout:
@@ -299,18 +321,22 @@ def _mix(x: Tensor) -> Tensor:
     return x ^ (x >> 15 & 0x1FFFF)
 
 
-def drop_edges(adjacency: Adjacency, rate: float, form: DropForm) -> Sparse:
+def kept_of(rate: float) -> int:
+    """How many of LEVELS a dropout of this rate keeps."""
+    return round((1 - rate) * LEVELS)
+
+
+def drop_edges(adjacency: Adjacency, kept: int | Tensor, form: DropForm) -> Sparse:
     """DropEdge (Rong et al. 2020): P of the links that are kept in this forward pass.
 
-    The next key decides which ones are kept; self-loops always are.
+    The next key decides which ones are kept; self-loops always are.  Of LEVELS links, `kept` are.
 
     entries  the authors' form: u may lose v while v keeps u; degrees count the links that are left
     pairs    a link is lost at both ends
     """
     # authors: exactly ⌊keep · entries⌋ are drawn; here: each is kept with that probability, which
     # needs no sorting.
-    kept = round((1 - rate) * LEVELS)
-    if kept == LEVELS:
+    if isinstance(kept, int) and kept == LEVELS:
         return adjacency.whole
     weights = adjacency.weights
     mask = keep_mask(next_key(weights.device), len(weights), kept)

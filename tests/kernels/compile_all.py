@@ -7,7 +7,19 @@ from triton.compiler import ASTSource
 
 from gcnii.kernels import gather, layer, mask
 
-INDICES = ("order", "owner", "offsets", "index", "rows", "columns", "starts", "ends", "key", "keys")
+INDICES = (
+    "order",
+    "owner",
+    "offsets",
+    "index",
+    "rows",
+    "columns",
+    "starts",
+    "ends",
+    "key",
+    "keys",
+    "kept",
+)
 EXACT = ("values", "weights")
 NUMBERS = ("alpha", "skip", "scale")
 COMMON = {"HUBS": 2, "BLOCK": 32, "UNROLL": 2, "EVEN": False}
@@ -46,7 +58,7 @@ for stored, precision in (("fp32", "tf32x3"), ("bf16", "tf32")):
     check(gather._gather, COMMON | tile | {"INITIAL": True, "MASK": True}, stored, "B H H0 D out")
     check(gather._sum_piece, tile | {"PIECE": 32}, stored, "H B", warps=2)
     check(gather._dots, tile | {"BLOCK": 16}, stored, "G H out")
-    check(mask._drop, {"BLOCK": 1024}, stored, "H out")
+    check(mask._drop, {"BLOCK": 1024, "SCALED": True}, stored, "H out")
     check(mask._finish, {"SKIP": True, "DROP": True, "BLOCK": 1024}, stored, "Z D out")
     check(mask._open_where, {"BLOCK": 1024}, stored, "G H out")
 check(mask._mask, {"BLOCK": 1024}, "i16", "out")

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from gcnii.dropout import LEVELS, epoch_key, keep_mask
+from gcnii.dropout import LEVELS, epoch_key, keep_mask, levels
 from gcnii.kernels.layouts import schedule_of, slots_of
 from gcnii.propagation import Sparse
 
@@ -91,12 +91,13 @@ def test_slots_hold_every_entry_once_and_keep_a_row_in_one_block(device):
 def test_masks_are_those_of_the_cpu(device, count):
     from gcnii.kernels.mask import drop, mask
 
-    keys, kept = epoch_key(torch.tensor([0, 1, 2**40]), 5), 26214
-    expected = keep_mask_on_cpu(keys, count, kept)
-    assert torch.equal(mask(keys.to(device), count, kept).cpu(), expected)
-    H = torch.randn(3, count)
-    dropped = drop(H.to(device), keys.to(device), kept, LEVELS / kept).cpu()
-    torch.testing.assert_close(dropped, H * expected * (LEVELS / kept))
+    keys = epoch_key(torch.tensor([0, 1, 2**40]), 5)
+    for kept in (26214, torch.tensor([26214, LEVELS, 9830], dtype=torch.int32)):
+        expected, share = keep_mask_on_cpu(keys, count, kept), levels(kept, device).to(device)
+        assert torch.equal(mask(keys.to(device), count, share).cpu(), expected)
+        H, scale = torch.randn(3, count), LEVELS / share[:, None].cpu()
+        dropped = drop(H.to(device), keys.to(device), share, scaled=True).cpu()
+        torch.testing.assert_close(dropped, H * expected * scale)
 
 
 def keep_mask_on_cpu(keys, count, kept):
@@ -124,7 +125,8 @@ def test_layers_and_their_gradients_agree_with_float64(
 
     monkeypatch.setattr(stack, "cut", lambda H: (block, 8))
     monkeypatch.setattr(slots, "TOO_LONG", 4 if fused else 0)
-    n, replicas, layers, kept = 60, 2, 3, 40000
+    n, replicas, layers = 60, 2, 3
+    kept = torch.tensor([40000, 50000], dtype=torch.int32)
     alpha = 0.0 if star else 0.1
     A = hubs(n, n) * 0.5
     P = Sparse.from_scipy(A).to(device, torch.float32)
@@ -137,7 +139,7 @@ def test_layers_and_their_gradients_agree_with_float64(
         [keep_mask_on_cpu(key, n * width, kept).view(replicas, n, width) for key in keys]
     ).to(device)
     masks = masks.double() if dropped else torch.ones_like(masks).double()
-    common = {"alpha": alpha, "skip": skip, "kept": kept}
+    common = {"alpha": alpha, "skip": skip, "kept": kept.to(device)}
     second, keys = M2 if star else None, keys.to(device) if dropped else None
 
     X, X0, W1, W2 = (tensor.double().requires_grad_() for tensor in (H, H0, M1, M2))
@@ -183,7 +185,7 @@ def test_layers_in_16_bits_equal_those_in_32_up_to_rounding(device, width):
     H, H0, G = (torch.rand(2, 60, width, device=device) for _ in range(3))
     M1, M2 = (torch.randn(3, 2, width, width, device=device) / width**0.5 for _ in range(2))
     keys = epoch_key(torch.arange(6), 5).view(3, 2, 2).to(device)
-    common = {"alpha": 0.0, "skip": 1.25, "kept": 40000}
+    common = {"alpha": 0.0, "skip": 1.25, "kept": levels(40000, torch.device(device))}
 
     def results(dtype):
         h, h0, g = (one.to(dtype) for one in (H, H0, G))

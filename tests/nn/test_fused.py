@@ -6,7 +6,7 @@ from support.exact import exact_features
 from support.small_models import build, inputs, web
 from torch.func import functional_call, vmap
 
-from gcnii.dropout import drop_edges, epoch_key, keyed
+from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.nn import MODELS, skeleton
 from gcnii.nn.gcnii import GCNIIConv
 from gcnii.nn.skeleton import Convs
@@ -43,7 +43,9 @@ def train(model, seeds, drop_edge):
 
     def one(weights, key):
         with keyed(key):
-            return functional_call(model, weights, (drop_edges(links, drop_edge, "entries"), X))
+            return functional_call(
+                model, weights, (drop_edges(links, kept_of(drop_edge), "entries"), X)
+            )
 
     keys = epoch_key(torch.tensor(seeds), 3)
     if len(seeds) == 1:

@@ -15,8 +15,8 @@ from gcnii.paper.ledger.ledger import Ledger
 from gcnii.paper.ledger.ledger_io import measured
 from gcnii.paper.ledger.run_key import open_graph, run_key
 from gcnii.paper.reproduce import CellWork, reproduce
-from gcnii.train import fit as loop
 from gcnii.train.fit import fit, fit_plan
+from gcnii.train.replicas import training as loop
 from gcnii.train.replicas.replicas import Replicas
 
 
@@ -75,7 +75,7 @@ def test_progress_says_how_many_cells_there_are_still_to_run(ledger, monkeypatch
         titles.append(title)
         yield lambda now: None
 
-    monkeypatch.setattr(loop, "training_bar", watch)
+    monkeypatch.setattr("gcnii.train.fit.training_bar", watch)
     done, one, two = cell(), cell("Other", "deep-gcn"), cell("Third", "gcn-residual")
     reproduce([done], ledger, device="cpu", runs=1)
     reproduce([done, one, two], ledger, device="cpu", runs=1, verbose=True)

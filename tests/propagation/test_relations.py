@@ -6,7 +6,7 @@ import torch
 from torch.func import vmap
 
 from gcnii.data import Neighbourhood
-from gcnii.dropout import drop_edges, epoch_key, keyed
+from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.propagation import DIVISIONS, RelationalAdjacency, RelationalMatrix
 
 N = 12
@@ -89,7 +89,7 @@ def test_dropedge_drops_different_links_for_each_replica(relations, form):
 
     def gather(key):
         with keyed(key):
-            P = drop_edges(relations, 0.5, form)
+            P = drop_edges(relations, kept_of(0.5), form)
             assert isinstance(P, RelationalMatrix)
             return P.apart @ M, P.merged @ M
 

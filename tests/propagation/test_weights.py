@@ -9,7 +9,7 @@ import scipy.linalg
 import torch
 from support.exact import exact_matrix
 
-from gcnii.dropout import drop_edges, epoch_key, keyed
+from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.graph import Graph
 from gcnii.propagation import GraphAdjacency, Norm, adjacency, diffuse
 
@@ -116,7 +116,7 @@ def test_the_links_that_drop_edge_leaves_keep_their_weights():
     graph = weighted(directed=False)
     A = adjacency(graph, loops="remove")
     with keyed(epoch_key(torch.tensor([0]), 0)[0]):
-        P = drop_edges(GraphAdjacency.of(A), 0.5, "pairs")
+        P = drop_edges(GraphAdjacency.of(A), kept_of(0.5), "pairs")
     kept = (P.to_dense().numpy() != 0) * A.toarray()
     assert 0 < np.count_nonzero(kept) < A.nnz
     np.testing.assert_allclose(P.to_dense().numpy(), literal(kept, "symmetric"), atol=1e-12)

@@ -27,7 +27,7 @@ def numbers(state, runs):
 
 def follow(recipe, epochs):
     """The run after these (loss, score, test), some of which may come after it has stopped."""
-    state = StoppingState(recipe, recipe.lr, [Run(0)], CPU, 1)
+    state = StoppingState([recipe], [Run(0)], CPU, 1)
     for loss, score, *test in epochs:
         update(state, [Measures(1.0, loss, score, *(test or [0.5]))])
     return numbers(state, [Run(0)])[0]

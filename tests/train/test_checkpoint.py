@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from support.killing import Killed, killed_after_a_save
 
 from gcnii import data
-from gcnii.train import fit as loop
 from gcnii.train.checkpoint import Checkpoint, before, interruptible, remove
 from gcnii.train.fit import fit
+from gcnii.train.replicas import training as loop
 from gcnii.train.results.run import Run
 
 CPU = torch.device("cpu")
@@ -49,7 +49,7 @@ def some_checkpoint():
     stacks = {role: weights() for role in roles}
     runs = [Run(0, epochs=2, curve=[(1.0, 2.0, float("nan"))] * 2), Run(1)]
     steps = {"steps": torch.tensor([2])}
-    return Checkpoint({"settings": {}}, runs, [0], stacks | {"adam": steps})
+    return Checkpoint({"settings": {}}, runs, [(0, 0)], stacks | {"adam": steps})
 
 
 def flip(path, place, bit=0):

@@ -53,7 +53,7 @@ def same(run, other):
 def test_the_tensors_agree_with_the_rules_in_plain_python(recipe, epochs):
     replicas = len(epochs[0])
     state, oracles = (
-        StoppingState(recipe, recipe.lr, [Run(0)] * replicas, CPU, 1),
+        StoppingState([recipe] * replicas, [Run(0)] * replicas, CPU, 1),
         [Oracle(recipe) for _ in range(replicas)],
     )
     for epoch in epochs:
@@ -62,19 +62,19 @@ def test_the_tensors_agree_with_the_rules_in_plain_python(recipe, epochs):
         ]
         found = numbers(state, [Run(0) for _ in range(replicas)])
         assert all(same(run, oracle.run) for run, oracle in zip(found, oracles, strict=True))
-    assert int(state.clock) == len(epochs)
+    assert state.clock.tolist() == [[len(epochs)]] * replicas
 
 
 @given(RECIPES, st.lists(MEASURES, min_size=2, max_size=20), st.data())
 @settings(max_examples=100, deadline=None)
 def test_a_state_made_from_a_runs_record_goes_on_as_the_old_one(recipe, epochs, data):
     cut = data.draw(st.integers(1, len(epochs) - 1))
-    whole, run = StoppingState(recipe, recipe.lr, [Run(0)], CPU, 1), Run(0)
+    whole, run = StoppingState([recipe], [Run(0)], CPU, 1), Run(0)
     for now in epochs[:cut]:
         update(whole, [now])
     numbers(whole, [run])
     run.curve = [now[:3] for now in epochs[:cut]]
-    again = StoppingState(recipe, recipe.lr, [run], CPU, 4)
+    again = StoppingState([recipe], [run], CPU, 4)
     for now in epochs[cut:]:
         assert update(again, [now]) == update(whole, [now])
     assert same(*(numbers(state, [Run(0)])[0] for state in (whole, again)))
@@ -82,8 +82,8 @@ def test_a_state_made_from_a_runs_record_goes_on_as_the_old_one(recipe, epochs, 
 
 def test_narrowing_keeps_the_numbers_of_those_who_stay():
     recipe = Recipe(window=2, patience=9)
-    whole = StoppingState(recipe, recipe.lr, [Run(seed) for seed in range(3)], CPU, 1)
-    part = StoppingState(recipe, recipe.lr, [Run(seed) for seed in range(3)], CPU, 1)
+    whole = StoppingState([recipe] * 3, [Run(seed) for seed in range(3)], CPU, 1)
+    part = StoppingState([recipe] * 3, [Run(seed) for seed in range(3)], CPU, 1)
     epoch = [Measures(1.0, loss, 0.5, 0.5) for loss in (1.0, 2.0, 3.0)]
     for _ in range(2):
         update(whole, epoch), update(part, epoch)
@@ -96,7 +96,7 @@ def test_narrowing_keeps_the_numbers_of_those_who_stay():
 
 @pytest.mark.parametrize("window", [0, 5])
 def test_a_look_gives_the_last_epochs_in_their_order(window):
-    state = StoppingState(Recipe(window=window), 0.01, [Run(0), Run(1)], CPU, 3)
+    state = StoppingState([Recipe(window=window)] * 2, [Run(0), Run(1)], CPU, 3)
     for epoch in range(7):
         update(
             state, [Measures(epoch, 10 + epoch, 0.1, 0.2), Measures(epoch, 20 + epoch, 0.3, nan)]

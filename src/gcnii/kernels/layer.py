@@ -24,11 +24,12 @@ PART = 32  # the same for GCNII*'s second product, which has fewer registers lef
 
 def forward_layer(
     P: SlottedMatrix, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
-    out: Tensor, S: Tensor | None, *, alpha: float, skip: float, kept: int, back: bool,
+    out: Tensor, S: Tensor | None, *, alpha: float, skip: float, kept: Tensor, back: bool,
 ) -> None:  # fmt: skip
     """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0.
 
     keys  (r, 2) if given, `out` is dropped but not scaled
+    kept  (1,) or (r,) of 65536 entries
     S     if given, the sums are stored there
     back  whether to begin with the last replica
     """
@@ -39,7 +40,7 @@ def forward_layer(
         slots.order, slots.owner, slots.offsets, slots.index, weights,
         D, H0, M1, second, key, sums, out, width, alpha, skip, kept, back * (replicas - 1),
         stride(weights), D.stride(0), H0.stride(0), M1.stride(0),
-        second.stride(0), key.stride(0), sums.stride(0), out.stride(0),
+        second.stride(0), key.stride(0), stride(kept), sums.stride(0), out.stride(0),
         STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None,
         PART=min(PART, _size(width)), **_cut(width, slots),
     )  # fmt: skip
@@ -109,10 +110,10 @@ def _rows_of(M, column, to, width, TRANSPOSED: tl.constexpr, EVEN: tl.constexpr)
     return tl.load(M + at, mask=(column < width)[:, None] & (to < width)[None, :], other=0.0)
 
 
-@triton.jit(do_not_specialize=["kept", "last"])
+@triton.jit(do_not_specialize=["last"])
 def _forward(
     order, owner, offsets, index, weights, D, H0, M1, M2, key, S, out,
-    width, alpha, skip, kept, last, weights_r, D_r, H0_r, M1_r, M2_r, key_r, S_r, out_r,
+    width, alpha, skip, kept, last, weights_r, D_r, H0_r, M1_r, M2_r, key_r, kept_r, S_r, out_r,
     STAR: tl.constexpr, SKIP: tl.constexpr, DROP: tl.constexpr, KEEP: tl.constexpr,
     HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr,
     EVEN: tl.constexpr, PRECISION: tl.constexpr, PART: tl.constexpr,
@@ -153,7 +154,8 @@ def _forward(
         Z += skip * tl.load(D + base + to[None, :], mask=inside, other=0.0).to(tl.float32)
     Z = tl.maximum(Z, 0.0)
     if DROP:
-        Z = tl.where(kept_entries(base + to[None, :], key, kept), Z, 0.0)
+        share = tl.load(kept + replica * kept_r)
+        Z = tl.where(kept_entries(base + to[None, :], key, share), Z, 0.0)
     tl.store(out + base + to[None, :], Z, mask=inside)
 
 

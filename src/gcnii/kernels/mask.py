@@ -10,39 +10,44 @@ import triton.language as tl
 from torch import Tensor
 
 from gcnii.kernels.blocks import kept_entries
+from gcnii.kernels.gather import stride
 
 BLOCK = 1024
 
 
-def mask(keys: Tensor, count: int, kept: int) -> Tensor:
-    """keys (replicas, 2) → (replicas, count) int16 zeros and ones."""
+def mask(keys: Tensor, count: int, kept: Tensor) -> Tensor:
+    """keys (r, 2), kept (1,) or (r,) of 65536 → (r, count) int16 zeros and ones."""
     keys = keys.contiguous()
     out = torch.empty(len(keys), count, dtype=torch.int16, device=keys.device)
-    _mask[(triton.cdiv(count, BLOCK), len(keys))](keys, out, count, kept, BLOCK=BLOCK)
+    _mask[(triton.cdiv(count, BLOCK), len(keys))](keys, out, count, kept, stride(kept), BLOCK=BLOCK)
     return out
 
 
 def drop(
-    H: Tensor, keys: Tensor, kept: int, scale: float = 1.0, out: Tensor | None = None
+    H: Tensor, keys: Tensor, kept: Tensor, *, scaled: bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """H (replicas, …) with the kept entries scaled and the others zero; out may be H."""
+    """H (r, …) with the entries that are not kept set to zero, and the rest as is, or scaled.
+
+    kept  (1,) or (r,) of 65536
+    out   may be H
+    """
     H = H.contiguous()
     out = torch.empty_like(H) if out is None else out
     count = H[0].numel()
     _drop[(triton.cdiv(count, BLOCK), len(H))](
-        keys, H, out, count, kept, scale, keys.stride(0), BLOCK=BLOCK
+        keys, H, out, count, kept, keys.stride(0), stride(kept), SCALED=scaled, BLOCK=BLOCK
     )
     return out
 
 
 def finish_layer(
-    Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, kept: int, out: Tensor
+    Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, kept: Tensor, out: Tensor
 ) -> None:
     """The rest of a layer: out = ReLU(Z [+ skip D]); with keys (r, 2), dropped but not scaled."""
     count, key, add = Z[0].numel(), Z if keys is None else keys, Z if D is None else D
     _finish[(triton.cdiv(count, BLOCK), len(Z))](
         Z, add, key, out, count, skip, kept,
-        Z.stride(0), add.stride(0), key.stride(0), out.stride(0),
+        Z.stride(0), add.stride(0), key.stride(0), stride(kept), out.stride(0),
         SKIP=D is not None, DROP=keys is not None, BLOCK=BLOCK,
     )  # fmt: skip
 
@@ -55,27 +60,30 @@ def open_where(G: Tensor, H: Tensor, out: Tensor) -> None:
     )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=["kept"])
-def _mask(keys, out, count, kept, BLOCK: tl.constexpr):
+@triton.jit
+def _mask(keys, out, count, kept, kept_r, BLOCK: tl.constexpr):
     replica = tl.program_id(1).to(tl.int64)
     element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    keep = kept_entries(element, keys + replica * 2, kept)
+    keep = kept_entries(element, keys + replica * 2, tl.load(kept + replica * kept_r))
     tl.store(out + replica * count + element, keep.to(tl.int16), mask=element < count)
 
 
-@triton.jit(do_not_specialize=["kept"])
-def _drop(keys, H, out, count, kept, scale, keys_r, BLOCK: tl.constexpr):
+@triton.jit
+def _drop(keys, H, out, count, kept, keys_r, kept_r, SCALED: tl.constexpr, BLOCK: tl.constexpr):
     replica = tl.program_id(1).to(tl.int64)
     element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    keep = kept_entries(element, keys + replica * keys_r, kept)
+    share = tl.load(kept + replica * kept_r)
+    keep = kept_entries(element, keys + replica * keys_r, share)
     at = replica * count + element
     value = tl.load(H + at, mask=(element < count) & keep, other=0.0)
-    tl.store(out + at, value * scale, mask=element < count)
+    if SCALED:
+        value *= tl.div_rn(65536.0, share.to(tl.float32))
+    tl.store(out + at, value, mask=element < count)
 
 
-@triton.jit(do_not_specialize=["kept"])
+@triton.jit
 def _finish(
-    Z, D, keys, out, count, skip, kept, Z_r, D_r, keys_r, out_r,
+    Z, D, keys, out, count, skip, kept, Z_r, D_r, keys_r, kept_r, out_r,
     SKIP: tl.constexpr, DROP: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     replica = tl.program_id(1).to(tl.int64)
@@ -86,7 +94,8 @@ def _finish(
         value += skip * tl.load(D + replica * D_r + element, mask=inside, other=0.0).to(tl.float32)
     value = tl.maximum(value, 0.0)
     if DROP:
-        value = tl.where(kept_entries(element, keys + replica * keys_r, kept), value, 0.0)
+        share = tl.load(kept + replica * kept_r)
+        value = tl.where(kept_entries(element, keys + replica * keys_r, share), value, 0.0)
     tl.store(out + replica * out_r + element, value, mask=inside)
 
 

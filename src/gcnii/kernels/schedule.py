@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gcnii.kernels.ragged import offsets, row_and_step
+from gcnii.kernels import offsets, row_and_step
 
 PIECE = 32  # entries per piece
 UNROLL = 2  # entries of a row that are fetched together

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gcnii.kernels.ragged import offsets, row_and_step
+from gcnii.kernels import offsets, row_and_step
 
 AHEAD = 2  # entries of a slot that are fetched together
 # A row that takes all slots of a block may put up to TOO_LONG · `longest` entries into each.

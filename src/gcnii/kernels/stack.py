@@ -37,7 +37,7 @@ def cut(H: Tensor) -> tuple[int, int]:
 
 def forward(
     P: Matrix, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
-    *, alpha: float, skip: float, kept: int, saves: bool,
+    *, alpha: float, skip: float, kept: Tensor, saves: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """H_L (r, n, h); if `saves`, also the layers' outputs D and sums S, both (r, layers, n, h).
 
@@ -65,7 +65,7 @@ def forward(
 def _wide_layer(
     P: schedule.ScheduledMatrix, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
     keys: Tensor | None, out: Tensor, S: Tensor | None,
-    *, alpha: float, skip: float, kept: int, back: bool,
+    *, alpha: float, skip: float, kept: Tensor, back: bool,
 ) -> None:  # fmt: skip
     """What `forward_layer` computes, in one kernel for each step; `back` makes no difference."""
     S = gather.gather(P, D, H0 if alpha else None, alpha, S)
@@ -75,7 +75,7 @@ def _wide_layer(
 
 def backward(
     PT: Matrix, G: Tensor, H: Tensor, D: Tensor, S: Tensor, H0: Tensor,
-    M1: Tensor, M2: Tensor | None, keys: Tensor | None, *, alpha: float, skip: float, kept: int,
+    M1: Tensor, M2: Tensor | None, keys: Tensor | None, *, alpha: float, skip: float, kept: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:  # fmt: skip
     """The gradients of the first H, H0, M1 and M2; PT is Pᵀ, and G the gradient of the last H.
 

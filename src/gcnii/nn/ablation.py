@@ -1,9 +1,8 @@
 """The paper's ablation (section 6.4): initial residual alone, and identity mapping alone."""
 
-import torch
 from torch import Tensor, nn
 
-from gcnii.nn.gcnii import betas, identity_mapping
+from gcnii.nn.gcnii import betas, blend, identity_mapping
 from gcnii.nn.model import ModelCard
 from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
 from gcnii.nn.skeleton import GCNIISkeleton
@@ -16,12 +15,12 @@ class GCNInitialConv(nn.Module):
 
     def __init__(self, width: int, alpha: float):
         super().__init__()
-        self.alpha = alpha
+        self.alpha: float | Tensor = alpha
         self.W = uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        return torch.lerp(P @ H, H0, self.alpha) @ self.W
+        return blend(P @ H, H0, self.alpha) @ self.W
 
 
 class GCNIdentityConv(nn.Module):
@@ -29,7 +28,7 @@ class GCNIdentityConv(nn.Module):
 
     def __init__(self, width: int, beta: float):
         super().__init__()
-        self.beta = beta
+        self.beta: float | Tensor = beta
         self.W = uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
@@ -44,6 +43,7 @@ class GCNInitial(GCNIISkeleton):
         paper="Chen et al. 2020, section 6.4",
         equation="H ← σ(((1-α) P̃ H + α H0) W)",
     )
+    batched = frozenset({"alpha", "dropout"})
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class GCNIdentity(GCNIISkeleton):
         paper="Chen et al. 2020, section 6.4",
         equation="H ← σ(P̃ H ((1-β) I + β W)), β_l = log(λ/l + 1)",
     )
+    batched = frozenset({"lam", "dropout"})
 
     def __init__(
         self,

@@ -4,11 +4,11 @@ As Fey & Lenssen (2019) ran APPNP, because the paper quotes their numbers: with 
 dropout on the edges.
 """
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
+from gcnii.nn.gcnii import blend
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.settings import Alpha, Layers, Rate, Width
 from gcnii.propagation import Sparse, resolvent
@@ -41,6 +41,8 @@ class APPNP(Predict):
         recipe={"epochs": 200},
     )
 
+    batched = frozenset({"alpha", "dropout"})
+
     def __init__(
         self,
         d: int,
@@ -52,13 +54,14 @@ class APPNP(Predict):
         dropout: Rate = 0.5,
     ):
         super().__init__(d, k, width, dropout)
-        self.layers, self.alpha = layers, alpha
+        self.layers = layers
+        self.alpha: float | Tensor = alpha
 
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
         Z = Z0 = self.predict(P, X)
         for _ in range(self.layers):
-            Z = torch.lerp(P @ Z, Z0, self.alpha)
+            Z = blend(P @ Z, Z0, self.alpha)
         return Z
 
 

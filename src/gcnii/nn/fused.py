@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gcnii import kernels
-from gcnii.dropout import LEVELS, Dropout, InplaceDropout, next_keys
+from gcnii.dropout import Dropout, InplaceDropout, levels, next_keys
 from gcnii.errors import UsageError
 from gcnii.propagation import Pattern, Sparse, VmapInfo
 from gcnii.propagation.product import multiply_each
@@ -34,13 +34,13 @@ class Mappings:
 
     M1     (layers, h, h), by which S is multiplied
     M2     (layers, h, h), by which H0 is multiplied, or None
-    alpha  α: share of H0 in S
+    alpha  α: share of H0 in S; () in a batch of replicas with different ones
     skip   whether a layer adds its input
     """
 
     M1: Tensor
     M2: Tensor | None = None
-    alpha: float = 0.0
+    alpha: float | Tensor = 0.0
     skip: bool = False
 
 
@@ -50,7 +50,7 @@ class Form:
 
     alpha  α: share of H0 in S
     skip   factor of the input that a layer adds: 0 or 1/keep
-    kept   how many of LEVELS dropout keeps
+    kept   how many of LEVELS dropout keeps; not used where replicas differ in it
     saves  whether backward will follow
     """
 
@@ -64,21 +64,25 @@ class Form:
 def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dropout) -> Tensor:
     """H (n, h) → H_L (n, h), with the masks that separate dropout calls would draw.
 
-    P's values must not need a gradient; they may differ between replicas.
+    P's values must not need a gradient; they may differ between replicas.  So may α and, on a GPU
+    and without `skip`, the rate of dropout.
     """
     if torch.is_autocast_enabled(H.device.type):
         H, H0 = (one.to(torch.get_autocast_dtype(H.device.type)) for one in (H, H0))
-    M1, M2, scale, keys = mappings.M1, mappings.M2, 1.0, None
+    M1, M2, alpha, kept = mappings.M1, mappings.M2, mappings.alpha, drop.kept
+    scale: float | Tensor = 1.0
+    keys = mixed = None
     if drop.active:
-        scale, keys = LEVELS / drop.kept, next_keys(len(M1), H.device)[:, None]
-    values, transposed = (
-        one[None] * (scale * (1 - mappings.alpha)) for one in (P.values, P.transposed)
-    )
-    form = Form(
-        P.pattern, mappings.alpha, mappings.skip * scale, drop.kept, torch.is_grad_enabled()
-    )
+        scale, keys = drop.scale(P.values.dtype), next_keys(len(M1), H.device)[:, None]
+    values, transposed = (one[None] * (scale * (1 - alpha)) for one in (P.values, P.transposed))
+    if isinstance(alpha, Tensor):
+        H0, alpha = alpha.to(H0.dtype) * H0, 1.0  # the layers then add H0 as it is
+    if isinstance(kept, Tensor):
+        mixed, kept = levels(kept, H.device), 0
+    skip = float(mappings.skip and scale)
+    form = Form(P.pattern, alpha, skip, kept, torch.is_grad_enabled())
     M = M1[:, None], None if M2 is None else M2[:, None]
-    return _fused(values, transposed, H[None], H0[None], *M, keys, form)[0].squeeze(0)
+    return _fused(values, transposed, H[None], H0[None], *M, keys, mixed, form)[0].squeeze(0)
 
 
 def forward_layer(
@@ -123,7 +127,8 @@ def weight_gradients(S: Tensor, dZ: Tensor, out: Tensor) -> None:
 class Fused(torch.autograd.Function):
     """P's values (1 or r, entries), H, H0, M1, M2, keys → H_L (r, n, h), and what backward needs.
 
-    H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2).  The further outputs are D_1, …,
+    H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2); kept (r,), of replicas that
+    differ in it.  The further outputs are D_1, …,
     D_{L-1} and S_1, …, S_L.  On a CPU they are many tensors and not one stack, because malloc maps
     what is larger than 32 MB anew each epoch: for 64 layers on Cora, 11,000 page faults per stack.
     """
@@ -131,11 +136,11 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def forward(
         values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
-        keys: Tensor | None, form: Form,
+        keys: Tensor | None, kept: Tensor | None, form: Form,
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """Run the layers one by one."""
         if kernels.usable(H):
-            return _forward_on_gpu(values, H, H0, M1, M2, keys, form)
+            return _forward_on_gpu(values, H, H0, M1, M2, keys, kept, form)
         P, erase = Sparse(form.pattern, values, transposed), InplaceDropout(H, form.kept)
         D, layers = H if keys is None else erase(H.clone(), keys[0]), len(M1)
         outputs, sums = [], []
@@ -150,37 +155,37 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         """Save the inputs but H, and all outputs."""
-        values, transposed, _, H0, M1, M2, keys, ctx.form = inputs
+        values, transposed, _, H0, M1, M2, keys, kept, ctx.form = inputs
         ctx.spent = False
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(values, transposed, H0, M1, M2, keys, *output)
+        ctx.save_for_backward(values, transposed, H0, M1, M2, keys, kept, *output)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, G: Tensor, *_: None) -> tuple[Tensor | None, ...]:
         """The gradients of H, H0, M1 and M2."""
-        values, transposed, H0, M1, M2, keys, H, *saved = ctx.saved_tensors
+        values, transposed, H0, M1, M2, keys, kept, H, *saved = ctx.saved_tensors
         if kernels.usable(H):
             if ctx.spent:
                 raise UsageError(SPENT)
             ctx.spent = True
-            found = _backward_on_gpu(transposed, G, H, saved, H0, M1, M2, keys, ctx.form)
+            found = _backward_on_gpu(transposed, G, H, saved, H0, M1, M2, keys, kept, ctx.form)
         else:
             PT = Sparse(ctx.form.pattern.transposed[0], transposed, values)
             found = _backward_on_cpu(PT, G, H, saved, H0, M1, M2, keys, ctx.form)
-        return None, None, *found, None, None
+        return None, None, *found, None, None, None
 
     @staticmethod
     def vmap(
         info: VmapInfo, in_dims: tuple[int | None, ...],
         values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
-        keys: Tensor | None, form: Form,
+        keys: Tensor | None, kept: Tensor | None, form: Form,
     ) -> tuple[tuple[Tensor, ...], int]:  # fmt: skip
         """Replicas of replicas become more replicas."""
         replicas = info.batch_size, H.shape[0 if in_dims[2] is None else in_dims[2] == 0]
         shared = in_dims[0] is None and len(values) == 1  # whether all replicas share P
-        tensors = (values, transposed, H, H0, M1, M2, keys)
+        tensors = (values, transposed, H, H0, M1, M2, keys, kept)
         merged = [
             tensor if tensor is None or (shared and i < 2) else _merge(tensor, dim, axis, replicas)
             for i, (tensor, dim, axis) in enumerate(zip(tensors, in_dims, AXES, strict=False))
@@ -190,7 +195,7 @@ class Fused(torch.autograd.Function):
 
 # torch asks for this at every call; made once instead of each time, it saves 15 µs.
 Fused.forward.__signature__ = inspect.signature(Fused.forward)  # type: ignore[attr-defined]
-AXES = (0, 0, 0, 0, 1, 1, 1)  # the axis of replicas of each tensor that Fused takes
+AXES = (0, 0, 0, 0, 1, 1, 1, 0)  # the axis of replicas of each tensor that Fused takes
 SPENT = (
     "on a GPU, backward through GCNII's layers runs only once, because it overwrites what forward "
     "saved; run forward again"
@@ -203,7 +208,7 @@ def _fused(*inputs: Tensor | Form | None) -> tuple[Tensor, ...]:
 
 def _forward_on_gpu(
     values: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
-    form: Form,
+    kept: Tensor | None, form: Form,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     from gcnii.kernels import stack
 
@@ -211,20 +216,25 @@ def _forward_on_gpu(
     if form.saves:
         stack.order(form.pattern.transposed[0], H)
     P = stack.order(form.pattern, H).with_values(values)
-    given = {"alpha": form.alpha, "skip": form.skip}
-    return stack.forward(P, H, H0, M1, M2, keys, kept=form.kept, saves=form.saves, **given)
+    share, given = _kept(kept, form, H), {"alpha": form.alpha, "skip": form.skip}
+    return stack.forward(P, H, H0, M1, M2, keys, kept=share, saves=form.saves, **given)
 
 
 def _backward_on_gpu(
     transposed: Tensor, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
-    M1: Tensor, M2: Tensor | None, keys: Tensor | None, form: Form,
+    M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, form: Form,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     from gcnii.kernels import stack
 
     D, S = saved
     PT = stack.order(form.pattern.transposed[0], H).with_values(transposed)
-    given = {"alpha": form.alpha, "skip": form.skip}
-    return stack.backward(PT, G, H, D, S, H0, M1, M2, keys, kept=form.kept, **given)
+    share, given = _kept(kept, form, H), {"alpha": form.alpha, "skip": form.skip}
+    return stack.backward(PT, G, H, D, S, H0, M1, M2, keys, kept=share, **given)
+
+
+def _kept(kept: Tensor | None, form: Form, H: Tensor) -> Tensor:
+    """(1,) where all replicas keep as much, else (r,)."""
+    return levels(form.kept, H.device) if kept is None else kept
 
 
 def _backward_on_cpu(

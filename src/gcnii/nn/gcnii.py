@@ -23,12 +23,13 @@ class GCNIIConv(nn.Module):
 
     def __init__(self, width: int, alpha: float, beta: float):
         super().__init__()
-        self.alpha, self.beta = alpha, beta
+        self.alpha: float | Tensor = alpha
+        self.beta: float | Tensor = beta
         self.W = uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        S = torch.lerp(P @ H, H0, self.alpha)  # initial residual
+        S = blend(P @ H, H0, self.alpha)  # initial residual
         return S @ identity_mapping(self.W, self.beta)
 
     @staticmethod
@@ -49,6 +50,7 @@ class GCNII(GCNIISkeleton):
         equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W)), β_l = log(λ/l + 1)",
     )
     conv: type[nn.Module] = GCNIIConv
+    batched = frozenset({"alpha", "lam", "dropout"})
 
     def __init__(
         self,
@@ -72,24 +74,32 @@ def betas(layers: int, lam: float) -> list[float]:
     return [log(lam / l + 1) for l in range(1, layers + 1)]
 
 
-def identity_mapping(W: Tensor, beta: float | Tensor, scale: float = 1.0) -> Tensor:
+def blend(A: Tensor, B: Tensor, share: float | Tensor) -> Tensor:
+    """(1 - share) A + share B; a share () is that of one replica among others that differ."""
+    return torch.lerp(A, B, share.to(A.dtype) if isinstance(share, Tensor) else share)
+
+
+def identity_mapping(W: Tensor, beta: float | Tensor, scale: float | Tensor = 1.0) -> Tensor:
     """(1-β) I + β W, or with the identity scaled: (1-β) scale I + β W.
 
     One small matrix instead of two passes over n rows: (1-β) S + β S W = S ((1-β) I + β W).
     """
     I = torch.eye(W.shape[-1], dtype=W.dtype, device=W.device)
-    return torch.lerp(scale * I, W, beta)
+    return blend(scale * I, W, beta)
 
 
 class HasBeta(Protocol):
     """A convolution with a β."""
 
-    beta: float
+    beta: float | Tensor
 
 
 def each_beta(convs: Sequence[HasBeta], like: Tensor) -> Tensor:
     """β of these convolutions: (layers, 1, 1), of the dtype and on the device of `like`."""
-    return _column(tuple(conv.beta for conv in convs), like.dtype, like.device)
+    betas = [conv.beta for conv in convs]
+    if isinstance(betas[0], Tensor):
+        return torch.stack([torch.as_tensor(beta) for beta in betas])[:, None, None].to(like.dtype)
+    return _column(tuple(map(float, betas)), like.dtype, like.device)
 
 
 @lru_cache(maxsize=64)  # a copy to a GPU waits for the GPU, and cannot be part of a CUDA graph

@@ -23,7 +23,8 @@ class GCNIIStarConv(nn.Module):
 
     def __init__(self, width: int, alpha: float, beta: float):
         super().__init__()
-        self.alpha, self.beta = alpha, beta
+        self.alpha: float | Tensor = alpha
+        self.beta: float | Tensor = beta
         self.W1, self.W2 = uniform(width, width), uniform(width, width)
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:

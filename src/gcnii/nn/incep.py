@@ -53,6 +53,7 @@ class Incep(DropEdgeNetwork):
         equation="conv([x_0, b_1, b_2, …]) with b_j = j times σ(conv(·)) of x_0, no weight shared",
         recipe={"lr": 0.005, **RECIPE},
     )
+    batched = frozenset()  # its branches hold the dropout that they recompute with
 
     def __init__(
         self,

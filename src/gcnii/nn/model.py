@@ -1,16 +1,26 @@
-"""The interface of every model: `model(P, X) → scores`, and a card that says where it is from."""
+"""The interface of every model: `model(P, X) → scores`, and a card that says where it is from.
+
+A model knows one set of settings.  Within a batch of replicas, a number of a module that differs
+between them (α, β_l, the share that dropout keeps) is replaced by a tensor () of the replica at
+hand, as vmap gives it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from gcnii.errors import InputError
 from gcnii.nn.settings import Settings
 from gcnii.propagation import HOW, Propagation, Sparse
+
+Number = int | float
+Scalars = Mapping[tuple[int, str], Number]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +57,8 @@ class Model(nn.Module):
     supports_sampling: ClassVar[bool] = False
     # Whether it gathers by products, P.at(l).gather(H), which old activations make more accurate.
     supports_history: ClassVar[bool] = False
+    # Its settings that are but numbers in a formula: replicas of one batch may differ in them.
+    batched: ClassVar[frozenset[str]] = frozenset({"dropout"})
     # Whether it can recompute activations in backward instead of keeping them, and whether it does.
     can_recompute: ClassVar[bool] = False
     recomputes: bool = False
@@ -70,3 +82,66 @@ class Model(nn.Module):
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k): logits, never probabilities."""
         raise NotImplementedError
+
+
+class Places:
+    """Where numbers are: for each of them, the attributes of modules that hold it."""
+
+    def __init__(self, places: Iterable[list[tuple[nn.Module, str]]]):
+        self.places = list(places)
+
+    @contextmanager
+    def holding(self, numbers: Sequence[Tensor]) -> Iterator[None]:
+        """Within, the attributes hold these numbers."""
+        earlier = [[getattr(*place) for place in places] for places in self.places]
+        try:
+            for places, number in zip(self.places, numbers, strict=True):
+                for module, name in places:
+                    setattr(module, name, number)
+            yield
+        finally:
+            for places, values in zip(self.places, earlier, strict=True):
+                for (module, name), value in zip(places, values, strict=True):
+                    setattr(module, name, value)
+
+
+def scalars(model: Model) -> Scalars:
+    """All numbers of a model's modules, by the module's place and the attribute's name."""
+    return {
+        (i, name): value
+        for i, module in enumerate(model.modules())
+        for name, value in vars(module).items()
+        if type(value) in (int, float)
+    }
+
+
+def differing(
+    model: Model, each: Sequence[Scalars], dtype: torch.dtype
+) -> tuple[Places, list[Tensor]]:
+    """Where replicas with these scalars differ, and the numbers (r,) there; for `model` to run all.
+
+    What they have in common is set in the model.  Integers become int32, others of the given type.
+    """
+    modules, found = list(model.modules()), dict[tuple[Number, ...], list[tuple[nn.Module, str]]]()
+    for i, name in each[0]:
+        values = tuple(own[i, name] for own in each)
+        if len(set(values)) > 1:
+            found.setdefault(values, []).append((modules[i], name))
+        else:
+            setattr(modules[i], name, values[0])
+    kinds = (torch.int32 if type(values[0]) is int else dtype for values in found)
+    tensors = [torch.tensor(values, dtype=kind) for values, kind in zip(found, kinds, strict=True)]
+    return Places(found.values()), tensors
+
+
+def held(*modules: nn.Module) -> tuple[Places, list[Tensor]]:
+    """The tensors that stand for numbers in these modules, each once, and where they are."""
+    found: dict[int, list[tuple[nn.Module, str]]] = {}
+    tensors = []
+    for module in (inner for outer in modules for inner in outer.modules()):
+        for name, value in vars(module).items():
+            if isinstance(value, Tensor):
+                if id(value) not in found:
+                    tensors.append(value)
+                found.setdefault(id(value), []).append((module, name))
+    return Places(found.values()), tensors

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.functional import relu
 
+from gcnii import kernels
 from gcnii.dropout import Dropout, current_keys, keyed, next_key
-from gcnii.nn.fused import fused_layers
-from gcnii.nn.model import Model
+from gcnii.nn.fused import Mappings, fused_layers
+from gcnii.nn.model import Model, Places, held
 from gcnii.nn.recompute import recompute
 from gcnii.propagation import Pattern, Sparse
 
@@ -49,8 +50,9 @@ class GCNIISkeleton(Model):
             part = self.convs[start : start + length]
             keys = current_keys()
             key, first = (keys.key, keys.used) if keys else (next_key(H.device), 0)
-            run = _runner(part, self.drop, P.pattern, first)
-            H = recompute(run, P.values, P.transposed, H, H0, key, *part.parameters())
+            places, numbers = held(part, self.drop)
+            run = _runner(part, self.drop, P.pattern, first, places)
+            H = recompute(run, P.values, P.transposed, H, H0, key, *numbers, *part.parameters())
             if keys and self.drop.active:
                 keys.used += len(part)
         return H
@@ -71,7 +73,10 @@ class Convs(nn.ModuleList):
         # multiply float32.
         exact = H.is_cuda and H.dtype == torch.float64
         if _alike(convs) and not P.values.requires_grad and not exact:
-            return fused_layers(P, H, H0, type(convs[0]).mappings(convs), drop)  # type: ignore[attr-defined]
+            mappings: Mappings = type(convs[0]).mappings(convs)  # type: ignore[attr-defined]
+            mixed = drop.active and isinstance(drop.kept, Tensor)
+            if not mixed or (kernels.usable(H) and not mappings.skip):
+                return fused_layers(P, H, H0, mappings, drop)
         for conv in convs:
             H = conv(P, drop(H), H0).relu_()
         return H
@@ -89,16 +94,18 @@ def _offers_matrices(kind: type[nn.Module]) -> bool:
     return "mappings" in vars(next(owner for owner in kind.__mro__ if "forward" in vars(owner)))
 
 
-def _runner(convs: nn.Module, drop: Dropout, pattern: Pattern, first: int) -> Callable[..., Tensor]:
+def _runner(
+    convs: nn.Module, drop: Dropout, pattern: Pattern, first: int, places: Places
+) -> Callable[..., Tensor]:
     """These layers as a function of tensors alone; `first` is the first dropout call's index."""
-    names = [name for name, _ in convs.named_parameters()]
+    names, numbers = [name for name, _ in convs.named_parameters()], len(places.places)
 
     def run(
-        values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, key: Tensor, *weights: Tensor
+        values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, key: Tensor, *rest: Tensor
     ) -> Tensor:
         P = Sparse(pattern, values, transposed)
-        with keyed(key, first):
-            named = dict(zip(names, weights, strict=True))
+        with keyed(key, first), places.holding(rest[:numbers]):
+            named = dict(zip(names, rest[numbers:], strict=True))
             return functional_call(convs, named, (P, H, H0, drop))  # type: ignore[no-any-return]
 
     return run

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from gcnii.kernels.ragged import offsets
+from gcnii.kernels import offsets
 
 
 @dataclass(frozen=True, eq=False)

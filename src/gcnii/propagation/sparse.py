@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from gcnii.graph import Features, Graph
-from gcnii.kernels.ragged import row_and_step
+from gcnii.kernels import row_and_step
 from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import product
 

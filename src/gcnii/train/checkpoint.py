@@ -43,8 +43,9 @@ RUN = {
     "lr_scale": float,
     "stopped": bool,
     "curve": [[float, float, (float, NOTHING)]],
+    "setting": Maybe(int),  # a checkpoint of version 0.1 has none
 }
-NOTE = {"identity": {"settings": Maybe(dict)}, "runs": [RUN], "active": [int]}
+NOTE = {"identity": {"settings": Maybe(dict)}, "runs": [RUN], "active": [(int, [int])]}
 LAYOUT = ("now", "best", "first", "second", "done")  # stacks that hold the same weights
 STOPPED_BY = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -56,13 +57,13 @@ class Checkpoint:
     """The state of a training.
 
     identity  which training it is: plan, graph, seeds
-    active    the seeds now in training
+    active    the keys of the runs now in training
     stacks    stacks of weights, by role
     """
 
     identity: Document
     runs: list[Run]
-    active: list[int]
+    active: list[tuple[int, int]]
     stacks: dict[str, Stack] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
@@ -122,7 +123,7 @@ class Checkpoint:
         document = json.loads(note, parse_constant=lambda word: None)
         check(document, NOTE)
         runs = [_run(run) for run in document["runs"]]
-        checkpoint = cls(document["identity"], runs, document["active"])
+        checkpoint = cls(document["identity"], runs, [_key(one) for one in document["active"]])
         for key, tensor in tensors.items():
             role, _, name = key.partition("/")
             checkpoint.stacks.setdefault(role, {})[name] = tensor.to(device)
@@ -139,7 +140,7 @@ class Checkpoint:
 
     def _check_names(self) -> None:
         """Refuse stacks that do not belong together, as where no checksum tells of damage."""
-        begun = {run.seed for run in self.runs if run.epochs}
+        begun = {run.key for run in self.runs if run.epochs}
         needed = {"adam", *LAYOUT[:-1]} if self.active else set()
         needed |= {"done"} if begun - set(self.active) else set()
         if missing := needed - set(self.stacks):
@@ -180,8 +181,14 @@ def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = 
         save_file(tensors, path, metadata)
 
 
+def _key(active: int | list[int]) -> tuple[int, int]:
+    """The key of a run in training, of which version 0.1 wrote the seed alone."""
+    setting, seed = [0, active] if isinstance(active, int) else active
+    return setting, seed
+
+
 def _run(fields: Document) -> Run:
-    known = {name: fields[name] for name in RUN if fields[name] is not None}
+    known = {name: fields[name] for name in RUN if fields.get(name) is not None}
     curve = [tuple(nan if one is None else one for one in point) for point in fields["curve"]]
     return Run(**known | {"curve": curve})
 

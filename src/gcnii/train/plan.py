@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
@@ -15,7 +18,7 @@ from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
 from gcnii.nn.weights import DrawnFrom
 from gcnii.train.presets import preset
-from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force
+from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import choose
 
 # The catalog's graphs are used as the papers used them; others are helped along.
@@ -75,6 +78,69 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
     if recipe.memory == "recompute" and not MODELS[model].can_recompute:
         raise InputError(f"{model} cannot recompute its activations; use memory auto or keep")
     return Plan(model, model_settings, recipe)
+
+
+# Fields of Recipe that are but numbers: replicas of one batch may differ in them.
+BATCHED = frozenset({"lr", "decay_conv", "decay_dense", "epochs", "patience", "drop_edge"})
+
+
+def batched(model: str) -> frozenset[str]:
+    """The settings of a model and its recipe in which the replicas of one batch may differ."""
+    return BATCHED | MODELS[model].batched & set(model_defaults(model))
+
+
+def batch_key(plan: Plan) -> str:
+    """Plans with the same key can be trained as one batch: they differ in numbers alone."""
+    apart = batched(plan.model)
+    rest = {name: value for name, value in plan.settings.items() if name not in apart}
+    # Without DropEdge no mask is drawn for it, and the masks of dropout are other ones.
+    about = {"model": plan.model, "drop_edge": plan.recipe.drop_edge > 0}
+    return json.dumps(about | {"settings": rest}, sort_keys=True)
+
+
+def make_plans(
+    model: str,
+    settings: Mapping[str, Any],
+    graph: Graph | None = None,
+    each: Sequence[Mapping[str, Any]] | None = None,
+) -> list[Plan]:
+    """A plan for each of several settings that can be trained as one batch.
+
+    settings  for all of them; lists, in fields that can be batched, go together and must be of
+              equal length
+    each      or one dictionary for each, beside `settings`
+    """
+    can = batched(known_model(model))
+    lists = {name: value for name, value in settings.items() if _is_list(name, value, model)}
+    if each is not None and not (each and all(isinstance(one, Mapping) for one in each)):
+        raise InputError(f"settings must be a list of one or more dictionaries, got {each!r}")
+    if each is not None and lists:
+        raise InputError(f"give several values of {', '.join(lists)} in `settings`, or as lists")
+    if wrong := sorted((lists.keys() | {name for one in each or () for name in one}) - can):
+        raise InputError(
+            f"{wrong[0]} must be the same in one fit, got several; call fit for each, or let tune "
+            f"try them. Lists may be given for {', '.join(sorted(can))}"
+        )
+    if len({len(values) for values in lists.values()}) > 1:
+        counts = ", ".join(f"{name} {len(values)}" for name, values in lists.items())
+        raise InputError(f"lists of settings must be of one length, got {counts}")
+    shared = {name: value for name, value in settings.items() if name not in lists}
+    if each is None:
+        rows = zip(*lists.values(), strict=True)
+        each = [dict(zip(lists, row, strict=True)) for row in rows] if lists else [{}]
+    if not each:
+        raise InputError(f"{', '.join(lists)} must have one value or more, got none")
+    plans = [make_plan(model, {**shared, **one}, graph) for one in each]
+    if len({batch_key(plan) for plan in plans}) > 1:
+        raise InputError("drop_edge must be 0 in all settings of a fit, or in none")
+    return plans
+
+
+def _is_list(name: str, value: object, model: str) -> bool:
+    """Whether the value of a setting is several; `fanout` is one tuple."""
+    hints = recipe_hints() | model_hints(model)
+    several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    return several and not (name in hints and get_origin(get_args(hints[name])[0]) is tuple)
 
 
 def own_defaults(graph: Graph | None) -> Settings:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, nan
-from typing import Annotated, Literal, NamedTuple
+from math import inf, isnan, nan
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from gcnii.nn.settings import Bounds, Setting
 from gcnii.train.results.run import Measures, Run
+
+if TYPE_CHECKING:
+    from gcnii.train.recipe import Recipe
 
 Monitor = Literal[
     "val_loss",
@@ -162,7 +165,8 @@ class Stopping:
     def best(self, runs: Sequence[Run]) -> int:
         """The place of the run that was best on validation."""
         badness = [-run.val if self.rule.by_score else run.val_loss for run in runs]
-        return min(range(len(runs)), key=badness.__getitem__)
+        # That of a run that diverged, or has nothing to be judged by, is not a number.
+        return min(range(len(runs)), key=lambda i: (isnan(badness[i]), badness[i]))
 
 
 class Numbers(NamedTuple):
@@ -188,14 +192,17 @@ class StoppingState:
     it.
 
     table    (numbers, r) float64, in which whole numbers are exact too
+    limits   (3, r) float64: the most epochs, the patience, and the least factor of the step size
     history  (epochs, measures, r) float64: what the last epochs measured, the latest last
-    clock    () int32, epochs done
+    clock    (r, 1) int32, epochs done; those of a replica that has stopped are not counted on
     """
 
     def __init__(
-        self, settings: Stopping, lr: float, runs: Sequence[Run], device: torch.device, epochs: int
+        self, recipes: Sequence[Recipe], runs: Sequence[Run], device: torch.device, epochs: int
     ):
-        self.settings, self.smallest = settings, settings.plateau_floor / lr
+        settings = self.settings = recipes[0]
+        limits = [(one.epochs, one.patience, one.plateau_floor / one.lr) for one in recipes]
+        self.limits = torch.tensor(limits, dtype=torch.float64).T.contiguous().to(device)
         rows = [_numbers(run) for run in runs]
         self.table = torch.tensor(rows, dtype=torch.float64).T.contiguous().to(device)
         shape = max(settings.window, epochs), len(Measures._fields), len(runs)
@@ -204,7 +211,8 @@ class StoppingState:
             for ago, (_, loss, _) in enumerate(reversed(run.curve[-len(history) :]), 1):
                 history[-ago, 1, i] = loss
         self.history = history.to(device)
-        self.clock = torch.tensor(max(run.epochs for run in runs), dtype=torch.int32, device=device)
+        begun = [[run.epochs] for run in runs]
+        self.clock = torch.tensor(begun, dtype=torch.int32, device=device)
 
     @property
     def scales(self) -> Tensor | None:
@@ -238,8 +246,8 @@ class StoppingState:
 
     def _ends(self, epochs: Tensor, waited: Tensor, loss: Tensor) -> Tensor:
         """(r,) whether this epoch is the last: out of epochs, of patience, or above the window."""
-        settings = self.settings
-        ends = (epochs >= settings.epochs) | (waited >= settings.patience)
+        settings, (most, patience, _) = self.settings, self.limits.unbind()
+        ends = (epochs >= most) | (waited >= patience)
         if settings.window:
             # Losses in float32 are summed exactly in float64, in whatever order a device does it.
             mean = self.history[-settings.window :, 1].sum(0) / settings.window
@@ -254,13 +262,26 @@ class StoppingState:
         better = now.score > old.highest if settings.rule.by_score else now.loss < old.lowest
         stale = (old.stale + 1) * ~better
         due = stale > settings.plateau
-        lower = (old.lr_scale * settings.plateau_factor).clamp(min=self.smallest)
+        lower = (old.lr_scale * settings.plateau_factor).clamp(min=self.limits[2])
         return torch.where(due, lower, old.lr_scale), stale * ~due
+
+    def stop(self, rows: Sequence[int]) -> None:
+        """End these replicas now."""
+        self.table[-1, list(rows)] = 1.0
 
     def narrow(self, rows: Tensor) -> None:
         """Go on with some of the replicas."""
         self.table = self.table[:, rows].contiguous()
+        self.limits = self.limits[:, rows].contiguous()
         self.history = self.history[..., rows].contiguous()
+        self.clock = self.clock[rows].contiguous()
+
+    def join(self, others: StoppingState) -> None:
+        """Go on with more replicas."""
+        self.table = torch.cat([self.table, others.table], 1)
+        self.limits = torch.cat([self.limits, others.limits], 1)
+        self.history = torch.cat([self.history, others.history], 2)
+        self.clock = torch.cat([self.clock, others.clock])
 
     def fetch(self, epochs: int) -> tuple[list[list[Measures]], list[dict[str, float]]]:
         """The replicas' measures of the last epochs, and fields of their Runs: one transfer."""

@@ -35,7 +35,9 @@ NODES = 512  # per step, where neighbours are sampled and no number is given
 class Task:
     """What all groups of a fit share: the plan, and the graph's adjacency and X on the device.
 
+    plan     the first of the plans, which stands for all where they do not differ
     scaling  by which X was scaled, if it was
+    others   the further plans of a fit that tries several; all have the same `batch_key`
     """
 
     graph: Graph
@@ -44,6 +46,7 @@ class Task:
     adjacency: Adjacency
     X: Tensor | Sparse
     scaling: Scaling | None = None
+    others: tuple[Plan, ...] = ()
 
     @classmethod
     def of(
@@ -61,6 +64,11 @@ class Task:
             scaling = Scaling.learn(graph.X, plan.recipe.scale)
         X = to_matrix(graph.X if scaling is None else scaling.apply(graph.X), dtype).to(device)
         return cls(graph, plan, device, links, X, scaling)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """All plans; run r is of plans[r.setting]."""
+        return (self.plan, *self.others)
 
     @property
     def P(self) -> Sparse:

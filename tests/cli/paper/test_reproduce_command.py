@@ -25,7 +25,7 @@ PROGRAM = f"""
 from gcnii.paper.tables import registry as tables
 from gcnii.paper.tables.cells import Cell
 from gcnii.paper.tables.printed import Printed
-from gcnii.train import fit as loop
+from gcnii.train.replicas import training as loop
 loop.SAVE_EVERY = 0.0
 tables.CELLS["table2"] = {CELLS!r}
 from gcnii.cli import main

@@ -22,12 +22,14 @@ class EpochReport(NamedTuple):
     runs_done  runs that have stopped
     runs       all runs of the fit
     measures   seed → what the epoch measured, for each run that took part in it
+    setting    the place of the runs' settings, where a fit tries several: each has its own report
     """
 
     epoch: int
     runs_done: int
     runs: int
     measures: Mapping[int, EpochMeasures]
+    setting: int = 0
 
     @property
     def train_loss(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
+from math import inf, nan
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -59,13 +60,15 @@ class ReplicaGroup:
         self.task, self.recipe, self.runs = task, task.plan.recipe, list(runs)
         self.epoch = max(run.epochs for run in runs)
         graph, device, splits = task.graph, task.device, [run.split for run in runs]
-        self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], device)
+        plans = [task.plans[run.setting] for run in runs]
+        self.replicas = Replicas(plans, graph.d, graph.k, [run.seed for run in runs], device)
         self.replicas.model.recomputes = recomputes(task, len(runs))
         self.objective = Objective.of(graph, splits, device)
         self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
         self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
         self.most = SYNC_EVERY[device.type]
-        self.stopping = StoppingState(self.recipe, self.recipe.lr, runs, device, self.most)
+        recipes = [plan.recipe for plan in plans]
+        self.stopping = StoppingState(recipes, runs, device, self.most)
         # The sum of the losses of training nodes, and their number.
         self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)
         self.step = torch.zeros((), dtype=torch.int32, device=device)
@@ -90,16 +93,18 @@ class ReplicaGroup:
         taken = [
             int(new["epochs"]) - run.epochs for run, new in zip(self.runs, records, strict=True)
         ]
-        self._refuse_divergence(measures, taken)
+        lost = self._lost(measures, taken)
         seen = [self._record(each, taken, i) for i, each in enumerate(measures)]
         for run, new in zip(self.runs, records, strict=True):
             vars(run).update(new)
+        self._give_up(lost)
         return [each for each in seen if each]
 
     def _epochs_to_sync(self) -> int:
         # Every multiple of `most` is read: there the group may shrink, at the same epochs however
         # fast it is.
-        left = min(self.recipe.epochs - self.epoch, self.most - self.epoch % self.most)
+        most = (self.task.plans[run.setting].recipe.epochs - run.epochs for run in self.runs)
+        left = min(max(most), self.most - self.epoch % self.most)
         return max(1, min(left, int(PAUSE / self.pace)))
 
     def _record(self, measures: list[Measures], taken: list[int], i: int) -> list[Measures]:
@@ -179,29 +184,57 @@ class ReplicaGroup:
         val, test = objective.score(scores, "val"), objective.score(scores, "test")
         return torch.stack([row.double() for row in (total / count, val_loss, val, test)])
 
-    def _refuse_divergence(self, measures: list[list[Measures]], taken: list[int]) -> None:
+    def _lost(self, measures: list[list[Measures]], taken: list[int]) -> list[Run]:
+        """The runs that have diverged; `taken` is shortened to their epochs before.
+
+        Diverged is raised where all runs have the same settings: the others are then no better.
+        """
         for i, each in enumerate(measures):
             lost = [run for run, now in self._took_part(each, taken, i) if not now.finite]
-            if lost:
-                for run in lost:
-                    run.epochs = self.epoch - len(measures) + i + 1
-                    run.seconds += self.pace * (i + 1) / len(self.runs)
-                more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-                raise Diverged(
-                    f"the loss of seed {lost[0].seed}{more} was infinite or not a number in epoch "
-                    f"{lost[0].epochs}; try a smaller lr (now {self.recipe.lr:g}), or look for "
-                    "extreme values in the features",
-                    lost,
-                )
+            if lost and len(self.task.plans) == 1:
+                self._refuse(lost, self.epoch - len(measures) + i + 1, self.pace * (i + 1))
+        lost = []
+        for j, run in enumerate(self.runs):
+            finite = [each[j].finite for each in measures[: taken[j]]]
+            if not all(finite):
+                taken[j] = finite.index(False)
+                lost.append(run)
+        return lost
 
-    def compact(self) -> None:
-        """Drop the replicas that have stopped, once they are half of the group.
+    def _refuse(self, lost: list[Run], epochs: int, seconds: float) -> None:
+        for run in lost:
+            run.epochs = epochs
+            run.seconds += seconds / len(self.runs)
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        raise Diverged(
+            f"the loss of seed {lost[0].seed}{more} was infinite or not a number in epoch "
+            f"{lost[0].epochs}; try a smaller lr (now {self.recipe.lr:g}), or look for "
+            "extreme values in the features",
+            lost,
+        )
+
+    def _give_up(self, lost: Sequence[Run]) -> None:
+        """End runs that have diverged: they lose against all others."""
+        for run in lost:
+            run.val, run.test, run.val_loss = nan, nan, inf
+            run.best_epoch, run.epochs = -1, len(run.curve)
+        self.end(lost)
+
+    def end(self, runs: Sequence[Run]) -> None:
+        """Stop these runs now, as if their patience had run out."""
+        for run in runs:
+            run.stopped = True
+        if rows := [i for i, run in enumerate(self.runs) if run.stopped]:
+            self.stopping.stop(rows)
+
+    def compact(self) -> bool:
+        """Drop the replicas that have stopped, once they are half of the group; whether it did.
 
         Sums over a smaller group may round differently, so the clock must not decide when.
         """
         stay = [i for i, run in enumerate(self.runs) if not run.stopped]
         if not stay or 2 * len(stay) > len(self.runs) or self.epoch % self.most:
-            return
+            return False
         rows = torch.tensor(stay, device=self.task.device)
         self.captured = self.captured.another()  # the old one holds the old tensors
         self.replicas.narrow(rows)
@@ -210,6 +243,20 @@ class ReplicaGroup:
         self.stopping.narrow(rows)
         self.losses = self.losses[:, rows].contiguous()
         self.runs = [self.runs[i] for i in stay]
+        return True
+
+    def join(self, runs: list[Run]) -> None:
+        """Train these runs with the group from now on, in the place of those that have left."""
+        plans = [self.task.plans[run.setting] for run in runs]
+        self.captured = self.captured.another()
+        self.replicas.join(plans, [run.seed for run in runs])
+        self.runs += runs
+        device, recipes = self.task.device, [plan.recipe for plan in plans]
+        self.stopping.join(StoppingState(recipes, runs, device, self.most))
+        splits = [run.split for run in self.runs]
+        self.objective = Objective.of(self.task.graph, splits, device)
+        self.views.clear()
+        self.losses = self.losses.new_zeros(2, len(self.runs))
 
     def best_of(self, i: int) -> Stack:
         """The best weights so far of replica i, on the CPU."""
@@ -224,11 +271,13 @@ class ReplicaGroup:
             role: {name: weight.clone() for name, weight in stack.items()}
             for role, stack in stacks.items()
         }
-        adam = {"steps": torch.tensor([self.replicas.steps])}
+        adam = {"steps": torch.tensor(self.replicas.steps)}
         return copies | {"adam": adam, "batches": self.batches.state()}
 
     def restore(self, stacks: dict[str, Stack]) -> None:
         """Go on from what `stacks` gave."""
-        moments, steps = (stacks["first"], stacks["second"]), int(stacks["adam"]["steps"])
-        self.replicas.load(stacks["now"], stacks["best"], moments, steps)
+        moments, steps = (stacks["first"], stacks["second"]), stacks["adam"]["steps"].tolist()
+        # Version 0.1 wrote one number for all.
+        every = steps if len(steps) == len(self.runs) else steps * len(self.runs)
+        self.replicas.load(stacks["now"], stacks["best"], moments, every)
         self.batches.restore(stacks.get("batches", {}))

@@ -9,31 +9,39 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 from torch.optim import Adam
 
-from gcnii.dropout import drop_edges, epoch_key, keyed
+from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.metrics.objective import Objective
 from gcnii.nn import Model
+from gcnii.nn.model import differing, scalars
 from gcnii.train.batches import Batch
 from gcnii.train.plan import Plan
-from gcnii.train.recipe import Recipe
-from gcnii.train.replicas.packing import Layout, Stack
+from gcnii.train.replicas.packing import Group, Layout, MixedAdam, Stack
 
 
 class Replicas:
-    """r models of one plan, each with its own seed's weights and dropout masks.
+    """r models of one shape, each with its own seed's weights and dropout masks.
+
+    The replicas' plans may differ in settings that are but numbers: see `plan.batch_key`.
 
     Weights, Adam's moments and the best weights only change in place: a captured epoch holds their
     addresses.
     """
 
-    def __init__(self, plan: Plan, d: int, k: int, seeds: Sequence[int], device: torch.device):
-        models = [plan.build(d, k, seed) for seed in seeds]
-        self.model, self.recipe = models[0], plan.recipe
+    def __init__(
+        self, plans: Sequence[Plan], d: int, k: int, seeds: Sequence[int], device: torch.device
+    ):
+        models = [plan.build(d, k, seed) for plan, seed in zip(plans, seeds, strict=True)]
+        self.model, self.recipe, self.sizes = models[0], plans[0].recipe, (d, k)
         self.seeds = torch.tensor(list(seeds), dtype=torch.int64, device=device)
+        self.scalars = [scalars(model) for model in models]
+        self.links_kept = [kept_of(plan.recipe.drop_edge) for plan in plans]
         each = [dict(model.named_parameters()) for model in models]
-        groups = {name: _group(name, self.model, self.recipe) for name in each[0]}
-        self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, groups)
+        kinds = {name: _kind(name, self.model) for name in each[0]}
+        self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, kinds)
         stack = {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
         flats = [flat.to(device) for flat in self.layout.pack(stack)]
+        recipes = [plan.recipe for plan in plans]
+        self.groups = [Group.of(*kind, recipes) for kind in self.layout.groups]
         self._hold(flats, [flat.clone() for flat in flats])
 
     def _hold(
@@ -41,20 +49,32 @@ class Replicas:
         flats: list[Tensor],
         best: list[Tensor],
         moments: Sequence[list[Tensor]] = (),
-        steps: int = 0,
+        steps: Sequence[int] = (),
     ) -> None:
         self.flats, self.best_flats = [flat.detach().requires_grad_() for flat in flats], best
+        self.idle_keys = epoch_key(self.seeds, 0)  # for passes that drop nothing
+        self.places, numbers = differing(self.model, self.scalars, self.recipe.dtype)
+        self.numbers = [number.to(self.seeds.device) for number in numbers]
+        self.drop_edge = _share_kept(self.links_kept, self.seeds.device)
+        steps = list(steps) or [0] * len(self.seeds)
+        self.adam: Adam | MixedAdam
+        if all(group.alike for group in self.groups) and len(set(steps)) == 1:
+            self.adam = self._fused_adam(moments, steps[0])
+        else:
+            self.adam = MixedAdam(self.flats, self.groups, moments, steps)
+
+    def _fused_adam(self, moments: Sequence[list[Tensor]], steps: int) -> Adam:
         # L2 is added to the gradient (not AdamW), in the paper's two groups.
         groups = [
-            {"params": [flat], "weight_decay": decay, "lr": lr}
-            for flat, (decay, lr) in zip(self.flats, self.layout.groups, strict=True)
+            {"params": [flat], "weight_decay": group.decay[0], "lr": group.lr[0]}
+            for flat, group in zip(self.flats, self.groups, strict=True)
         ]
         capturable = self.seeds.device.type == "cuda"
-        self.adam = Adam(groups, lr=self.recipe.lr, fused=True, capturable=capturable)
+        adam = Adam(groups, lr=self.recipe.lr, fused=True, capturable=capturable)
         for flat, first, second in zip(self.flats, *moments, strict=True) if moments else ():
             step = torch.tensor(float(steps), device=flat.device)
-            self.adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
-        self.idle_keys = epoch_key(self.seeds, 0)  # for passes that drop nothing
+            adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
+        return adam
 
     @property
     def weights(self) -> Stack:
@@ -74,25 +94,53 @@ class Replicas:
 
     @property
     def _moments(self) -> tuple[list[Tensor], list[Tensor]]:
+        if isinstance(self.adam, MixedAdam):
+            return self.adam.first, self.adam.second
         states = [self.adam.state[flat] for flat in self.flats]
         return [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states]
 
     @property
-    def steps(self) -> int:
-        """The number of Adam's steps so far."""
-        return int(self.adam.state[self.flats[0]]["step"])
+    def steps(self) -> list[int]:
+        """The number of Adam's steps so far, of each replica."""
+        if isinstance(self.adam, MixedAdam):
+            return [int(steps) for steps in self.adam.steps[:, 0].tolist()]
+        return [int(self.adam.state[self.flats[0]]["step"])] * len(self.seeds)
 
-    def load(self, weights: Stack, best: Stack, moments: tuple[Stack, Stack], steps: int) -> None:
-        """Go on from these weights, and Adam's two moments after this number of steps."""
+    def load(
+        self, weights: Stack, best: Stack, moments: tuple[Stack, Stack], steps: Sequence[int]
+    ) -> None:
+        """Go on from these weights, and Adam's two moments after these numbers of steps."""
         pack = self.layout.pack
         self._hold(pack(weights), pack(best), [pack(moment) for moment in moments], steps)
 
     def narrow(self, rows: Tensor) -> None:
         """Go on with some of the replicas."""
-        self.seeds = self.seeds[rows]
+        steps, which = self.steps, rows.tolist()
+        self.seeds, self.scalars = self.seeds[rows], [self.scalars[i] for i in which]
+        self.links_kept = [self.links_kept[i] for i in which]
+        self.groups = [group.rows(which) for group in self.groups]
         first, second = ([moment[rows] for moment in flats] for flats in self._moments)
         flats, best = ([flat[rows] for flat in flats] for flats in (self.flats, self.best_flats))
-        self._hold(flats, best, (first, second), self.steps)
+        self._hold(flats, best, (first, second), [steps[i] for i in which])
+
+    def join(self, plans: Sequence[Plan], seeds: Sequence[int]) -> None:
+        """Add replicas, which begin now."""
+        others = Replicas(plans, *self.sizes, seeds, self.seeds.device)
+        steps, fresh = self.steps, [torch.zeros_like(flat) for flat in others.flats]
+        first, second = (_joined(moment, fresh) for moment in self._moments)
+        self.seeds, self.scalars = (
+            torch.cat([self.seeds, others.seeds]),
+            self.scalars + others.scalars,
+        )
+        self.links_kept += others.links_kept
+        self.groups = [
+            mine.joined(theirs) for mine, theirs in zip(self.groups, others.groups, strict=True)
+        ]
+        flats, best = (
+            _joined(self.flats, others.flats),
+            _joined(self.best_flats, others.best_flats),
+        )
+        self._hold(flats, best, (first, second), steps + [0] * len(seeds))
 
     def scores(
         self, batch: Batch, epoch: Tensor | int | None = None, step: Tensor | int = 0
@@ -100,19 +148,24 @@ class Replicas:
         """(r, n, k); with an epoch, in training mode with the masks of that epoch and step."""
         training = epoch is not None
         self.model.train(training)
-        rate, form = self.recipe.drop_edge, self.recipe.drop_form
-        adjacency = batch.adjacency if training and rate else None
+        adjacency = batch.adjacency if training and self.recipe.drop_edge else None
 
-        def one(weights: Stack, key: Tensor) -> Tensor:
-            with keyed(key):
-                P = batch.P if adjacency is None else drop_edges(adjacency, rate, form)
+        def one(weights: Stack, key: Tensor, numbers: list[Tensor], kept: int | Tensor) -> Tensor:
+            with keyed(key), self.places.holding(numbers):
+                form = self.recipe.drop_form
+                P = batch.P if adjacency is None else drop_edges(adjacency, kept, form)
                 return functional_call(self.model, weights, (P, batch.X))  # type: ignore[no-any-return]
 
         keys = self.idle_keys if epoch is None else epoch_key(self.seeds, epoch, step)
+        numbers, kept = self.numbers, self.drop_edge
         # vmap over one replica costs half as much again as the model itself on a CPU
         if len(keys) == 1:
-            return one(self.layout.named([flat[0] for flat in self.flats]), keys[0])[None]
-        return vmap(one)(self.layout.named(self.flats), keys)
+            weights = self.layout.named([flat[0] for flat in self.flats])
+            kept = kept if isinstance(kept, int) else kept[0]
+            return one(weights, keys[0], [number[0] for number in numbers], kept)[None]
+        differs = None if isinstance(kept, int) else 0
+        stacked = (self.layout.named(self.flats), keys, numbers, kept)
+        return vmap(one, (0, 0, 0, differs))(*stacked)
 
     def step(
         self,
@@ -138,6 +191,9 @@ class Replicas:
     def _descend(self, scales: Tensor | None) -> None:
         if self.recipe.clip:
             torch.nn.utils.clip_grad_value_(self.flats, self.recipe.clip)
+        if isinstance(self.adam, MixedAdam):
+            self.adam.step(scales)
+            return
         before = [flat.clone() for flat in self.flats] if scales is not None else []
         self.adam.step()
         self.adam.zero_grad()
@@ -152,8 +208,19 @@ class Replicas:
             torch.where(which[:, None], flat, best, out=best)
 
 
-def _group(name: str, model: Model, recipe: Recipe) -> tuple[float, float]:
-    """Decay and step size of a weight; a model's card may shorten the step."""
-    decay = recipe.decay_conv if name.startswith("convs.") else recipe.decay_dense
+def _kind(name: str, model: Model) -> tuple[str, float]:
+    """Which decay a weight has, and the factor by which the model's card shortens its steps."""
+    decay = "decay_conv" if name.startswith("convs.") else "decay_dense"
     factors = (one for part, one in model.card.step_sizes.items() if part in name.split("."))
-    return decay, recipe.lr * next(factors, 1.0)
+    return decay, next(factors, 1.0)
+
+
+def _joined(some: Sequence[Tensor], more: Sequence[Tensor]) -> list[Tensor]:
+    """Replicas and more replicas of each of these."""
+    pairs = zip(some, more, strict=True)
+    return [torch.cat([one.detach(), other.detach()]) for one, other in pairs]
+
+
+def _share_kept(kept: Sequence[int], device: torch.device) -> int | Tensor:
+    """How many of LEVELS links DropEdge keeps; (r,) where the replicas differ."""
+    return kept[0] if len(set(kept)) == 1 else torch.tensor(kept, dtype=torch.int32, device=device)

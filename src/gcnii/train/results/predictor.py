@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -35,6 +35,9 @@ class Predictor:
     """The best weights of each run, stacked in the order of the runs, and what they predict.
 
     Several runs on one split are an ensemble: the mean of their probabilities predicts.
+
+    plan    of the runs of setting 0, which are all where only one setting was tried
+    others  of the runs of setting 1, 2, …
     """
 
     graph: Origin
@@ -42,6 +45,12 @@ class Predictor:
     runs: tuple[Run, ...]
     weights: Stack
     scaling: Scaling | None
+    others: tuple[Plan, ...] = field(default=(), kw_only=True)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plan of each setting."""
+        return (self.plan, *self.others)
 
     @property
     def best(self) -> int:
@@ -53,8 +62,9 @@ class Predictor:
 
         Runs on different splits are never mixed: the test nodes of one may have trained another.
         """
-        split = self.runs[self.best].split
-        mates = [i for i, run in enumerate(self.runs) if run.split == split]
+        best = self.runs[self.best]
+        alike = (best.split, best.setting)
+        mates = [i for i, run in enumerate(self.runs) if (run.split, run.setting) == alike]
         return mates if ensemble else [self.best]
 
     def predict(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Labels:
@@ -80,8 +90,8 @@ class Predictor:
 
         ensemble  False: the probabilities of the best run alone
         """
-        runs = self.predicting(ensemble)
-        if ensemble and len(runs) < len(self.runs):
+        runs, splits = self.predicting(ensemble), {run.split for run in self.runs}
+        if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
         task = self._task(graph, device)
         scores = (self._output("forward", i, task) for i in runs)
@@ -138,7 +148,7 @@ class Predictor:
 
     def _model(self, i: int) -> Model:
         """The model of run i, in evaluation mode."""
-        model = self.plan.build(self.graph.d, self.graph.k)
+        model = self.plans[self.runs[i].setting].build(self.graph.d, self.graph.k)
         model.load_state_dict({name: weight[i] for name, weight in self.weights.items()})
         return model.eval()
 

@@ -95,7 +95,7 @@ class Result(Predictor):
     def of(
         cls,
         graph: Graph,
-        plan: Plan,
+        plans: Sequence[Plan],
         runs: list[Run],
         weights: Stack,
         device: str,
@@ -104,7 +104,8 @@ class Result(Predictor):
     ) -> Result:
         """Keep of the graph what a bundle needs."""
         origin = Origin(**{field.name: getattr(graph, field.name) for field in fields(Origin)})
-        return cls(origin, plan, tuple(runs), weights, scaling, device, interrupted)
+        result = cls(origin, plans[0], tuple(runs), weights, scaling, device, interrupted)
+        return replace(result, others=tuple(plans[1:]))
 
     @property
     def test(self) -> NDArray[np.float64]:
@@ -123,8 +124,20 @@ class Result(Predictor):
 
     def alone(self, i: int) -> Result:
         """The result of run i, without the others."""
-        weights = {name: weight[i : i + 1] for name, weight in self.weights.items()}
-        return replace(self, runs=self.runs[i : i + 1], weights=weights)
+        return self._part([i])
+
+    def at(self, setting: int) -> Result:
+        """The result of one of several settings, without the others."""
+        if not 0 <= setting < len(self.plans):
+            raise InputError(f"settings are numbered 0 to {len(self.plans) - 1}, got {setting}")
+        return self._part([i for i, run in enumerate(self.runs) if run.setting == setting])
+
+    def _part(self, rows: list[int]) -> Result:
+        """The result of these runs of one setting."""
+        weights = {name: weight[rows] for name, weight in self.weights.items()}
+        plan = self.plans[self.runs[rows[0]].setting]
+        runs = tuple(replace(self.runs[i], setting=0) for i in rows)
+        return replace(self, runs=runs, weights=weights, plan=plan, others=())
 
     @property
     def metric(self) -> str:
@@ -135,12 +148,21 @@ class Result(Predictor):
         """One line: what was trained, on what, how well."""
         layers = self.plan.model_settings.get("layers")
         model = self.plan.model + (f", {layers} layers" if layers else "")
+        if self.others:
+            return f"{model}, on {self.graph.name}: {self._best_of_several()}"
         test = mean_and_spread(self.test)
         return f"{model}, on {self.graph.name}: test {self.metric} {test}"
 
+    def _best_of_several(self) -> str:
+        setting = self.runs[self.best].setting
+        val = mean_and_spread(self.at(setting).val)
+        count = len(self.plans)
+        return f"{count} settings, the best run of setting {setting}, val {self.metric} {val}"
+
     def summary(self) -> Document:
         """The one JSON document of `gcnii train --json`."""
-        return {
+        several = {"others": [plan.settings for plan in self.others]} if self.others else {}
+        return several | {
             "graph": self.graph.name,
             "fingerprint": self.graph.fingerprint,
             "model": self.plan.model,
@@ -158,6 +180,11 @@ class Result(Predictor):
         A bundle is replaced only by one of the same training that has all its runs, and a finished
         one only by a finished one; `overwrite` replaces any bundle, but nothing else.
         """
+        if self.others:
+            raise InputError(
+                f"a bundle holds one setting, this result {len(self.plans)}; save one of them: "
+                f"result.at({self.runs[self.best].setting}).save({str(folder)!r}), or another"
+            )
         folder = Path(folder)
         about = (self.graph.fingerprint, self.plan, self.runs)
         refuse_replacing(folder, *about, interrupted=self.interrupted, overwrite=overwrite)

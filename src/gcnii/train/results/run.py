@@ -56,14 +56,24 @@ class Run:
     curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)
     setting: int = 0
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """Which run of a fit it is."""
+        return self.setting, self.seed
+
     def summary(self) -> Document:
         """The run without its curve, as JSON has it."""
         fields = ("seed", "split", "test", "val", "val_loss", "best_epoch", "epochs", "seconds")
         return {name: json_value(getattr(self, name)) for name in fields}
 
 
-def make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> list[Run]:
-    """A run for each seed; seed s is on split s modulo their number, unless a split is given."""
+def make_runs(
+    graph: Graph, seeds: Sequence[int] | None, split: int | None, settings: int = 1
+) -> list[Run]:
+    """A run for each seed; seed s is on split s modulo their number, unless a split is given.
+
+    settings  the number of settings, of which each is trained with every seed
+    """
     if not graph.labelled.any():
         raise GraphError(
             f"no node of {graph.name} has a label; label some nodes, or say which column holds "
@@ -81,4 +91,8 @@ def make_runs(graph: Graph, seeds: Sequence[int] | None, split: int | None) -> l
     seeds = list(range(splits) if seeds is None else seeds)
     if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0:
         raise InputError(f"seeds must be one or more different integers ≥ 0, got {seeds}")
-    return [Run(seed, seed % splits if split is None else split) for seed in seeds]
+    return [
+        Run(seed, seed % splits if split is None else split, setting=setting)
+        for setting in range(settings)
+        for seed in seeds
+    ]
