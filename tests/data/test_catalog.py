@@ -11,10 +11,11 @@ from gcnii.data.fetch import agrees
 from gcnii.errors import DataError
 
 
-def test_the_catalog_holds_every_data_set_of_the_paper_and_three_generated_ones():
+def test_the_catalog_holds_the_papers_data_sets_six_more_and_three_generated_ones():
     assert list(CATALOG) == [
         *("cora", "citeseer", "pubmed", "cora-full", "citeseer-full", "pubmed-full"),
         *("chameleon", "cornell", "cornell-2022", "texas", "wisconsin"),
+        *("film", "squirrel", "chameleon-filtered", "minesweeper", "amazon-photo", "coauthor-cs"),
         *("ppi", "ppi-like", "digits", "csbm"),
     ]
 
@@ -40,6 +41,24 @@ def test_upstream_keeps_the_files_where_its_repositories_do():
     assert urls[20].endswith(
         "/bingzhewei/geom-gcn/raw/1124af1/new_data/cornell/out1_node_feature_label.txt"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("film", "f1fc0d14b3b019c562737240d06ec83b07d16a8f/new_data/film/out1_graph_edges.txt"),
+        ("squirrel", "a431395582e929d88271309716bea4fe24ce6318/data/squirrel_directed.npz"),
+        ("minesweeper", "/yandex-research/heterophilous-graphs/{}/data/minesweeper.npz"),
+        ("amazon-photo", "/CrawlScript/gnn_datasets/{}/AmazonElectronics/amazon-photo.zip"),
+        ("coauthor-cs", "482d7152d60e429763ca256dd0906fa9badaae0c/Coauthor/coauthor-cs.zip"),
+    ],
+)
+def test_later_benchmarks_are_where_their_repositories_keep_them(name, url):
+    start, _, end = url.partition("{}")
+    urls = [file.url for file in CATALOG[name].files]
+    assert any(start in one and one.endswith(end) for one in urls)
+    assert all(one.startswith("https://raw.githubusercontent.com/") for one in urls)
+    assert all(file.size and file.digest.startswith("sha256:") for file in CATALOG[name].files)
 
 
 @pytest.mark.parametrize("name", ["coar", "Cora"])

@@ -7,36 +7,27 @@ from importlib import resources
 
 from gcnii.data.entry import Counts, Entry, File
 from gcnii.data.generators import csbm, digits, ppi_like
-from gcnii.data.readers import geom_gcn, planetoid, ppi
+from gcnii.data.readers import geom_gcn, npz_benchmarks, planetoid, ppi
 from gcnii.errors import DataError, did_you_mean
 
 RAW = "https://raw.githubusercontent.com"
 PLANETOID = f"{RAW}/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data"
 GEOM_GCN = f"{RAW}/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
 GEOM_GCN_2022 = "https://github.com/bingzhewei/geom-gcn/raw/1124af1"
+HETEROPHILOUS = (
+    f"{RAW}/yandex-research/heterophilous-graphs/a431395582e929d88271309716bea4fe24ce6318/data"
+)
+GNN_DATASETS = f"{RAW}/CrawlScript/gnn_datasets/482d7152d60e429763ca256dd0906fa9badaae0c"
 PPI = "https://data.dgl.ai/dataset/ppi.zip"
 
-# The hash of the archive is not published; these are the git blob hashes of its members.
-PPI_BLOBS = {
-    "test_feats.npy": "007ffeffe490a05f3d560e4434558398e1dbc1dd",
-    "test_graph.json": "6b78a646c24030fa136ec7964eea6abe003b9db1",
-    "test_graph_id.npy": "08ce2a7353e397c65c83084d53feaac4979d029c",
-    "test_labels.npy": "43d0b45144862ef437186c8183b1247dcbdab436",
-    "train_feats.npy": "c3df4929f38f82f3d43bb57ceca1bb182f4ddc95",
-    "train_graph.json": "5612b7255e92e2796b4f9cd9b6c803313d60c792",
-    "train_graph_id.npy": "f71a82e1e8186119dcf4c80768a9c91a708791f2",
-    "train_labels.npy": "92eadf5360f0fc0a48a3f96d79e4a4bd305bce7d",
-    "valid_feats.npy": "a9e9b379a2f1f4a83f0f9869f5579aadd1edd380",
-    "valid_graph.json": "62fe4f9ed39f35a658561a861e2ddcbf3acbbdba",
-    "valid_graph_id.npy": "886ae156536a05fc843055f832185b008080267f",
-    "valid_labels.npy": "64b58e8b2f866487ad6fc437ad129bc06b9634da",
-}
-
 CITATION = "the Planetoid repository is MIT; none is stated for the papers' data, research use"
+MIT = "the repository of {} is MIT; none is stated for the original data, research use"
 UNSTATED = "none stated upstream; research use"
 WEB = "CMU WebKB; prepared by Pei et al., Geom-GCN, ICLR 2020"
 SHARES = "The splits named 0.6_0.2 are 48/32/20, and they are not stratified by class."
 LONELY = "Class 1 has one node, which several splits do not train on."
+DIVIDED = "Rows of features are divided by their sum, as in chameleon; Platonov et al. do not."
+DRAWN = "No split was published: ten are drawn, 60/20/20 of each class, by the seeds 0 to 9."
 
 
 def _published() -> dict[str, tuple[str, int]]:
@@ -73,11 +64,12 @@ def _web_files(stem: str, folder: str = "geom-gcn", base: str = GEOM_GCN) -> tup
 
 
 def _neighbourhoods(stem: str) -> dict[str, File]:
-    names = {geometry: geom_gcn.neighbourhood_name(stem, geometry) for geometry in geom_gcn.KINDS}
     folder = "geom-gcn/structural_neighborhood"
+    paths = {kind: f"{folder}/{geom_gcn.neighbourhood_name(stem, kind)}" for kind in geom_gcn.KINDS}
     return {
-        geometry: _file(f"{folder}/{name}", GEOM_GCN, "geom-gcn")
-        for geometry, name in names.items()
+        kind: _file(path, GEOM_GCN, "geom-gcn")
+        for kind, path in paths.items()
+        if path in _PUBLISHED
     }
 
 
@@ -123,6 +115,36 @@ def _web(name: str, title: str, counts: Counts, *notes: str, source: str = WEB) 
         notes=(*notes, SHARES),
         # the files refer to the nodes in their order of 2020
         neighbourhoods={} if corrected else _neighbourhoods(stem),
+    )
+
+
+def _wikipedia(name: str, stem: str, title: str, counts: Counts, *notes: str) -> Entry:
+    return Entry(
+        name=name,
+        title=f"{title}; ten splits, 48 % of the labels",
+        read=partial(npz_benchmarks.read_heterophilous, name=name, directed=True),
+        counts=counts,
+        licence=MIT.format("Platonov et al."),
+        source="Rozemberczki et al. 2021; prepared by Platonov et al., ICLR 2023",
+        files=(_heterophilous_file(stem),),
+        notes=(*notes, DIVIDED),
+    )
+
+
+def _heterophilous_file(stem: str) -> File:
+    return _file(f"heterophilous/{stem}.npz", HETEROPHILOUS, "heterophilous")
+
+
+def _zipped(name: str, folder: str, title: str, counts: Counts, source: str, *notes: str) -> Entry:
+    return Entry(
+        name=name,
+        title=f"{title}; ten splits, 60 % of the labels",
+        read=partial(npz_benchmarks.read_zipped, name=name),
+        counts=counts,
+        licence=MIT.format("Shchur et al."),
+        source=f"{source}; prepared by Shchur et al. 2018",
+        files=(_file(f"gnn-benchmark/{name}.zip", f"{GNN_DATASETS}/{folder}", "gnn-benchmark"),),
+        notes=(*notes, DRAWN),
     )
 
 
@@ -195,6 +217,58 @@ _ENTRIES = (
         Counts(251, 499, 1703, 5),
         "3 feature rows are repeated.",
     ),
+    _web(
+        "film",
+        "7600 actors, joined where a Wikipedia page names both, by the words on their pages",
+        Counts(7600, 29926, 932, 5),
+        "Edges are one-way, as in Geom-GCN's code, and join 26659 pairs; 93 are self-loops.",
+        source="Tang et al. 2009; prepared by Pei et al., Geom-GCN, ICLR 2020",
+    ),
+    _wikipedia(
+        "squirrel",
+        "squirrel_directed",
+        "5201 Wikipedia pages on squirrels and their links, by traffic",
+        Counts(5201, 216933, 2089, 5),
+        "Many nodes are copies of one another across the splits: in the first, 650 of 1041 test "
+        "nodes have the links and the label of a training node.",
+        "165 nodes have no features, 140 link to themselves.",
+    ),
+    _wikipedia(
+        "chameleon-filtered",
+        "chameleon_filtered_directed",
+        "890 Wikipedia pages on chameleons and their links, by traffic, without copies",
+        Counts(890, 13534, 2325, 5),
+        "The splits are what remains of those of chameleon, so their sizes differ.",
+        "94 nodes have no features, 50 link to themselves.",
+    ),
+    Entry(
+        name="minesweeper",
+        title="a 100 × 100 grid of the game, by mine or no mine; ten splits, 50 % of the labels",
+        read=partial(npz_benchmarks.read_heterophilous, name="minesweeper"),
+        counts=Counts(10000, 39402, 7, 2),
+        licence="MIT",
+        source="generated by Platonov et al., ICLR 2023",
+        files=(_heterophilous_file("minesweeper"),),
+        notes=("80 % of the nodes are not mines; Platonov et al. report ROC AUC, not accuracy.",),
+    ),
+    _zipped(
+        "amazon-photo",
+        "AmazonElectronics",
+        "7650 photo goods and which are bought together, by kind",
+        Counts(7650, 119081, 745, 8),
+        "McAuley et al. 2015",
+        "The file lists most edges in one direction only; all are taken as undirected.",
+        "115 nodes have no neighbour, 1 links to itself.",
+    ),
+    _zipped(
+        "coauthor-cs",
+        "Coauthor",
+        "18333 computer scientists and who wrote with whom, by field",
+        Counts(18333, 81894, 6805, 15),
+        "Microsoft Academic Graph, KDD Cup 2016",
+        "A word counts once however often it occurs, as in the code of Shchur et al.",
+        "The names of the classes are Python objects in the file, which are not read.",
+    ),
     Entry(
         name="ppi",
         title="24 graphs of proteins in human tissues, 121 labels each; whole graphs split 20/2/2",
@@ -204,7 +278,7 @@ _ENTRIES = (
         source="Zitnik & Leskovec 2017; split by Hamilton et al., GraphSAGE, NeurIPS 2017",
         files=tuple(
             File(f"ppi/{name}", PPI, f"git:{blob}", archived=True)
-            for name, blob in PPI_BLOBS.items()
+            for name, blob in ppi.BLOBS.items()
         ),
         notes=(
             "Features are used as shipped; upstream is believed to have standardised them.",

@@ -1,8 +1,10 @@
-"""Graphs in .npz files, of two layouts; nothing in them is trusted."""
+"""Graphs in .npz files, of several layouts; nothing in them is trusted."""
 
 import contextlib
 import io
+import os
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from gcnii.errors import DataError, InputError
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5]])
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
+WORDS = np.eye(6, 3, dtype=np.float32)  # mostly zeros
 Y = np.array([0, 0, 0, 1, 1, 1])
 MASKS = np.array([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0]], bool)
+ROLES = {role: np.roll(MASKS, i, 1) for i, role in enumerate(("train", "val", "test"))}
 A = sp.csr_array((np.ones(5), EDGES.T), (6, 6))
 
 
@@ -37,6 +41,15 @@ def shchur(**changes):
             f"{name}_{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")
         }
         arrays[f"{name}_shape"] = np.array(matrix.shape)
+    return {key: value for key, value in (arrays | changes).items() if value is not None}
+
+
+def plain(features=WORDS, **changes):
+    arrays = {"edges": EDGES.T, "y": Y, "directed": np.array("0"), "note": np.array("made")}
+    arrays |= ROLES
+    matrix = sp.csr_array(features)
+    arrays |= {f"X_{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")}
+    arrays |= {"X_shape": np.array(matrix.shape)}
     return {key: value for key, value in (arrays | changes).items() if value is not None}
 
 
@@ -63,9 +76,66 @@ def test_edges_features_labels_and_masks_are_a_graph_with_many_splits(write):
 def test_sparse_matrices_are_a_graph(tmp_path, compressed):
     (np.savez_compressed if compressed else np.savez)(tmp_path / "g.npz", **shchur())
     graph = load(tmp_path / "g.npz")
-    assert sp.issparse(graph.X)
+    assert (graph.X == X).all()
     assert graph.edges.T.tolist() == [[0, 1], [0, 2], [1, 2], [3, 4], [4, 5]]
     assert len(graph.splits) == 1
+
+
+def test_features_in_parts_and_masks_called_train_val_and_test_are_a_graph(write):
+    graph = load(write(plain()))
+    assert (graph.n, graph.m, graph.directed) == (6, 5, False)
+    assert sp.issparse(graph.X)
+    assert (graph.X.toarray() == WORDS).all()
+    assert [split.train.tolist() for split in graph.splits] == MASKS.tolist()
+
+
+def test_features_in_parts_that_are_mostly_numbers_become_an_array(write):
+    assert load(write(plain(X))).X.tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("said", ["1", 1, True, "True", [1]])
+def test_the_file_says_whether_edges_are_one_way_and_an_option_overrules_it(write, said):
+    path = write(plain(directed=np.array(said)))
+    assert load(path).directed
+    assert [2, 0] in load(path).edges.T.tolist()
+    assert not load(path, directed=False).directed
+    assert load(write(plain(directed=np.array("0"))), directed=True).directed
+
+
+@pytest.mark.parametrize("turn", [lambda masks: masks.T, lambda masks: masks[0]])
+def test_masks_may_be_columns_or_one_row(write, turn):
+    masks = {role: turn(rows) for role, rows in ROLES.items()}
+    found = [split.train.tolist() for split in load(write(plain(**masks))).splits]
+    assert found == MASKS[: len(found)].tolist()
+
+
+def test_two_edges_are_rows_beside_features_in_parts(write):
+    two = np.array([[0, 3], [1, 4]])
+    assert load(write(plain(edges=two))).edges.T.tolist() == [[0, 1], [3, 4]]
+
+
+def test_rows_of_zeros_and_ones_are_several_labels_per_node(write):
+    graph = load(write(plain(y=np.array([[0, 1], [1, 1], [0, 0]] * 2))))
+    assert (graph.multilabel, graph.k) == (True, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "splits"),
+    [
+        ("cora-ml", (2995, 8158, 2879, 7), 10),
+        ("facebook", (22470, 170823, 4714, 4), 10),
+        ("humango", (3106, 15978, 32, 14), 1),
+        ("twitch-engb", (7126, 35324, 2545, 2), 10),
+    ],
+)
+def test_published_graphs_in_this_layout_have_their_counts(name, counts, splits):
+    mirror = Path(os.environ.get("GCNII_MIRROR", ""))
+    if not mirror.is_dir() or mirror == Path():
+        pytest.skip("the files are in a mirror that is a folder")
+    graph = load(mirror / "development" / f"{name}.npz")
+    assert (graph.n, graph.m, graph.d, graph.k) == counts
+    assert (len(graph.splits), graph.directed) == (splits, False)
+    assert graph.multilabel == (name == "humango") == (not sp.issparse(graph.X))
 
 
 def test_an_option_says_that_edges_are_one_way(write):
@@ -151,6 +221,16 @@ HUGE = np.array([10**12, 10**12])
         (shchur(adj_indices=None), "has no array 'adj_indices'; it has"),
         (shchur(adj_data=np.array(["a"] * 5)), "adj_data of roads.npz must be numbers, got <U1"),
         (shchur(attr_data=np.full(11, np.inf)), "X must be finite"),
+        (plain(X_indptr=None), "has no array 'X_indptr'; it has"),
+        (plain(X_shape=np.array([6, 1])), "X_data, X_indices and X_indptr .* not a CSR matrix"),
+        (plain(X_shape=np.array([9, 3])), "X_shape of roads.npz says 9 × 3"),
+        (plain(directed=np.array("yes")), "directed of roads.npz must be one 0 or 1, got <U3"),
+        (plain(directed=np.array([0, 1])), r"one 0 or 1, got int64 of shape \(2,\)"),
+        (plain(val=None), "has masks but no val_masks"),
+        (plain(val=MASKS[:, :4]), "masks of roads.npz must have one shape"),
+        (plain(train=np.array([0, 3])), "must have one shape"),
+        (plain(**dict.fromkeys(ROLES, MASKS)), "the masks train and val overlap"),
+        (plain(**{role: rows[:, :5] for role, rows in ROLES.items()}), "masks of 5 nodes"),
     ],
 )
 def test_a_wrong_file_is_one_sentence(write, arrays, sentence):
@@ -180,7 +260,7 @@ def test_a_huge_shape_in_a_header_takes_no_memory(tmp_path, shape):
         load(with_header(tmp_path / "g.npz", "X", shape))
 
 
-@pytest.mark.parametrize("arrays", [platonov(), shchur()])
+@pytest.mark.parametrize("arrays", [platonov(), shchur(), plain()])
 def test_a_file_cut_anywhere_or_with_a_flipped_bit_is_one_sentence(write, arrays):
     path = write(arrays)
     whole = path.read_bytes()

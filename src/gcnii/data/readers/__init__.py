@@ -1,8 +1,8 @@
 """The formats of a graph on disk: one file for each, and one line in READERS.
 
 A module of a format has `reads(path)`, which says whether a path is in it, and `read(path, …)`,
-which returns its graph.  Planetoid, Geom-GCN and PPI are formats of the catalog: an entry names
-its own reader.
+which returns its graph.  Planetoid, Geom-GCN, PPI and npz_benchmarks are formats of the catalog: an
+entry names its own reader.
 """
 
 from __future__ import annotations

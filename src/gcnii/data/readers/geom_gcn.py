@@ -1,6 +1,7 @@
-"""Geom-GCN files (Pei et al. 2020): four web graphs, and ten splits for seven data sets.
+"""Geom-GCN files (Pei et al. 2020): web graphs and Film, and ten splits for each data set.
 
-`out1_node_feature_label.txt`   id, features (separated by commas), label
+`out1_node_feature_label.txt`   id, features (separated by commas; of Film, the numbers of those
+                                that are 1), label
 `out1_graph_edges.txt`          source, target; like the above with a header, tab-separated
 `NAME_split_0.6_0.2_I.npz`      three masks
 `outf_nodes_space_relation_NAME_KIND.txt`   two nodes (separated by a comma), `graph` or
@@ -20,6 +21,7 @@ from gcnii.graph.arrays import merged, row_normalised
 
 SPLITS = 10
 NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
+WORDS = {"film": 932}  # where the file names a node's features: how many there are
 # geometry: its name in the files
 KINDS = {"isomap": "MDS", "poincare": "poincare", "struc2vec": "struc2vec"}
 
@@ -42,11 +44,11 @@ def read_neighbourhood(path: Path) -> NDArray[np.int64]:
 
 
 def read_web(files: Files, *, stem: str, name: str) -> Graph:
-    """A web graph, directed: each line says that page u links to page v."""
+    """A graph, directed: each line says that page u links to page v."""
     lines = files[NODES].read_text("ascii").splitlines()[1:]
     ids, features, labels = zip(*(line.split("\t") for line in lines), strict=True)
     order = np.argsort(np.array(ids, dtype=np.int64))
-    X = np.stack([np.fromstring(row, dtype=np.float32, sep=",") for row in features])
+    X = np.stack([_row(text, WORDS.get(stem)) for text in features])
     edges = np.loadtxt(files[EDGES], dtype=np.int64, skiprows=1).T
     return Graph(
         X=row_normalised(X[order]),
@@ -56,6 +58,15 @@ def read_web(files: Files, *, stem: str, name: str) -> Graph:
         directed=True,
         name=name,
     )
+
+
+def _row(text: str, words: int | None) -> NDArray[np.float32]:
+    """A node's features; if there are `words` of them, the text names those that are 1."""
+    if words is None:
+        return np.fromstring(text, dtype=np.float32, sep=",")
+    row = np.zeros(words, np.float32)
+    row[np.fromstring(text, dtype=np.int64, sep=",")] = 1
+    return row
 
 
 def ten_splits(files: Files, stem: str) -> tuple[Split, ...]:

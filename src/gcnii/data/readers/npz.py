@@ -2,9 +2,10 @@
 
 matrices   adj_data, adj_indices, adj_indptr, adj_shape: the adjacency matrix as CSR; attr_…: the
            features as CSR, or attr_matrix: dense; labels (Shchur et al. 2018)
-arrays     edge_index (2, m) or edges (m, 2); node_features, features, X or x; node_labels, labels
-           or y; and, if given, weights, train_masks, val_masks and test_masks (s, n)
-           (Platonov et al. 2023)
+arrays     edge_index (2, m), or edges (m, 2) or (2, m); node_features, features, X or x, or X_data,
+           X_indices, X_indptr and X_shape as CSR; node_labels, labels or y; and, if given, weights,
+           directed, and train_masks, train_mask or train (likewise val and test): (n,), (s, n) or
+           (n, s) (Platonov et al. 2023)
 
 Nothing is unpickled: arrays of Python objects are refused.  A label is a number or a text; -1, NaN
 and an empty text are unknown.
@@ -29,13 +30,16 @@ from gcnii.errors import DataError, GraphError, notice
 from gcnii.graph import Graph, Split
 
 FORM = "a .npz file with edges, features and labels"
-ADJACENCY, ATTRIBUTES = ("adj_", "adj_matrix."), ("attr_", "attr_matrix.")  # prefixes
+# prefixes of the parts of a CSR matrix
+ADJACENCY, ATTRIBUTES = ("adj_", "adj_matrix."), ("attr_", "attr_matrix.", "X_")
 EDGES = ("edge_index", "edges")
 FEATURES = ("node_features", "features", "X", "x", "attr_matrix")
 LABELS = ("node_labels", "labels", "y")
 WEIGHTS = ("weights", "edge_weights", "edge_weight")
 NAMES = {"nodes": ("node_names",), "classes": ("class_names",), "features": ("attr_names",)}
 ROLES = ("train", "val", "test")
+FLAGS = {"0": False, "False": False, "1": True, "True": True}
+REMARKS = {"source", "note", "generated"}  # about the file, not about the graph
 MOST_COLUMNS = 2**31 - 1
 BROKEN = (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -47,8 +51,11 @@ def reads(path: Path) -> bool:
     return path.suffix.lower() == ".npz" and path.is_file()
 
 
-def read(path: Path, directed: bool = False, seed: int = 0) -> Graph:
-    """The graph in a .npz file; `seed` draws the split if there are no masks."""
+def read(path: Path, directed: bool | None = None, seed: int = 0) -> Graph:
+    """The graph in a .npz file; `seed` draws the split if there are no masks.
+
+    directed  whether edges are one-way; None: as the file says, undirected if it says nothing
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             return _graph(Arrays(path, archive), directed, seed)
@@ -109,24 +116,39 @@ class Arrays:
         return ", ".join(self.names) or "none"
 
 
-def _graph(arrays: Arrays, directed: bool, seed: int) -> Graph:
+def _graph(arrays: Arrays, directed: bool | None, seed: int) -> Graph:
     prefix = _prefix(arrays, ADJACENCY)
     X = _features(arrays)
-    A = _csr(arrays, prefix) if prefix else _adjacency(arrays, X.shape[0])
-    y, splits = arrays.optional(LABELS), _splits(arrays)
+    A = csr(arrays, prefix) if prefix else _adjacency(arrays, X.shape[0])
+    y, splits = arrays.optional(LABELS), _splits(arrays, X.shape[0])
+    one_way = _directed(arrays, directed)
     names = {field: _names(arrays, known) for field, known in NAMES.items()}
-    if unused := [name for name in arrays.names if name not in arrays.used]:
+    if unused := [name for name in arrays.names if name not in arrays.used | REMARKS]:
         notice(f"{arrays.path.name}: the arrays {', '.join(unused)} are not used")
     return from_scipy(
-        A, X, y, directed=directed, splits=splits, seed=seed, name=arrays.path.stem, **names
+        A, X, y, directed=one_way, splits=splits, seed=seed, name=arrays.path.stem, **names
     )
+
+
+def _directed(arrays: Arrays, wanted: bool | None) -> bool:
+    """Whether edges are one-way: as the caller says, else as the file does."""
+    said = arrays.optional(("directed",))
+    if wanted is not None or said is None:
+        return bool(wanted)
+    if said.size != 1 or str(said.item()) not in FLAGS:
+        raise DataError(
+            f"directed of {arrays.path.name} must be one 0 or 1, got {said.dtype} of shape "
+            f"{said.shape}; save it so, or say directed=True or directed=False"
+        )
+    return FLAGS[str(said.item())]
 
 
 def _prefix(arrays: Arrays, prefixes: Iterable[str]) -> str | None:
     return next((prefix for prefix in prefixes if f"{prefix}data" in arrays.names), None)
 
 
-def _csr(arrays: Arrays, prefix: str) -> sp.csr_array:
+def csr(arrays: Arrays, prefix: str) -> sp.csr_array:
+    """The matrix of the arrays PREFIXdata, PREFIXindices, PREFIXindptr and PREFIXshape."""
     data, indices, indptr, shape = (
         arrays[prefix + part] for part in ("data", "indices", "indptr", "shape")
     )
@@ -154,7 +176,9 @@ def _csr(arrays: Arrays, prefix: str) -> sp.csr_array:
 def _features(arrays: Arrays) -> Array | sp.csr_array:
     prefix = _prefix(arrays, ATTRIBUTES)
     if prefix:
-        return _csr(arrays, prefix)
+        sparse = csr(arrays, prefix)
+        # CSR with few zeros takes twice the memory of an array.
+        return sparse.toarray() if 2 * sparse.nnz > math.prod(sparse.shape) else sparse
     X = arrays.optional(FEATURES)
     if X is None:
         raise DataError(
@@ -198,13 +222,14 @@ def _edges(arrays: Arrays) -> Array:
             f"{name} of {arrays.path.name} must hold whole numbers in the shape (2, m) or (m, 2), "
             f"got {edges.dtype} of shape {edges.shape}"
         )
-    # Two edges can be read either way; each name has the layout of its own tradition.
-    transposed = name == "edges" if edges.shape == (2, 2) else edges.shape[0] != 2
+    # Two edges can be read either way: as the layout has them that the other names are of.
+    in_rows = name == "edge_index" or arrays.first_of(("X_data", "train", "directed"))
+    transposed = not in_rows if edges.shape == (2, 2) else edges.shape[0] != 2
     return edges.T if transposed else edges
 
 
-def _splits(arrays: Arrays) -> tuple[Split, ...]:
-    found = {role: arrays.first_of((f"{role}_masks", f"{role}_mask")) for role in ROLES}
+def _splits(arrays: Arrays, n: int) -> tuple[Split, ...]:
+    found = {role: arrays.first_of((f"{role}_masks", f"{role}_mask", role)) for role in ROLES}
     names = [name for name in found.values() if name]
     if not names:
         return ()
@@ -212,13 +237,20 @@ def _splits(arrays: Arrays) -> tuple[Split, ...]:
         raise DataError(
             f"{arrays.path.name} has masks but no {lacking[0]}_masks; add it, or remove the others"
         )
-    rows = [np.atleast_2d(arrays[name]) for name in names]
+    rows = [_mask_rows(arrays[name], n) for name in names]
     if len({row.shape for row in rows}) > 1:
         shapes = ", ".join(str(row.shape) for row in rows)
         raise DataError(f"the masks of {arrays.path.name} must have one shape, got {shapes}")
     return tuple(
         Split(train=train, val=val, test=test) for train, val, test in zip(*rows, strict=True)
     )
+
+
+def _mask_rows(masks: Array, n: int) -> Array:
+    """(s, n) of masks that are (n,), (s, n) or (n, s); one row per split."""
+    rows = np.atleast_2d(masks)
+    columns = rows.ndim == 2 and rows.shape[0] == n != rows.shape[1]
+    return rows.T if columns else rows
 
 
 def _names(arrays: Arrays, known: Iterable[str]) -> tuple[str, ...] | None:

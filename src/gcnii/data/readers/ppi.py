@@ -20,6 +20,21 @@ from gcnii.graph import Graph, Role
 from gcnii.graph.arrays import merged
 
 Array = NDArray[Any]  # of the type that its file holds
+# The hash of the archive is not published; these are the git blob hashes of its members.
+BLOBS = {
+    "test_feats.npy": "007ffeffe490a05f3d560e4434558398e1dbc1dd",
+    "test_graph.json": "6b78a646c24030fa136ec7964eea6abe003b9db1",
+    "test_graph_id.npy": "08ce2a7353e397c65c83084d53feaac4979d029c",
+    "test_labels.npy": "43d0b45144862ef437186c8183b1247dcbdab436",
+    "train_feats.npy": "c3df4929f38f82f3d43bb57ceca1bb182f4ddc95",
+    "train_graph.json": "5612b7255e92e2796b4f9cd9b6c803313d60c792",
+    "train_graph_id.npy": "f71a82e1e8186119dcf4c80768a9c91a708791f2",
+    "train_labels.npy": "92eadf5360f0fc0a48a3f96d79e4a4bd305bce7d",
+    "valid_feats.npy": "a9e9b379a2f1f4a83f0f9869f5579aadd1edd380",
+    "valid_graph.json": "62fe4f9ed39f35a658561a861e2ddcbf3acbbdba",
+    "valid_graph_id.npy": "886ae156536a05fc843055f832185b008080267f",
+    "valid_labels.npy": "64b58e8b2f866487ad6fc437ad129bc06b9634da",
+}
 ROLES: dict[str, Role] = {"train": "train", "valid": "val", "test": "test"}
 
 
