@@ -115,6 +115,7 @@ def fit_plan(
 ) -> Result:
     """`fit` for a plan that has been made already; the bar, if wanted, has this title."""
     runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0))
+    plan.recipe.refuse_labels(graph, [run.split for run in runs])
     where, batch = choose_device(device), whole("batch", batch, 1)
     title = title or f"{plan.model} on {graph.name}"
     watched = _observers(callbacks, verbose, title, plan.recipe.epochs)
@@ -356,5 +357,7 @@ class Training:
         where = device_name(task.device)
         about = (where, self.interrupted, task.scaling)
         result = Result.of(task.graph, task.plan, runs, weights, *about)
+        if task.plan.recipe.thresholds == "validation":
+            result = result.with_thresholds(task)
         log.info("%r, %.1f s", result, time.monotonic() - self.start)
         return result

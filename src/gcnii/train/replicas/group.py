@@ -61,7 +61,8 @@ class ReplicaGroup:
         graph, device, splits = task.graph, task.device, [run.split for run in runs]
         self.replicas = Replicas(task.plan, graph.d, graph.k, [run.seed for run in runs], device)
         self.replicas.model.recomputes = recomputes(task, len(runs))
-        self.objective = Objective.of(graph, splits, device)
+        graded = (self.recipe.scored_by, self.recipe.class_weight)
+        self.objective = Objective.of(graph, splits, device, *graded)
         self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
         self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
         self.most = SYNC_EVERY[device.type]

@@ -23,7 +23,7 @@ from gcnii.columns import Columns
 from gcnii.errors import BundleError, InputError, some_of
 from gcnii.files import Document, atomic_write, document_key, json_value, write_document
 from gcnii.graph import Graph
-from gcnii.metrics.objective import mean_and_spread
+from gcnii.metrics.objective import mean_and_spread, metric_name
 from gcnii.nn.settings import Settings
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
@@ -129,7 +129,7 @@ class Result(Predictor):
     @property
     def metric(self) -> str:
         """What the scores are."""
-        return "micro-F1" if self.graph.multilabel else "accuracy"
+        return metric_name(self.plan.recipe.scored_by, multilabel=self.graph.multilabel)
 
     def __repr__(self) -> str:
         """One line: what was trained, on what, how well."""
@@ -145,6 +145,7 @@ class Result(Predictor):
             "fingerprint": self.graph.fingerprint,
             "model": self.plan.model,
             "settings": self.plan.settings,
+            "metric": self.metric,
             "runs": [run.summary() for run in self.runs],
             "test_mean": json_value(self.test.mean()),
             "test_std": json_value(self.std),
