@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from gcnii.train.fit import fit as fit
     from gcnii.train.recipe import Recipe as Recipe
     from gcnii.train.replicas.group import Diverged as Diverged
+    from gcnii.train.results.bundle import open_bundle as open_bundle
     from gcnii.train.results.result import Result as Result
-    from gcnii.train.results.result import open_bundle as open_bundle
 
 _ROOMS = ("analysis", "data", "inference", "nn")
 _HOME = {
@@ -75,7 +75,8 @@ _HOME = {
     ),
     **dict.fromkeys(("Graph", "Split"), "graph"),
     **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
-    **dict.fromkeys(("Result", "open_bundle"), "train.results.result"),
+    "Result": "train.results.result",
+    "open_bundle": "train.results.bundle",
     **{
         "from_frames": "data.converters.frames",
         "from_networkx": "data.converters.networkx_graph",

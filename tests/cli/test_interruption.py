@@ -8,7 +8,7 @@ import time
 import pytest
 from support.command_line import SAVING, call, files, finish, start
 
-from gcnii.train.results.result import open_bundle
+from gcnii.train.results.bundle import open_bundle
 
 CHECKPOINTS = ["checkpoint.previous.safetensors", "checkpoint.safetensors"]
 EPOCHS = 120

@@ -14,13 +14,15 @@ from support.command_line import BUNDLE, SMALL, Answer, call, files, write_pets
 
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.fit import Training
-from gcnii.train.results.result import Result, open_bundle
+from gcnii.train.results.bundle import open_bundle
+from gcnii.train.results.result import Result
 
 KEYS = [
     "graph",
     "fingerprint",
     "model",
     "settings",
+    "metric",
     "runs",
     "test_mean",
     "test_std",
@@ -70,8 +72,9 @@ def test_the_bundle_is_three_files_and_no_checkpoint(home, document):
 
 
 def test_no_line_of_the_result_is_broken_in_a_narrow_terminal(trained, bundle):
-    header, *_, headline, where = trained.out.splitlines()
+    title, header, *_, headline, where = trained.out.splitlines()
     assert trained.err == ""
+    assert title.strip() == "accuracy in %"
     assert header.split() == ["seed", "split", "val", "test", "best", "epoch", "epochs", "seconds"]
     score = f"{100 * open_bundle(bundle).test[0]:.1f}"
     assert headline == f"gcnii, 2 layers, on pets: test accuracy {score} (1 run)"
@@ -80,7 +83,7 @@ def test_no_line_of_the_result_is_broken_in_a_narrow_terminal(trained, bundle):
 
 def test_several_runs_are_printed_with_mean_and_deviation(home, tmp_path):
     answer = call("train", home / "pets", *SMALL, "--runs", 3, "--seed", 5, cwd=tmp_path)
-    assert [line.split()[0] for line in answer.out.splitlines()[1:4]] == ["5", "6", "7"]
+    assert [line.split()[0] for line in answer.out.splitlines()[2:5]] == ["5", "6", "7"]
     assert "(3 runs)" in answer.out
     assert " ± " in answer.out
 

@@ -132,6 +132,13 @@ def test_the_random_state_decides_all(rows, classifier):
     assert run(np.random.RandomState(3)) == run(np.random.RandomState(3)) != run(3)
 
 
+def test_a_rare_class_can_be_weighed_and_decide_when_training_stops(rows, classifier):
+    X, y = rows
+    made = classifier(settings={"monitor": "val_auc", "class_weight": "balanced"}).fit(X, y)
+    assert made.result_.metric == "ROC AUC"
+    assert made.result_.plan.recipe.class_weight == "balanced"
+
+
 def test_other_models_take_the_parameters_that_they_have(rows, classifier):
     X, y = rows
     made = classifier(model="gcn", settings={"norm": "walk"}).fit(X, y)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from gcnii.data import load
 from gcnii.errors import InputError
-from gcnii.train.results.result import open_bundle
+from gcnii.train.results.bundle import open_bundle
 from hostile.folders import drawn_tables, encoded, write
 from hostile.judging import Skipped, Wrong, judge_sentence
 

@@ -16,7 +16,8 @@ from support.killing import Killed, killed_after_a_save
 from gcnii.data import load
 from gcnii.train import fit as training
 from gcnii.train.fit import fit
-from gcnii.train.results.result import Result, open_bundle
+from gcnii.train.results.bundle import open_bundle
+from gcnii.train.results.result import Result
 from hostile.damage import CANARY, damaged_bytes, damaged_document, damaged_tensors
 from hostile.folders import encoded, write
 from hostile.judging import Wrong, answer_of, nothing_written

@@ -38,6 +38,7 @@ KEEP = {  # this epoch's (loss, score), those of the weights kept, and the best 
     "val_score": lambda now, kept, best: now[1] > kept[1],
     "val_score_ties": lambda now, kept, best: now[1] >= kept[1],
     "val_score_loss": lambda now, kept, best: (now[1], -now[0]) > (kept[1], -kept[0]),
+    **dict.fromkeys(("val_f1", "val_auc", "val_ap"), lambda now, kept, best: now[1] > kept[1]),
     "val_either": lambda now, kept, best: now[0] <= best[0] and now[1] >= best[1],
     "noisy_loss": lambda now, kept, best: now[0] <= kept[0],
     "last": lambda now, kept, best: True,
@@ -82,7 +83,8 @@ class Oracle:
         run, recipe = self.run, self.recipe
         if not recipe.plateau:
             return
-        better = new[1] > best[1] if recipe.monitor.startswith("val_score") else new[0] < best[0]
+        by_loss = recipe.monitor in ("val_loss", "val_either", "noisy_loss", "last")
+        better = new[0] < best[0] if by_loss else new[1] > best[1]
         run.stale = 0 if better else run.stale + 1
         if run.stale > recipe.plateau:
             run.lr_scale = max(

@@ -27,7 +27,8 @@ from gcnii.graph import Graph
 from gcnii.inference.labels import is_training_graph, label_table
 from gcnii.inference.new_nodes import load_training_graph, predict_added
 from gcnii.inference.table_files import csv_text, harmless, refuse_format, write_table
-from gcnii.train.results.result import Result, open_bundle
+from gcnii.train.results.bundle import open_bundle
+from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from pandas import DataFrame

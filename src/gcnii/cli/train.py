@@ -239,6 +239,7 @@ def _runs_table(result: Result) -> Table:
     """One row per run."""
     heads = ("seed", "split", "val", "test", "best epoch", "epochs", "seconds")
     table = plain_table(*heads, numbers=slice(None))
+    table.title, table.title_justify = f"{result.metric} in %", "left"
     for run in result.runs:
         scores = (percent(run.val), percent(run.test))
         counts = (str(run.best_epoch + 1), str(run.epochs), f"{run.seconds:.1f}")

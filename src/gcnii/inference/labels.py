@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.graph import Graph
-from gcnii.metrics.probabilities import decided
 from gcnii.train.results.predictor import Predictor
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ def label_table(
     """One row per node, in the order of the graph.
 
     node         its name, or its number if the graph has no names
-    label        the most probable class; of several labels per node, those above one half: joined
-                 by `;`, a name that holds `;` or `"` in quotes, as in a CSV row
+    label        the most probable class; of several labels per node, those above one half, or the
+                 runs' thresholds: joined by `;`, a name that holds `;` or `"` in quotes, as in CSV
     probability  of that class; there is no such column if a node can have several labels
     known        its label in the graph, None if unknown
     split        train, val or test: its role in the split that the predicting runs were trained on.
@@ -34,7 +33,8 @@ def label_table(
     """
     P = result.predict_proba(graph, device, ensemble=ensemble)
     nodes = graph.nodes or range(graph.n)
-    return table_of(result, P, nodes, known_labels(graph), _roles(result, graph, ensemble))
+    roles = _roles(result, graph, ensemble)
+    return table_of(result, P, nodes, known_labels(graph), roles, ensemble=ensemble)
 
 
 def table_of(
@@ -43,12 +43,14 @@ def table_of(
     nodes: Sequence[str | int],
     known: Sequence[str | None],
     split: Sequence[str | None],
+    *,
+    ensemble: bool = True,
 ) -> DataFrame:
     """The table of `label_table`, of probabilities (n, k) and n values of the other columns."""
     import pandas as pd
 
     classes, several = _names(result.graph.classes, result.graph.k), result.graph.multilabel
-    ids = decided(P, multilabel=several)
+    ids = result.decide(P, ensemble=ensemble)
     # As objects: pandas would replace None by NaN, and its text cannot hold all of Python's.
     text = {"node": nodes, "label": _labels(ids, classes), "known": known, "split": split}
     front = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in text.items()})

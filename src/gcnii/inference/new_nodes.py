@@ -72,7 +72,8 @@ def _label(
     _refuse_another(result, graph)
     new, joined = join_new(graph, *tables)
     P = result.predict_proba(joined, device, ensemble=ensemble)[graph.n :]
-    return table_of(result, P, new.nodes or (), known_labels(new), [None] * len(P))
+    known = known_labels(new)
+    return table_of(result, P, new.nodes or (), known, [None] * len(P), ensemble=ensemble)
 
 
 def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:

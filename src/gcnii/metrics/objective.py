@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import torch
@@ -12,26 +14,52 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from gcnii.graph import Graph, Role
 
+Metric = Literal["auto", "accuracy", "f1", "auc", "ap"]
+ClassWeight = Literal["none", "balanced"]
+
+RANKINGS: tuple[Metric, ...] = ("auc", "ap")  # metrics of the order of the nodes, not of labels
+MOST_WEIGHT = 100  # of a rare label's positives beside its negatives
+# What a metric is called where a node has one label, and where it can have several.
+METRIC_NAMES: dict[Metric, tuple[str, str]] = {
+    "auto": ("accuracy", "micro-F1"),
+    "accuracy": ("accuracy", "subset accuracy"),
+    "f1": ("macro-F1", "micro-F1"),
+    "auc": ("ROC AUC", "ROC AUC"),
+    "ap": ("average precision", "average precision"),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Cross-entropy and accuracy; with several labels per node, binary cross-entropy and micro-F1.
+    """Cross-entropy and a metric; with several labels per node, binary cross-entropy and a metric.
 
-    y      (n,) or (n, k)
-    masks  (r, n) for each role: the nodes that replica r trains on, stops by and is tested on; each
-           replica has a split of its own
-    part   (n,) the graph that each node belongs to, where there are several: F1 is the mean of the
-           graphs' F1, as in the authors' code
-    parts  the number of graphs
+    y        (n,) or (n, k)
+    masks    (r, n) for each role: the nodes that replica r trains on, stops by and is tested on;
+             each replica has a split of its own
+    part     (n,) the graph that each node belongs to, where there are several: micro-F1 is the mean
+             of the graphs' F1, as in the authors' code; other metrics take all graphs together
+    parts    the number of graphs
+    metric   what the score is; auto: accuracy, or micro-F1 with several labels per node
+    weights  (r, k) of the classes in the loss; with several labels per node (r, 2, k), of a label's
+             negatives and positives; None: all weigh the same
     """
 
     y: Tensor
     masks: dict[Role, Tensor]
     part: Tensor
     parts: int
+    metric: Metric = "auto"
+    weights: Tensor | None = None
 
     @classmethod
-    def of(cls, graph: Graph, splits: list[int], device: torch.device) -> Objective:
+    def of(
+        cls,
+        graph: Graph,
+        splits: list[int],
+        device: torch.device,
+        metric: Metric = "auto",
+        class_weight: ClassWeight = "none",
+    ) -> Objective:
         """Replica r is trained on graph.splits[splits[r]]."""
 
         def stack(role: Role) -> Tensor:
@@ -45,11 +73,17 @@ class Objective:
             "val": stack("val"),
             "test": stack("test"),
         }
+        weights = None
+        if class_weight == "balanced":
+            own = [balanced_weights(graph, graph.splits[i].train) for i in splits]
+            weights = torch.tensor(np.stack(own), device=device)
         return cls(
             torch.tensor(graph.labels, device=device),
             masks,
             torch.tensor(part, device=device),
             int(part.max()) + 1,
+            metric,
+            weights,
         )
 
     def at(self, nodes: Tensor | None) -> Objective:
@@ -57,34 +91,86 @@ class Objective:
         if nodes is None:
             return self
         masks = {role: mask[:, nodes] for role, mask in self.masks.items()}
-        return Objective(self.y[nodes], masks, self.part[nodes], self.parts)
+        return replace(self, y=self.y[nodes], masks=masks, part=self.part[nodes])
 
     def narrow(self, rows: Tensor) -> Objective:
         """The objective of these replicas."""
-        return Objective(
-            self.y, {role: mask[rows] for role, mask in self.masks.items()}, self.part, self.parts
-        )
+        masks = {role: mask[rows] for role, mask in self.masks.items()}
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, masks=masks, weights=weights)
 
     def loss(self, scores: Tensor, role: Role) -> Tensor:
-        """The mean loss over the role's nodes, (r,)."""
+        """The mean loss over the role's nodes, (r,); with weights, those of the training nodes."""
         y = self.y.clamp(min=0)
         if y.ndim == 1:
             log_p = scores.log_softmax(-1)
             each = -log_p.gather(-1, y.expand(len(scores), -1)[..., None])[..., 0]
+            if self.weights is not None:
+                each = each * self.weights.to(scores.dtype)[:, y]
         else:
             target = y.to(scores.dtype).expand_as(scores)
-            each = binary_cross_entropy_with_logits(scores, target, reduction="none").mean(-1)
+            entries = binary_cross_entropy_with_logits(scores, target, reduction="none")
+            if self.weights is not None:
+                negative, positive = self.weights.to(scores.dtype)[:, :, None].unbind(1)
+                entries = entries * torch.where(y == 1, positive, negative)
+            each = entries.mean(-1)
         # `where`, not a product: a node outside the mask must not turn the sum into NaN.
         mask = self.masks[role]
         return torch.where(mask, each, 0).sum(-1) / mask.sum(-1)
 
     def score(self, scores: Tensor, role: Role) -> Tensor:
-        """Accuracy or micro-F1 in [0, 1], (r,); NaN where the role has no nodes."""
+        """The metric in [0, 1], (r,); NaN where the role has nothing to grade."""
+        if self.metric in RANKINGS:
+            return self._ranking(scores, role)
         mask = self.masks[role]
-        if self.y.ndim == 1:
-            right = (scores.argmax(-1) == self.y) & mask
-            return right.sum(-1).double() / mask.sum(-1)
-        return self._micro_f1(scores > 0, mask)
+        if self.y.ndim == 2 and self.metric != "accuracy":
+            return self._micro_f1(scores > 0, mask)
+        if self.metric == "f1":
+            return self._macro_f1(scores, mask)
+        several = self.y.ndim == 2
+        right = ((scores > 0) == self.y).all(-1) if several else scores.argmax(-1) == self.y
+        return (right & mask).sum(-1).double() / mask.sum(-1)
+
+    def _ranking(self, scores: Tensor, role: Role) -> Tensor:
+        """Of each class against the rest; of two classes, the second alone."""
+        from gcnii.metrics.ranking import average_precision, roc_auc  # few trainings need it
+
+        nodes, there = self._places[role]
+        k = scores.shape[-1]
+        own = scores.gather(1, nodes[..., None].expand(-1, -1, k)).double()
+        truth = self.y[nodes]
+        if self.y.ndim == 2:
+            margins, truth = own, truth == 1
+        elif k == 2:
+            margins, truth = own[..., 1:] - own[..., :1], truth[..., None] == 1
+        else:  # probabilities can be compared between nodes, and scores cannot
+            margins = own.log_softmax(-1)
+            truth = truth[..., None] == torch.arange(k, device=truth.device)
+        metric = roc_auc if self.metric == "auc" else average_precision
+        return metric(margins, truth, there)
+
+    @cached_property
+    def _places(self) -> dict[Role, tuple[Tensor, Tensor]]:
+        """The nodes of each role (r, most), and which of these places are filled (r, most).
+
+        Made once, because it waits for the device; sorting then leaves out the other nodes.
+        """
+        places: dict[Role, tuple[Tensor, Tensor]] = {}
+        for role, mask in self.masks.items():
+            counts = mask.sum(-1, keepdim=True)
+            most = int(counts.max())
+            nodes = mask.byte().argsort(stable=True, dim=-1, descending=True)[:, :most]
+            places[role] = nodes, torch.arange(most, device=mask.device) < counts
+        return places
+
+    def _macro_f1(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """The mean F1 of the classes that occur in the truth or in the guess."""
+        classes = torch.arange(scores.shape[-1], device=mask.device)
+        guess = (scores.argmax(-1)[..., None] == classes) & mask[..., None]
+        truth = (self.y[:, None] == classes) & mask[..., None]
+        found, hits = guess.sum(1) + truth.sum(1), (guess & truth).sum(1)
+        f1 = 2 * hits.double() / found.clamp(min=1)
+        return f1.sum(-1) / (found > 0).sum(-1)
 
     def _micro_f1(self, guess: Tensor, mask: Tensor) -> Tensor:
         truth = self.y == 1
@@ -98,6 +184,30 @@ class Objective:
         f1 = 2 * by_part(hits) / (2 * by_part(hits) + by_part(errors)).clamp(min=1)
         present = by_part(torch.ones_like(hits)) > 0
         return (f1 * present).sum(-1) / present.sum(-1)
+
+
+def balanced_weights(graph: Graph, train: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(k,) by which the classes' losses are multiplied, so that all count the same in training.
+
+    n / (classes · n_c) for a class of n_c of the n training nodes, as in scikit-learn; 1 for a
+    class that has none.  With several labels per node (2, k), of each label's negatives and
+    positives: their ratio is negatives / positives, at least 1 and at most 100.  The mean over the
+    training nodes is 1, so that a step size keeps its meaning.
+    """
+    y = graph.labels[train]
+    if not graph.multilabel:
+        counts = np.bincount(y, minlength=graph.k)
+        return np.where(counts, len(y) / (np.maximum(counts, 1) * (counts > 0).sum()), 1.0)
+    positives = y.sum(0)
+    ratio = np.clip((len(y) - positives) / np.maximum(positives, 1), 1, MOST_WEIGHT)
+    ratio = np.where(positives, ratio, 1.0)
+    negative = len(y) / (len(y) - positives + ratio * positives)
+    return np.stack([negative, ratio * negative])
+
+
+def metric_name(metric: Metric, *, multilabel: bool) -> str:
+    """`accuracy`, `micro-F1`, `ROC AUC`: what a score is called."""
+    return METRIC_NAMES[metric][multilabel]
 
 
 def percent(score: float) -> str:

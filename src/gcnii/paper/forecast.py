@@ -28,7 +28,8 @@ from gcnii.train.hardware import device_name
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
 from gcnii.train.presets.settings import Settings
-from gcnii.train.results.result import Result, open_bundle
+from gcnii.train.results.bundle import open_bundle
+from gcnii.train.results.result import Result
 
 MODEL = "gcnii"
 # Who recommends a depth: the deepest network after the doctor's few epochs, the same network

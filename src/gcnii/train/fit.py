@@ -111,6 +111,7 @@ def fit_plans(
     leave  asked after some epochs with the runs in training; those that it returns end
     """
     runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0), len(plans))
+    plans[0].recipe.refuse_labels(graph, [run.split for run in runs])
     where, batch = choose_device(device), whole("batch", batch, 1)
     plan, epochs = plans[0], max(plan.recipe.epochs for plan in plans)
     watched = _observers(callbacks, verbose, title or f"{plan.model} on {graph.name}", epochs)

@@ -6,26 +6,32 @@ that are in force.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import torch
 
 from gcnii.dropout import DropForm
-from gcnii.errors import InputError
+from gcnii.errors import GraphError, InputError
+from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, metric_name
 from gcnii.nn.settings import Bounds, Setting, Settings, check_settings, setting_of
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.batches.batch import Batching, History
 from gcnii.train.scaling import Scale
-from gcnii.train.stopping import Stopping
+from gcnii.train.stopping import RULES, Stopping
+
+if TYPE_CHECKING:
+    from gcnii.graph import Graph
 
 Memory = Literal["auto", "keep", "recompute"]
+Thresholds = Literal["half", "validation"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
 
 POSITIVE, NOT_NEGATIVE = Bounds(above=0), Bounds(least=0)
 NO_DIFFUSION = ("diffusion", ("none",))
+NAMED_METRIC = ("monitor", tuple(name for name, rule in RULES.items() if rule.metric != "auto"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +49,40 @@ class Optimiser:
         float,
         Setting("clip every entry of the gradient to ± this; 0: no clipping", NOT_NEGATIVE, 0.0),
     ] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelSettings:
+    """What labels weigh in the loss, and how predicted ones are graded."""
+
+    metric: Annotated[
+        Metric,
+        Setting(
+            "what the scores measure; auto: what the monitor names, else accuracy, or micro-F1 "
+            "with several labels per node; f1: macro-F1, or micro-F1; auc: ROC AUC, and ap: "
+            "average precision, of class 1 of two, else the mean over the classes",
+            neutral="auto",
+            unused_when=NAMED_METRIC,
+        ),
+    ] = "auto"
+    class_weight: Annotated[
+        ClassWeight,
+        Setting(
+            "weigh rare classes more in the training and validation loss; balanced: by "
+            "n / (classes · n_c) on the training nodes; with several labels per node, a label's "
+            "positives by negatives / positives, in [1, 100]",
+            neutral="none",
+        ),
+    ] = "none"
+    label_threshold: Annotated[
+        Thresholds,
+        Setting(
+            "with several labels per node, predict those above one half, or above the probability "
+            "with the highest micro-F1 on each run's validation nodes; it is found after training, "
+            "and the monitor always uses one half",
+            neutral="half",
+        ),
+    ] = "half"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +228,15 @@ class HardwareSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(HardwareSettings, BatchSettings, GraphSettings, FeatureSettings, Stopping, Optimiser):
+class Recipe(
+    HardwareSettings,
+    BatchSettings,
+    GraphSettings,
+    FeatureSettings,
+    LabelSettings,
+    Stopping,
+    Optimiser,
+):
     """All groups in one flat set of fields; the defaults are the paper's for Cora (section 6.1)."""
 
     def __post_init__(self) -> None:
@@ -205,6 +253,33 @@ class Recipe(HardwareSettings, BatchSettings, GraphSettings, FeatureSettings, St
                 f"monitor {self.monitor} needs the full graph in one batch, got batches "
                 f"{self.batches}; monitor val_loss"
             )
+
+        if self.metric not in ("auto", self.scored_by):
+            raise InputError(
+                f"monitor {self.monitor} needs metric {self.scored_by}, got {self.metric}; leave "
+                "metric at auto, or monitor val_score, which follows the metric"
+            )
+
+    @property
+    def scored_by(self) -> Metric:
+        """What scores measure: what the monitor names, else `metric`."""
+        return self.metric if self.rule.metric == "auto" else self.rule.metric
+
+    def refuse_labels(self, graph: Graph, splits: Iterable[int]) -> None:
+        """Raise an error if these splits' labels cannot be trained on or graded so."""
+        if self.label_threshold != "half" and not graph.multilabel:
+            raise InputError(
+                f"label_threshold {self.label_threshold} is for several labels per node, but "
+                f"nodes of {graph.name} have one; leave it at half"
+            )
+        for split in sorted(set(splits)) if self.scored_by in RANKINGS else ():
+            y = graph.labels[graph.splits[split].val]
+            if not (y != y[0]).any():
+                name = metric_name(self.scored_by, multilabel=graph.multilabel)
+                raise GraphError(
+                    f"{name} needs nodes with and without a label, but all validation nodes of "
+                    f"split {split} of {graph.name} have the same; use another metric or split"
+                )
 
     @property
     def dtype(self) -> torch.dtype:
@@ -235,7 +310,7 @@ def in_force(settings: Mapping[str, Any]) -> Settings:
             return True  # a model's own
         one = known[name]
         other, values = one.unused_when or ("", ())
-        used = not one.unused_when or settings[other] not in values
+        used = not one.unused_when or settings.get(other) not in values
         return used and not one.ignored and not (name in neutral and value == neutral[name])
 
     return {name: value for name, value in settings.items() if counts(name, value)}

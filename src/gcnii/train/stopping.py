@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from gcnii.metrics.objective import Metric
 from gcnii.nn.settings import Bounds, Setting
 from gcnii.train.results.run import Measures, Run
 
@@ -25,6 +26,9 @@ Monitor = Literal[
     "val_score",
     "val_score_ties",
     "val_score_loss",
+    "val_f1",
+    "val_auc",
+    "val_ap",
     "val_either",
     "noisy_loss",
     "last",
@@ -49,6 +53,7 @@ class Rule:
     reset     whether patience starts again
     by_score  whether the score decides between runs and about a plateau; else the loss does
     noisy     whether the validation loss is that of the training pass, dropout and all
+    metric    what the score must measure; auto: whatever the recipe says
 
     `keep` and `reset` are called with this epoch's validation, that of the weights kept, and the
     best ever seen of each.
@@ -58,6 +63,7 @@ class Rule:
     reset: Compare
     by_score: bool = False
     noisy: bool = False
+    metric: Metric = "auto"
 
 
 def _either(now: Validation, kept: Validation, best: Validation) -> Tensor:
@@ -101,6 +107,10 @@ RULES: dict[Monitor, Rule] = {
     "val_score_ties": Rule(_as_high, _as_high, by_score=True),
     # PPNP and APPNP: patience as GAT, but the highest score, and among equals the lowest loss
     "val_score_loss": Rule(_higher_or_lower, _either, by_score=True),
+    # imbalanced classes
+    "val_f1": Rule(_higher, _higher, by_score=True, metric="f1"),
+    "val_auc": Rule(_higher, _higher, by_score=True, metric="auc"),
+    "val_ap": Rule(_higher, _higher, by_score=True, metric="ap"),
     # GAT: patience starts again when loss or score is as good as ever; keep weights when both are
     "val_either": Rule(_both, _either),
     # DropEdge: the validation loss of the training pass, dropout and all
@@ -120,7 +130,10 @@ class Stopping:
     ] = 100
     monitor: Annotated[
         Monitor,
-        Setting("what counts as an improvement on validation; last: keep the last epoch's weights"),
+        Setting(
+            "what counts as an improvement on validation: the loss, the score (see metric), or the "
+            "score by the metric named; last: keep the last epoch's weights"
+        ),
     ] = "val_loss"
     window: Annotated[
         int,

@@ -10,7 +10,7 @@ from support.command_line import Answer, call, files
 import gcnii.cli.paper.demo
 from gcnii.paper import demo
 from gcnii.train.fit import fit_plan
-from gcnii.train.results.result import open_bundle
+from gcnii.train.results.bundle import open_bundle
 
 
 @pytest.fixture(autouse=True)

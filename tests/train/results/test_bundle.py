@@ -20,7 +20,7 @@ from gcnii.errors import BundleError, GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.train.fit import fit
-from gcnii.train.results.result import open_bundle
+from gcnii.train.results.bundle import open_bundle
 
 SMALL = {"layers": 2, "width": 8, "epochs": 3, "device": "cpu"}
 

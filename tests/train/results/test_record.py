@@ -10,7 +10,7 @@ from support.command_line import write_pets
 
 import gcnii
 from gcnii.errors import BundleError, InputError
-from gcnii.train.results.result import open_bundle
+from gcnii.train.results.bundle import open_bundle
 
 SMALL = {"layers": 2, "width": 4, "epochs": 2, "device": "cpu"}
 ANYTHING = (None, True, -1, 1e308, 10**400, "x", [], {"x": [None]})

@@ -63,7 +63,7 @@ class ReplicaGroup:
         plans = [task.plans[run.setting] for run in runs]
         self.replicas = Replicas(plans, graph.d, graph.k, [run.seed for run in runs], device)
         self.replicas.model.recomputes = recomputes(task, len(runs))
-        self.objective = Objective.of(graph, splits, device)
+        self.objective = self._objective()
         self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
         self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
         self.most = SYNC_EVERY[device.type]
@@ -76,6 +76,12 @@ class ReplicaGroup:
         self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
         self.transient = CapturedEpoch(device, "each epoch draws batches of its own")
         self.pace = float("inf")  # seconds per epoch
+
+    def _objective(self) -> Objective:
+        """What the runs are graded by."""
+        recipe, splits = self.recipe, [run.split for run in self.runs]
+        about = (self.task.graph, splits, self.task.device)
+        return Objective.of(*about, recipe.scored_by, recipe.class_weight)
 
     @property
     def running(self) -> int:
@@ -253,8 +259,7 @@ class ReplicaGroup:
         self.runs += runs
         device, recipes = self.task.device, [plan.recipe for plan in plans]
         self.stopping.join(StoppingState(recipes, runs, device, self.most))
-        splits = [run.split for run in self.runs]
-        self.objective = Objective.of(self.task.graph, splits, device)
+        self.objective = self._objective()
         self.views.clear()
         self.losses = self.losses.new_zeros(2, len(self.runs))
 

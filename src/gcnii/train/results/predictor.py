@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from math import isnan
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -11,7 +13,14 @@ from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, notice
 from gcnii.graph import Graph
-from gcnii.metrics.probabilities import decided, mean_probabilities
+from gcnii.metrics.objective import RANKINGS, Objective
+from gcnii.metrics.probabilities import (
+    HALF,
+    best_threshold,
+    decided,
+    mean_probabilities,
+    probabilities,
+)
 from gcnii.nn import Model
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
@@ -81,7 +90,38 @@ class Predictor:
     ) -> NDArray[np.int64]:
         """(n,) class ids, or (n, k) zeros and ones if a node can have several labels."""
         P = self.predict_proba(graph, device, ensemble=ensemble)
-        return decided(P, multilabel=self.graph.multilabel)
+        return self.decide(P, ensemble=ensemble)
+
+    def decide(self, P: NDArray[np.float64], *, ensemble: bool = True) -> NDArray[np.int64]:
+        """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave.
+
+        The mean probability of several runs is held against the mean of their thresholds.
+        """
+        chosen = (self.runs[i].threshold for i in self.predicting(ensemble))
+        threshold = fmean(HALF if one is None else one for one in chosen)
+        return decided(P, multilabel=self.graph.multilabel, threshold=threshold)
+
+    def with_thresholds(self, task: Task) -> Self:
+        """The same, with the threshold of each run that suits its validation nodes best.
+
+        Scores that are made of labels are measured again, by the labels that are now predicted; on
+        validation they flatter a little, because it chose the threshold.
+        """
+        return replace(self, runs=tuple(self._tuned(i, task) for i in range(len(self.runs))))
+
+    def _tuned(self, i: int, task: Task) -> Run:
+        run, graph, metric = self.runs[i], task.graph, self.plan.recipe.scored_by
+        if isnan(run.val):  # it diverged, beside other settings that did not
+            return run
+        P = probabilities(self._output("forward", i, task), multilabel=True)
+        val = graph.splits[run.split].val
+        threshold = best_threshold(P[val], graph.labels[val])
+        if metric in RANKINGS:
+            return replace(run, threshold=threshold)
+        objective = Objective.of(graph, [run.split], torch.device("cpu"), metric)
+        scores = torch.from_numpy(P - threshold)[None]
+        new = {role: float(objective.score(scores, role)) for role in ("val", "test")}
+        return replace(run, threshold=threshold, val=new["val"], test=new["test"])
 
     def predict_proba(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True

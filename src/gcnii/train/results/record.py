@@ -13,6 +13,7 @@ from gcnii.columns import Columns
 from gcnii.columns.column import SHAPE as COLUMN
 from gcnii.errors import BundleError, InputError
 from gcnii.files import NOTHING, Document, Maybe, Only, check, document_key, read_document
+from gcnii.metrics.probabilities import HALF
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Stack
 
@@ -45,6 +46,7 @@ RUN = {
     "best_epoch": int,
     "epochs": int,
     "seconds": float,
+    "threshold": Maybe(float),
 }
 SHAPE = {
     "graph": Only(GRAPH),
@@ -52,6 +54,7 @@ SHAPE = {
     "model": str,
     "settings": dict,  # Plan knows what they must be
     "scaling": Maybe(dict),  # and Scaling what this must
+    "metric": Maybe(str),  # a bundle from before there were several has none
     "runs": [Only(RUN)],
     "test_mean": SCORE,
     "test_std": SCORE,
@@ -132,6 +135,11 @@ def _refuse_contradictions(record: Document) -> None:
             raise InputError("seeds and splits of runs must be at least 0")
         if not all(0 <= (run[name] or 0) <= 1 for name in ("test", "val")):
             raise InputError("scores of runs must lie between 0 and 1")
+        if not 0 <= run.get("threshold", HALF) < 1:
+            raise InputError("thresholds of runs must lie between 0 and 1")
+    chosen = record["settings"].get("label_threshold") == "validation"
+    if any(("threshold" in run) != chosen for run in runs):
+        raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")
 
 
 def _refuse_names(names: list[str] | None, what: str, count: int) -> None:

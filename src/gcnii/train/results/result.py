@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import glob
 import hashlib
 import platform
 from collections.abc import Mapping, Sequence
@@ -15,23 +14,21 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 from gcnii import __version__
 from gcnii.columns import Columns
-from gcnii.errors import BundleError, InputError, some_of
+from gcnii.errors import InputError, some_of
 from gcnii.files import Document, atomic_write, document_key, json_value, write_document
 from gcnii.graph import Graph
-from gcnii.metrics.objective import mean_and_spread
+from gcnii.metrics.objective import mean_and_spread, metric_name
 from gcnii.nn.settings import Settings
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
-from gcnii.train.plan import Plan, make_plan
+from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.predictor import Predictor
-from gcnii.train.results.record import FORMAT, read_record, refuse_misfit, refusing
+from gcnii.train.results.record import FORMAT, read_record
 from gcnii.train.results.run import Run
 from gcnii.train.scaling import Scaling
 
@@ -142,7 +139,7 @@ class Result(Predictor):
     @property
     def metric(self) -> str:
         """What the scores are."""
-        return "micro-F1" if self.graph.multilabel else "accuracy"
+        return metric_name(self.plan.recipe.scored_by, multilabel=self.graph.multilabel)
 
     def __repr__(self) -> str:
         """One line: what was trained, on what, how well."""
@@ -167,6 +164,7 @@ class Result(Predictor):
             "fingerprint": self.graph.fingerprint,
             "model": self.plan.model,
             "settings": self.plan.settings,
+            "metric": self.metric,
             "runs": [run.summary() for run in self.runs],
             "test_mean": json_value(self.test.mean()),
             "test_std": json_value(self.std),
@@ -192,20 +190,20 @@ class Result(Predictor):
             record = self._write(folder)
         except OSError:  # a full disk, before run.json was in its place
             for name in (WEIGHTS, CURVES):
-                _fresh(folder, name).unlink(missing_ok=True)
+                fresh(folder, name).unlink(missing_ok=True)
             raise
-        _settle(folder, record)
+        settle(folder, record)
         return folder
 
     def _write(self, folder: Path) -> Document:
         """Write the files beside those of the old bundle; run.json comes last and decides."""
-        with atomic_write(_fresh(folder, WEIGHTS)) as temporary:
+        with atomic_write(fresh(folder, WEIGHTS)) as temporary:
             weights = {name: weight.contiguous() for name, weight in self.weights.items()}
             write_tensors(weights, temporary)
-            digests = {"weights_sha256": _sha256(temporary)}
-        with atomic_write(_fresh(folder, CURVES)) as temporary:
+            digests = {"weights_sha256": file_sha256(temporary)}
+        with atomic_write(fresh(folder, CURVES)) as temporary:
             self._write_curves(temporary)
-            digests["curves_sha256"] = _sha256(temporary)
+            digests["curves_sha256"] = file_sha256(temporary)
         record = self._record() | digests
         # From here on the new bundle holds, wherever its other files are: see `_settle`.
         write_document(folder / "run.json", record | {"seal": document_key(record)})
@@ -251,15 +249,17 @@ def refuse_replacing(
                 "another folder, or move that away"
             )
         return
+    from gcnii.train.results.bundle import open_record
+
     record = read_record(folder)
-    held = Result(weights={}, **_open_record(folder, record))
+    held = Result(weights={}, **open_record(folder, record))
     why = _why_kept(held, (fingerprint, plan.model, in_force(plan.settings)), runs, interrupted)
     if why and not overwrite:
         raise InputError(
             f"{folder} holds {why}; choose another folder, or overwrite it "
             "(--overwrite; in Python, overwrite=True)"
         )
-    _settle(folder, record)
+    settle(folder, record)
 
 
 def _why_kept(
@@ -279,89 +279,21 @@ def _why_kept(
     return ""
 
 
-def open_bundle(folder: Path | str) -> Result:
-    """The result that `save` wrote; neither the data nor the device of its training is needed."""
-    folder = _bundle_folder(Path(folder))
-    record = read_record(folder)
-    parts = _open_record(folder, record)
-    with suppress(OSError):  # the folder may be read-only
-        _settle(folder, record)
-    result = Result(weights=_open_weights(folder, record), **parts)
-    sizes = (result.graph.d, result.graph.k, len(result.runs))
-    with refusing(folder / "run.json"):
-        refuse_misfit(result.weights, result.plan, *sizes)
-    return result
-
-
-def _bundle_folder(folder: Path) -> Path:
-    """The folder itself, or the one bundle whose name goes on from it: runs/cora-gcnii-1f3a…"""
-    if (folder / "run.json").exists():
-        return folder
-    pattern = f"{glob.escape(folder.name)}-{'[0-9a-f]' * 8}"
-    found = sorted(path.parent for path in folder.parent.glob(f"{pattern}/run.json"))
-    if len(found) > 1:
-        names = ", ".join(map(str, found))
-        raise BundleError(f"{len(found)} bundles have names that begin so; give one of {names}")
-    return found[0] if found else folder
-
-
-def _open_record(folder: Path, record: Document) -> Document:
-    with refusing(folder / "run.json"):
-        plan = make_plan(record["model"], record["settings"])
-        origin = Origin.of_document(record["graph"])
-        return {
-            "graph": origin,
-            "plan": plan,
-            "scaling": _open_scaling(record.get("scaling"), plan.recipe.scale, origin.d),
-            "runs": tuple(_open_run(run) for run in record["runs"]),
-            "device": record["device"],
-            "interrupted": record["interrupted"],
-        }
-
-
-def _open_scaling(document: Document | None, scale: str, d: int) -> Scaling | None:
-    if scale == "none":
-        return None
-    if document is None:
-        raise InputError("scaling is missing")
-    scaling = Scaling.of(document, d)
-    if scale not in ("auto", scaling.kind):
-        raise InputError(f"scaling.kind must be {scale}, as in the settings, got {scaling.kind}")
-    return scaling
-
-
-def _open_run(summary: Document) -> Run:
-    fields: Document = {name: nan if one is None else one for name, one in summary.items()}
-    return Run(**fields)
-
-
-def _open_weights(folder: Path, record: Document) -> Stack:
-    path, fresh = folder / WEIGHTS, _fresh(folder, WEIGHTS)
-    try:
-        for one in (fresh, path) if fresh.exists() else (path,):
-            if _sha256(one) == record["weights_sha256"]:
-                return load_file(one)
-    except (OSError, SafetensorError) as error:
-        raise BundleError(f"{path} cannot be read: {error}") from None
-    raise BundleError(
-        f"{path} is not the file that run.json was written with; train again or restore it"
-    )
-
-
-def _fresh(folder: Path, name: str) -> Path:
+def fresh(folder: Path, name: str) -> Path:
     """Where `save` writes a file before the run.json that makes it the bundle's."""
     return folder / f".{name}.new"
 
 
-def _settle(folder: Path, record: Document) -> None:
+def settle(folder: Path, record: Document) -> None:
     """Put the files that run.json names into their places, as a killed `save` could not."""
     for name, digest in ((WEIGHTS, "weights_sha256"), (CURVES, "curves_sha256")):
-        fresh = _fresh(folder, name)
+        newer = fresh(folder, name)
         with suppress(FileNotFoundError):  # another process may do the same
-            if fresh.exists() and _sha256(fresh) == record.get(digest):
-                fresh.replace(folder / name)
+            if newer.exists() and file_sha256(newer) == record.get(digest):
+                newer.replace(folder / name)
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
+    """The digest of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

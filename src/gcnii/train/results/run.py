@@ -37,6 +37,7 @@ class Run:
     stopped      whether it is out of epochs or of patience
     curve        train_loss, val_loss and val of each epoch
     setting      the place of its settings, where a fit tries several
+    threshold    the probability above which it predicts a label, where one was chosen
     """
 
     seed: int
@@ -55,6 +56,7 @@ class Run:
     stopped: bool = False
     curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)
     setting: int = 0
+    threshold: float | None = None
 
     @property
     def key(self) -> tuple[int, int]:
@@ -64,7 +66,8 @@ class Run:
     def summary(self) -> Document:
         """The run without its curve, as JSON has it."""
         fields = ("seed", "split", "test", "val", "val_loss", "best_epoch", "epochs", "seconds")
-        return {name: json_value(getattr(self, name)) for name in fields}
+        chosen = {} if self.threshold is None else {"threshold": self.threshold}
+        return {name: json_value(getattr(self, name)) for name in fields} | chosen
 
 
 def make_runs(

@@ -1,0 +1,90 @@
+"""Opening a bundle: what `Result.save` wrote is checked before any of it is used."""
+
+from __future__ import annotations
+
+import glob
+from contextlib import suppress
+from math import nan
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from gcnii.errors import BundleError, InputError
+from gcnii.files import Document
+from gcnii.train.plan import make_plan
+from gcnii.train.replicas.packing import Stack
+from gcnii.train.results.record import read_record, refuse_misfit, refusing
+from gcnii.train.results.result import WEIGHTS, Origin, Result, file_sha256, fresh, settle
+from gcnii.train.results.run import Run
+from gcnii.train.scaling import Scaling
+
+
+def open_bundle(folder: Path | str) -> Result:
+    """The result that `save` wrote; neither the data nor the device of its training is needed."""
+    folder = _bundle_folder(Path(folder))
+    record = read_record(folder)
+    parts = open_record(folder, record)
+    with suppress(OSError):  # the folder may be read-only
+        settle(folder, record)
+    result = Result(weights=_open_weights(folder, record), **parts)
+    sizes = (result.graph.d, result.graph.k, len(result.runs))
+    with refusing(folder / "run.json"):
+        refuse_misfit(result.weights, result.plan, *sizes)
+    return result
+
+
+def _bundle_folder(folder: Path) -> Path:
+    """The folder itself, or the one bundle whose name goes on from it: runs/cora-gcnii-1f3a…"""
+    if (folder / "run.json").exists():
+        return folder
+    pattern = f"{glob.escape(folder.name)}-{'[0-9a-f]' * 8}"
+    found = sorted(path.parent for path in folder.parent.glob(f"{pattern}/run.json"))
+    if len(found) > 1:
+        names = ", ".join(map(str, found))
+        raise BundleError(f"{len(found)} bundles have names that begin so; give one of {names}")
+    return found[0] if found else folder
+
+
+def open_record(folder: Path, record: Document) -> Document:
+    """The parts of a Result, but its weights, from the record of the bundle in this folder."""
+    with refusing(folder / "run.json"):
+        plan = make_plan(record["model"], record["settings"])
+        origin = Origin.of_document(record["graph"])
+        return {
+            "graph": origin,
+            "plan": plan,
+            "scaling": _open_scaling(record.get("scaling"), plan.recipe.scale, origin.d),
+            "runs": tuple(_open_run(run) for run in record["runs"]),
+            "device": record["device"],
+            "interrupted": record["interrupted"],
+        }
+
+
+def _open_scaling(document: Document | None, scale: str, d: int) -> Scaling | None:
+    if scale == "none":
+        return None
+    if document is None:
+        raise InputError("scaling is missing")
+    scaling = Scaling.of(document, d)
+    if scale not in ("auto", scaling.kind):
+        raise InputError(f"scaling.kind must be {scale}, as in the settings, got {scaling.kind}")
+    return scaling
+
+
+def _open_run(summary: Document) -> Run:
+    fields: Document = {name: nan if one is None else one for name, one in summary.items()}
+    return Run(**fields)
+
+
+def _open_weights(folder: Path, record: Document) -> Stack:
+    path, newer = folder / WEIGHTS, fresh(folder, WEIGHTS)
+    try:
+        for one in (newer, path) if newer.exists() else (path,):
+            if file_sha256(one) == record["weights_sha256"]:
+                return load_file(one)
+    except (OSError, SafetensorError) as error:
+        raise BundleError(f"{path} cannot be read: {error}") from None
+    raise BundleError(
+        f"{path} is not the file that run.json was written with; train again or restore it"
+    )
