@@ -74,6 +74,22 @@ def test_rows_are_divided_by_the_sum_of_their_absolute_values_and_rows_of_zeros_
         np.testing.assert_allclose(dense, sign * np.array(expected))
 
 
+def test_rows_of_length_one_have_squares_that_sum_to_one():
+    expected = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0]]) / [[10**0.5], [1], [1]]
+    for X in (WORDS, WORDS.toarray()):
+        found = scaled(X, "length")
+        dense = found.toarray() if sp.issparse(found) else found
+        np.testing.assert_allclose(dense, expected, rtol=1e-6)
+
+
+def test_columns_are_divided_by_their_root_mean_square_those_of_zeros_and_ones_as_well():
+    expected = [[3**0.5, 0, 3**0.5], [0, 0, 0], [0, 3**0.5, 0]]
+    for X in (WORDS, WORDS.toarray()):
+        found = scaled(X, "columns")
+        dense = found.toarray() if sp.issparse(found) else found
+        np.testing.assert_allclose(dense, expected, rtol=1e-6)
+
+
 def test_none_gives_the_very_same_matrix(graph):
     assert scaled(graph.X, "none") is graph.X
 
@@ -122,7 +138,10 @@ matrices = st.one_of(
 )
 
 
-@given(X=matrices, sparse=st.booleans(), scale=st.sampled_from(["auto", "standard", "rows"]))
+SCALES = ["auto", "standard", "columns", "rows", "length"]
+
+
+@given(X=matrices, sparse=st.booleans(), scale=st.sampled_from(SCALES))
 def test_finite_features_stay_finite_and_bounded(X, sparse, scale):
     X = sp.csr_array(X) if sparse else X
     found = scaled(X, scale)
@@ -167,7 +186,7 @@ def test_a_graph_of_your_own_is_scaled_by_default_and_the_catalog_s_is_not(graph
     assert make_plan("gcnii", {"scale": "none"}, graph).recipe.scale == "none"
     assert make_plan("gcnii", {"scale": "auto"}, drawn).recipe.scale == "standard"
     assert make_plan("gcnii", {}).recipe.scale == "none"
-    with pytest.raises(gcnii.InputError, match="scale must be one of auto, none, standard, rows"):
+    with pytest.raises(gcnii.InputError, match="one of auto, none, standard, columns, rows"):
         make_plan("gcnii", {"scale": "minmax"}, graph)
 
 
@@ -184,7 +203,7 @@ def test_scaling_finds_what_large_numbers_drown(graph):
     assert own > plain + 0.2
 
 
-@pytest.mark.parametrize("scale", ["standard", "rows", "none"])
+@pytest.mark.parametrize("scale", ["standard", "columns", "rows", "length", "none"])
 def test_a_bundle_predicts_as_the_result_that_was_saved(graph, scale, tmp_path):
     result = gcnii.fit(graph, scale=scale, **SETTINGS)
     opened = gcnii.open_bundle(result.save(tmp_path / "bundle"))

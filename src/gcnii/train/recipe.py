@@ -92,7 +92,8 @@ class FeatureSettings:
     scale: Annotated[
         Scale,
         Setting(
-            "scale the features by column (standard) or by row (rows); auto: rows if sparse, ≥ 0 "
+            "scale the features by column (standard, columns) or by row (rows: of sum 1; length: "
+            "of length 1); auto: rows if sparse, ≥ 0 "
             "and of one size, none if zeros and ones, else standard; default: none for a graph of "
             "the catalog, auto for your own",
             neutral="none",

@@ -3,7 +3,10 @@
 standard  each column less its mean, divided by its standard deviation.  A column of zeros and
           ones stays as it is; one that never changes becomes 0.  Sparse features are divided by
           their root mean square instead, so that their zeros stay zeros
+columns   each column divided by its root mean square, that of zeros and ones as well: a rare word
+          counts for more than a common one
 rows      each row divided by the sum of its absolute values; a row of zeros stays
+length    each row divided by its length, the root of the sum of squares; a row of zeros stays
 auto      rows for features ≥ 0, mostly zeros, of columns of about one size, such as word counts;
           none for other zeros and ones; else standard
 """
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,18 +25,20 @@ from gcnii.errors import InputError
 from gcnii.files import Document, Maybe, check
 from gcnii.graph import Features
 
-Scale = Literal["auto", "none", "standard", "rows"]
-Kind = Literal["none", "standard", "rows"]
+Scale = Literal["auto", "none", "standard", "columns", "rows", "length"]
+Kind = Literal["none", "standard", "columns", "rows", "length"]
 Floats: TypeAlias = NDArray[np.float64]
 Dense: TypeAlias = NDArray[np.floating[Any]]
 
+BY_COLUMN = ("standard", "columns")
+POWERS = {"rows": 1, "length": 2}  # by which entries are taken into the size of a row
 CHUNK = 1 << 22  # numbers at a time in float64: 32 MiB
 # A sparse column counts as larger than the others if its mean entry is so many times the median
 # column's: rows that are divided by their sums would then hold little beside it.
 LARGER = 10
 MOSTLY = 0.1  # share of nonzero entries below which features are mostly zeros
 SHAPE = {
-    "kind": {"none", "standard", "rows"},
+    "kind": set(get_args(Kind)),
     "mean": Maybe([float]),
     "deviation": Maybe([float]),
 }
@@ -43,7 +48,7 @@ SHAPE = {
 class Scaling:
     """How the features X (n, d) of any graph are scaled.
 
-    mean, deviation  (d,) of `standard`: 0 and 1 where a column stays as it is
+    mean, deviation  (d,) of `standard` and `columns`: 0 and 1 where a column stays as it is
     """
 
     kind: Kind
@@ -54,8 +59,10 @@ class Scaling:
     def learn(cls, X: Features, scale: Scale) -> Scaling:
         """The scaling of this kind for graphs like the one that has these features."""
         kind = choose(X) if scale == "auto" else scale
-        if kind != "standard":
+        if kind not in BY_COLUMN:
             return cls(kind)
+        if kind == "columns":
+            return cls(kind, *_of_sparse(sp.csr_array(X), binary_too=True))
         mean, deviation = _of_sparse(X) if isinstance(X, sp.csr_array) else _of_dense(X)
         return cls(kind, mean, deviation)
 
@@ -63,8 +70,9 @@ class Scaling:
         """The features scaled, of the same precision; finite, as X is, which is left alone."""
         if self.kind == "none":
             return X
-        if self.kind == "rows":
-            return _rows_of_sparse(X) if isinstance(X, sp.csr_array) else _rows_of_dense(X)
+        if self.kind in POWERS:
+            by = _rows_of_sparse if isinstance(X, sp.csr_array) else _rows_of_dense
+            return by(X, POWERS[self.kind])
         assert self.mean is not None
         assert self.deviation is not None
         if isinstance(X, sp.csr_array) and not self.mean.any():
@@ -82,14 +90,14 @@ class Scaling:
     def of(cls, document: Document, d: int) -> Scaling:
         """The scaling of d features that a `document` was made from."""
         check(document, SHAPE, "scaling")
-        if document["kind"] != "standard":
+        if document["kind"] not in BY_COLUMN:
             return cls(document["kind"])
         mean, deviation = (
             np.array(document.get(name, ()), np.float64) for name in ("mean", "deviation")
         )
         if not len(mean) == len(deviation) == d or not (deviation > 0).all():
             raise InputError(f"scaling must have a mean and a positive deviation of {d} features")
-        return cls("standard", mean, deviation)
+        return cls(document["kind"], mean, deviation)
 
 
 def choose(X: Features) -> Kind:
@@ -130,7 +138,7 @@ def _of_dense(X: Dense) -> tuple[Floats, Floats]:
     )
 
 
-def _of_sparse(X: sp.csr_array) -> tuple[Floats, Floats]:
+def _of_sparse(X: sp.csr_array, *, binary_too: bool = False) -> tuple[Floats, Floats]:
     """Zeros, and each column's root mean square; 1 for one that stays as it is."""
     n, d = X.shape
     top = np.zeros(d)
@@ -138,7 +146,8 @@ def _of_sparse(X: sp.csr_array) -> tuple[Floats, Floats]:
     unit = np.where(top > 0, top, 1)
     square = np.bincount(X.indices, (X.data / unit[X.indices]) ** 2, d)
     size = np.sqrt(square / n) * unit
-    other = np.bincount(X.indices[(X.data != 0) & (X.data != 1)], minlength=d) > 0
+    scaled = (X.data != 0) if binary_too else (X.data != 0) & (X.data != 1)
+    other = np.bincount(X.indices[scaled], minlength=d) > 0
     return np.zeros(d), np.where(other & _usable(size), size, 1)
 
 
@@ -169,21 +178,23 @@ def _divided(X: Dense, deviation: Floats, shift: Floats | float = 0.0) -> Dense:
     return np.clip(scaled, -largest, largest).astype(X.dtype)
 
 
-def _rows_of_dense(X: Dense) -> Dense:
+def _rows_of_dense(X: Dense, power: int) -> Dense:
     scaled = np.empty_like(X)
     for rows, part in zip(_parts(scaled), _parts(X), strict=True):
         top = np.abs(part).max(1, keepdims=True).astype(np.float64)
         shares = part / np.where(top > 0, top, 1)
-        rows[:] = shares / np.maximum(np.abs(shares).sum(1, keepdims=True), 1)
+        total = (np.abs(shares) ** power).sum(1, keepdims=True) ** (1 / power)
+        rows[:] = shares / np.maximum(total, 1)
     return scaled
 
 
-def _rows_of_sparse(X: sp.csr_array) -> sp.csr_array:
+def _rows_of_sparse(X: sp.csr_array, power: int) -> sp.csr_array:
     row, size = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), np.abs(X.data)
     top = np.zeros(X.shape[0])
     np.maximum.at(top, row, size.astype(np.float64))
     shares = X.data / np.where(top > 0, top, 1)[row]
-    total = np.maximum(np.bincount(row, np.abs(shares), X.shape[0]), 1)
+    total = np.bincount(row, np.abs(shares) ** power, X.shape[0]) ** (1 / power)
+    total = np.maximum(total, 1)
     data = (shares / total[row]).astype(X.dtype)
     return sp.csr_array((data, X.indices, X.indptr), X.shape)
 
