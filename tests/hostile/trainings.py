@@ -14,7 +14,7 @@ import numpy as np
 from support.killing import Killed, killed_after_a_save
 
 from gcnii.data import load
-from gcnii.train import fit as training
+from gcnii.train.replicas import training
 from gcnii.train.fit import fit
 from gcnii.train.results.bundle import open_bundle
 from gcnii.train.results.result import Result

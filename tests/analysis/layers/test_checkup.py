@@ -24,7 +24,7 @@ def doctor():
 
 def test_a_plan_is_made_once_per_training(doctor):
     with (
-        mock.patch.object(fit, "make_plan", side_effect=AssertionError("planned again")),
+        mock.patch.object(fit, "make_plans", side_effect=AssertionError("planned again")),
         mock.patch.object(checkup, "make_plan", wraps=checkup.make_plan) as planned,
     ):
         found = doctor.check("gcn", 2)

@@ -20,7 +20,14 @@ from gcnii.train.scaling import choose
 
 _SCORES = [(float, NOTHING)]
 RUNS = {"model": str, "settings": dict, "seeds": [int], "val": _SCORES, "test": _SCORES}
-SHAPE = {"graph": str, "metric": str, "splits": int, "sparse": bool, "directed": bool, "runs": [RUNS]}
+SHAPE = {
+    "graph": str,
+    "metric": str,
+    "splits": int,
+    "sparse": bool,
+    "directed": bool,
+    "runs": [RUNS],
+}
 
 
 def development_graph(name: str, data: Path | None) -> Graph:
