@@ -23,6 +23,7 @@ ROOMS = [
     "nn",
     "metrics",
     "train",
+    "tuning",
     "analysis",
     "inference",
     "estimator",

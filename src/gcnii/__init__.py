@@ -8,6 +8,7 @@
     join             several graphs as one
     stratified_split   a random Split of the labelled nodes, 60/20/20 of each class
     fit              train a model: fit(graph, "gcnii", layers=64, seeds=range(3)) → Result
+    tune             search settings by validation: tune(graph, budget="10m") → the winner, trained
     Recipe           every setting of training
     Result           scores, weights, predict, save
     open_bundle      a Result that was saved
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from gcnii.train.replicas.group import Diverged as Diverged
     from gcnii.train.results.bundle import open_bundle as open_bundle
     from gcnii.train.results.result import Result as Result
+    from gcnii.tuning.tune import tune as tune
 
 _ROOMS = ("analysis", "data", "inference", "nn")
 _HOME = {
@@ -88,6 +90,7 @@ _HOME = {
         "stratified_split": "data.splits",
         "fit": "train.fit",
         "Recipe": "train.recipe",
+        "tune": "tuning.tune",
     },
     **dict.fromkeys(("EpochReport", "StopTraining"), "train.callbacks.report"),
     **{"CsvLog": "train.callbacks.csv_log", "TensorBoard": "train.callbacks.tensorboard"},

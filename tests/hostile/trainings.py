@@ -14,8 +14,8 @@ import numpy as np
 from support.killing import Killed, killed_after_a_save
 
 from gcnii.data import load
-from gcnii.train.replicas import training
 from gcnii.train.fit import fit
+from gcnii.train.replicas import training
 from gcnii.train.results.bundle import open_bundle
 from gcnii.train.results.result import Result
 from hostile.damage import CANARY, damaged_bytes, damaged_document, damaged_tensors

@@ -20,7 +20,10 @@ BUNDLE = (
 )
 
 # As `python -m gcnii`, but with a checkpoint after every epoch.
-SAVING = "from gcnii.train.replicas import training; training.SAVE_EVERY = 0.0; from gcnii.cli import main; main()"
+SAVING = (
+    "from gcnii.train.replicas import training; training.SAVE_EVERY = 0.0; "
+    "from gcnii.cli import main; main()"
+)
 
 
 class Answer(NamedTuple):

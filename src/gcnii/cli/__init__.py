@@ -70,6 +70,14 @@ app.command(
     Run the same command again to resume an interrupted training.""",
 )
 app.command(
+    "gcnii.cli.tune:tune",
+    name="tune",
+    help="""Find the settings that are best for a graph, by validation.
+
+    Tries many settings at once, trains the winner anew, and says whether the graph helps. Run the
+    same command again to go on.""",
+)
+app.command(
     "gcnii.cli.predict:predict",
     name="predict",
     help="""Label the nodes of a graph with a trained model.

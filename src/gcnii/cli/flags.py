@@ -26,6 +26,7 @@ def with_settings(command: Command) -> Command:
         *_flags(f"Model settings ({DEFAULTS})", _model_hints()),
         *_flags(f"Training settings ({DEFAULTS})", recipe_hints()),
     ]
+    flags = [flag for flag in flags if flag.name not in signature.parameters]
     command.__signature__ = signature.replace(parameters=[*fixed, *flags])  # type: ignore[attr-defined]
     return command
 

@@ -31,6 +31,7 @@ from gcnii.errors import InputError, some_of
 from gcnii.files import Document, document_key
 from gcnii.graph import Graph
 from gcnii.metrics.objective import percent
+from gcnii.nn.settings import Settings
 from gcnii.train.callbacks.csv_log import CsvLog
 from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard
@@ -43,7 +44,17 @@ from gcnii.train.results.run import Run, make_runs
 
 CHECKPOINT = "checkpoint.safetensors"
 FILES = {WEIGHTS, CURVES, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
-ModelName = Annotated[str, Parameter(help="A name from `gcnii models`.")]
+ModelName = Annotated[
+    str | None, Parameter(help="A name from `gcnii models`; default: gcnii.", show_default=False)
+]
+Study = Annotated[
+    Path | None,
+    Parameter(
+        name="--settings",
+        help="The folder of a study or of a bundle: train with its winner's model and settings, "
+        "but for those that are given.",
+    ),
+]
 Runs = Annotated[
     int | None,
     Parameter(help="Number of seeds (runs); default: one for each split of the graph."),
@@ -79,7 +90,8 @@ def train(
     graph: Source = "digits",
     /,
     *,
-    model: ModelName = "gcnii",
+    model: ModelName = None,
+    study: Study = None,
     runs: Runs = None,
     seed: Seed = 0,
     split: Split = None,
@@ -99,7 +111,7 @@ def train(
     if quiet:
         warnings.simplefilter("ignore")
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
-    plan = make_plan(model, _given(settings), data)
+    plan = _plan(data, model, _given(settings), study)
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)
     refuse_unwritable(folder)
@@ -121,13 +133,25 @@ def train(
         sys.exit(1)
 
 
+def _plan(graph: Graph, model: str | None, given: Settings, study: Path | None) -> Plan:
+    """What is given, over what a study has found."""
+    if study is None:
+        return make_plan(model or "gcnii", given, graph)
+    from gcnii.tuning.winner import winner_in  # few trainings need it
+
+    found, settings = winner_in(study)
+    if model not in (None, found):
+        raise InputError(f"{study} holds settings of {found}, got --model {model}; leave it out")
+    return make_plan(found, settings | given, graph)
+
+
 def _folder(graph: Graph, plan: Plan) -> Path:
     """runs/GRAPH-MODEL-KEY: another graph of this name, or other settings, have another folder."""
     key = document_key(plan.identity(graph))[:8]
     return Path("runs") / f"{graph.name}-{plan.model}-{key}"
 
 
-def _given(settings: Mapping[str, object]) -> dict[str, object]:
+def _given(settings: Mapping[str, object]) -> Settings:
     return {name: value for name, value in settings.items() if value is not None}
 
 

@@ -10,7 +10,7 @@ from torch.nn.functional import elu, leaky_relu
 
 from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.settings import Heads, HeadWidth, Layers, OutHeads, Rate
+from gcnii.nn.settings import FewLayers, Heads, HeadWidth, OutHeads, Rate
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Propagation, Sparse, attend, row_softmax, to_entries
 
@@ -79,7 +79,7 @@ class GAT(Model):
         d: int,
         k: int,
         *,
-        layers: Layers = 2,
+        layers: FewLayers = 2,
         width: HeadWidth = 8,
         heads: Heads = 8,
         out_heads: OutHeads = 1,
@@ -129,7 +129,7 @@ class GATPPI(GAT):
         d: int,
         k: int,
         *,
-        layers: Layers = 3,
+        layers: FewLayers = 3,
         width: HeadWidth = 256,
         heads: Heads = 4,
         out_heads: OutHeads = 6,

@@ -12,7 +12,7 @@ from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.settings import Layers, Rate, Width
+from gcnii.nn.settings import FewLayers, Rate, Width
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse
 
@@ -40,7 +40,7 @@ class GCN(Model):
     )
 
     def __init__(
-        self, d: int, k: int, *, layers: Layers = 2, width: Width = 16, dropout: Rate = 0.5
+        self, d: int, k: int, *, layers: FewLayers = 2, width: Width = 16, dropout: Rate = 0.5
     ):
         super().__init__()
         widths = (d, *[width] * (layers - 1), k)

@@ -13,7 +13,7 @@ from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.settings import Layers, Rate, Settings, Width
+from gcnii.nn.settings import FewLayers, Rate, Settings, Width
 from gcnii.nn.weights import glorot
 from gcnii.propagation import Pattern, Propagation, Sparse, row_max, to_entries
 
@@ -151,7 +151,7 @@ class GraphSAGE(Model):
     conv: ClassVar[type[MeanConv] | type[PoolConv] | type[LSTMConv]]
 
     def __init__(
-        self, d: int, k: int, *, layers: Layers = 2, width: Width = 128, dropout: Rate = 0.0
+        self, d: int, k: int, *, layers: FewLayers = 2, width: Width = 128, dropout: Rate = 0.0
     ):
         super().__init__()
         self.convs = nn.ModuleList(self.conv(2 * width if l else d, width) for l in range(layers))

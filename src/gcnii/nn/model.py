@@ -34,6 +34,7 @@ class ModelCard:
     step_sizes    factors of the step size for the weights of the modules of these names
     uses_weights  False if edge weights would have no effect, or not in all layers, because the
                   model looks at which links P has and not at their values
+    uses_graph    False if it looks at the features alone
     """
 
     paper: str
@@ -41,6 +42,7 @@ class ModelCard:
     recipe: Settings = field(default_factory=dict)
     step_sizes: Mapping[str, float] = field(default_factory=dict)
     uses_weights: bool = True
+    uses_graph: bool = True
 
 
 class Model(nn.Module):

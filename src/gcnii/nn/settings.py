@@ -52,6 +52,27 @@ ANY = Bounds()
 
 
 @dataclass(frozen=True)
+class Range:
+    """What a search tries of a number: low to high, in equal steps or on a logarithmic scale."""
+
+    low: float
+    high: float
+    step: float | None = None
+
+    @property
+    def log(self) -> bool:
+        """Whether factors count, not differences."""
+        return self.step is None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a search tries of a setting: one of these values."""
+
+    values: tuple[str | int | bool, ...]
+
+
+@dataclass(frozen=True)
 class Setting:
     """What a setting's annotation says beside its type.
 
@@ -61,6 +82,7 @@ class Setting:
                  from before the setting existed keep their key
     unused_when  another setting, and its values at which this one is not used
     ignored      whether no result depends on it
+    search       what `tune` tries; None: it leaves the setting alone
     """
 
     help: str
@@ -68,25 +90,41 @@ class Setting:
     neutral: object = None
     unused_when: tuple[str, tuple[object, ...]] | None = None
     ignored: bool = False
+    search: Range | Choice | None = None
 
 
-# More layers than this take minutes to make, and memory without end.
-Layers = Annotated[
-    int,
+DEPTH = "number of convolutions, the two dense layers not counted"
+MOST_LAYERS = Bounds(least=1, most=100_000)  # more take minutes to make, and memory without end
+Layers = Annotated[int, Setting(DEPTH, MOST_LAYERS, search=Choice((2, 4, 8, 16, 32)))]
+FewLayers = Annotated[int, Setting(DEPTH, MOST_LAYERS, search=Choice((2, 3, 5)))]
+Width = Annotated[
+    int, Setting("number of hidden units", Bounds(least=1), search=Choice((64, 128, 256)))
+]
+Alpha = Annotated[
+    float,
     Setting(
-        "number of convolutions, the two dense layers not counted", Bounds(least=1, most=100_000)
+        "share of H0 in every layer (α)", Bounds(least=0, most=1), search=Range(0.0, 0.9, 0.05)
     ),
 ]
-Width = Annotated[int, Setting("number of hidden units", Bounds(least=1))]
-Alpha = Annotated[float, Setting("share of H0 in every layer (α)", Bounds(least=0, most=1))]
-Lam = Annotated[float, Setting("strength of the weights (λ): β_l = log(λ/l + 1)", Bounds(least=0))]
+Lam = Annotated[
+    float,
+    Setting(
+        "strength of the weights (λ): β_l = log(λ/l + 1)",
+        Bounds(least=0),
+        search=Range(0.1, 2.0, 0.1),
+    ),
+]
 Rate = Annotated[
     float,
     Setting(
-        "share of entries set to zero while training, before every layer", Bounds(least=0, below=1)
+        "share of entries set to zero while training, before every layer",
+        Bounds(least=0, below=1),
+        search=Range(0.0, 0.8, 0.05),
     ),
 ]
-HeadWidth = Annotated[int, Setting("number of hidden units per head", Bounds(least=1))]
+HeadWidth = Annotated[
+    int, Setting("number of hidden units per head", Bounds(least=1), search=Choice((8, 16, 32)))
+]
 Heads = Annotated[
     int, Setting("number of attention heads, whose outputs are concatenated", Bounds(least=1))
 ]
@@ -94,9 +132,19 @@ OutHeads = Annotated[
     int,
     Setting("number of attention heads of the last layer, which are averaged", Bounds(least=1)),
 ]
-SelfWeight = Annotated[bool, Setting("give every convolution a second weight, for the node itself")]
+SelfWeight = Annotated[
+    bool,
+    Setting(
+        "give every convolution a second weight, for the node itself",
+        search=Choice((False, True)),
+    ),
+]
 BatchNorm = Annotated[
-    bool, Setting("normalise each convolution's output to mean 0 and variance 1 over the nodes")
+    bool,
+    Setting(
+        "normalise each convolution's output to mean 0 and variance 1 over the nodes",
+        search=Choice((False, True)),
+    ),
 ]
 
 

@@ -16,7 +16,15 @@ import torch
 from gcnii.dropout import DropForm
 from gcnii.errors import GraphError, InputError
 from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, metric_name
-from gcnii.nn.settings import Bounds, Setting, Settings, check_settings, setting_of
+from gcnii.nn.settings import (
+    Bounds,
+    Choice,
+    Range,
+    Setting,
+    Settings,
+    check_settings,
+    setting_of,
+)
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.batches.batch import Batching, History
 from gcnii.train.scaling import Scale
@@ -38,12 +46,22 @@ NAMED_METRIC = ("monitor", tuple(name for name, rule in RULES.items() if rule.me
 class Optimiser:
     """Adam, with L2 penalties in the paper's two groups of weights."""
 
-    lr: Annotated[float, Setting("step size of Adam", POSITIVE)] = 0.01
+    lr: Annotated[float, Setting("step size of Adam", POSITIVE, search=Range(1e-3, 3e-2))] = 0.01
     decay_conv: Annotated[
-        float, Setting("L2 penalty on the convolutions (the paper's L2_c)", NOT_NEGATIVE)
+        float,
+        Setting(
+            "L2 penalty on the convolutions (the paper's L2_c)",
+            NOT_NEGATIVE,
+            search=Range(1e-6, 3e-2),
+        ),
     ] = 0.01
     decay_dense: Annotated[
-        float, Setting("L2 penalty on the two dense layers (the paper's L2_d)", NOT_NEGATIVE)
+        float,
+        Setting(
+            "L2 penalty on the two dense layers (the paper's L2_d)",
+            NOT_NEGATIVE,
+            search=Range(1e-6, 1e-2),
+        ),
     ] = 5e-4
     clip: Annotated[
         float,
@@ -72,6 +90,7 @@ class LabelSettings:
             "n / (classes · n_c) on the training nodes; with several labels per node, a label's "
             "positives by negatives / positives, in [1, 100]",
             neutral="none",
+            search=Choice(("none", "balanced")),
         ),
     ] = "none"
     label_threshold: Annotated[
@@ -97,6 +116,7 @@ class FeatureSettings:
             "and of one size, none if zeros and ones, else standard; default: none for a graph of "
             "the catalog, auto for your own",
             neutral="none",
+            search=Choice(("none", "standard", "columns", "rows", "length")),
         ),
     ] = "none"
 
@@ -106,13 +126,26 @@ class GraphSettings:
     """How P is made of the graph."""
 
     direction: Annotated[
-        Direction, Setting("in a directed graph, gather from out-, in- or both neighbours")
+        Direction,
+        Setting(
+            "in a directed graph, gather from out-, in- or both neighbours",
+            search=Choice(("out", "in", "both")),
+        ),
     ] = "out"
     loops: Annotated[
-        Loops, Setting("keep the graph's own self-loops beside the one that P̃ adds, or remove them")
+        Loops,
+        Setting(
+            "keep the graph's own self-loops beside the one that P̃ adds, or remove them",
+            search=Choice(("keep", "remove")),
+        ),
     ] = "keep"
     norm: Annotated[
-        Norm, Setting("how the propagation matrix is normalised", neutral="symmetric")
+        Norm,
+        Setting(
+            "how the propagation matrix is normalised",
+            neutral="symmetric",
+            search=Choice(("symmetric", "walk")),
+        ),
     ] = "symmetric"
     diffusion: Annotated[
         Diffusion, Setting("replace the links by a diffusion over them (GDC)", neutral="none")

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gcnii.metrics.objective import Metric
-from gcnii.nn.settings import Bounds, Setting
+from gcnii.nn.settings import Bounds, Choice, Setting
 from gcnii.train.results.run import Measures, Run
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ class Stopping:
         Monitor,
         Setting(
             "what counts as an improvement on validation: the loss, the score (see metric), or the "
-            "score by the metric named; last: keep the last epoch's weights"
+            "score by the metric named; last: keep the last epoch's weights",
+            search=Choice(("val_loss", "val_score_loss")),
         ),
     ] = "val_loss"
     window: Annotated[

@@ -37,6 +37,13 @@ STYLES = (
     LineStyle("#E69F00", "v", "--"),
 )
 GREY = "#777777"
+# GCNII is the strong blue in every figure; others take what is left, in the order they come.
+GCNII_STYLE = STYLES[0]
+
+
+def style_of(model: str, place: int) -> LineStyle:
+    """The style of a model that comes in this place among those of a figure."""
+    return GCNII_STYLE if model == "gcnii" else STYLES[1 + place % (len(STYLES) - 1)]
 
 
 def figure(panels: int, rows: int = 1) -> Figure:

@@ -99,8 +99,8 @@ def _run_parallel(
     cells: Sequence[Cell], ledger: Path, *, runs: int | None, device: str, jobs: int
 ) -> None:
     from gcnii.cli.terminal import counting_bar
-    from gcnii.paper.parallel import run_parallel
     from gcnii.paper.reproduce import reproduce_one
+    from gcnii.tuning.parallel import run_parallel
 
     one = partial(reproduce_one, ledger=ledger, runs=runs, device=device)
     with counting_bar("cells", len(cells)) as show:

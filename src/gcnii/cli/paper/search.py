@@ -61,8 +61,8 @@ def _records(
     searches: Sequence[Search], folder: Path, *, budget: int, device: str, jobs: int
 ) -> Iterator[Document]:
     from gcnii.cli.terminal import counting_bar
-    from gcnii.paper.parallel import run_parallel
     from gcnii.paper.search.search import run_search
+    from gcnii.tuning.parallel import run_parallel
 
     if jobs == 1:
         for chosen in searches:

@@ -15,8 +15,8 @@ from support.tiny_cells import cell
 
 from gcnii.paper.ledger.ledger import Ledger
 from gcnii.paper.ledger.ledger_io import measured
-from gcnii.paper.parallel import run_parallel
 from gcnii.paper.reproduce import reproduce, reproduce_one
+from gcnii.tuning.parallel import run_parallel
 
 
 def test_tasks_share_the_threads_and_the_answers_come_with_their_items():
@@ -58,7 +58,7 @@ def test_cells_at_once_are_the_cells_one_by_one(tmp_path):
 SCRIPT = """
 import signal
 from pathlib import Path
-from gcnii.paper.parallel import run_parallel
+from gcnii.tuning.parallel import run_parallel
 from support.tasks import wait
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it

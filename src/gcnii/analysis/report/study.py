@@ -1,0 +1,128 @@
+"""A closed study as tables for the terminal and as a picture: what `study.json` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Group
+from rich.table import Table
+
+from gcnii.analysis.report.style import GREY, STYLES, LineStyle, figure, style_of
+from gcnii.files import Document
+from gcnii.metrics.objective import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BEST = 10  # trials in the table
+MOST_BARS = 12  # settings in the picture
+SHORT = {"decay_conv": "L2_c", "decay_dense": "L2_d", "alpha": "α", "lam": "λ"}
+SHOWN = (
+    *("layers", "width", "alpha", "lam", "dropout", "lr", "decay_conv", "decay_dense"),
+    *("scale", "norm", "direction", "loops", "monitor", "class_weight", "batch_norm"),
+)
+
+
+def trial_table(document: Document) -> Group:
+    """The ten best trials."""
+    table = Table("", "val", "±", "model", "settings", box=None, header_style="bold")
+    for column in table.columns[:3]:
+        column.justify = "right"
+    best = [trial for trial in document["trials"] if trial["outcome"] == "complete"][:BEST]
+    for place, trial in enumerate(best, 1):
+        score, spread = _score(trial["val"])
+        settings = words(trial["settings"], trial["model"], document)
+        table.add_row(str(place), score, spread, trial["model"], settings)
+    return Group(f"The best settings by validation ({document['measured']} in %)", table)
+
+
+def _score(val: list[float]) -> tuple[str, str]:
+    error = float(np.std(val, ddof=1) / np.sqrt(len(val))) if len(val) > 1 else 0.0
+    return percent(fmean(val)), percent(error)
+
+
+def words(settings: Mapping[str, object], model: str, document: Document) -> str:
+    """`layers 8, width 64, α 0.1, …`: what was searched."""
+    searched = document["searched"].get(model, SHOWN)
+    names = [name for name in SHOWN if name in settings and name in searched]
+    return ", ".join(f"{SHORT.get(name, name)} {_short(settings[name])}" for name in names)
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def importance_table(document: Document) -> Group:
+    """The share of each setting in the spread of the scores."""
+    model = document["winner"]["model"]
+    if not document["importances"]:
+        return Group(f"What mattered: too few trials of {model} to say")
+    table = Table("setting", "share", "±", box=None, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for one in document["importances"]:
+        table.add_row(one["name"], f"{one['share']:.0%}", f"{one['error']:.0%}")
+    return Group(f"What mattered among the settings of {model} (share of the spread)", table)
+
+
+def draw_study(document: Document) -> Figure:
+    """Left: the score of each trial and the best so far; right: what mattered."""
+    drawing = figure(2)
+    left, right = drawing.axes
+    _draw_trials(left, document)
+    _draw_importances(right, document)
+    return drawing
+
+
+def _draw_trials(axes: Axes, document: Document) -> None:
+    trials = sorted(document["trials"], key=lambda trial: trial["number"])
+    scored = [trial for trial in trials if trial["outcome"] != "lost"]
+    for place, model in enumerate(dict.fromkeys(trial["model"] for trial in scored)):
+        style = style_of(model, place)
+        for outcome, face in (("complete", style.colour), ("given up", "none")):
+            own = [one for one in scored if (one["model"], one["outcome"]) == (model, outcome)]
+            x, y = [one["number"] for one in own], [100 * fmean(one["val"]) for one in own]
+            label = model if outcome == "complete" else None
+            axes.scatter(
+                x,
+                y,
+                s=18,
+                label=label,
+                marker=style.marker,
+                edgecolors=style.colour,
+                facecolors=face,
+            )
+    _draw_best(axes, [one for one in scored if one["outcome"] == "complete"])
+    axes.set_xlabel("trial (hollow: given up early)")
+    axes.set_ylabel(f"validation {document['measured']} in %")
+    axes.set_title(f"{document['graph']}: {document['tried']} settings")
+    axes.legend(frameon=False, fontsize="small", loc="lower right")
+
+
+def _draw_best(axes: Axes, complete: list[Document]) -> None:
+    if complete:
+        scores = [100 * fmean(one["val"]) for one in complete]
+        best = np.maximum.accumulate(scores)
+        numbers = [one["number"] for one in complete]
+        axes.step(numbers, best, where="post", color=GREY, label="best so far", zorder=0)
+        low = float(np.percentile(scores, 10))
+        span = max(best[-1] - low, 1.0)
+        axes.set_ylim(low - 0.35 * span, best[-1] + 0.1 * span)
+
+
+def _draw_importances(axes: Axes, document: Document) -> None:
+    shares = document["importances"][:MOST_BARS][::-1]
+    axes.set_title(f"What mattered for {document['winner']['model']}")
+    if not shares:
+        axes.text(0.5, 0.5, "too few trials to say", ha="center", transform=axes.transAxes)
+        axes.set_axis_off()
+        return
+    names, values = [one["name"] for one in shares], [100 * one["share"] for one in shares]
+    blue: LineStyle = STYLES[0]
+    errors = [100 * one["error"] for one in shares]
+    axes.barh(names, values, xerr=errors, color=blue.colour, alpha=0.8, ecolor=GREY, capsize=2)
+    axes.set_xlabel("share of the spread of the scores in %")

@@ -1,0 +1,195 @@
+"""gcnii tune: search the settings that are best for a graph, and save the winner as a bundle."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gcnii.analysis.report.study import draw_study, importance_table, trial_table
+from gcnii.analysis.report.style import save
+from gcnii.cli.flags import with_settings
+from gcnii.cli.options import (
+    Device,
+    Json,
+    Offline,
+    Quiet,
+    Source,
+    Tables,
+    load_graph,
+    print_json,
+    refuse_below_one,
+    refuse_unwritable,
+)
+from gcnii.cli.terminal import table_console
+from gcnii.cli.train import Threads
+from gcnii.errors import InputError, did_you_mean
+from gcnii.files import Document
+from gcnii.metrics.objective import METRIC_NAMES, Metric, percent
+from gcnii.tuning.tune import BUDGET, Tuner, require_optuna, seconds_of
+
+PICTURE = "search.png"
+Budget = Annotated[
+    str | None,
+    Parameter(
+        help="Time for all of it, the final training included, such as 90s, 10m or 2h; "
+        f"default: {BUDGET}, unless --trials is given."
+    ),
+]
+Trials = Annotated[
+    int | None, Parameter(help="Number of settings to try, the two baselines included.")
+]
+ModelNames = Annotated[
+    str | None,
+    Parameter(
+        help="Names from `gcnii models`, separated by commas; mlp and gcn are always included. "
+        "Default: gcnii, gcnii-star, gcn, graphsage-mean and mlp."
+    ),
+]
+Seeds = Annotated[
+    int | None, Parameter(help="Runs per setting; default: 3, more where there are few labels.")
+]
+MetricName = Annotated[
+    str, Parameter(help="What is maximised on validation: auto, accuracy, f1, auc or ap.")
+]
+Storage = Annotated[
+    str | None,
+    Parameter(
+        help="A database for workers on several machines, each started by the same command, such "
+        "as postgresql+psycopg://user@host/name; default: SQLite in the folder."
+    ),
+]
+Jobs = Annotated[int, Parameter(help="Processes that search at once.")]
+Slurm = Annotated[
+    tuple[str, ...],
+    Parameter(
+        help="KEY=VALUE: start the jobs as an array of Slurm with this option, such as "
+        "partition=gpu; may be given several times.",
+        negative_iterable="",
+    ),
+]
+Folder = Annotated[
+    Path | None,
+    Parameter(help="Folder for the study and the bundle; default: runs/GRAPH-tune-KEY."),
+]
+
+
+@with_settings
+def tune(
+    graph: Source = "digits",
+    /,
+    *,
+    budget: Budget = None,
+    trials: Trials = None,
+    models: ModelNames = None,
+    seeds: Seeds = None,
+    metric: MetricName = "auto",
+    storage: Storage = None,
+    jobs: Jobs = 1,
+    slurm: Slurm = (),
+    out: Folder = None,
+    device: Device = "auto",
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    tables: Tables | None = None,
+    offline: Offline = False,
+    **settings: object,
+) -> None:
+    """Search settings by validation, many at once; the same command again goes on."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    require_optuna()
+    refuse_below_one("--trials", trials)
+    refuse_below_one("--seeds", seeds)
+    refuse_below_one("--jobs", jobs)
+    limit = None if budget is None and trials else seconds_of(budget or BUDGET)
+    options = _options(slurm)
+    fixed = {name: value for name, value in settings.items() if value is not None}
+    data = load_graph(graph, tables, offline=offline, quiet=quiet)
+    tuner = Tuner.of(
+        data,
+        models=_names(models),
+        seeds=seeds,
+        metric=_metric(metric),
+        fixed=fixed,
+        storage=storage,
+        jobs=jobs,
+        slurm=options,
+        out=out,
+        device=device,
+        threads=threads,
+        command=shlex.join(["gcnii", *sys.argv[1:]]),
+    )
+    refuse_unwritable(tuner.folder)
+    _search_and_print(tuner, limit, trials, json, quiet, graph)
+
+
+def _search_and_print(
+    tuner: Tuner, limit: float | None, trials: int | None, as_json: bool, quiet: bool, graph: str
+) -> None:
+    try:
+        tuned = tuner.run(limit, trials, verbose=False if quiet else None)
+    except KeyboardInterrupt:
+        print(f"gcnii: stopped; {_kept(tuner)}", file=sys.stderr)
+        sys.exit(1)
+    document = tuned.document()
+    picture = save(draw_study(document), tuner.folder / PICTURE)
+    command = shlex.join(["gcnii", "train", graph, "--settings", str(tuner.folder)])
+    if as_json:
+        about = {"bundle": str(tuner.folder), "picture": str(picture), "train": command}
+        print_json(document | about)
+        return
+    _print(document, tuned.lines())
+    print(f"\nbundle: {tuner.folder}   (label nodes with: {_predict(tuner.folder)})")
+    print(f"picture: {picture}")
+    print(f"train the winner again: {command}")
+
+
+def _print(document: Document, lines: list[str]) -> None:
+    console = table_console()
+    console.print(trial_table(document), "")
+    console.print(importance_table(document), "")
+    for line in lines:
+        print(line)
+
+
+def _predict(folder: Path) -> str:
+    return shlex.join(["gcnii", "predict", str(folder)])
+
+
+def _kept(tuner: Tuner) -> str:
+    """What there is after Ctrl-C."""
+    done, best = tuner.so_far()
+    found = f", the best {percent(best.score)} ({best.model})" if best else ""
+    return f"{done} settings are kept{found}. Run the same command again to go on."
+
+
+def _names(models: str | None) -> tuple[str, ...] | None:
+    if models is None:
+        return None
+    names = tuple(name.strip() for name in models.split(",") if name.strip())
+    if not names:
+        raise InputError("--models is empty; give names from `gcnii models`, separated by commas")
+    return names
+
+
+def _metric(name: str) -> Metric:
+    for metric in METRIC_NAMES:
+        if metric == name:
+            return metric
+    guess = did_you_mean(name, METRIC_NAMES)
+    raise InputError(f"no metric {name!r}; {guess}known: {', '.join(METRIC_NAMES)}")
+
+
+def _options(pairs: tuple[str, ...]) -> dict[str, str] | None:
+    """--slurm KEY=VALUE … as a dictionary."""
+    if not pairs:
+        return None
+    if wrong := [pair for pair in pairs if not pair.partition("=")[0] or "=" not in pair]:
+        raise InputError(f"--slurm must be KEY=VALUE, such as partition=gpu, got {wrong[0]!r}")
+    return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}

@@ -1,0 +1,250 @@
+"""Closing a study: the winner and the baselines are trained anew, and only then tested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan, sqrt
+from pathlib import Path
+
+import numpy as np
+
+from gcnii.files import Document, json_value, write_document
+from gcnii.metrics.objective import percent
+from gcnii.nn.settings import Settings
+from gcnii.train.fit import fit_plan
+from gcnii.train.plan import Plan
+from gcnii.train.results.result import Result
+from gcnii.tuning.importance import Importance, importances
+from gcnii.tuning.question import BASELINES, Question
+from gcnii.tuning.trials import RULE, NothingFound, Trial, ranked, winner_of
+from gcnii.tuning.winner import STUDY
+
+FORMAT = 1
+SURE = 2.0  # standard errors, beyond which a difference is called one
+HELPS = {
+    1: "The graph helps",
+    0: "It is open whether the graph helps",
+    -1: "The graph does harm",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The winner's test scores less those of a baseline, run by run on the same splits."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, one: Result, other: Result) -> Difference:
+        """Paired by seed, and so by split."""
+        gaps = one.test - other.test
+        error = float(gaps.std(ddof=1) / sqrt(len(gaps))) if len(gaps) > 1 else 0.0
+        return cls(float(gaps.mean()), error)
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where it is more than SURE standard errors away from 0, else 0."""
+        return 0 if abs(self.mean) <= SURE * self.error else int(np.sign(self.mean))
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:+.1f} ± {100 * self.error:.1f} points"
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """A closed study: what won, by how much, and the models that were trained with it.
+
+    result     of the winner, with fresh seeds on every split: what it scores on test nodes
+    trials     all settings that were tried, the best first
+    baselines  results of mlp and gcn at their best settings, with the same seeds
+    """
+
+    question: Question
+    result: Result
+    trials: tuple[Trial, ...]
+    baselines: Mapping[str, Result]
+    seconds: float = 0.0
+    command: str = ""
+
+    @property
+    def winner(self) -> Trial:
+        """The best trial by validation."""
+        return self.trials[0]
+
+    @property
+    def runner_up(self) -> Trial | None:
+        """The second best by validation, if there is one."""
+        best = ranked(self.trials)
+        return best[1] if len(best) > 1 else None
+
+    @property
+    def model(self) -> str:
+        """The winner's model."""
+        return self.winner.model
+
+    @property
+    def settings(self) -> Settings:
+        """All settings of the winner, for `fit(graph, best.model, **best.settings)`."""
+        return self.result.plan.settings
+
+    def differences(self) -> dict[str, Difference]:
+        """baseline → the winner's lead over it on test nodes."""
+        others = {name: one for name, one in self.baselines.items() if name != self.model}
+        return {name: Difference.of(self.result, one) for name, one in others.items()}
+
+    @property
+    def verdict(self) -> str:
+        """Whether the graph helps, in one sentence."""
+        lead = self.differences().get("mlp")
+        if lead is None:
+            return "The graph does not help: an MLP on the features alone was best on validation."
+        if isnan(lead.mean):
+            return "There are no test nodes, so whether the graph helps is not measured."
+        how = f"{self.model} is {lead} of {self.result.metric} {_side(lead)} an MLP"
+        return f"{HELPS[lead.sign]}: {how}."
+
+    def importances(self) -> list[Importance]:
+        """What mattered among the winner's model's settings."""
+        return importances(self.question, self.trials, self.model)
+
+    def document(self) -> Document:
+        """study.json."""
+        counts = {name: sum(one.outcome == name for one in self.trials) for name in OUTCOMES}
+        second = self.runner_up
+        return {
+            "format": FORMAT,
+            "graph": self.question.graph.name,
+            **{name: one for name, one in self.question.identity.items() if name != "graph"},
+            "fingerprint": self.question.graph.fingerprint,
+            "measured": self.question.measured,
+            "divided_anew": self.question.divided_anew,
+            "rule": RULE,
+            "searched": {model: list(self.question.space(model)) for model in self.question.models},
+            "tried": len(self.trials),
+            "outcomes": counts,
+            "winner": self._of(self.winner),
+            "runner_up": self._of(second) if second else None,
+            "final": _scores(self.result),
+            "baselines": {name: _scores(one) for name, one in self.baselines.items()},
+            "lead": {name: vars(one) for name, one in _finite(self.differences()).items()},
+            "verdict": self.verdict,
+            "importances": [one.document() for one in self.importances()],
+            "seconds": round(self.seconds, 1),
+            "command": self.command,
+            "device": self.result.device,
+            "trials": [trial.document() for trial in self.trials],
+        }
+
+    def _of(self, trial: Trial) -> Document:
+        about = {"number": trial.number, "model": trial.model, "val": trial.score}
+        return about | {"error": trial.error, "settings": trial.settings}
+
+    def lines(self) -> list[str]:
+        """What the search found, in sentences."""
+        second, result = self.runner_up, self.result
+        best = f"the best by validation: {self.model}, {percent(self.winner.score)}"
+        after = f"; the runner-up: {second.model}, {percent(second.score)}" if second else ""
+        leads = [f"{lead} against {name}" for name, lead in self.differences().items()]
+        return [
+            f"{len(self.trials)} settings tried; {best}{after}",
+            f"{result!r}, trained anew with fresh seeds",
+            *([f"on test: {', '.join(leads)}"] if leads else []),
+            self.verdict,
+        ]
+
+    def save(self, folder: Path) -> None:
+        """Write the bundle of the winner, and study.json."""
+        self.result.save(folder, overwrite=True)
+        write_document(folder / STUDY, self.document())
+
+
+OUTCOMES = ("complete", "given up", "lost")
+
+
+def _side(lead: Difference) -> str:
+    return "above" if lead.mean >= 0 else "below"
+
+
+def _finite(leads: Mapping[str, Difference]) -> dict[str, Difference]:
+    return {name: lead for name, lead in leads.items() if not isnan(lead.mean)}
+
+
+def _scores(result: Result) -> Document:
+    runs = [run.summary() for run in result.runs]
+    return {
+        "model": result.plan.model,
+        "settings": result.plan.settings,
+        "test_mean": json_value(float(result.test.mean())),
+        "test_std": json_value(result.std),
+        **{name: [run[name] for run in runs] for name in ("seed", "split", "val", "test")},
+    }
+
+
+def order(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    """All trials, the best first; those that could not win last."""
+    best = ranked(trials)
+    rest = sorted(
+        (trial for trial in trials if trial.outcome != "complete"),
+        key=lambda trial: (trial.outcome == "lost", trial.number),
+    )
+    return (*best, *rest)
+
+
+def reserve(trials: Sequence[Trial]) -> float:
+    """Seconds that the final trainings may take, judged by the trials so far."""
+    total = 0.0
+    for model in {winner.model for winner in _winners(trials).values()}:
+        total += winner_of(trials, model).final_seconds
+    return total
+
+
+def _winners(trials: Sequence[Trial]) -> dict[str, Trial]:
+    """What is trained anew: the winner, and the best of each baseline, where there is one."""
+    found = {}
+    for name, model in (("winner", None), *((model, model) for model in BASELINES)):
+        try:
+            found[name] = winner_of(trials, model)
+        except NothingFound:
+            continue
+    return found
+
+
+def close(
+    question: Question,
+    trials: Sequence[Trial],
+    device: str = "auto",
+    threads: int | None = None,
+    checkpoint: Path | None = None,
+    show: Callable[[str], None] = lambda words: None,
+) -> Tuned:
+    """Train the winner and the baselines with fresh seeds on every split, and test them."""
+    winner_of(trials)  # or an error
+    results: dict[int, Result] = {}
+    chosen = _winners(trials)
+    for name, trial in chosen.items():
+        if trial.number in results:
+            continue
+        show(f"final training: {name if name != 'winner' else trial.model}")
+        plan = question.plan(trial.model, trial.settings)
+        path = checkpoint if name == "winner" else None
+        results[trial.number] = _train(question, plan, device, threads, path)
+    baselines = {name: results[chosen[name].number] for name in BASELINES if name in chosen}
+    return Tuned(question, results[chosen["winner"].number], order(trials), baselines)
+
+
+def _train(
+    question: Question, plan: Plan, device: str, threads: int | None, checkpoint: Path | None
+) -> Result:
+    result = fit_plan(
+        question.graph,
+        plan,
+        seeds=question.final_seeds,
+        device=device,
+        threads=threads,
+        checkpoint=checkpoint,
+    )
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return result

@@ -1,0 +1,65 @@
+"""The progress bar of a study: its time or its trials, and the best so far."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, TaskProgressColumn
+
+from gcnii.metrics.objective import percent
+from gcnii.train.callbacks.progress import draws, make_progress
+from gcnii.tuning.trials import ranked, trials_of
+
+if TYPE_CHECKING:
+    from optuna.study import Study as OptunaStudy
+
+REFRESH = 0.5  # seconds
+Show = Callable[[str], None]
+
+
+@contextmanager
+def study_bar(
+    name: str,
+    study: OptunaStudy,
+    seconds: Callable[[], float],
+    budget: float | None,
+    trials: int | None,
+    verbose: bool | None,
+) -> Iterator[Show]:
+    """A bar of the trials, or of the seconds; and a function that says what is done now."""
+    if not draws(verbose):
+        yield lambda words: None
+        return
+    count = TaskProgressColumn() if trials is None else MofNCompleteColumn()
+    longest = "100%" if trials is None else f"{trials}/{trials}"
+    title, said, stop = f"tuning {name}", {"now": ""}, threading.Event()
+    with make_progress(Console(stderr=True), title, count, longest) as progress:
+        task = progress.add_task(title, total=trials or budget, now="")
+
+        def look() -> None:
+            done = trials_of(study)
+            best = ranked(done)
+            text = f"{len(done)} settings"
+            if best:
+                text += f", best {percent(best[0].score)} ({best[0].model})"
+            completed = len(done) if trials else min(seconds(), budget or 0.0)
+            progress.update(task, completed=completed, now=said["now"] or text)
+
+        def watch() -> None:
+            while not stop.wait(REFRESH):
+                with suppress(Exception):  # the database may be away for a moment
+                    look()
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield lambda words: said.update(now=words)
+        finally:
+            stop.set()
+            thread.join()
+            with suppress(Exception):
+                look()

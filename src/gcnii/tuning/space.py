@@ -1,0 +1,71 @@
+"""What a search tries: settings whose annotations have a range, where they make a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from gcnii.graph import Graph
+from gcnii.metrics.objective import Metric
+from gcnii.nn import MODELS
+from gcnii.nn.settings import Choice, Range, Settings, setting_of
+from gcnii.train.plan import model_hints
+from gcnii.train.recipe import recipe_hints
+
+Space: TypeAlias = dict[str, Range | Choice]
+
+OF_LINKS = ("direction", "loops", "norm", "decay_conv")  # nothing to a model without the graph
+IMBALANCED: tuple[Metric, ...] = ("f1", "auc", "ap")  # asked for where classes are rare
+DIGITS = 2  # of a number on a logarithmic scale: more say nothing
+
+
+def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space:
+    """The settings of this model that are tried on this graph, those of Recipe among them."""
+    declared = {
+        name: setting.search
+        for name, hint in (recipe_hints() | model_hints(model)).items()
+        if (setting := setting_of(hint)[1]).search is not None
+    }
+    pointless = {
+        "direction": not graph.directed,
+        "loops": not bool((graph.edges[0] == graph.edges[1]).any()),
+        "class_weight": metric not in IMBALANCED,
+    }
+    if not MODELS[model].card.uses_graph:
+        pointless |= dict.fromkeys(OF_LINKS, True)
+    return {
+        name: search
+        for name, search in declared.items()
+        if search is not None and name not in fixed and not pointless.get(name, False)
+    }
+
+
+def parameter(model: str, name: str) -> str:
+    """What Optuna calls a setting: one of a model's own is not another model's."""
+    return f"{model}.{name}" if name in model_hints(model) else name
+
+
+def settings_of(model: str, space: Space, parameters: Mapping[str, object]) -> Settings:
+    """The settings that Optuna's parameters mean."""
+    found = {name: parameters[parameter(model, name)] for name in space}
+    return {name: _rounded(space[name], value) for name, value in found.items()}
+
+
+def parameters_of(model: str, space: Space, settings: Mapping[str, object]) -> Settings:
+    """Optuna's parameters for these settings; a number outside of its range becomes its end."""
+    return {parameter(model, name): _inside(space[name], settings[name]) for name in space}
+
+
+def _rounded(search: Range | Choice, value: object) -> object:
+    if isinstance(search, Choice) or not isinstance(value, float):
+        return value
+    return float(f"{value:.{DIGITS}g}") if search.log else round(value, 6)
+
+
+def _inside(search: Range | Choice, value: object) -> object:
+    if isinstance(search, Choice):
+        return value if value in search.values else search.values[0]
+    assert isinstance(value, int | float)
+    return float(np.clip(value, search.low, search.high))

@@ -1,0 +1,280 @@
+"""A worker: takes trials, trains them batch by batch, and tells the study, until it is enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, inf, isfinite
+from statistics import fmean
+
+import torch
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.study import Study as OptunaStudy
+from optuna.trial import TrialState
+
+from gcnii.train.fit import fit_plans
+from gcnii.train.hardware import choose_device, lacks_memory
+from gcnii.train.plan import batch_key
+from gcnii.train.replicas.group import Diverged
+from gcnii.train.results.result import Result
+from gcnii.train.results.run import Run
+from gcnii.tuning.closing import reserve
+from gcnii.tuning.halving import Halving, Standings
+from gcnii.tuning.proposals import PointsFirst, Proposal, propose, sampler_of, shape_of
+from gcnii.tuning.question import Question
+from gcnii.tuning.storage import beating, claim, give_back, give_back_lost
+from gcnii.tuning.trials import trials_of
+
+FILLED = 1 << 24  # numbers of all replicas' states in one layer: a GPU gains little from more
+MOST = 16  # settings at once, and as many that take the places of those that leave
+PAUSE = 0.5  # seconds between two looks at what others are doing
+LOOK = 3.0  # seconds between two estimates of the final trainings
+DONE = (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search is enough.
+
+    trials    settings in all, those of other workers among them; None: any number
+    deadline  when all is to be done, the final training too, by `time.time`; None: any time
+    """
+
+    trials: int | None = None
+    deadline: float | None = None
+
+
+class Clock:
+    """Whether there is time for another epoch, if the final trainings are to end in time."""
+
+    def __init__(self, study: OptunaStudy, deadline: float | None):
+        self.study, self.deadline = study, deadline
+        self.reserve, self.looked = 0.0, -inf
+
+    @property
+    def over(self) -> bool:
+        """Whether time has run out."""
+        if self.deadline is None:
+            return False
+        if time.time() - self.looked > LOOK:
+            self.looked, self.reserve = time.time(), reserve(trials_of(self.study))
+        return time.time() + self.reserve >= self.deadline
+
+
+def search(
+    question: Question,
+    study: OptunaStudy,
+    limits: Limits,
+    device: str = "auto",
+    threads: int | None = None,
+    after_batch: Callable[[], None] = lambda: None,
+) -> None:
+    """Train trials until the limits are reached and no trial of any worker is left."""
+    sampler = sampler_of(question, len(study.get_trials(deepcopy=False)))
+    study.sampler = sampler
+    clock = Clock(study, limits.deadline)
+    while not clock.over:
+        give_back_lost(study)
+        batch = list(_proposals(question, study, sampler, limits.trials, device))
+        if not batch:
+            if not _others_train(study):
+                return
+            time.sleep(PAUSE)  # if they die, their trials come back
+            continue
+        for some in _by_shape(batch):
+            train(question, study, some, clock, device, threads)
+            after_batch()
+
+
+def _others_train(study: OptunaStudy) -> bool:
+    return bool(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
+
+
+def _proposals(
+    question: Question, study: OptunaStudy, sampler: PointsFirst, most: int | None, device: str
+) -> Iterator[Proposal]:
+    """Trials for this worker, as many as fill the device."""
+    sampler.shape, wanted, count = {}, 1, 0
+    while count < wanted and _slots(study, most):
+        trial = claim(study)
+        if most is not None and trial.number - _failed(study, trial.number) >= most:
+            study.tell(trial, state=TrialState.FAIL)  # another worker was faster
+            return
+        with beating(study, [trial]):
+            proposal = propose(question, trial)
+        if not count:
+            wanted = room(proposal, question, device)
+            sampler.shape = shape_of(proposal, question)
+        count += 1
+        yield proposal
+
+
+def _slots(study: OptunaStudy, most: int | None) -> bool:
+    """Whether there may be another trial."""
+    trials = study.get_trials(deepcopy=False)
+    waiting = any(trial.state == TrialState.WAITING for trial in trials)
+    return most is None or waiting or sum(trial.state != TrialState.FAIL for trial in trials) < most
+
+
+def _failed(study: OptunaStudy, before: int) -> int:
+    failed = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
+    return sum(trial.number < before for trial in failed)
+
+
+def room(proposal: Proposal, question: Question, device: str) -> int:
+    """How many settings of this shape to ask for at once: one on a CPU."""
+    at_once = _at_once(proposal, question, device)
+    return 1 if at_once == 1 and choose_device(device).type == "cpu" else 2 * at_once
+
+
+def _at_once(proposal: Proposal, question: Question, device: str) -> int:
+    if choose_device(device).type == "cpu":
+        return 1
+    settings = proposal.plan.settings
+    width = settings.get("width", 64) * settings.get("heads", 1)
+    replicas = FILLED // (question.graph.n * width)
+    return int(min(max(replicas // question.seeds, 1), MOST))
+
+
+def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
+    """Those that can be trained as one batch together."""
+    found: dict[str, list[Proposal]] = {}
+    for proposal in batch:
+        found.setdefault(batch_key(proposal.plan), []).append(proposal)
+    return list(found.values())
+
+
+def train(
+    question: Question,
+    study: OptunaStudy,
+    batch: Sequence[Proposal],
+    clock: Clock,
+    device: str,
+    threads: int | None,
+) -> None:
+    """Train proposals of one shape and tell the study; those of an interrupted batch go back."""
+    trials = [proposal.trial for proposal in batch]
+    names = [trial.number for trial in trials]
+    patience = batch[0].plan.recipe.patience
+    halving = Halving(names, patience, _standings(study), lambda: clock.over)
+    start = time.perf_counter()
+    try:
+        with beating(study, trials):
+            runs = _runs(question, batch, halving, device, threads)
+    except BaseException:
+        give_back(study, trials)
+        raise
+    seconds = time.perf_counter() - start
+    for i, proposal in enumerate(batch):
+        own = [run for run in runs if run.setting == i]
+        _tell(study, proposal, own, halving, i, _final_seconds(question, own, runs, seconds))
+
+
+def _runs(
+    question: Question,
+    batch: Sequence[Proposal],
+    halving: Halving,
+    device: str,
+    threads: int | None,
+) -> list[Run]:
+    """The runs of all settings: on a GPU at once, on a CPU seed by seed, while it is worth it."""
+    on_cpu = choose_device(device).type == "cpu"
+    seeds = range(question.seeds)
+    at_once = _at_once(batch[0], question, device) * question.seeds
+    runs: list[Run] = []
+    for some in [[seed] for seed in seeds] if on_cpu else [list(seeds)]:
+        if 0 in halving.behind or halving.cut:
+            break
+        result = _fit(question, batch, some, at_once, halving, device, threads)
+        if result is None:
+            return []
+        if result.interrupted:
+            raise KeyboardInterrupt
+        runs += result.runs
+    return runs
+
+
+def _fit(
+    question: Question,
+    batch: Sequence[Proposal],
+    seeds: Sequence[int],
+    at_once: int,
+    halving: Halving,
+    device: str,
+    threads: int | None,
+) -> Result | None:
+    """The result; None for settings that lose: they diverged, or not even one run fits."""
+    plans = [proposal.plan for proposal in batch]
+    for size in dict.fromkeys((at_once, max(at_once // 4, 1), 1)):
+        try:
+            return fit_plans(
+                question.hidden,
+                plans,
+                seeds=seeds,
+                device=device,
+                threads=threads,
+                batch=size,
+                leave=halving,
+            )
+        except Diverged:
+            return None
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+        torch.cuda.empty_cache()  # does nothing without a GPU
+    return None
+
+
+def _tell(
+    study: OptunaStudy,
+    proposal: Proposal,
+    runs: Sequence[Run],
+    halving: Halving,
+    setting: int,
+    final: float,
+) -> None:
+    """Keep a trial's scores: complete, given up, or lost."""
+    trial, good = proposal.trial, bool(runs) and all(isfinite(run.val) for run in runs)
+    partial = setting in halving.behind | halving.cut
+    about = {
+        "model": proposal.plan.model,
+        "settings": proposal.plan.settings,
+        "val": [run.val if isfinite(run.val) else None for run in runs],
+        "val_loss": [run.val_loss if isfinite(run.val_loss) else None for run in runs],
+        "epochs": [run.epochs for run in runs],
+        "seconds": round(sum(run.seconds for run in runs), 3),
+        "final_seconds": round(final, 3),
+        "lost": not good,
+        "rungs": {str(rung): seeds for rung, seeds in halving.noted(setting).items()},
+    }
+    score = fmean(run.val for run in runs) if good else 0.0
+    try:
+        trial.set_user_attr("told", about)
+        if partial and good:
+            trial.report(score, max(run.epochs for run in runs))
+            study.tell(trial, state=TrialState.PRUNED)
+        else:
+            study.tell(trial, score)
+    except UpdateFinishedTrialError:
+        pass  # it was given back: this worker had not been heard of for too long
+
+
+def _final_seconds(
+    question: Question, own: Sequence[Run], runs: Sequence[Run], seconds: float
+) -> float:
+    """How long this setting's final training may take, judged by the batch it was in."""
+    final = len(question.final_seeds)
+    if len(runs) == len(own):
+        return final * max((run.seconds for run in own), default=0.0)
+    return seconds * ceil(final / len(runs))  # fewer runs at once may take as long
+
+
+def _standings(study: OptunaStudy) -> Standings:
+    """What all trials so far have noted at the rungs."""
+    standings: Standings = {}
+    for trial in study.get_trials(deepcopy=False, states=DONE):
+        for rung, seeds in trial.user_attrs.get("told", {}).get("rungs", {}).items():
+            for seed, score in seeds.items():
+                standings.setdefault(int(rung), {}).setdefault(int(seed), {})[trial.number] = score
+    return standings
