@@ -47,7 +47,7 @@ ModelNames = Annotated[
     str | None,
     Parameter(
         help="Names from `gcnii models`, separated by commas; mlp and gcn are always included. "
-        "Default: gcnii, gcnii-star, gcn, graphsage-mean and mlp."
+        "Default: gcnii, gcnii-star, gcn, dropedge-gcn, graphsage-mean and mlp."
     ),
 ]
 Seeds = Annotated[

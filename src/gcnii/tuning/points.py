@@ -20,6 +20,7 @@ def _gcnii(
 
 
 WEAK, STRONG = (1e-4, 1e-4), (1e-2, 5e-4)
+NORMED: Settings = {"self_weight": True, "batch_norm": True, "lr": 0.01}
 WIDE: Settings = {"width": 256, "lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5}
 # Structures that repeat are trained as one batch.
 GOOD: tuple[Point, ...] = (
@@ -31,6 +32,7 @@ GOOD: tuple[Point, ...] = (
     ("gcn", {**WIDE, "layers": 3, "dropout": 0.2}),
     ("graphsage-mean", {**WIDE, "layers": 3, "dropout": 0.2}),
     ("graphsage-mean", {**WIDE, "layers": 5, "dropout": 0.2}),
+    ("dropedge-gcn", {**WIDE, **NORMED, "layers": 4, "dropout": 0.2, "width": 128}),
     ("gcnii-star", _gcnii(4, 256, 0.5, 1.5, 0.5, WEAK)),
     ("gcnii", _gcnii(2, 256, 0.3, 1.0, 0.5, WEAK)),
     ("gcnii", _gcnii(32, 64, 0.1, 0.5, 0.6, STRONG)),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.exceptions import ExperimentalWarning
@@ -27,6 +28,9 @@ from gcnii.tuning.question import Question
 from gcnii.tuning.space import parameter, settings_of
 
 STARTUP = 10  # trials before TPE has something to learn from
+# Share of batches whose shape is drawn at random: a batch has many trials of one shape, by which
+# that shape would soon be all that TPE proposes.
+EXPLORED = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class PointsFirst(BaseSampler):
 
     def __init__(self, points: Sequence[Settings], seed: int):
         self.points, self.shape = points, Settings()
+        self.random = np.random.default_rng(seed)
         how: dict[str, Any] = {"multivariate": True, "group": True, "constant_liar": True}
         startup = max(STARTUP, len(points))
         with warnings.catch_warnings():
@@ -115,6 +120,20 @@ def propose(question: Question, trial: Trial) -> Proposal:
     }
     settings = settings_of(model, space, values)
     return Proposal(trial, question.plan(model, settings))
+
+
+def new_shape(question: Question, sampler: PointsFirst) -> Settings:
+    """What the first trial of a batch begins with: nothing, or sometimes a shape at random."""
+    random = sampler.random
+    if random.random() >= EXPLORED:
+        return {}
+    model = question.models[random.integers(len(question.models))]
+    choices = {
+        parameter(model, name): search.values[random.integers(len(search.values))]
+        for name, search in question.space(model).items()
+        if isinstance(search, Choice)
+    }
+    return {"model": model, **choices}
 
 
 def shape_of(proposal: Proposal, question: Question) -> Settings:

@@ -23,7 +23,7 @@ from gcnii.train.results.run import make_runs
 from gcnii.tuning.space import Space, space_of
 
 BASELINES = ("mlp", "gcn")  # without the graph, and the plainest model with it
-MODELS = ("gcnii", "gcnii-star", "gcn", "graphsage-mean", "mlp")
+MODELS = ("gcnii", "gcnii-star", "gcn", "dropedge-gcn", "graphsage-mean", "mlp")
 SEEDS, MOST_SEEDS = 3, 10  # per trial; the more where there are few labels
 ENOUGH = 500  # validation nodes: then the standard error of an accuracy is at most 2.2 points
 FINAL = 10  # runs of the winner, at least

@@ -21,7 +21,7 @@ from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
 from gcnii.tuning.closing import reserve
 from gcnii.tuning.halving import Halving, Standings
-from gcnii.tuning.proposals import PointsFirst, Proposal, propose, sampler_of, shape_of
+from gcnii.tuning.proposals import PointsFirst, Proposal, new_shape, propose, sampler_of, shape_of
 from gcnii.tuning.question import Question
 from gcnii.tuning.storage import beating, claim, give_back, give_back_lost
 from gcnii.tuning.trials import trials_of
@@ -95,7 +95,7 @@ def _proposals(
     question: Question, study: OptunaStudy, sampler: PointsFirst, most: int | None, device: str
 ) -> Iterator[Proposal]:
     """Trials for this worker, as many as fill the device."""
-    sampler.shape, wanted, count = {}, 1, 0
+    sampler.shape, wanted, count = new_shape(question, sampler), 1, 0
     while count < wanted and _slots(study, most):
         trial = claim(study)
         if most is not None and trial.number - _failed(study, trial.number) >= most:
