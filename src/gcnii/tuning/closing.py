@@ -1,26 +1,33 @@
-"""Closing a study: the winner and the baselines are trained anew, and only then tested."""
+"""Closing a study: the best few are confirmed, the winner is trained anew, and only then tested.
+
+The best of many trials owes something to luck.  So the best few are trained with more seeds, on all
+splits, still without test nodes, and the best of them by validation wins.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gcnii.files import Document, json_value, write_document
+from gcnii.graph import Graph
 from gcnii.metrics.objective import percent
 from gcnii.nn.settings import Settings
 from gcnii.train.fit import fit_plan
-from gcnii.train.plan import Plan
 from gcnii.train.results.result import Result
 from gcnii.tuning.importance import Importance, importances
-from gcnii.tuning.question import BASELINES, Question
+from gcnii.tuning.question import BASELINES, FINAL, Question
 from gcnii.tuning.trials import RULE, NothingFound, Trial, ranked, winner_of
 from gcnii.tuning.winner import STUDY
 
 FORMAT = 1
+FINALISTS = 3
 SURE = 2.0  # standard errors, beyond which a difference is called one
 HELPS = {
     1: "The graph helps",
@@ -76,8 +83,8 @@ class Tuned:
     @property
     def runner_up(self) -> Trial | None:
         """The second best by validation, if there is one."""
-        best = ranked(self.trials)
-        return best[1] if len(best) > 1 else None
+        second = self.trials[1] if len(self.trials) > 1 else None
+        return second if second and second.outcome == "complete" else None
 
     @property
     def model(self) -> str:
@@ -182,33 +189,38 @@ def _scores(result: Result) -> Document:
     }
 
 
-def order(trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    """All trials, the best first; those that could not win last."""
-    best = ranked(trials)
-    rest = sorted(
-        (trial for trial in trials if trial.outcome != "complete"),
-        key=lambda trial: (trial.outcome == "lost", trial.number),
-    )
-    return (*best, *rest)
-
-
 def reserve(trials: Sequence[Trial]) -> float:
-    """Seconds that the final trainings may take, judged by the trials so far."""
-    total = 0.0
-    for model in {winner.model for winner in _winners(trials).values()}:
-        total += winner_of(trials, model).final_seconds
-    return total
+    """Seconds that closing may take, judged by the trials so far."""
+    best = ranked(trials)[:FINALISTS]
+    final = [trial.final_seconds for trial in _chosen(trials).values()]
+    return sum(final) + sum(trial.final_seconds for trial in best if len(best) > 1)
 
 
-def _winners(trials: Sequence[Trial]) -> dict[str, Trial]:
+def _chosen(trials: Sequence[Trial]) -> dict[str, Trial]:
     """What is trained anew: the winner, and the best of each baseline, where there is one."""
-    found = {}
-    for name, model in (("winner", None), *((model, model) for model in BASELINES)):
-        try:
-            found[name] = winner_of(trials, model)
-        except NothingFound:
-            continue
+    found = {"winner": trials[0]} if trials else {}
+    for model in BASELINES:
+        with suppress(NothingFound):
+            found[model] = winner_of(trials, model)
     return found
+
+
+def confirmed(
+    question: Question, trials: Sequence[Trial], train: Callable[[Graph, Trial, range], Result]
+) -> list[Trial]:
+    """All trials, the best first: the finalists, by more seeds; then those that did not get there.
+
+    train  trains a trial's setting on a graph with these seeds
+    """
+    seeds = question.seeds
+    best, more = ranked(trials), range(seeds, seeds + max(FINAL - seeds, seeds))
+    finalists = best[:FINALISTS]
+    if len(finalists) > 1:
+        results = [train(question.hidden, trial, more) for trial in finalists]
+        finalists = [trial.more(result) for trial, result in zip(finalists, results, strict=True)]
+    rest = [trial for trial in trials if trial.outcome != "complete"]
+    rest.sort(key=lambda trial: (trial.outcome == "lost", trial.number))
+    return [*ranked(finalists), *best[FINALISTS:], *rest]
 
 
 def close(
@@ -221,30 +233,23 @@ def close(
 ) -> Tuned:
     """Train the winner and the baselines with fresh seeds on every split, and test them."""
     winner_of(trials)  # or an error
-    results: dict[int, Result] = {}
-    chosen = _winners(trials)
-    for name, trial in chosen.items():
-        if trial.number in results:
-            continue
-        show(f"final training: {name if name != 'winner' else trial.model}")
+
+    def train(graph: Graph, trial: Trial, seeds: range, path: Path | None = None) -> Result:
         plan = question.plan(trial.model, trial.settings)
-        path = checkpoint if name == "winner" else None
-        results[trial.number] = _train(question, plan, device, threads, path)
+        how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": path}
+        result = fit_plan(graph, plan, seeds=seeds, **how)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return result
+
+    show("confirming the best few")
+    ordered = confirmed(question, trials, train)
+    results: dict[int, Result] = {}
+    chosen = _chosen(ordered)
+    for name, trial in chosen.items():
+        if trial.number not in results:
+            show(f"final training: {trial.model}")
+            path = checkpoint if name == "winner" else None
+            results[trial.number] = train(question.graph, trial, question.final_seeds, path)
     baselines = {name: results[chosen[name].number] for name in BASELINES if name in chosen}
-    return Tuned(question, results[chosen["winner"].number], order(trials), baselines)
-
-
-def _train(
-    question: Question, plan: Plan, device: str, threads: int | None, checkpoint: Path | None
-) -> Result:
-    result = fit_plan(
-        question.graph,
-        plan,
-        seeds=question.final_seeds,
-        device=device,
-        threads=threads,
-        checkpoint=checkpoint,
-    )
-    if result.interrupted:
-        raise KeyboardInterrupt
-    return result
+    return Tuned(question, results[chosen["winner"].number], tuple(ordered), baselines)

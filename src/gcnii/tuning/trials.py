@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import isfinite, sqrt
 from statistics import fmean, stdev
 from typing import Literal
 
@@ -14,6 +14,7 @@ from optuna.trial import TrialState
 from gcnii.errors import GcniiError
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
+from gcnii.train.results.result import Result
 
 Outcome = Literal["complete", "given up", "lost"]
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -57,6 +58,17 @@ class Trial:
     def rank(self) -> tuple[float, float]:
         """What trials are compared by: higher is better."""
         return self.score, -fmean(self.val_loss)
+
+    def more(self, result: Result) -> Trial:
+        """The trial with more seeds; those that diverged count as the worst."""
+        runs = [run for run in result.runs if isfinite(run.val)]
+        val = (*(run.val for run in runs), *[0.0] * (len(result.runs) - len(runs)))
+        return replace(
+            self,
+            val=self.val + val,
+            val_loss=self.val_loss + tuple(run.val_loss for run in runs),
+            epochs=self.epochs + tuple(run.epochs for run in result.runs),
+        )
 
     def document(self) -> Document:
         """As JSON."""
