@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
@@ -40,15 +42,16 @@ NUMBERS = tuple(
         (0.1, 0.5, 0.6, 1e-2, 5e-4),
         (0.1, 0.5, 0.6, 1e-3, 5e-4),
         (0.1, 0.5, 0.5, 1e-4, 1e-4),
+        (0.1, 1.0, 0.7, 1e-4, 1e-3),
+        (0.1, 1.0, 0.5, 1e-4, 5e-4),
         (0.1, 1.0, 0.2, 1e-4, 1e-4),
-        (0.2, 0.5, 0.6, 1e-3, 5e-4),
+        (0.1, 1.5, 0.5, 1e-5, 1e-4),
+        (0.2, 1.0, 0.6, 5e-4, 5e-4),
         (0.2, 1.0, 0.5, 0.0, 0.0),
-        (0.3, 0.5, 0.5, 1e-4, 1e-4),
-        (0.3, 1.0, 0.2, 1e-4, 1e-4),
+        (0.2, 1.5, 0.1, 1e-5, 1e-5),
         (0.3, 1.0, 0.5, 1e-3, 5e-4),
-        (0.3, 1.0, 0.7, 5e-4, 5e-4),
+        (0.3, 1.5, 0.5, 1e-4, 5e-4),
         (0.5, 1.0, 0.5, 1e-4, 1e-4),
-        (0.5, 1.0, 0.6, 1e-3, 1e-3),
     )
 )
 
@@ -67,15 +70,28 @@ class Traits:
     @classmethod
     def of(cls, graph: Graph) -> Traits:
         """Those of a graph."""
-        entries = graph.X.data if isinstance(graph.X, sp.csr_array) else graph.X
-        mostly = np.count_nonzero(entries) < MOSTLY * graph.n * graph.d
-        return cls(bool(mostly and (entries >= 0).all()), graph.directed, graph.multilabel)
+        sparse = density(graph) < MOSTLY and bool((_entries(graph) >= 0).all())
+        return cls(sparse, graph.directed, graph.multilabel)
+
+
+def density(graph: Graph) -> float:
+    """The share of nonzero features."""
+    return round(float(np.count_nonzero(_entries(graph))) / (graph.n * graph.d), 4)
+
+
+def _entries(graph: Graph) -> NDArray[np.floating[Any]]:
+    return graph.X.data if isinstance(graph.X, sp.csr_array) else graph.X
 
 
 OWN: Settings = {"layers": 8, "width": 64}
-STOP: Settings = {"epochs": 500, "patience": 60, "monitor": "val_score_loss"}
+STOP: Settings = {"epochs": 500, "patience": 60}
 # Changes of one thing at a time; the most valuable first, because time may run out.
 ROUNDS = ("base", "layers 4", "width 128", "layers 16", "scale", "direction", "monitor", "rows")
+OWN_ROUNDS: dict[str, Settings] = {
+    "layers 4": {"layers": 4},
+    "width 128": {"width": 128},
+    "layers 16": {"layers": 16},
+}
 
 
 def settings_of(round_: str, model: str, traits: Traits) -> list[Settings]:
@@ -85,22 +101,21 @@ def settings_of(round_: str, model: str, traits: Traits) -> list[Settings]:
     measured where that changes.
     """
     scales = ("length", "standard") if traits.sparse else ("standard", "length")
-    label = {"label_threshold": "validation"} if traits.multilabel else {}
-    shared = STOP | label | {"scale": scales[0]}
+    monitors = ("val_score_loss", "val_loss")
+    shared = STOP | {"scale": scales[0], "monitor": monitors[0]}
+    if traits.multilabel:
+        # The score at one half is not what thresholds from validation give.
+        monitors = ("val_loss", "val_score_loss")
+        shared |= {"label_threshold": "validation", "monitor": monitors[0]}
     changed: dict[str, Settings] = {
         "base": {},
         "scale": {"scale": scales[1]},
-        "monitor": {"monitor": "val_loss"},
+        "monitor": {"monitor": monitors[1]},
         **({"direction": {"direction": "both"}} if traits.directed else {}),
         **({"rows": {"scale": "rows"}} if traits.sparse else {}),
     }
-    own: dict[str, Settings] = {
-        "layers 4": {"layers": 4},
-        "layers 16": {"layers": 16},
-        "width 128": {"width": 128},
-    }
-    if model == MODEL and round_ in changed | own:
-        structure = shared | OWN | (changed | own)[round_]
+    if model == MODEL and round_ in changed | OWN_ROUNDS:
+        structure = shared | OWN | (changed | OWN_ROUNDS)[round_]
         return [structure | numbers for numbers in NUMBERS]
     if model != MODEL and round_ in changed:
         # Its card trains on sampled neighbours, which is for graphs that fit no GPU.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -21,9 +22,11 @@ from gcnii.paper.defaults.candidates import (
     COUNTED,
     FILES,
     MODEL,
+    OWN_ROUNDS,
     REPORTED,
     ROUNDS,
     Traits,
+    density,
     seeds_for,
     settings_of,
 )
@@ -69,7 +72,7 @@ def batches(records: Records, word: str, data: Path | None) -> list[Batch]:
         Batch(name, round_, model, records.held(name, model))
         for names in (COUNTED, REPORTED)
         for round_ in ROUNDS
-        for model in (MODEL, *BASELINES)
+        for model in (MODEL, *(() if round_ in OWN_ROUNDS else BASELINES))
         for name in names
         if word in name and (data or name not in FILES)
     ]
@@ -93,15 +96,25 @@ def measure(
     begun = time.time()
     todo = batches(records, word, data)
     task = partial(train_batch, data=data, device=device, until=begun + 60 * minutes)
-    found = run_parallel(task, todo, jobs) if jobs > 1 else ((one, task(one)) for one in todo)
-    for batch, measured in found:
-        what = f"{batch.graph}, {batch.round}, {batch.model}"
-        if measured.wrong:
-            told(f"{what}: {measured.wrong}")
-        elif measured.runs:
-            records.add(batch.graph, measured.about, measured.runs)
-            now = f"{time.time() - begun:6.1f} s"
-            told(f"{now}  {what}: {len(measured.runs)} settings, {measured.seconds:.1f} s")
+    found = _answers(task, todo, jobs)
+    with closing(found):  # which ends the workers, whatever happens here
+        for batch, measured in found:
+            what = f"{time.time() - begun:6.1f} s  {batch.graph}, {batch.round}, {batch.model}"
+            if measured.runs:
+                records.add(batch.graph, measured.about, measured.runs)
+                told(f"{what}: {len(measured.runs)} settings, {measured.seconds:.1f} s")
+            elif measured.wrong:
+                told(f"{what}: {measured.wrong}")
+
+
+def _answers(
+    task: Callable[[Batch], Measured], todo: Sequence[Batch], jobs: int
+) -> Generator[tuple[Batch, Measured], None, None]:
+    """What each batch gave, one after the other or in the order in which the answers come."""
+    if jobs > 1:
+        yield from run_parallel(task, todo, jobs)
+    else:
+        yield from ((one, task(one)) for one in todo)
 
 
 def train_batch(batch: Batch, *, data: Path | None, device: str, until: float) -> Measured:
@@ -112,10 +125,6 @@ def train_batch(batch: Batch, *, data: Path | None, device: str, until: float) -
         return _train_batch(batch, data, device)
     except Exception:
         return Measured({}, wrong=traceback.format_exc())
-    finally:
-        # The other processes need what torch would keep for the next batch.
-        gc.collect()
-        torch.cuda.empty_cache()
 
 
 def _train_batch(batch: Batch, data: Path | None, device: str) -> Measured:
@@ -128,13 +137,15 @@ def _train_batch(batch: Batch, data: Path | None, device: str) -> Measured:
     # Without the graph: neither its preset nor the default for graphs without one.
     plans = [make_plan(batch.model, settings) for settings in missing]
     runs = _runs(graph, plans, seeds_for(graph), device)
+    _free_memory()
     entries = [
         _entry(batch.model, settings, own) for settings, own in zip(missing, runs, strict=True)
     ]
     about = {
         "graph": batch.graph,
         "metric": "micro-F1" if graph.multilabel else "accuracy",
-        **{"n": graph.n, "splits": len(graph.splits), **vars(traits)},
+        **{"n": graph.n, "m": graph.m, "d": graph.d, "k": graph.k, "splits": len(graph.splits)},
+        **{"density": density(graph), "train": int(graph.splits[0].train.sum()), **vars(traits)},
         "device": device_name(choose_device(device)),
     }
     return Measured(about, entries, time.time() - begun)
@@ -154,6 +165,8 @@ def _runs(
         result = _fit(graph, plans, seeds, device)
     except Diverged:
         return [()] * len(plans)
+    if result.interrupted:
+        raise KeyboardInterrupt
     return [[run for run in result.runs if run.setting == setting] for setting in range(len(plans))]
 
 
@@ -165,9 +178,14 @@ def _fit(graph: Graph, plans: Sequence[Plan], seeds: Sequence[int], device: str)
         except (MemoryError, RuntimeError) as error:
             if not lacks_memory(error) or batch == SMALLER[-1]:
                 raise
-        gc.collect()
-        torch.cuda.empty_cache()
+        _free_memory()
     raise AssertionError
+
+
+def _free_memory() -> None:
+    """Leave to the other processes what torch would keep for the next batch."""
+    gc.collect()
+    torch.cuda.empty_cache()  # does nothing without a GPU
 
 
 def _entry(model: str, settings: Settings, runs: Sequence[Run]) -> Document:
