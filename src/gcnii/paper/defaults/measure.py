@@ -1,114 +1,204 @@
-"""Measuring settings on graphs: each once, on the same splits, kept in a document per graph."""
+"""Measuring settings on graphs: what is missing, batch by batch, several processes at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import gc
+import time
+import traceback
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import torch
 
 from gcnii.data import load
-from gcnii.files import NOTHING, Document, read_document, write_document
+from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.paper.defaults.candidates import CATALOG, FILES
+from gcnii.paper.defaults.candidates import (
+    BASELINES,
+    COUNTED,
+    FILES,
+    MODEL,
+    OWN_ROUNDS,
+    REPORTED,
+    ROUNDS,
+    Traits,
+    density,
+    seeds_for,
+    settings_of,
+)
+from gcnii.paper.defaults.records import Records
+from gcnii.paper.parallel import run_parallel
 from gcnii.train.fit import fit_plans
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
-from gcnii.train.plan import Plan, batch_key, make_plan
+from gcnii.train.plan import Plan, make_plan
+from gcnii.train.replicas.group import Diverged
 from gcnii.train.results.result import Result
-from gcnii.train.scaling import choose
+from gcnii.train.results.run import Run
 
-_SCORES = [(float, NOTHING)]
-RUNS = {"model": str, "settings": dict, "seeds": [int], "val": _SCORES, "test": _SCORES}
-SHAPE = {
-    "graph": str,
-    "metric": str,
-    "splits": int,
-    "sparse": bool,
-    "directed": bool,
-    "runs": [RUNS],
-}
+SMALLER = (None, 24, 8, 1)  # replicas at once, where memory is short
 
 
-def development_graph(name: str, data: Path | None) -> Graph:
-    """A graph of the catalog, or a file NAME.npz in the folder."""
-    return load(name if name in CATALOG or data is None else data / f"{name}.npz")
+@dataclass(frozen=True)
+class Batch:
+    """A model in a round on a graph, without the settings that are held already."""
+
+    graph: str
+    round: str
+    model: str
+    held: Sequence[Settings]
 
 
-def names(data: Path | None, word: str = "") -> list[str]:
-    """The graphs to measure on whose names hold this word."""
-    return [name for name in (*CATALOG, *(FILES if data else ())) if word in name]
+@dataclass(frozen=True)
+class Measured:
+    """What a batch gave.
+
+    about  what is known of the graph
+    wrong  the traceback, if it failed
+    """
+
+    about: Document
+    runs: Sequence[Document] = ()
+    seconds: float = 0.0
+    wrong: str = ""
 
 
-def is_sparse(graph: Graph) -> bool:
-    """Whether the features are mostly zeros."""
-    return choose(graph.X) == "rows"
-
-
-def read(path: Path, name: str, graph: Graph) -> Document:
-    """What was measured on this graph so far."""
-    if path.exists():
-        return read_document(path, SHAPE, "record of settings", dict)
-    return {
-        "graph": name,
-        "metric": "micro-F1" if graph.multilabel else "accuracy",
-        "splits": len(graph.splits),
-        "sparse": is_sparse(graph),
-        "directed": graph.directed,
-        "n": graph.n,
-        "runs": [],
-    }
+def batches(records: Records, word: str, data: Path | None) -> list[Batch]:
+    """All of them in order of value, on the graphs whose names hold this word."""
+    return [
+        Batch(name, round_, model, records.held(name, model))
+        for names in (COUNTED, REPORTED)
+        for round_ in ROUNDS
+        for model in (MODEL, *(() if round_ in OWN_ROUNDS else BASELINES))
+        for name in names
+        if word in name and (data or name not in FILES)
+    ]
 
 
 def measure(
-    graph: Graph,
-    path: Path,
-    tries: Sequence[tuple[str, Settings]],
-    seeds: Sequence[int],
+    records: Records,
     *,
-    name: str,
+    word: str = "",
+    data: Path | None = None,
     device: str = "auto",
-    told: Callable[[str], None] = lambda words: None,
-) -> Document:
-    """Train what the document does not hold yet, batch by batch, and keep each batch at once."""
-    document = read(path, name, graph)
-    held = [(run["model"], run["settings"], tuple(run["seeds"])) for run in document["runs"]]
-    missing = [one for one in tries if (*one, tuple(seeds)) not in held]
-    for model, batch in batches(missing, graph):
-        told(f"{name}: {model}, {len(batch)} settings")
-        result = _train(graph, list(batch.values()), seeds, device)
-        for setting, settings in enumerate(batch):
-            document["runs"].append(_entry(model, dict(settings), result, setting))
-        document["device"] = device_name(choose_device(device))
-        write_document(path, document)
-    return document
+    jobs: int = 1,
+    minutes: float = float("inf"),
+    told: Callable[[str], None] = print,
+) -> None:
+    """Train what the records do not hold yet; each batch is kept at once.
+
+    data     the folder of FILES; without one, these are left out
+    minutes  from when on no batch is begun
+    """
+    begun = time.time()
+    todo = batches(records, word, data)
+    task = partial(train_batch, data=data, device=device, until=begun + 60 * minutes)
+    found = _answers(task, todo, jobs)
+    with closing(found):  # which ends the workers, whatever happens here
+        for batch, measured in found:
+            what = f"{time.time() - begun:6.1f} s  {batch.graph}, {batch.round}, {batch.model}"
+            if measured.runs:
+                records.add(batch.graph, measured.about, measured.runs)
+                told(f"{what}: {len(measured.runs)} settings, {measured.seconds:.1f} s")
+            elif measured.wrong:
+                told(f"{what}: {measured.wrong}")
 
 
-def batches(
-    tries: Sequence[tuple[str, Settings]], graph: Graph
-) -> Iterator[tuple[str, Mapping[tuple[tuple[str, object], ...], Plan]]]:
-    """Settings that can be trained at once, as their items, and the plans made of them."""
-    found: dict[str, tuple[str, dict[tuple[tuple[str, object], ...], Plan]]] = {}
-    for model, settings in tries:
-        plan = make_plan(model, settings, graph)
-        own = found.setdefault(batch_key(plan), (model, {}))
-        own[1][tuple(settings.items())] = plan
-    yield from found.values()
+def _answers(
+    task: Callable[[Batch], Measured], todo: Sequence[Batch], jobs: int
+) -> Generator[tuple[Batch, Measured], None, None]:
+    """What each batch gave, one after the other or in the order in which the answers come."""
+    if jobs > 1:
+        yield from run_parallel(task, todo, jobs)
+    else:
+        yield from ((one, task(one)) for one in todo)
 
 
-def _train(graph: Graph, plans: Sequence[Plan], seeds: Sequence[int], device: str) -> Result:
+def train_batch(batch: Batch, *, data: Path | None, device: str, until: float) -> Measured:
+    """Train a batch, unless it is too late; a failure is told and the others go on."""
+    if time.time() > until:
+        return Measured({})
+    try:
+        return _train_batch(batch, data, device)
+    except Exception:
+        return Measured({}, wrong=traceback.format_exc())
+
+
+def _train_batch(batch: Batch, data: Path | None, device: str) -> Measured:
+    graph, begun = development_graph(batch.graph, data), time.time()
+    traits = Traits.of(graph)
+    tries = settings_of(batch.round, batch.model, traits)
+    missing = [settings for settings in tries if settings not in batch.held]
+    if not missing:
+        return Measured({})
+    # Without the graph: neither its preset nor the default for graphs without one.
+    plans = [make_plan(batch.model, settings) for settings in missing]
+    runs = _runs(graph, plans, seeds_for(graph), device)
+    _free_memory()
+    entries = [
+        _entry(batch.model, settings, own) for settings, own in zip(missing, runs, strict=True)
+    ]
+    about = {
+        "graph": batch.graph,
+        "metric": "micro-F1" if graph.multilabel else "accuracy",
+        **{"n": graph.n, "m": graph.m, "d": graph.d, "k": graph.k, "splits": len(graph.splits)},
+        **{"density": density(graph), "train": int(graph.splits[0].train.sum()), **vars(traits)},
+        "device": device_name(choose_device(device)),
+    }
+    return Measured(about, entries, time.time() - begun)
+
+
+@cache
+def development_graph(name: str, data: Path | None) -> Graph:
+    """A graph of the catalog, or of a file in the folder."""
+    return load(data / f"{name}.npz" if data and name in FILES else name)
+
+
+def _runs(
+    graph: Graph, plans: Sequence[Plan], seeds: Sequence[int], device: str
+) -> list[Sequence[Run]]:
+    """The runs of each plan; none of one that diverged."""
+    try:
+        result = _fit(graph, plans, seeds, device)
+    except Diverged:
+        return [()] * len(plans)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return [[run for run in result.runs if run.setting == setting] for setting in range(len(plans))]
+
+
+def _fit(graph: Graph, plans: Sequence[Plan], seeds: Sequence[int], device: str) -> Result:
     """All at once, or a few at a time where memory is short."""
-    for batch in (None, 16, 4, 1):
+    for batch in SMALLER:
         try:
             return fit_plans(graph, plans, seeds=seeds, device=device, batch=batch)
         except (MemoryError, RuntimeError) as error:
-            if not lacks_memory(error) or batch == 1:
+            if not lacks_memory(error) or batch == SMALLER[-1]:
                 raise
-        torch.cuda.empty_cache()  # does nothing without a GPU
+        _free_memory()
     raise AssertionError
 
 
-def _entry(model: str, settings: Settings, result: Result, setting: int) -> Document:
-    runs = [run.summary() for run in result.runs if run.setting == setting]
-    lists = {name: [run[name] for run in runs] for name in ("val", "test", "epochs", "seconds")}
-    return {"model": model, "settings": settings, "seeds": [run["seed"] for run in runs], **lists}
+def _free_memory() -> None:
+    """Leave to the other processes what torch would keep for the next batch."""
+    gc.collect()
+    torch.cuda.empty_cache()  # does nothing without a GPU
+
+
+def _entry(model: str, settings: Settings, runs: Sequence[Run]) -> Document:
+    return {
+        "model": model,
+        "settings": settings,
+        "seeds": [run.seed for run in runs],
+        **{name: [_rounded(getattr(run, name)) for run in runs] for name in ("val", "test")},
+        **{name: [getattr(run, name) for run in runs] for name in ("best_epoch", "epochs")},
+        "seconds": round(sum(run.seconds for run in runs), 1),
+    }
+
+
+def _rounded(score: float) -> float | None:
+    number: float | None = json_value(round(score, 5))
+    return number
