@@ -54,7 +54,7 @@ def settings_of(model: str, space: Space, parameters: Mapping[str, object]) -> S
 
 
 def parameters_of(model: str, space: Space, settings: Mapping[str, object]) -> Settings:
-    """Optuna's parameters for these settings; a number outside of its range becomes its end."""
+    """Optuna's parameters for these settings; a number that is not tried becomes the nearest."""
     return {parameter(model, name): _inside(space[name], settings[name]) for name in space}
 
 
@@ -65,7 +65,14 @@ def _rounded(search: Range | Choice, value: object) -> object:
 
 
 def _inside(search: Range | Choice, value: object) -> object:
+    """The value itself, or the nearest that is tried; of words, the first."""
     if isinstance(search, Choice):
-        return value if value in search.values else search.values[0]
+        if value in search.values or not isinstance(value, int | float):
+            return value if value in search.values else search.values[0]
+        return min(search.values, key=lambda one: abs(float(one) - value))
     assert isinstance(value, int | float)
-    return float(np.clip(value, search.low, search.high))
+    inside = float(np.clip(value, search.low, search.high))
+    if search.step is None:
+        return inside
+    steps = round((inside - search.low) / search.step)
+    return float(min(search.low + steps * search.step, search.high))

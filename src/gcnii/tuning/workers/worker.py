@@ -7,24 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isfinite
 from statistics import fmean
+from typing import Any
 
-import torch
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study as OptunaStudy
 from optuna.trial import TrialState
 
-from gcnii.train.fit import fit_plans
-from gcnii.train.hardware import choose_device, lacks_memory
+from gcnii.train.checkpoint import Interrupt, interruptible
+from gcnii.train.hardware import choose_device
 from gcnii.train.plan import batch_key
-from gcnii.train.replicas.group import Diverged
-from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
 from gcnii.tuning.closing import reserve
-from gcnii.tuning.halving import Halving, Standings
+from gcnii.tuning.fitting import fitted
 from gcnii.tuning.proposals import PointsFirst, Proposal, new_shape, propose, sampler_of, shape_of
-from gcnii.tuning.question import Question
-from gcnii.tuning.storage import beating, claim, give_back, give_back_lost
-from gcnii.tuning.trials import trials_of
+from gcnii.tuning.question import BASELINES, Question
+from gcnii.tuning.trials import first_number, trials_of
+from gcnii.tuning.workers.halving import Halving, Standings
+from gcnii.tuning.workers.storage import Held
 
 FILLED = 1 << 24  # numbers of all replicas' states in one layer: a GPU gains little from more
 MOST = 16  # settings at once, and as many that take the places of those that leave
@@ -46,17 +45,25 @@ class Limits:
 
 
 class Clock:
-    """Whether there is time for another epoch, if the final trainings are to end in time."""
+    """Whether there is time for another epoch, if the final trainings are to end in time.
 
-    def __init__(self, study: OptunaStudy, deadline: float | None):
-        self.study, self.deadline = study, deadline
+    interrupt  becomes true when someone stops the search
+    """
+
+    def __init__(self, study: OptunaStudy, deadline: float | None, interrupt: Interrupt):
+        self.study, self.deadline, self.interrupt = study, deadline, interrupt
         self.reserve, self.looked = 0.0, -inf
+
+    def refuse_interrupted(self) -> None:
+        """Raise KeyboardInterrupt if the search is to stop."""
+        if self.interrupt:
+            raise KeyboardInterrupt
 
     @property
     def over(self) -> bool:
         """Whether time has run out."""
-        if self.deadline is None:
-            return False
+        if self.deadline is None or self.interrupt:
+            return bool(self.interrupt)
         if time.time() - self.looked > LOOK:
             self.looked, self.reserve = time.time(), reserve(trials_of(self.study))
         return time.time() + self.reserve >= self.deadline
@@ -70,21 +77,24 @@ def search(
     threads: int | None = None,
     after_batch: Callable[[], None] = lambda: None,
 ) -> None:
-    """Train trials until the limits are reached and no trial of any worker is left."""
-    sampler = sampler_of(question, len(study.get_trials(deepcopy=False)))
-    study.sampler = sampler
-    clock = Clock(study, limits.deadline)
-    while not clock.over:
-        give_back_lost(study)
-        batch = list(_proposals(question, study, sampler, limits.trials, device))
-        if not batch:
-            if not _others_train(study):
-                return
-            time.sleep(PAUSE)  # if they die, their trials come back
-            continue
-        for some in _by_shape(batch):
-            train(question, study, some, clock, device, threads)
-            after_batch()
+    """Train trials until the limits are reached and no trial of any worker is left.
+
+    Ctrl-C and SIGTERM raise KeyboardInterrupt after the epoch; unfinished trials are given back.
+    """
+    study.sampler = sampler_of(question)
+    with interruptible() as interrupt, Held(study) as held:
+        clock = Clock(study, limits.deadline, interrupt)
+        while not clock.over:
+            held.give_back_lost()
+            batch = list(_proposals(question, held, clock, limits.trials, device))
+            if not batch:
+                if not _others_train(study):
+                    return
+                time.sleep(PAUSE)  # if they die, their trials come back
+            for some in _by_shape(batch):
+                train(question, held, some, clock, device, threads)
+                after_batch()
+        clock.refuse_interrupted()
 
 
 def _others_train(study: OptunaStudy) -> bool:
@@ -92,17 +102,22 @@ def _others_train(study: OptunaStudy) -> bool:
 
 
 def _proposals(
-    question: Question, study: OptunaStudy, sampler: PointsFirst, most: int | None, device: str
+    question: Question, held: Held, clock: Clock, most: int | None, device: str
 ) -> Iterator[Proposal]:
     """Trials for this worker, as many as fill the device."""
-    sampler.shape, wanted, count = new_shape(question, sampler), 1, 0
+    study, wanted, count = held.study, 1, 0
+    sampler = study.sampler
+    assert isinstance(sampler, PointsFirst)
     while count < wanted and _slots(study, most):
-        trial = claim(study)
+        clock.refuse_interrupted()
+        trial = held.claim()
         if most is not None and trial.number - _failed(study, trial.number) >= most:
             study.tell(trial, state=TrialState.FAIL)  # another worker was faster
+            held.release(trial)
             return
-        with beating(study, [trial]):
-            proposal = propose(question, trial)
+        if not count:
+            sampler.shape = new_shape(question, sampler, trial)
+        proposal = propose(question, trial)
         if not count:
             wanted = room(proposal, question, device)
             sampler.shape = shape_of(proposal, question)
@@ -147,28 +162,26 @@ def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
 
 def train(
     question: Question,
-    study: OptunaStudy,
+    held: Held,
     batch: Sequence[Proposal],
     clock: Clock,
     device: str,
     threads: int | None,
 ) -> None:
-    """Train proposals of one shape and tell the study; those of an interrupted batch go back."""
-    trials = [proposal.trial for proposal in batch]
-    names = [trial.number for trial in trials]
+    """Train proposals of one shape and tell the study."""
+    study, frozen = held.study, [proposal.trial._cached_frozen_trial for proposal in batch]
+    names = [trial.number for trial in frozen]
     patience = batch[0].plan.recipe.patience
-    halving = Halving(names, patience, _standings(study), lambda: clock.over)
+    baselines = {i for i, trial in enumerate(frozen) if first_number(trial) < len(BASELINES)}
+    halving = Halving(names, patience, _standings(study), lambda: clock.over, baselines)
     start = time.perf_counter()
-    try:
-        with beating(study, trials):
-            runs = _runs(question, batch, halving, device, threads)
-    except BaseException:
-        give_back(study, trials)
-        raise
+    runs = _runs(question, batch, halving, device, threads)
+    clock.refuse_interrupted()
     seconds = time.perf_counter() - start
     for i, proposal in enumerate(batch):
         own = [run for run in runs if run.setting == i]
         _tell(study, proposal, own, halving, i, _final_seconds(question, own, runs, seconds))
+        held.release(proposal.trial)
 
 
 def _runs(
@@ -182,48 +195,19 @@ def _runs(
     on_cpu = choose_device(device).type == "cpu"
     seeds = range(question.seeds)
     at_once = _at_once(batch[0], question, device) * question.seeds
+    plans = [proposal.plan for proposal in batch]
+    how: dict[str, Any] = {"device": device, "threads": threads, "leave": halving}
     runs: list[Run] = []
     for some in [[seed] for seed in seeds] if on_cpu else [list(seeds)]:
-        if 0 in halving.behind or halving.cut:
+        if len(halving.behind | halving.cut) == len(batch):
             break
-        result = _fit(question, batch, some, at_once, halving, device, threads)
+        result = fitted(question.hidden, plans, at_once, seeds=some, **how)
         if result is None:
             return []
         if result.interrupted:
             raise KeyboardInterrupt
         runs += result.runs
     return runs
-
-
-def _fit(
-    question: Question,
-    batch: Sequence[Proposal],
-    seeds: Sequence[int],
-    at_once: int,
-    halving: Halving,
-    device: str,
-    threads: int | None,
-) -> Result | None:
-    """The result; None for settings that lose: they diverged, or not even one run fits."""
-    plans = [proposal.plan for proposal in batch]
-    for size in dict.fromkeys((at_once, max(at_once // 4, 1), 1)):
-        try:
-            return fit_plans(
-                question.hidden,
-                plans,
-                seeds=seeds,
-                device=device,
-                threads=threads,
-                batch=size,
-                leave=halving,
-            )
-        except Diverged:
-            return None
-        except (MemoryError, RuntimeError) as error:
-            if not lacks_memory(error):
-                raise
-        torch.cuda.empty_cache()  # does nothing without a GPU
-    return None
 
 
 def _tell(
@@ -253,9 +237,9 @@ def _tell(
         trial.set_user_attr("told", about)
         if partial and good:
             trial.report(score, max(run.epochs for run in runs))
-            study.tell(trial, state=TrialState.PRUNED)
+            study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
         else:
-            study.tell(trial, score)
+            study.tell(trial, score, skip_if_finished=True)
     except UpdateFinishedTrialError:
         pass  # it was given back: this worker had not been heard of for too long
 
