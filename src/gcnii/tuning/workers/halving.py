@@ -28,6 +28,7 @@ class Halving:
     names    what each setting of the fit is called in `standings`
     over     whether there is no time left; then all runs leave
     stay     the places of settings that are never given up
+    seen     all runs so far: those that have ended leave the fit's own list
     behind   the places of the settings that were given up
     cut      the places of those that lacked time
     """
@@ -43,12 +44,14 @@ class Halving:
         self.names, self.first, self.over, self.stay = names, patience + 1, over, stay
         self.standings: Standings = standings if standings is not None else {}
         self.judged: dict[tuple[int, int], int] = defaultdict(int)  # run → its last rung
+        self.seen: dict[tuple[int, int], Run] = {}
         self.behind: set[int] = set()
         self.cut: set[int] = set()
 
     def __call__(self, runs: Sequence[Run]) -> list[Run]:
         """The runs in training that end now."""
-        for run in runs:
+        self.seen |= {run.key: run for run in runs}
+        for run in sorted(self.seen.values(), key=lambda run: run.stopped):
             self._note(run)
         running = [run for run in runs if not run.stopped]
         if self.over():
