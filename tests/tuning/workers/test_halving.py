@@ -33,9 +33,10 @@ def literal(curves, patience):
                 continue  # nothing of it is still in training after this epoch
             gaps = []
             for seed, curve in enumerate(own):
-                there = [max(other[seed][:rung]) for i, other in enumerate(curves) if i not in gone]
-                if len(there) >= FEWEST:
-                    gaps.append(max(curve[:rung]) - median(there))
+                others = [other[seed] for i, other in enumerate(curves) if i not in gone]
+                there = any(len(other) >= rung for other in others)
+                if there and len(others) >= FEWEST:
+                    gaps.append(max(curve[:rung]) - median(max(one[:rung]) for one in others))
             if gaps and sum(gaps) / len(gaps) < 0:
                 leaving.add(setting)
         gone |= dict.fromkeys(leaving, rung)
@@ -109,9 +110,9 @@ def test_a_median_of_three_says_nothing():
 
 
 def test_settings_of_earlier_batches_count():
-    earlier = {5: {0: {name: 0.5 for name in (101, 102, 103)}}}
+    earlier = {5: {0: dict.fromkeys((101, 102, 103), 0.5)}}
     assert played([[[0.4] * 9]], 4, standings=earlier) == {0: 5}
-    earlier = {5: {0: {name: 0.5 for name in (101, 102, 103)}}}
+    earlier = {5: {0: dict.fromkeys((101, 102, 103), 0.5)}}
     assert played([[[0.5] * 9]], 4, standings=earlier) == {}
 
 
@@ -168,7 +169,7 @@ def test_the_places_of_those_who_leave_are_taken_by_the_next(graph, plans, monke
         "join",
         lambda self, runs: joined.extend(run.key for run in runs) or join(self, runs),
     )
-    earlier = {4: {seed: {name: 0.6 for name in ("x", "y", "z")} for seed in (0, 1)}}
+    earlier = {4: {seed: dict.fromkeys(("x", "y", "z"), 0.6) for seed in (0, 1)}}
     halving = Halving(range(6), 3, earlier)
     found = fit_plans(graph, plans, seeds=[0, 1], batch=4, leave=halving, device="cpu")
     assert halving.behind
