@@ -5,6 +5,7 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
+from itertools import chain
 
 import optuna
 import pytest
@@ -97,7 +98,7 @@ def test_a_trial_is_taken_by_one_worker_alone(url, study):
                 taken.append(number)
         return taken
 
-    taken = sum(at_once(4, take_all), [])
+    taken = list(chain(*at_once(4, take_all)))
     assert len(taken) == len(set(taken)) == 20
 
 
@@ -135,11 +136,12 @@ def test_the_trials_of_a_living_worker_are_not(study, monkeypatch):
 
 
 def test_a_worker_that_breaks_off_gives_its_trials_back_and_keeps_what_it_told(study):
-    with pytest.raises(KeyboardInterrupt), Held(study) as held:
-        trials = [held.claim() for _ in range(3)]
-        trials[1].suggest_float("lr", 0.0, 1.0)
-        study.tell(trials[0], 0.5)
-        held.release(trials[0])
+    held = Held(study)
+    trials = [held.claim() for _ in range(3)]
+    trials[1].suggest_float("lr", 0.0, 1.0)
+    study.tell(trials[0], 0.5)
+    held.release(trials[0])
+    with pytest.raises(KeyboardInterrupt), held:
         raise KeyboardInterrupt
     found = [trial.state.name for trial in study.get_trials()]
     assert found == ["COMPLETE", "FAIL", "FAIL", "WAITING", "WAITING"]
@@ -183,10 +185,10 @@ def test_a_trial_whose_worker_died_before_it_left_its_name_is_given_back(study, 
 
 def test_a_study_in_memory_needs_no_heartbeat():
     study = open_study("s", open_storage(""), optuna.samplers.RandomSampler(seed=0))
-    with pytest.raises(ZeroDivisionError), Held(study) as held:
+    with Held(study) as held:
         held.claim()
         held.give_back_lost()
-        raise ZeroDivisionError
+        assert [trial.state.name for trial in study.get_trials()] == ["RUNNING"]
     assert [trial.state.name for trial in study.get_trials()] == ["FAIL", "WAITING"]
 
 
@@ -266,5 +268,5 @@ def test_without_the_driver_of_postgresql_the_extra_is_named(monkeypatch):
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):
     (tmp_path / "study.db").write_text("nonsense " * 200)
-    with pytest.raises(InputError, match="study.db: file is not a database; give the address of"):
+    with pytest.raises(InputError, match=r"study\.db: file is not a database; give"):
         open_storage(f"sqlite:///{tmp_path / 'study.db'}")
