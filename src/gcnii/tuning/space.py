@@ -54,7 +54,7 @@ def settings_of(model: str, space: Space, parameters: Mapping[str, object]) -> S
 
 
 def parameters_of(model: str, space: Space, settings: Mapping[str, object]) -> Settings:
-    """Optuna's parameters for these settings; a number that is not tried becomes the nearest."""
+    """Optuna's parameters for these settings; a number becomes the nearest that is tried."""
     return {parameter(model, name): _inside(space[name], settings[name]) for name in space}
 
 
@@ -71,8 +71,7 @@ def _inside(search: Range | Choice, value: object) -> object:
             return value if value in search.values else search.values[0]
         return min(search.values, key=lambda one: abs(float(one) - value))
     assert isinstance(value, int | float)
-    inside = float(np.clip(value, search.low, search.high))
+    number = float(np.clip(value, search.low, search.high))
     if search.step is None:
-        return inside
-    steps = round((inside - search.low) / search.step)
-    return float(min(search.low + steps * search.step, search.high))
+        return number
+    return round(search.low + round((number - search.low) / search.step) * search.step, 6)
