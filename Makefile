@@ -12,6 +12,7 @@ demo: .venv/ready
 
 test: .venv/ready-dev
 	$(RUN)python tests/support/chromium.py
+	$(RUN)python tests/support/postgres.py
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
 	$(RUN)mypy

@@ -48,30 +48,41 @@ def settings_tried(trials):
     return [(one.number, one.model, one.settings, one.outcome, one.val) for one in trials]
 
 
-def look(url):
-    """The states of the trials of a storage, if it has any, without taking a lock."""
+STATES = "SELECT state FROM trials ORDER BY number"
+WORKERS = (
+    "SELECT value_json FROM trials NATURAL JOIN trial_user_attributes WHERE state = 'RUNNING' "
+    "AND key = 'worker' AND trial_id IN (SELECT trial_id FROM trial_params)"
+)
+
+
+def look(url, query=STATES):
+    """What a query finds in a storage, if it is there, without taking a lock."""
     engine, found = create_engine(url), []
     with contextlib.suppress(SQLAlchemyError), engine.connect() as connection:
-        rows = connection.exec_driver_sql("SELECT state FROM trials ORDER BY number")
-        found = [state for (state,) in rows]
+        found = [one for (one,) in connection.exec_driver_sql(query)]
     engine.dispose()
     return found
 
 
-def wait_until(url, ready):
-    """Wait until `ready` is true of the states of the trials of a storage."""
+def wait_until(url, ready, query=STATES):
+    """Wait until `ready` is true of what a query finds, by default the states of the trials."""
     until = time.monotonic() + 60
-    while not ready(found := look(url)):
+    while not ready(found := look(url, query)):
         assert time.monotonic() < until, found
         time.sleep(0.01)
 
 
-def hold(process, url, ready):
-    """Let a worker stand still at a moment when `ready` is true."""
+def hold(process, url):
+    """Let a worker stand still while it trains a trial, when it has finished another."""
+
+    def trains(workers):
+        return any(worker.endswith(f':{process}"') for worker in workers)
+
+    wait_until(url, lambda found: done(found) > 0)
     while True:
-        wait_until(url, ready)
+        wait_until(url, trains, WORKERS)
         os.kill(process, signal.SIGSTOP)
-        if ready(look(url)):
+        if trains(look(url, WORKERS)):
             return
         os.kill(process, signal.SIGCONT)
 

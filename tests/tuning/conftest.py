@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.forking import Forks
 from support.small_studies import QUICK, few_runs
 
 import gcnii
@@ -25,3 +26,11 @@ def tuned(graph):
     """A closed study of six settings, in memory."""
     with few_runs():
         return gcnii.tune(graph, trials=6, models=["gcnii", "gcn"], layers=2, **QUICK)
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory):
+    """Starts commands in processes of their own, at once."""
+    forks = Forks(tmp_path_factory.mktemp("said"))
+    yield forks
+    forks.close()

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from support.command_line import call, files, write_pets
-from support.forking import GRACE, HEARTBEAT, Forks
+from support.forking import GRACE, HEARTBEAT
 from support.small_studies import done, finished, hold, states, training, wait_until
 
 from gcnii.tuning.trials import first_number
@@ -16,13 +16,6 @@ TRIALS = 4
 WORDS = ("--models", "gcn", "--layers", 2, "--epochs", 40, "--patience", 40, "--seeds", 1)
 WORDS = ("tune", "pets", "--trials", TRIALS, *WORDS, "--device", "cpu", "--threads", 1)
 WORDS = (*WORDS, "--out", "study", "--json")
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    forks = Forks(tmp_path_factory.mktemp("said"))
-    yield forks
-    forks.close()
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +89,7 @@ def test_kill_9_loses_no_finished_trial_and_the_others_come_back(forks, whole, t
     write_pets(tmp_path / "pets")
     url = sqlite_url(tmp_path / "study")
     process = forks.start(*WORDS, cwd=tmp_path)
-    hold(process, url, training(1))
+    hold(process, url)
     assert forks.stop(process, signal.SIGKILL) == (-signal.SIGKILL, "", "")
     before, left = finished(url)[0], states(url)
     assert left.count("RUNNING") == 1
