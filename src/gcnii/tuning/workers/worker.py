@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import ceil, inf, isfinite
 from statistics import fmean
 from typing import Any
@@ -91,7 +92,8 @@ def search(
                 if not _others_train(study):
                     return
                 time.sleep(PAUSE)  # if they die, their trials come back
-            for some in _by_shape(batch):
+            # Those that are not begun in time are given back.
+            for some in takewhile(lambda _: not clock.over, _by_shape(batch)):
                 train(question, held, some, clock, device, threads)
                 after_batch()
         clock.refuse_interrupted()
