@@ -65,6 +65,12 @@ class Difference:
     def __str__(self) -> str:
         return f"{100 * self.mean:+.1f} ± {100 * self.error:.1f} points"
 
+    def beside(self, metric: str, other: str) -> str:
+        """`3.1 ± 0.4 points of accuracy above gcn`."""
+        side = "above" if self.mean >= 0 else "below"
+        size = f"{100 * abs(self.mean):.1f} ± {100 * self.error:.1f} points"
+        return f"{size} of {metric} {side} {other}"
+
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
@@ -111,20 +117,21 @@ class Tuned:
     @property
     def verdict(self) -> str:
         """Whether the graph helps, in one sentence."""
-        leads = self.differences()
+        leads, metric = self.differences(), self.result.metric
         if self.model == "mlp":
             gap = leads.get("gcn")
-            more = f", and on test it is {gap} {_side(gap)} gcn" if gap and gap.measured else ""
+            test = (
+                f", and on test it is {gap.beside(metric, 'gcn')}" if gap and gap.measured else ""
+            )
             how = "an MLP on the features alone was best on validation"
-            return f"The graph does not help: {how}{more}."
+            return f"The graph does not help: {how}{test}."
         if "mlp" not in leads:
             how = "no training of an MLP was finished"
             return f"Whether the graph helps is not measured: {how}; give the search more time."
         lead = leads["mlp"]
         if not lead.measured:
             return "There are no test nodes, so whether the graph helps is not measured."
-        how = f"{self.model} is {lead} of {self.result.metric} {_side(lead)} an MLP"
-        return f"{HELPS[lead.sign]}: {how}."
+        return f"{HELPS[lead.sign]}: {self.model} is {lead.beside(metric, 'an MLP')}."
 
     @cached_property
     def importances(self) -> list[Importance]:
@@ -182,10 +189,6 @@ class Tuned:
 
 
 OUTCOMES = ("complete", "given up", "lost")
-
-
-def _side(lead: Difference) -> str:
-    return "above" if lead.mean >= 0 else "below"
 
 
 def _finite(leads: Mapping[str, Difference]) -> dict[str, Difference]:

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -177,36 +177,38 @@ class Tuner:
         from gcnii.tuning.closing import close
         from gcnii.tuning.progress import study_bar
         from gcnii.tuning.trials import trials_of
+        from gcnii.tuning.workers.storage import sqlite_url
         from gcnii.tuning.workers.worker import Limits
 
-        study = self.study(make=True)
-        spent = Spent(study, began)
-        limits = Limits(trials, None if budget is None else spent.start + budget)
-        about = (self.question.graph.name, study, lambda: spent.seconds)
-        with study_bar(*about, budget, trials, verbose) as show:
-            try:
-                self._search(study, limits, spent)
-                path = self.folder / CHECKPOINT if self.writes else None
-                how = (self.device, self.threads, path, show)
-                tuned = close(self.question, trials_of(study), *how)
-            finally:
-                spent.keep()
+        if self.writes or self.url == sqlite_url(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with self.study() as study:
+            spent = Spent(study, began)
+            limits = Limits(trials, None if budget is None else spent.start + budget)
+            about = (self.question.graph.name, study, lambda: spent.seconds)
+            with study_bar(*about, budget, trials, verbose) as show:
+                try:
+                    self._search(study, limits, spent)
+                    path = self.folder / CHECKPOINT if self.writes else None
+                    how = (self.device, self.threads, path, show)
+                    tuned = close(self.question, trials_of(study), *how)
+                finally:
+                    spent.keep()
         return replace(tuned, seconds=spent.seconds, command=self.command)
 
-    def study(self, *, make: bool = False) -> OptunaStudy:
+    def study(self) -> AbstractContextManager[OptunaStudy]:
         """Optuna's study."""
         from gcnii.tuning.proposals import sampler_of
-        from gcnii.tuning.workers.storage import open_storage, open_study, sqlite_url
+        from gcnii.tuning.workers.storage import open_study
 
-        if make and (self.writes or self.url == sqlite_url(self.folder)):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        return open_study(self.question.name, open_storage(self.url), sampler_of(self.question))
+        return open_study(self.question.name, self.url, sampler_of(self.question))
 
     def so_far(self) -> tuple[int, Trial | None]:
         """The number of settings tried, and the best."""
         from gcnii.tuning.trials import ranked, trials_of
 
-        done = trials_of(self.study())
+        with self.study() as study:
+            done = trials_of(study)
         return len(done), next(iter(ranked(done)), None)
 
     def _search(self, study: OptunaStudy, limits: Limits, spent: Spent) -> None:
@@ -236,7 +238,8 @@ def one_job(tuner: Tuner, limits: Limits, job: int) -> int:
     from gcnii.tuning.workers.worker import search
 
     quiet()
-    search(tuner.question, tuner.study(), limits, tuner.device, tuner.threads)
+    with tuner.study() as study:
+        search(tuner.question, study, limits, tuner.device, tuner.threads)
     return job
 
 

@@ -4,7 +4,6 @@ import shutil
 import threading
 import time
 import warnings
-from contextlib import contextmanager
 from itertools import chain
 
 import optuna
@@ -41,14 +40,8 @@ def study(url):
         yield study
 
 
-@contextmanager
 def opened(url):
-    storage = open_storage(url)
-    try:
-        yield open_study("s", storage, optuna.samplers.RandomSampler(seed=0))
-    finally:
-        storage.remove_session()
-        storage.engine.dispose()
+    return open_study("s", url, optuna.samplers.RandomSampler(seed=0))
 
 
 def at_once(count, task):
@@ -184,8 +177,7 @@ def test_a_trial_whose_worker_died_before_it_left_its_name_is_given_back(study, 
 
 
 def test_a_study_in_memory_needs_no_heartbeat():
-    study = open_study("s", open_storage(""), optuna.samplers.RandomSampler(seed=0))
-    with Held(study) as held:
+    with opened("") as study, Held(study) as held:
         held.claim()
         held.give_back_lost()
         assert [trial.state.name for trial in study.get_trials()] == ["RUNNING"]

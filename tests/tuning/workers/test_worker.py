@@ -110,13 +110,13 @@ def test_a_setting_that_diverges_is_lost_and_the_study_goes_on(graph, monkeypatc
         room,
         "fitted",
         lambda graph, plans, *words, **how: (
-            None if plans[0].recipe.scale == "length" else fitted(graph, plans, *words, **how)
+            None if plans[0].recipe.scale == "none" else fitted(graph, plans, *words, **how)
         ),
     )
     monkeypatch.setattr("gcnii.tuning.points.GOOD", (("gcn", {"layers": 3}),))
     found = gcnii.tune(graph, trials=4, models=["gcn"], **QUICK)
     assert [trial.outcome for trial in found.trials] == ["complete"] * 3 + ["lost"]
-    assert (found.trials[-1].settings["scale"], found.trials[-1].val) == ("length", ())
+    assert (found.trials[-1].settings["scale"], found.trials[-1].val) == ("none", ())
     assert found.document()["outcomes"] == {"complete": 3, "given up": 0, "lost": 1}
 
 

@@ -12,10 +12,11 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError, UpdateFinishedTrialError
@@ -247,10 +248,14 @@ def _wait_again(study: OptunaStudy, trial: FrozenTrial, deaths: int | None = Non
     study.add_trial(again)
 
 
-def open_study(
-    name: str, storage: BaseStorage, sampler: optuna.samplers.BaseSampler
-) -> OptunaStudy:
-    """The study of this name; made if it is not there."""
-    return optuna.create_study(
-        study_name=name, storage=storage, sampler=sampler, direction="maximize", load_if_exists=True
-    )
+@contextmanager
+def open_study(name: str, url: str, sampler: optuna.samplers.BaseSampler) -> Iterator[OptunaStudy]:
+    """The study of this name in a storage; made if it is not there."""
+    storage = open_storage(url)
+    how: dict[str, Any] = {"direction": "maximize", "load_if_exists": True}
+    try:
+        yield optuna.create_study(study_name=name, storage=storage, sampler=sampler, **how)
+    finally:
+        if isinstance(storage, RDBStorage):
+            storage.remove_session()
+            storage.engine.dispose()  # which tidies up after SQLite

@@ -95,6 +95,7 @@ def search(
             # Those that are not begun in time are given back.
             for some in takewhile(lambda _: not clock.over, _by_shape(batch)):
                 train(question, held, some, clock, device, threads)
+                clock.looked = -inf  # there is more to judge by
                 after_batch()
         clock.refuse_interrupted()
 
@@ -251,8 +252,9 @@ def _final_seconds(
 ) -> float:
     """How long this setting's final training may take, judged by the batch it was in."""
     final = len(question.final_seeds)
-    if len(runs) == len(own):
-        return final * max((run.seconds for run in own), default=0.0)
+    if len(runs) == len(own):  # what comes before the first epoch takes time as well
+        longest = max((run.seconds for run in own), default=0.0)
+        return final * max(longest, seconds / max(len(own), 1))
     return seconds * ceil(final / len(runs))  # fewer runs at once may take as long
 
 
