@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
 from gcnii.paper.defaults.candidates import CANDIDATES, MODEL
@@ -73,7 +74,12 @@ the number of layers, then α, λ, dropout, decay_conv and decay_dense.
 
 
 def defaults_page(study: Study) -> str:
-    """The page, from a study whose default is the one in force."""
+    """The page; the study must be complete."""
+    if None in study.chosen:
+        raise InputError(
+            "results/defaults does not hold every range of ρ; `gcnii reproduce defaults` measures "
+            "what is missing"
+        )
     return PAGE.format(
         mostly=MOSTLY,
         **STOP,
