@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import torch
 
 from gcnii.dropout import DropForm
-from gcnii.errors import GraphError, InputError
-from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, metric_name
+from gcnii.errors import InputError
+from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, refuse_unranked
 from gcnii.nn.settings import (
     Bounds,
     Choice,
@@ -306,14 +306,8 @@ class Recipe(
                 f"label_threshold {self.label_threshold} is for several labels per node, but "
                 f"nodes of {graph.name} have one; leave it at half"
             )
-        for split in sorted(set(splits)) if self.scored_by in RANKINGS else ():
-            y = graph.labels[graph.splits[split].val]
-            if not (y != y[0]).any():
-                name = metric_name(self.scored_by, multilabel=graph.multilabel)
-                raise GraphError(
-                    f"{name} needs nodes with and without a label, but all validation nodes of "
-                    f"split {split} of {graph.name} have the same; use another metric or split"
-                )
+        if self.scored_by in RANKINGS:
+            refuse_unranked(graph, self.scored_by, splits)
 
     @property
     def dtype(self) -> torch.dtype:
