@@ -16,15 +16,7 @@ import torch
 from gcnii.dropout import DropForm
 from gcnii.errors import InputError
 from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, refuse_unranked
-from gcnii.nn.settings import (
-    Bounds,
-    Choice,
-    Range,
-    Setting,
-    Settings,
-    check_settings,
-    setting_of,
-)
+from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.batches.batch import Batching, History
 from gcnii.train.scaling import Scale
