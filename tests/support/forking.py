@@ -2,7 +2,7 @@
 
 The process reads a JSON document per line: {words, cwd, out, err} starts a command, and is answered
 with its number; {wait: number} is answered with the exit code, or minus the signal that ended it.
-Trials of a killed worker are given back after seconds here.
+Trials of a killed worker are given back after seconds here, and winners are trained with two seeds.
 """
 
 import json
@@ -14,7 +14,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from support.command_line import Answer
+from support.command_line import Answer, call, write_pets
 
 HEARTBEAT, GRACE = 1, 3
 
@@ -76,15 +76,17 @@ def prepare():
     """Import all that a study needs, by doing a small one."""
     import torch
 
-    import gcnii
-    import gcnii.cli.tune
+    from gcnii.tuning import closing, question
     from gcnii.tuning.workers import storage
 
     torch.set_num_threads(1)
     storage.HEARTBEAT, storage.GRACE = HEARTBEAT, GRACE
-    graph = gcnii.load("csbm", n=60)
+    question.FINAL = closing.FINAL = 2
     with tempfile.TemporaryDirectory() as folder:
-        gcnii.tune(graph, trials=2, epochs=1, seeds=1, device="cpu", threads=1, out=folder)
+        write_pets(Path(folder) / "pets")
+        words = ("--trials", 2, "--epochs", 1, "--seeds", 1, "--device", "cpu", "--threads", 1)
+        answer = call("tune", "pets", *words, cwd=folder)
+    assert answer.code == 0, answer.err
 
 
 def become(words, cwd, out, err):
@@ -127,5 +129,4 @@ def serve():
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     serve()

@@ -1,9 +1,15 @@
 """Studies that take a second, and a look into where they are kept."""
 
+import contextlib
+import os
+import signal
+import time
 from contextlib import contextmanager
 from unittest import mock
 
 import optuna
+from sqlalchemy import create_engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from gcnii.tuning.trials import trials_of
 from gcnii.tuning.workers.storage import open_storage
@@ -40,6 +46,44 @@ def states(url):
 def settings_tried(trials):
     """What each trial trained and what came of it, without the seconds that it took."""
     return [(one.number, one.model, one.settings, one.outcome, one.val) for one in trials]
+
+
+def look(url):
+    """The states of the trials of a storage, if it has any, without taking a lock."""
+    engine, found = create_engine(url), []
+    with contextlib.suppress(SQLAlchemyError), engine.connect() as connection:
+        rows = connection.exec_driver_sql("SELECT state FROM trials ORDER BY number")
+        found = [state for (state,) in rows]
+    engine.dispose()
+    return found
+
+
+def wait_until(url, ready):
+    """Wait until `ready` is true of the states of the trials of a storage."""
+    until = time.monotonic() + 60
+    while not ready(found := look(url)):
+        assert time.monotonic() < until, found
+        time.sleep(0.01)
+
+
+def hold(process, url, ready):
+    """Let a worker stand still at a moment when `ready` is true."""
+    while True:
+        wait_until(url, ready)
+        os.kill(process, signal.SIGSTOP)
+        if ready(look(url)):
+            return
+        os.kill(process, signal.SIGCONT)
+
+
+def training(count):
+    """For `wait_until`: so many trials are finished, and some are being trained."""
+    return lambda found: done(found) >= count and "RUNNING" in found
+
+
+def done(found):
+    """The number of finished trials among these states."""
+    return sum(state in ("COMPLETE", "PRUNED") for state in found)
 
 
 def finished(url):

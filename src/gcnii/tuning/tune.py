@@ -180,7 +180,7 @@ class Tuner:
         from gcnii.tuning.workers.storage import sqlite_url
         from gcnii.tuning.workers.worker import Limits
 
-        if self.writes or self.url == sqlite_url(self.folder):
+        if self.url == sqlite_url(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         with self.study() as study:
             spent = Spent(study, began)
