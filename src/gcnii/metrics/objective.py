@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from gcnii.errors import GraphError
 from gcnii.graph import Graph, Role
 
 Metric = Literal["auto", "accuracy", "f1", "auc", "ap"]
@@ -203,6 +205,18 @@ def balanced_weights(graph: Graph, train: NDArray[np.bool_]) -> NDArray[np.float
     ratio = np.where(positives, ratio, 1.0)
     negative = len(y) / (len(y) - positives + ratio * positives)
     return np.stack([negative, ratio * negative])
+
+
+def refuse_unranked(graph: Graph, metric: Metric, splits: Iterable[int]) -> None:
+    """Raise GraphError if all validation nodes of one of these splits have the same labels."""
+    for split in sorted(set(splits)):
+        y = graph.labels[graph.splits[split].val]
+        if not (y != y[0]).any():
+            raise GraphError(
+                f"{metric_name(metric, multilabel=graph.multilabel)} needs nodes with and without "
+                f"a label, but all validation nodes of split {split} of {graph.name} have the "
+                "same; use another metric or split"
+            )
 
 
 def metric_name(metric: Metric, *, multilabel: bool) -> str:

@@ -14,17 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import torch
 
 from gcnii.dropout import DropForm
-from gcnii.errors import GraphError, InputError
-from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, metric_name
-from gcnii.nn.settings import (
-    Bounds,
-    Choice,
-    Range,
-    Setting,
-    Settings,
-    check_settings,
-    setting_of,
-)
+from gcnii.errors import InputError
+from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, refuse_unranked
+from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.batches.batch import Batching, History
 from gcnii.train.scaling import Scale
@@ -112,9 +104,9 @@ class FeatureSettings:
         Scale,
         Setting(
             "scale the features by column (standard, columns) or by row (rows: of sum 1; length: "
-            "of length 1); auto: rows if sparse, ≥ 0 "
-            "and of one size, none if zeros and ones, else standard; default: none for a graph of "
-            "the catalog, auto for your own",
+            "of length 1); auto: rows if sparse, ≥ 0 and of one size, none if zeros and ones, else "
+            "standard; default: none for a graph with published settings or a generated one, else "
+            "length if sparse, ≥ 0 and of one size, else standard",
             neutral="none",
             search=Choice(("none", "standard", "columns", "rows", "length")),
         ),
@@ -306,14 +298,8 @@ class Recipe(
                 f"label_threshold {self.label_threshold} is for several labels per node, but "
                 f"nodes of {graph.name} have one; leave it at half"
             )
-        for split in sorted(set(splits)) if self.scored_by in RANKINGS else ():
-            y = graph.labels[graph.splits[split].val]
-            if not (y != y[0]).any():
-                name = metric_name(self.scored_by, multilabel=graph.multilabel)
-                raise GraphError(
-                    f"{name} needs nodes with and without a label, but all validation nodes of "
-                    f"split {split} of {graph.name} have the same; use another metric or split"
-                )
+        if self.scored_by in RANKINGS:
+            refuse_unranked(graph, self.scored_by, splits)
 
     @property
     def dtype(self) -> torch.dtype:

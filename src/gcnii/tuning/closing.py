@@ -118,6 +118,9 @@ class Tuned:
     def verdict(self) -> str:
         """Whether the graph helps, in one sentence."""
         leads, metric = self.differences(), self.result.metric
+        if not leads and all(one.model == "mlp" for one in ranked(self.trials)):
+            how = "no training of a model that sees it was finished"
+            return f"Whether the graph helps is not measured: {how}; give the search more time."
         if self.model == "mlp":
             gap = leads.get("gcn")
             test = (
@@ -277,7 +280,7 @@ def close(
                 ordered = _without(ordered, left[0])
     best = {trial.model: trial for trial in reversed(_chosen(ordered))}
     baselines = {name: results[best[name].number] for name in BASELINES if name in best}
-    return Tuned(question, results[winner_of(ordered).number], tuple(ordered), baselines)
+    return Tuned(question, results[ordered[0].number], tuple(ordered), baselines)
 
 
 def _without(trials: Sequence[Trial], lost: Trial) -> list[Trial]:

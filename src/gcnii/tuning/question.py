@@ -30,6 +30,7 @@ ENOUGH = 500  # validation nodes: then the standard error of an accuracy is at m
 FINAL = 10  # runs of the winner, at least
 FRESH = 1000  # seeds below are the search's
 MOST_GIVEN = FRESH // 2  # seeds per trial: the best few are trained with as many again
+STOP: Settings = {"batches": "full", "epochs": 1000, "patience": 80, "window": 0}
 VERSION = 1  # of what a trial's settings mean; a study of another version is another study
 
 
@@ -108,10 +109,13 @@ class Question:
         return space_of(model, self.graph, self.metric, self.fixed)
 
     def plan(self, model: str, settings: Mapping[str, object]) -> Plan:
-        """The plan of a trial: on the full graph, because replicas are trained as one batch."""
+        """The plan of a trial: on the full graph, because replicas are trained as one batch.
+
+        All models stop alike, whatever their presets say.
+        """
         metric = {} if self.metric == "auto" else {"metric": self.metric}
         fixed = {name: one for name, one in self.fixed.items() if name in _known(model)}
-        return make_plan(model, {"batches": "full", **metric, **settings, **fixed}, self.graph)
+        return make_plan(model, {**STOP, **metric, **settings, **fixed}, self.graph)
 
     @cached_property
     def hidden(self) -> Graph:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, inf, isfinite
+from itertools import takewhile
+from math import inf, isfinite
 from statistics import fmean
 from typing import Any
 
@@ -91,7 +92,8 @@ def search(
                 if not _others_train(study):
                     return
                 time.sleep(PAUSE)  # if they die, their trials come back
-            for some in _by_shape(batch):
+            # Those that are not begun in time are given back.
+            for some in takewhile(lambda _: not clock.over, _by_shape(batch)):
                 train(question, held, some, clock, device, threads)
                 clock.looked = -inf  # there is more to judge by
                 after_batch()
@@ -145,12 +147,18 @@ def room(proposal: Proposal, question: Question, device: str) -> int:
 
 
 def _at_once(proposal: Proposal, question: Question, device: str) -> int:
+    """How many settings are trained at once."""
+    replicas = _capacity(proposal, question, device)
+    return int(min(max(replicas // question.seeds, 1), MOST))
+
+
+def _capacity(proposal: Proposal, question: Question, device: str) -> int:
+    """How many replicas of this shape fill the device: one a CPU."""
     if choose_device(device).type == "cpu":
         return 1
     settings = proposal.plan.settings
     width = settings.get("width", 64) * settings.get("heads", 1)
-    replicas = FILLED // (question.graph.n * width)
-    return int(min(max(replicas // question.seeds, 1), MOST))
+    return int(max(FILLED // (question.graph.n * width), 1))
 
 
 def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
@@ -181,7 +189,8 @@ def train(
     seconds = time.perf_counter() - start
     for i, proposal in enumerate(batch):
         own = [run for run in runs if run.setting == i]
-        _tell(study, proposal, own, halving, i, _final_seconds(question, own, runs, seconds))
+        final = _final_seconds(question, proposal, len(runs), seconds, device)
+        _tell(study, proposal, own, halving, i, final)
         held.release(proposal.trial)
 
 
@@ -246,14 +255,15 @@ def _tell(
 
 
 def _final_seconds(
-    question: Question, own: Sequence[Run], runs: Sequence[Run], seconds: float
+    question: Question, proposal: Proposal, runs: int, seconds: float, device: str
 ) -> float:
-    """How long this setting's final training may take, judged by the batch it was in."""
-    final = len(question.final_seeds)
-    if len(runs) == len(own):  # what comes before the first epoch takes time as well
-        longest = max((run.seconds for run in own), default=0.0)
-        return final * max(longest, seconds / max(len(own), 1))
-    return seconds * ceil(final / len(runs))  # fewer runs at once may take as long
+    """How long this setting's final training may take, if so many runs took these seconds.
+
+    A GPU takes as long for one run as for all that fill it.
+    """
+    capacity = _capacity(proposal, question, device)
+    ours, final = (max(1.0, count / capacity) for count in (runs, len(question.final_seeds)))
+    return seconds * final / ours
 
 
 def _standings(study: OptunaStudy) -> Standings:
