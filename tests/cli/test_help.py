@@ -12,6 +12,7 @@ from support.command_line import call, run
 import gcnii
 from gcnii.cli.options import Tables
 from gcnii.cli.train import train
+from gcnii.cli.tune import tune
 from gcnii.nn import MODELS
 from gcnii.train.recipe import Recipe
 
@@ -30,6 +31,11 @@ OWN = {
     "log",
     "tensorboard",
     "quiet",
+    "study",  # shown as --settings
+}
+TUNE = {
+    *("budget", "trials", "models", "seeds", "metric", "storage", "jobs", "slurm", "out"),
+    *("device", "threads", "json", "quiet", "tables", "offline"),
 }
 
 
@@ -37,7 +43,7 @@ def test_help_names_every_command(tmp_path):
     answer = run("--help", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
-        *("data", "demo", "doctor", "models", "predict", "train"),
+        *("data", "demo", "doctor", "models", "predict", "train", "tune"),
         *("bench", "forecast", "report", "reproduce", "theory"),
     ]
 
@@ -74,19 +80,22 @@ def model_settings():
     }
 
 
-def test_every_setting_of_every_model_and_of_the_recipe_is_a_flag():
+@pytest.mark.parametrize(("command", "own"), [(train, OWN), (tune, TUNE)])
+def test_every_setting_of_every_model_and_of_the_recipe_is_a_flag(command, own):
     flags = [
-        p.name for p in inspect.signature(train).parameters.values() if p.kind == p.KEYWORD_ONLY
+        p.name for p in inspect.signature(command).parameters.values() if p.kind == p.KEYWORD_ONLY
     ]
     recipe = {field.name for field in dataclasses.fields(Recipe)}
-    assert sorted(flags) == sorted(OWN | model_settings() | recipe)
+    assert sorted(flags) == sorted(own | model_settings() | recipe)
 
 
-def test_the_help_of_train_shows_every_flag_once_with_a_sentence(tmp_path):
-    text = call("train", "--help", cwd=tmp_path).out
+@pytest.mark.parametrize(("command", "own"), [("train", OWN), ("tune", TUNE)])
+def test_help_shows_every_flag_once_with_a_sentence(command, own, tmp_path):
+    text = call(command, "--help", cwd=tmp_path).out
     shown = re.findall(r"^│ (?:\* )?--([a-z-]+)", text, re.MULTILINE)
     tables = {field.name for field in dataclasses.fields(Tables)}
     recipe = {field.name for field in dataclasses.fields(Recipe)}
-    wanted = OWN - {"tables"} | tables | model_settings() | recipe
-    assert sorted(shown) == sorted(name.replace("_", "-") for name in wanted)
+    wanted = own - {"tables"} | tables | model_settings() | recipe
+    named = {"settings" if name == "study" else name.replace("_", "-") for name in wanted}
+    assert sorted(shown) == sorted(named)
     assert "L2 penalty on the convolutions (the paper's L2_c)." in text

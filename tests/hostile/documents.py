@@ -1,4 +1,4 @@
-"""Damaged documents of results, as `gcnii reproduce export` writes them."""
+"""Damaged documents: results, as `gcnii reproduce export` writes them, and studies of `tune`."""
 
 import json
 import shutil
@@ -8,15 +8,30 @@ from typing import Any
 
 from support import tiny_cells
 
+from gcnii.cli.train import _plan as train_plan
+from gcnii.data import load
+from gcnii.files import write_document
 from gcnii.paper.ledger.ledger import Ledger
 from gcnii.paper.ledger.ledger_io import export_cells, find_runs, measured
 from gcnii.paper.report.terminal import as_json
 from gcnii.paper.reproduce import reproduce
 from gcnii.paper.tables.cells import read_cells
+from gcnii.train.plan import make_plan
+from gcnii.tuning.question import Question
+from gcnii.tuning.winner import STUDY, asked_in
 from hostile.damage import damaged_bytes, damaged_document
 from hostile.judging import answer_of, nothing_written
 
 CELL = tiny_cells.cell(runs=2)
+
+
+def damage(random: Random, path: Path) -> None:
+    """Damage a document: most often as JSON, else as bytes."""
+    if random.random() < 0.7:
+        text, _ = damaged_document(random, json.loads(path.read_text("utf-8")))
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    else:
+        path.write_bytes(damaged_bytes(random, path.read_bytes())[0])
 
 
 class Documents:
@@ -34,11 +49,7 @@ class Documents:
         """Damage the document of a cell, read it, and import its runs."""
         shutil.copytree(self.whole, folder / "cells")
         path = folder / "cells" / self.file.relative_to(self.whole)
-        if random.random() < 0.7:
-            text, _ = damaged_document(random, json.loads(path.read_text("utf-8")))
-            path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        else:
-            path.write_bytes(damaged_bytes(random, path.read_bytes())[0])
+        damage(random, path)
         with nothing_written(folder):
             answer_of(lambda: as_json(read_cells(folder / "cells")))
         answer_of(lambda: self._imported(folder))
@@ -48,6 +59,31 @@ class Documents:
         with Ledger(folder / "ledger.sqlite") as ledger:
             ledger.record_all(found.runs)
             return json.dumps(as_json([measured(CELL, ledger)]), allow_nan=False)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Studies:
+    """The winner of a damaged study is refused in a sentence, or can be planned and compared."""
+
+    name, quick, long = "studies", 80, 3000
+
+    def __init__(self, home: Path):
+        self.graph = load("csbm", n=60)
+        settings = make_plan("gcnii", {"layers": 2}, self.graph).settings
+        winner = {"number": 3, "model": "gcnii", "val": 0.5, "error": 0.1, "settings": settings}
+        question = Question.of(self.graph, ("gcnii",), 1)
+        self.whole = write_document(home / STUDY, question.asked | {"winner": winner})
+        self.asked = asked_in(home)
+
+    def attempt(self, random: Random, folder: Path) -> None:
+        """Damage study.json, plan a training by it, and ask whether another study may go there."""
+        shutil.copy(self.whole, folder)
+        damage(random, folder / STUDY)
+        with nothing_written(folder):
+            answer_of(lambda: train_plan(self.graph, None, {}, folder).identity(self.graph))
+            answer_of(lambda: asked_in(folder) == self.asked)
 
     def close(self) -> None:
         """Nothing to end."""

@@ -18,14 +18,14 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hostile.commands import COMMANDS
-from hostile.documents import Documents
+from hostile.documents import Documents, Studies
 from hostile.folders import Folders
 from hostile.graph_files import FORMATS
 from hostile.judging import Kind, Skipped, Wrong
 from hostile.servers import Servers
 from hostile.trainings import Bundles, Checkpoints
 
-ALL = (Folders, *FORMATS, Bundles, Checkpoints, Documents, Servers, *COMMANDS)
+ALL = (Folders, *FORMATS, Bundles, Checkpoints, Documents, Studies, Servers, *COMMANDS)
 KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in ALL}
 SHOWN = 5  # failures of each kind
 

@@ -149,6 +149,12 @@ def test_if_the_winner_diverges_when_it_is_trained_anew_the_next_takes_its_place
     assert found.document()["winner"]["number"] == found.winner.number
 
 
+def test_if_all_diverge_when_they_are_trained_anew_it_says_so(question, monkeypatch):
+    monkeypatch.setattr(room, "fitted", lambda *_, **how: None)
+    with pytest.raises(NothingFound, match=r"^every training of any model diverged or did not fit"):
+        close(question, [trial(0, "mlp"), trial(1)], "cpu", 1)
+
+
 def test_the_reserve_is_the_time_of_the_finalists_the_winner_and_the_baselines():
     some = [
         trial(0, "mlp", 0.1, seconds=1.0),

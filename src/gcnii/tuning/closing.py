@@ -278,6 +278,7 @@ def close(
                 results[left[0].number] = result
             else:
                 ordered = _without(ordered, left[0])
+    winner_of(ordered)  # or an error, if all were lost
     best = {trial.model: trial for trial in reversed(_chosen(ordered))}
     baselines = {name: results[best[name].number] for name in BASELINES if name in best}
     return Tuned(question, results[ordered[0].number], tuple(ordered), baselines)
