@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -39,6 +39,42 @@ class Proposal:
 
     trial: Trial
     plan: Plan
+
+
+class Proposer(Protocol):
+    """Where a worker's trials come from."""
+
+    @property
+    def sampler(self) -> BaseSampler:
+        """What the study proposes by."""
+
+    def start_batch(self) -> None:
+        """Called before the first trial of a batch."""
+
+    def propose(self, trial: Trial) -> Proposal:
+        """Settle a trial's settings."""
+
+    def keep_shape(self, first: Proposal) -> None:
+        """Called with the first trial of a batch, before the others are proposed."""
+
+
+class SpaceProposer:
+    """From the declared spaces of a question's models, one shape per batch."""
+
+    def __init__(self, question: Question, done: int):
+        self.question, self.sampler = question, sampler_of(question, done)
+
+    def start_batch(self) -> None:
+        """Begin with a shape at random, now and then."""
+        self.sampler.shape = new_shape(self.question, self.sampler)
+
+    def propose(self, trial: Trial) -> Proposal:
+        """Settle a trial's settings."""
+        return propose(self.question, trial)
+
+    def keep_shape(self, first: Proposal) -> None:
+        """Let the others agree with the first trial in shape."""
+        self.sampler.shape = shape_of(first, self.question)
 
 
 class PointsFirst(BaseSampler):

@@ -21,7 +21,7 @@ from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
 from gcnii.tuning.closing import reserve
 from gcnii.tuning.halving import Halving, Standings
-from gcnii.tuning.proposals import PointsFirst, Proposal, new_shape, propose, sampler_of, shape_of
+from gcnii.tuning.proposals import Proposal, Proposer, SpaceProposer
 from gcnii.tuning.question import Question
 from gcnii.tuning.storage import beating, claim, give_back, give_back_lost
 from gcnii.tuning.trials import trials_of
@@ -68,15 +68,16 @@ def search(
     limits: Limits,
     device: str = "auto",
     threads: int | None = None,
-    after_batch: Callable[[], None] = lambda: None,
+    after_batch: Callable[[], object] = lambda: None,
+    proposer: Proposer | None = None,
 ) -> None:
     """Train trials until the limits are reached and no trial of any worker is left."""
-    sampler = sampler_of(question, len(study.get_trials(deepcopy=False)))
-    study.sampler = sampler
+    proposer = proposer or SpaceProposer(question, len(study.get_trials(deepcopy=False)))
+    study.sampler = proposer.sampler
     clock = Clock(study, limits.deadline)
     while not clock.over:
         give_back_lost(study)
-        batch = list(_proposals(question, study, sampler, limits.trials, device))
+        batch = list(_proposals(question, study, proposer, limits.trials, device))
         if not batch:
             if not _others_train(study):
                 return
@@ -92,20 +93,21 @@ def _others_train(study: OptunaStudy) -> bool:
 
 
 def _proposals(
-    question: Question, study: OptunaStudy, sampler: PointsFirst, most: int | None, device: str
+    question: Question, study: OptunaStudy, proposer: Proposer, most: int | None, device: str
 ) -> Iterator[Proposal]:
     """Trials for this worker, as many as fill the device."""
-    sampler.shape, wanted, count = new_shape(question, sampler), 1, 0
+    proposer.start_batch()
+    wanted, count = 1, 0
     while count < wanted and _slots(study, most):
         trial = claim(study)
         if most is not None and trial.number - _failed(study, trial.number) >= most:
             study.tell(trial, state=TrialState.FAIL)  # another worker was faster
             return
         with beating(study, [trial]):
-            proposal = propose(question, trial)
+            proposal = proposer.propose(trial)
         if not count:
             wanted = room(proposal, question, device)
-            sampler.shape = shape_of(proposal, question)
+            proposer.keep_shape(proposal)
         count += 1
         yield proposal
 
