@@ -1,30 +1,38 @@
-"""Every line of docs/your-graph.md runs, in order, in an empty folder."""
+"""Every line of docs/your-graph.md and docs/tuning.md runs, in order, in an empty folder."""
 
 import re
 import shlex
 import warnings
 from pathlib import Path
 
+import pytest
 from support.command_line import call
 
-PAGE = Path(__file__).parents[1] / "docs" / "your-graph.md"
+DOCS = Path(__file__).parents[1] / "docs"
 
 
-def blocks():
+def blocks(page):
     """The page's blocks of code: (language, code)."""
-    return re.findall(r"^```(python|sh)\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
+    return re.findall(r"^```(python|sh)\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
 
 
-def test_every_line_of_the_page_runs(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("your-graph.md", "node,label,probability,known,split,p(lost)"),
+        ("tuning.md", "node,label,probability,known,split,p(0)"),
+    ],
+)
+def test_every_line_of_a_page_runs(name, header, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for language, code in blocks():
+    page, names = DOCS / name, {}
+    for language, code in blocks(page):
         if language == "python":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what is left out is a notice, not an error
-                exec(compile(code, str(PAGE), "exec"), names)
+                exec(compile(code, str(page), "exec"), names)
         else:
             for line in code.splitlines():
                 answer = call(*shlex.split(line)[1:], cwd=tmp_path)
                 assert answer.code == 0, (line, answer.err)
-    assert "node,label,probability,known,split,p(lost)" in Path("labels.csv").read_text()
+    assert header in Path("labels.csv").read_text()

@@ -103,7 +103,8 @@ def test_equal_scores_are_as_good_as_a_coin_toss():
 @pytest.mark.parametrize("metric", EXPECTED)
 def test_a_gpu_finds_the_same_without_waiting_for_the_host(metric):
     y = np.random.default_rng(2).choice(4, N)
-    graph, scores = labelled(y), scores_of(4, ties=True).cuda()
+    # A tie of probabilities is one up to rounding, which differs between devices.
+    graph, scores = labelled(y), scores_of(4, ties=False).cuda()
     objective = Objective.of(graph, [0, 1, 2], torch.device("cuda"), metric)
     objective.score(scores, "val")  # finds the places of the nodes, once
     tape = torch.cuda.CUDAGraph()

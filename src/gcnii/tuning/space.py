@@ -54,7 +54,7 @@ def settings_of(model: str, space: Space, parameters: Mapping[str, object]) -> S
 
 
 def parameters_of(model: str, space: Space, settings: Mapping[str, object]) -> Settings:
-    """Optuna's parameters for these settings; a number outside of its range becomes its end."""
+    """Optuna's parameters for these settings; a number becomes the nearest that is tried."""
     return {parameter(model, name): _inside(space[name], settings[name]) for name in space}
 
 
@@ -68,4 +68,7 @@ def _inside(search: Range | Choice, value: object) -> object:
     if isinstance(search, Choice):
         return value if value in search.values else search.values[0]
     assert isinstance(value, int | float)
-    return float(np.clip(value, search.low, search.high))
+    number = float(np.clip(value, search.low, search.high))
+    if search.step is None:
+        return number
+    return round(search.low + round((number - search.low) / search.step) * search.step, 6)

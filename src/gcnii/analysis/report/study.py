@@ -57,7 +57,7 @@ def _short(value: object) -> str:
 
 
 def importance_table(document: Document) -> Group:
-    """The share of each setting in the spread of the scores."""
+    """The share of each setting in what sets the best trials apart."""
     model = document["winner"]["model"]
     if not document["importances"]:
         return Group(f"What mattered: too few trials of {model} to say")
@@ -66,7 +66,7 @@ def importance_table(document: Document) -> Group:
         column.justify = "right"
     for one in document["importances"]:
         table.add_row(one["name"], f"{one['share']:.0%}", f"{one['error']:.0%}")
-    return Group(f"What mattered among the settings of {model} (share of the spread)", table)
+    return Group(f"What mattered among the settings of {model} (share in the best tenth)", table)
 
 
 def draw_study(document: Document) -> Figure:
@@ -125,4 +125,4 @@ def _draw_importances(axes: Axes, document: Document) -> None:
     blue: LineStyle = STYLES[0]
     errors = [100 * one["error"] for one in shares]
     axes.barh(names, values, xerr=errors, color=blue.colour, alpha=0.8, ecolor=GREY, capsize=2)
-    axes.set_xlabel("share of the spread of the scores in %")
+    axes.set_xlabel("share in what sets the best tenth apart, in %")

@@ -31,13 +31,13 @@ from gcnii.paper.defaults.candidates import (
     settings_of,
 )
 from gcnii.paper.defaults.records import Records
-from gcnii.paper.parallel import run_parallel
 from gcnii.train.fit import fit_plans
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.group import Diverged
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
+from gcnii.tuning.parallel import run_parallel
 
 SMALLER = (None, 24, 8, 1)  # replicas at once, where memory is short
 
