@@ -12,6 +12,8 @@ import pytest
 from support.command_line import SMALL, Answer, call, files, run, write_pets
 
 from gcnii import fit, load, open_bundle
+from gcnii.train.presets.own import own_default
+from gcnii.train.presets.traits import Traits
 
 
 def rows(text):
@@ -256,6 +258,16 @@ def test_two_graphs_of_one_name_have_bundles_of_their_own(tmp_path):
     assert answer == Answer(2, "", f"gcnii: {sentence}\n")
 
 
+def test_without_flags_a_graph_gets_the_default_and_its_bundle_says_so(tmp_path):
+    write_pets(tmp_path / "pets")  # 6 training nodes, 2 features
+    answer = call("train", "pets", "--alpha", "0.3", "--out", "bundle", cwd=tmp_path)
+    assert answer.code == 0, answer.err
+    settings = json.loads((tmp_path / "bundle" / "run.json").read_text())["settings"]
+    expected = own_default("gcnii", Traits.of(load(tmp_path / "pets")))
+    assert settings == settings | expected | {"alpha": 0.3}
+    assert (settings["layers"], settings["scale"], settings["dropout"]) == (8, "standard", 0.5)
+
+
 OUT = ("train", "pets", *SMALL, "--out", "bundle")
 
 
@@ -264,7 +276,7 @@ def test_out_that_holds_another_training_is_refused_and_kept(tmp_path):
     assert call(*OUT, cwd=tmp_path).code == 0
     assert call(*OUT, "--runs", 2, cwd=tmp_path).code == 0  # the same graph and settings
     kept = (tmp_path / "bundle" / "run.json").read_bytes()
-    answer = call(*OUT, "--alpha", "0.5", cwd=tmp_path)
+    answer = call(*OUT, "--alpha", "0.3", cwd=tmp_path)
     assert answer.code == 2
     assert "bundle holds the bundle of another training (gcnii, 2 layers, on pets" in answer.err
     assert (tmp_path / "bundle" / "run.json").read_bytes() == kept

@@ -217,7 +217,7 @@ def test_a_finished_bundle_outlives_a_repetition_that_is_interrupted(pets, monke
     assert list(contents(pets / "bundle")) == list(kept)
 
 
-OTHERS = (("--alpha", "0.5"), ("--seed", 5), ("--split", 0, "--seed", 1), ("--lr", "0.1"))
+OTHERS = (("--alpha", "0.3"), ("--seed", 5), ("--split", 0, "--seed", 1), ("--lr", "0.1"))
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=str)

@@ -180,7 +180,7 @@ def test_a_document_gives_the_same_scaling_to_the_last_bit(graph):
 
 def test_a_graph_of_your_own_is_scaled_by_default_and_the_catalog_s_is_not(graph):
     drawn = gcnii.load("csbm", n=60)
-    assert make_plan("gcnii", {}, graph).recipe.scale == "standard"  # auto, resolved
+    assert make_plan("gcnii", {}, graph).recipe.scale == "standard"
     assert make_plan("gcnii", {}, drawn).recipe.scale == "none"
     assert make_plan("gcnii", {}, replace(drawn, name="mine")).recipe.scale == "standard"
     assert make_plan("gcnii", {"scale": "none"}, graph).recipe.scale == "none"

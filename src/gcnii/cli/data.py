@@ -28,7 +28,7 @@ from gcnii.data.readers.packed import refuse_target, save
 from gcnii.errors import DataError, InputError
 from gcnii.files import Document, one_line, user_path
 from gcnii.graph import Graph
-from gcnii.train.presets import presets_of
+from gcnii.train.presets import presets_of, uses_own_default
 
 Name = Annotated[str, Parameter(help="A name from `gcnii data list`, or a folder of your own.")]
 Names = Annotated[str, Parameter(help="Names from `gcnii data list`, or `all`.")]
@@ -192,7 +192,9 @@ def _lines(entry: data.Entry) -> Iterator[str]:
         names = ", ".join(entry.neighbourhoods)
         yield f"neighbourhoods for Geom-GCN, fetched when first used: {names}"
     if not presets_of(entry.name):
-        yield "no presets: the defaults of the model and of the recipe apply"
+        own = "no published settings: the default for such graphs applies (docs/defaults.md)"
+        classes = "no presets: the defaults of the model and of the recipe apply"
+        yield own if uses_own_default(entry.name) else classes
 
 
 def _presets_table(presets: Mapping[str, Mapping[str, object]]) -> Table:

@@ -14,7 +14,7 @@ from gcnii.train.plan import model_hints
 from gcnii.train.recipe import recipe_hints
 
 Command = TypeVar("Command", bound=Callable[..., None])
-DEFAULTS = "default: the data set's preset, then the model's own"
+DEFAULTS = "default: the graph's preset (your own: docs/defaults.md), then the model's own"
 
 
 def with_settings(command: Command) -> Command:

@@ -77,6 +77,17 @@ class Tables:
         words = {name: value for name, value in vars(self).items() if value != DEFAULTS[name]}
         return {"split" if name == "split_column" else name: words[name] for name in words}
 
+    @property
+    def words(self) -> list[str]:
+        """The flags of what differs from the defaults, for another command."""
+        found = []
+        for name, value in vars(self).items():
+            values = value if isinstance(value, tuple) else (value,)
+            flag = f"--{name.replace('_', '-')}"
+            for one in values if value != DEFAULTS[name] else ():
+                found += [flag] if one is True else [flag, one]
+        return found
+
 
 DEFAULTS = {field.name: field.default for field in fields(Tables)}
 

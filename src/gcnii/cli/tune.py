@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -30,7 +31,10 @@ from gcnii.cli.train import Threads
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
 from gcnii.metrics.objective import METRIC_NAMES, Metric, percent
-from gcnii.tuning.tune import BUDGET, Tuner, require_optuna, seconds_of
+from gcnii.tuning.tune import BUDGET, Tuner, limits_of, require_optuna
+
+if TYPE_CHECKING:
+    from gcnii.tuning.closing import Tuned
 
 PICTURE = "search.png"
 Budget = Annotated[
@@ -101,13 +105,14 @@ def tune(
     **settings: object,
 ) -> None:
     """Search settings by validation, many at once; the same command again goes on."""
+    began = time.time()
     if quiet:
         warnings.simplefilter("ignore")
     require_optuna()
     refuse_below_one("--trials", trials)
     refuse_below_one("--seeds", seeds)
     refuse_below_one("--jobs", jobs)
-    limit = None if budget is None and trials else seconds_of(budget or BUDGET)
+    limits = limits_of(budget, trials)
     options = _options(slurm)
     fixed = {name: value for name, value in settings.items() if value is not None}
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
@@ -123,23 +128,31 @@ def tune(
         out=out,
         device=device,
         threads=threads,
-        command=shlex.join(["gcnii", *sys.argv[1:]]),
+        command=_own_words(storage),
     )
     refuse_unwritable(tuner.folder)
-    _search_and_print(tuner, limit, trials, json, quiet, graph)
-
-
-def _search_and_print(
-    tuner: Tuner, limit: float | None, trials: int | None, as_json: bool, quiet: bool, graph: str
-) -> None:
     try:
-        tuned = tuner.run(limit, trials, verbose=False if quiet else None)
+        tuned = tuner.run(*limits, verbose=False if quiet else None, began=began)
     except KeyboardInterrupt:
         print(f"gcnii: stopped; {_kept(tuner)}", file=sys.stderr)
         sys.exit(1)
+    words = [graph, *(tables.words if tables else ()), "--settings", str(tuner.folder)]
+    _save_and_print(tuned, tuner, shlex.join(["gcnii", "train", *words]), json)
+
+
+def _own_words(storage: str | None) -> str:
+    """This command, without the password of the storage."""
+    from gcnii.tuning.workers.storage import shown
+
+    words = sys.argv[1:]
+    if storage:
+        words = [word.replace(storage, shown(storage)) for word in words]
+    return shlex.join(["gcnii", *words])
+
+
+def _save_and_print(tuned: Tuned, tuner: Tuner, command: str, as_json: bool) -> None:
     document = tuned.document()
     picture = save(draw_study(document), tuner.folder / PICTURE)
-    command = shlex.join(["gcnii", "train", graph, "--settings", str(tuner.folder)])
     if as_json:
         about = {"bundle": str(tuner.folder), "picture": str(picture), "train": command}
         print_json(document | about)
@@ -164,9 +177,13 @@ def _predict(folder: Path) -> str:
 
 def _kept(tuner: Tuner) -> str:
     """What there is after Ctrl-C."""
-    done, best = tuner.so_far()
+    try:
+        done, best = tuner.so_far()
+    except (InputError, OSError):  # it was stopped before there was anything
+        done, best = 0, None
     found = f", the best {percent(best.score)} ({best.model})" if best else ""
-    return f"{done} settings are kept{found}. Run the same command again to go on."
+    kept = "1 setting is" if done == 1 else f"{done} settings are"
+    return f"{kept} kept{found}. Run the same command again to go on."
 
 
 def _names(models: str | None) -> tuple[str, ...] | None:

@@ -69,6 +69,7 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     The defaults are meant for a graph that nobody has seen: 8 layers instead of the paper's 64 and
     α = 0.2.  They are passed to any model, and a shallow one, such as gcn, needs fewer `layers`.
+    What is not a parameter here, such as the scaling of a graph's features, is as in `gcnii.fit`.
 
     Parameters
     ----------
@@ -217,9 +218,10 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in further:
             if name in TRAINING:
                 raise InputError(f"{name} is a parameter of its own; take it out of settings")
-        # Without a graph, X was standardised when the rows were joined.
-        scale = {"scale": "none"} if self.graph is None else {}
-        return make_plan(self.model, given | scale | further, graph)
+        # Without a graph, X was standardised when the rows were joined; and the default for graphs
+        # without published settings was not measured on neighbours by distance.
+        joined = {"scale": "none", "monitor": "val_loss"} if self.graph is None else {}
+        return make_plan(self.model, given | joined | further, graph)
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:
         """(rows, k) probabilities of the classes, averaged over the networks."""

@@ -225,10 +225,15 @@ def interruptible() -> Iterator[Interrupt]:
 
     Nothing changes in other threads, which get no signals, for a signal that is ignored, as SIGHUP
     is under nohup, and for a SIGTERM or SIGHUP for which the program has a handler of its own.
+    Within another of these it is the same one, which then knows of a signal that came to a training
+    in its last epoch.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
+        return
+    if outer := _outer():
+        yield outer
         return
     replaced = [number for number in STOPPED_BY if _is_ours(number)]
     earlier = {number: signal.signal(number, interrupt.ask) for number in replaced}
@@ -237,6 +242,12 @@ def interruptible() -> Iterator[Interrupt]:
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
+
+
+def _outer() -> Interrupt | None:
+    """The interrupt that the signals ask already, if there is one."""
+    asked = (getattr(signal.getsignal(number), "__self__", None) for number in STOPPED_BY)
+    return next((one for one in asked if isinstance(one, Interrupt)), None)
 
 
 def _is_ours(number: int) -> bool:

@@ -17,12 +17,11 @@ from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
 from gcnii.nn.weights import DrawnFrom
-from gcnii.train.presets import preset
+from gcnii.train.presets import preset, uses_own_default
+from gcnii.train.presets.own import own_default
+from gcnii.train.presets.traits import Traits
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import choose
-
-# The catalog's graphs are used as the papers used them; others are helped along.
-OWN_GRAPH: Settings = {"scale": "auto"}
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,10 @@ class Plan:
 
 
 def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = None) -> Plan:
-    """Settings given, over the catalog's preset, over the model card's, over the defaults.
+    """Settings given, over a preset, over the model card's, over the defaults of the classes.
 
-    The defaults of a graph that is not the catalog's have OWN_GRAPH in them; a scale "auto" becomes
-    what it means for the graph.
+    The preset is what was published for a graph of the catalog, or else the default for graphs
+    without one; without a graph there is none.  A scale "auto" becomes what it means for the graph.
     """
     defaults = model_defaults(known_model(model))
     known = (*defaults, *RECIPE_FIELDS)
@@ -65,8 +64,7 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
         if name not in known:
             guess = did_you_mean(name, known)
             raise InputError(f"{model} has no setting {name!r}; {guess}known: {', '.join(known)}")
-    published = preset(graph.catalog_name, model) if graph else {}
-    merged = {**own_defaults(graph), **MODELS[model].card.recipe, **published, **settings}
+    merged = {**MODELS[model].card.recipe, **_preset(model, settings, graph), **settings}
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     if graph is not None and recipe.scale == "auto":
         recipe = replace(recipe, scale=choose(graph.X))
@@ -143,9 +141,13 @@ def _is_list(name: str, value: object, model: str) -> bool:
     return several and not (name in hints and get_origin(get_args(hints[name])[0]) is tuple)
 
 
-def own_defaults(graph: Graph | None) -> Settings:
-    """OWN_GRAPH for a graph that is not of the catalog."""
-    return {} if graph is None or graph.catalog_name else OWN_GRAPH
+def _preset(model: str, given: Mapping[str, Any], graph: Graph | None) -> Settings:
+    """What was published for the graph, or the default for graphs without published settings."""
+    if graph is None:
+        return {}
+    if uses_own_default(graph.catalog_name):
+        return own_default(model, Traits.of(graph), given)
+    return preset(graph.catalog_name, model)
 
 
 def refuse_weights(model: str, recipe: Recipe) -> None:

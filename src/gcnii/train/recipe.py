@@ -112,9 +112,9 @@ class FeatureSettings:
         Scale,
         Setting(
             "scale the features by column (standard, columns) or by row (rows: of sum 1; length: "
-            "of length 1); auto: rows if sparse, ≥ 0 "
-            "and of one size, none if zeros and ones, else standard; default: none for a graph of "
-            "the catalog, auto for your own",
+            "of length 1); auto: rows if sparse, ≥ 0 and of one size, none if zeros and ones, else "
+            "standard; default: none for a graph with published settings or a generated one, else "
+            "length if sparse, ≥ 0 and of one size, else standard",
             neutral="none",
             search=Choice(("none", "standard", "columns", "rows", "length")),
         ),

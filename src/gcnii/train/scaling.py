@@ -102,16 +102,24 @@ class Scaling:
 
 def choose(X: Features) -> Kind:
     """What `auto` means for these features."""
-    if _is_mostly_zero(X):
-        counts = sp.csr_array(X)
-        return "rows" if (counts.data >= 0).all() and _alike(counts) else "standard"
+    if density(X) < MOSTLY:
+        return "rows" if of_one_sign_and_size(X) else "standard"
     return "none" if _is_binary(_dense(X)).all() else "standard"
 
 
-def _is_mostly_zero(X: Features) -> bool:
-    """Judged by the numbers, not by how they are stored: both are to be scaled alike."""
+def density(X: Features) -> float:
+    """The share of nonzero entries, whether X is stored dense or sparse."""
     nonzeros = np.count_nonzero(X.data if isinstance(X, sp.csr_array) else X)
-    return bool(nonzeros < MOSTLY * X.shape[0] * X.shape[1])
+    return float(nonzeros / (X.shape[0] * X.shape[1]))
+
+
+def of_one_sign_and_size(X: Features) -> bool:
+    """Whether no entry is negative and no column much larger than the others.
+
+    Rows can then be divided by their sum or length: no column outweighs the others in them.
+    """
+    found = sp.csr_array(X)
+    return bool((found.data >= 0).all()) and _alike(found)
 
 
 def _alike(X: sp.csr_array) -> bool:

@@ -7,8 +7,8 @@ splits, still without test nodes, and the best of them by validation wins.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isnan, sqrt
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.metrics.objective import percent
 from gcnii.nn.settings import Settings
-from gcnii.train.fit import fit_plan
+from gcnii.train.checkpoint import interruptible
+from gcnii.train.hardware import choose_device
 from gcnii.train.results.result import Result
+from gcnii.tuning.fitting import fitted
 from gcnii.tuning.importance import Importance, importances
 from gcnii.tuning.question import BASELINES, FINAL, Question
-from gcnii.tuning.trials import RULE, NothingFound, Trial, ranked, winner_of
+from gcnii.tuning.trials import RULE, Trial, ranked, winner_of
 from gcnii.tuning.winner import STUDY
 
 FORMAT = 1
@@ -51,12 +53,23 @@ class Difference:
         return cls(float(gaps.mean()), error)
 
     @property
+    def measured(self) -> bool:
+        """Whether there are test nodes."""
+        return not isnan(self.mean)
+
+    @property
     def sign(self) -> int:
         """1 or -1 where it is more than SURE standard errors away from 0, else 0."""
         return 0 if abs(self.mean) <= SURE * self.error else int(np.sign(self.mean))
 
     def __str__(self) -> str:
         return f"{100 * self.mean:+.1f} ± {100 * self.error:.1f} points"
+
+    def beside(self, metric: str, other: str) -> str:
+        """`3.1 ± 0.4 points of accuracy above gcn`."""
+        side = "above" if self.mean >= 0 else "below"
+        size = f"{100 * abs(self.mean):.1f} ± {100 * self.error:.1f} points"
+        return f"{size} of {metric} {side} {other}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +117,23 @@ class Tuned:
     @property
     def verdict(self) -> str:
         """Whether the graph helps, in one sentence."""
-        lead = self.differences().get("mlp")
-        if lead is None:
-            return "The graph does not help: an MLP on the features alone was best on validation."
-        if isnan(lead.mean):
+        leads, metric = self.differences(), self.result.metric
+        if self.model == "mlp":
+            gap = leads.get("gcn")
+            test = (
+                f", and on test it is {gap.beside(metric, 'gcn')}" if gap and gap.measured else ""
+            )
+            how = "an MLP on the features alone was best on validation"
+            return f"The graph does not help: {how}{test}."
+        if "mlp" not in leads:
+            how = "no training of an MLP was finished"
+            return f"Whether the graph helps is not measured: {how}; give the search more time."
+        lead = leads["mlp"]
+        if not lead.measured:
             return "There are no test nodes, so whether the graph helps is not measured."
-        how = f"{self.model} is {lead} of {self.result.metric} {_side(lead)} an MLP"
-        return f"{HELPS[lead.sign]}: {how}."
+        return f"{HELPS[lead.sign]}: {self.model} is {lead.beside(metric, 'an MLP')}."
 
+    @cached_property
     def importances(self) -> list[Importance]:
         """What mattered among the winner's model's settings."""
         return importances(self.question, self.trials, self.model)
@@ -123,8 +145,7 @@ class Tuned:
         return {
             "format": FORMAT,
             "graph": self.question.graph.name,
-            **{name: one for name, one in self.question.identity.items() if name != "graph"},
-            "fingerprint": self.question.graph.fingerprint,
+            **self.question.asked,
             "measured": self.question.measured,
             "divided_anew": self.question.divided_anew,
             "rule": RULE,
@@ -137,7 +158,7 @@ class Tuned:
             "baselines": {name: _scores(one) for name, one in self.baselines.items()},
             "lead": {name: vars(one) for name, one in _finite(self.differences()).items()},
             "verdict": self.verdict,
-            "importances": [one.document() for one in self.importances()],
+            "importances": [one.document() for one in self.importances],
             "seconds": round(self.seconds, 1),
             "command": self.command,
             "device": self.result.device,
@@ -162,20 +183,16 @@ class Tuned:
         ]
 
     def save(self, folder: Path) -> None:
-        """Write the bundle of the winner, and study.json."""
-        self.result.save(folder, overwrite=True)
+        """Write study.json, by which the folder is known as a study's, and the winner's bundle."""
         write_document(folder / STUDY, self.document())
+        self.result.save(folder, overwrite=True)
 
 
 OUTCOMES = ("complete", "given up", "lost")
 
 
-def _side(lead: Difference) -> str:
-    return "above" if lead.mean >= 0 else "below"
-
-
 def _finite(leads: Mapping[str, Difference]) -> dict[str, Difference]:
-    return {name: lead for name, lead in leads.items() if not isnan(lead.mean)}
+    return {name: lead for name, lead in leads.items() if lead.measured}
 
 
 def _scores(result: Result) -> Document:
@@ -191,34 +208,34 @@ def _scores(result: Result) -> Document:
 
 def reserve(trials: Sequence[Trial]) -> float:
     """Seconds that closing may take, judged by the trials so far."""
-    best = ranked(trials)[:FINALISTS]
-    final = [trial.final_seconds for trial in _chosen(trials).values()]
-    return sum(final) + sum(trial.final_seconds for trial in best if len(best) > 1)
+    best = ranked(trials)
+    confirming = best[:FINALISTS] if len(best) > 1 else []
+    return sum(trial.final_seconds for trial in (*confirming, *_chosen(best)))
 
 
-def _chosen(trials: Sequence[Trial]) -> dict[str, Trial]:
-    """What is trained anew: the winner, and the best of each baseline, where there is one."""
-    found = {"winner": trials[0]} if trials else {}
+def _chosen(trials: Sequence[Trial]) -> list[Trial]:
+    """What is trained anew, of trials in their order: the best, and the best of each baseline."""
+    best = [trial for trial in trials if trial.outcome == "complete"]
+    found = {trial.number: trial for trial in best[:1]}
     for model in BASELINES:
-        with suppress(NothingFound):
-            found[model] = winner_of(trials, model)
-    return found
+        found |= {one.number: one for one in [one for one in best if one.model == model][:1]}
+    return list(found.values())
 
 
-def confirmed(
-    question: Question, trials: Sequence[Trial], train: Callable[[Graph, Trial, range], Result]
-) -> list[Trial]:
+Train = Callable[[Graph, Trial, range], Result | None]
+
+
+def confirmed(question: Question, trials: Sequence[Trial], train: Train) -> list[Trial]:
     """All trials, the best first: the finalists, by more seeds; then those that did not get there.
 
-    train  trains a trial's setting on a graph with these seeds
+    train  trains a trial's setting on a graph with these seeds; None where it is lost
     """
     seeds = question.seeds
     best, more = ranked(trials), range(seeds, seeds + max(FINAL - seeds, seeds))
     finalists = best[:FINALISTS]
     if len(finalists) > 1:
-        results = [train(question.hidden, trial, more) for trial in finalists]
-        finalists = [trial.more(result) for trial, result in zip(finalists, results, strict=True)]
-    rest = [trial for trial in trials if trial.outcome != "complete"]
+        finalists = [trial.more(train(question.hidden, trial, more)) for trial in finalists]
+    rest = [one for one in (*trials, *finalists) if one.outcome != "complete"]
     rest.sort(key=lambda trial: (trial.outcome == "lost", trial.number))
     return [*ranked(finalists), *best[FINALISTS:], *rest]
 
@@ -231,25 +248,37 @@ def close(
     checkpoint: Path | None = None,
     show: Callable[[str], None] = lambda words: None,
 ) -> Tuned:
-    """Train the winner and the baselines with fresh seeds on every split, and test them."""
-    winner_of(trials)  # or an error
+    """Train the winner and the baselines with fresh seeds on every split, and test them.
 
-    def train(graph: Graph, trial: Trial, seeds: range, path: Path | None = None) -> Result:
-        plan = question.plan(trial.model, trial.settings)
+    If the winner is lost, because a fresh seed diverges, the next best takes its place.
+    """
+    winner_of(trials)  # or an error
+    on_cpu = choose_device(device).type == "cpu"
+    results: dict[int, Result] = {}
+
+    def train(graph: Graph, trial: Trial, seeds: range, path: Path | None = None) -> Result | None:
+        plan, at_once = question.plan(trial.model, trial.settings), 1 if on_cpu else len(seeds)
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": path}
-        result = fit_plan(graph, plan, seeds=seeds, **how)
-        if result.interrupted:
+        result = fitted(graph, [plan], at_once, seeds=seeds, **how)
+        if interrupt or (result is not None and result.interrupted):
             raise KeyboardInterrupt
         return result
 
-    show("confirming the best few")
-    ordered = confirmed(question, trials, train)
-    results: dict[int, Result] = {}
-    chosen = _chosen(ordered)
-    for name, trial in chosen.items():
-        if trial.number not in results:
-            show(f"final training: {trial.model}")
-            path = checkpoint if name == "winner" else None
-            results[trial.number] = train(question.graph, trial, question.final_seeds, path)
-    baselines = {name: results[chosen[name].number] for name in BASELINES if name in chosen}
-    return Tuned(question, results[chosen["winner"].number], tuple(ordered), baselines)
+    with interruptible() as interrupt:
+        show("confirming the best few")
+        ordered = confirmed(question, trials, train)
+        while left := [trial for trial in _chosen(ordered) if trial.number not in results]:
+            show(f"final training: {left[0].model}")
+            path = checkpoint if not results else None
+            result = train(question.graph, left[0], question.final_seeds, path)
+            if result is not None:
+                results[left[0].number] = result
+            else:
+                ordered = _without(ordered, left[0])
+    best = {trial.model: trial for trial in reversed(_chosen(ordered))}
+    baselines = {name: results[best[name].number] for name in BASELINES if name in best}
+    return Tuned(question, results[winner_of(ordered).number], tuple(ordered), baselines)
+
+
+def _without(trials: Sequence[Trial], lost: Trial) -> list[Trial]:
+    return [*(trial for trial in trials if trial is not lost), replace(lost, outcome="lost")]

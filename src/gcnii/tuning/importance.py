@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import optuna
-from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 
 from gcnii.files import Document
 from gcnii.tuning.proposals import distribution, quiet
@@ -62,6 +61,8 @@ def importances(question: Question, trials: Sequence[Trial], model: str) -> list
 
 
 def _shares(question: Question, trials: Sequence[Trial], model: str) -> dict[str, float]:
+    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances  # slow
+
     space = question.space(model)
     kinds = {parameter(model, name): distribution(search) for name, search in space.items()}
     study = optuna.create_study(direction="maximize")

@@ -26,6 +26,7 @@ from gcnii.train.plan import Plan, batched
 from gcnii.tuning.points import first_points
 from gcnii.tuning.question import Question
 from gcnii.tuning.space import parameter, settings_of
+from gcnii.tuning.trials import GIVEN_BACK, first_number
 
 STARTUP = 10  # trials before TPE has something to learn from
 # Share of batches whose shape is drawn at random: a batch has many trials of one shape, by which
@@ -48,60 +49,59 @@ class Proposer(Protocol):
     def sampler(self) -> BaseSampler:
         """What the study proposes by."""
 
-    def start_batch(self) -> None:
-        """Called before the first trial of a batch."""
-
-    def propose(self, trial: Trial) -> Proposal:
-        """Settle a trial's settings."""
-
-    def keep_shape(self, first: Proposal) -> None:
-        """Called with the first trial of a batch, before the others are proposed."""
+    def propose(self, trial: Trial, first: Proposal | None) -> Proposal:
+        """Settle a trial's settings; `first` is the first of its batch, if that is another."""
 
 
 class SpaceProposer:
     """From the declared spaces of a question's models, one shape per batch."""
 
-    def __init__(self, question: Question, done: int):
-        self.question, self.sampler = question, sampler_of(question, done)
+    def __init__(self, question: Question):
+        self.question, self.sampler = question, sampler_of(question)
 
-    def start_batch(self) -> None:
-        """Begin with a shape at random, now and then."""
-        self.sampler.shape = new_shape(self.question, self.sampler)
-
-    def propose(self, trial: Trial) -> Proposal:
-        """Settle a trial's settings."""
-        return propose(self.question, trial)
-
-    def keep_shape(self, first: Proposal) -> None:
-        """Let the others agree with the first trial in shape."""
-        self.sampler.shape = shape_of(first, self.question)
+    def propose(self, trial: Trial, first: Proposal | None) -> Proposal:
+        """Settle a trial's settings; those of a batch agree in shape."""
+        question, sampler = self.question, self.sampler
+        sampler.shape = shape_of(first, question) if first else new_shape(question, sampler, trial)
+        return propose(question, trial)
 
 
 class PointsFirst(BaseSampler):
     """The points in the order of the trials' numbers; then TPE, with `shape` held fixed.
 
+    Draws depend on the trial's number alone: workers that begin together propose different
+    settings, and a study that was interrupted goes on as it would have.
+
     shape  parameters that all trials of a batch have in common
+    place  of the latest trial among those that are not another's second attempt
     """
 
     def __init__(self, points: Sequence[Settings], seed: int):
-        self.points, self.shape = points, Settings()
-        self.random = np.random.default_rng(seed)
+        self.points, self.seed, self.shape, self.place = points, seed, Settings(), 0
+        self.base = self._tpe(0)
+
+    def _tpe(self, number: int) -> TPESampler:
         how: dict[str, Any] = {"multivariate": True, "group": True, "constant_liar": True}
-        startup = max(STARTUP, len(points))
+        seed = (self.seed + number) % 2**32
+        how |= {"seed": seed, "n_startup_trials": max(STARTUP, len(self.points))}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)  # of `group`
-            self.base = TPESampler(n_startup_trials=startup, seed=seed, **how)
+            return TPESampler(**how)
 
-    def _known(self, trial: FrozenTrial) -> Settings:
+    def random(self, number: int) -> np.random.Generator:
+        """What the trial of this number draws from, beside TPE."""
+        return np.random.default_rng((self.seed, number))
+
+    @property
+    def _known(self) -> Settings:
         """What is settled for a trial: its point; a trial that was given back has its old one."""
-        first = trial.system_attrs.get("failed_trial", trial.number)
-        return self.points[first] if first < len(self.points) else self.shape
+        return self.points[self.place] if self.place < len(self.points) else self.shape
 
     def infer_relative_search_space(
         self, study: OptunaStudy, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """The parameters that are proposed jointly."""
-        known = self._known(trial)
+        known = self._known
         if known is not self.shape:
             return {}
         space = self.base.infer_relative_search_space(study, trial)
@@ -121,13 +121,17 @@ class PointsFirst(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """What is settled, else TPE's proposal for one parameter."""
-        known = self._known(trial)
+        known = self._known
         if param_name in known:
             return known[param_name]
         return self.base.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: OptunaStudy, trial: FrozenTrial) -> None:
-        """Passed on."""
+        """Begin a trial."""
+        first = first_number(trial)
+        others = study.get_trials(deepcopy=False)[:first]
+        self.place = first - sum(GIVEN_BACK in other.system_attrs for other in others)
+        self.base = self._tpe(trial.number)
         self.base.before_trial(study, trial)
 
     def after_trial(
@@ -141,9 +145,9 @@ class PointsFirst(BaseSampler):
         self.base.after_trial(study, trial, state, values)
 
 
-def sampler_of(question: Question, done: int) -> PointsFirst:
-    """A sampler for a worker that begins when so many trials are there."""
-    return PointsFirst(first_points(question), crc32(question.name.encode()) + done)
+def sampler_of(question: Question) -> PointsFirst:
+    """A sampler for a worker."""
+    return PointsFirst(first_points(question), crc32(question.name.encode()))
 
 
 def propose(question: Question, trial: Trial) -> Proposal:
@@ -158,9 +162,9 @@ def propose(question: Question, trial: Trial) -> Proposal:
     return Proposal(trial, question.plan(model, settings))
 
 
-def new_shape(question: Question, sampler: PointsFirst) -> Settings:
+def new_shape(question: Question, sampler: PointsFirst, trial: Trial) -> Settings:
     """What the first trial of a batch begins with: nothing, or sometimes a shape at random."""
-    random = sampler.random
+    random = sampler.random(trial.number)
     if random.random() >= EXPLORED:
         return {}
     model = question.models[random.integers(len(question.models))]

@@ -13,12 +13,13 @@ from math import ceil
 
 import numpy as np
 
-from gcnii.errors import GraphError, InputError
+from gcnii.errors import GraphError, InputError, did_you_mean
 from gcnii.files import Document, document_key
 from gcnii.graph import Graph, Split
 from gcnii.metrics.objective import Metric, metric_name
 from gcnii.nn.settings import Settings
-from gcnii.train.plan import Plan, known_model, make_plan
+from gcnii.train.plan import Plan, known_model, make_plan, model_defaults
+from gcnii.train.recipe import RECIPE_FIELDS
 from gcnii.train.results.run import make_runs
 from gcnii.tuning.space import Space, space_of
 
@@ -28,6 +29,8 @@ SEEDS, MOST_SEEDS = 3, 10  # per trial; the more where there are few labels
 ENOUGH = 500  # validation nodes: then the standard error of an accuracy is at most 2.2 points
 FINAL = 10  # runs of the winner, at least
 FRESH = 1000  # seeds below are the search's
+MOST_GIVEN = FRESH // 2  # seeds per trial: the best few are trained with as many again
+STOP: Settings = {"batches": "full", "epochs": 1000, "patience": 80, "window": 0}
 VERSION = 1  # of what a trial's settings mean; a study of another version is another study
 
 
@@ -57,27 +60,39 @@ class Question:
     ) -> Question:
         """The question, with what is not given chosen for the graph; refuses what cannot be."""
         make_runs(graph, None, None)  # refuses a graph without labels or splits
-        names = dict.fromkeys((*map(known_model, models or MODELS), *BASELINES))
-        question = cls(graph, tuple(names), seeds or _seeds(graph), metric, dict(fixed or {}))
-        if question.seeds >= FRESH:
-            raise InputError(f"seeds must be below {FRESH:,} per trial, got {question.seeds}")
-        for model in question.models:
-            question.plan(model, {})
-        first = question.plan(question.models[0], {})
-        first.recipe.refuse_labels(question.hidden, range(len(question.hidden.splits)))
+        names = tuple(dict.fromkeys((*map(known_model, models or MODELS), *BASELINES)))
+        seeds = _seeds(graph) if seeds is None else seeds
+        if seeds > MOST_GIVEN:
+            raise InputError(f"seeds must be at most {MOST_GIVEN} per setting, got {seeds}")
+        _refuse_unknown(fixed or {}, names)
+        question = cls(graph, names, seeds, metric, dict(fixed or {}))
+        plans = [question.plan(model, {}) for model in names]
+        plain = {name: one for plan in plans for name, one in plan.settings.items()}
+        question = replace(question, fixed={name: plain[name] for name in question.fixed})
+        for each in (graph, question.hidden):  # before a search, not after it
+            plans[0].recipe.refuse_labels(each, range(len(each.splits)))
         return question
 
     @property
     def identity(self) -> Document:
-        """What makes it this question: the same one goes on where its study stopped."""
+        """What makes it this question: the same one goes on where its study stopped.
+
+        No label of a test node is in it, for proposals are drawn from it.
+        """
         return {
             "version": VERSION,
-            "graph": self.graph.fingerprint,
+            "graph": self.hidden.fingerprint,
             "models": list(self.models),
             "seeds": self.seeds,
             "metric": self.metric,
             "fixed": self.fixed,
         }
+
+    @property
+    def asked(self) -> Document:
+        """As study.json has it."""
+        asked = {name: one for name, one in self.identity.items() if name != "graph"}
+        return asked | {"fingerprint": self.graph.fingerprint}
 
     @property
     def name(self) -> str:
@@ -94,10 +109,13 @@ class Question:
         return space_of(model, self.graph, self.metric, self.fixed)
 
     def plan(self, model: str, settings: Mapping[str, object]) -> Plan:
-        """The plan of a trial: on the full graph, because replicas are trained as one batch."""
+        """The plan of a trial: on the full graph, because replicas are trained as one batch.
+
+        All models stop alike, whatever their presets say.
+        """
         metric = {} if self.metric == "auto" else {"metric": self.metric}
         fixed = {name: one for name, one in self.fixed.items() if name in _known(model)}
-        return make_plan(model, {"batches": "full", **metric, **settings, **fixed}, self.graph)
+        return make_plan(model, {**STOP, **metric, **settings, **fixed}, self.graph)
 
     @cached_property
     def hidden(self) -> Graph:
@@ -132,10 +150,19 @@ class Question:
 
 
 def _known(model: str) -> set[str]:
-    from gcnii.train.plan import model_defaults
-    from gcnii.train.recipe import RECIPE_FIELDS
-
     return {*model_defaults(model), *RECIPE_FIELDS}
+
+
+def _refuse_unknown(fixed: Mapping[str, object], models: tuple[str, ...]) -> None:
+    """Raise InputError for a setting that none of the models has: it would have no effect."""
+    known = set().union(*map(_known, models))
+    for name in fixed:
+        if name not in known:
+            guess = did_you_mean(name, sorted(known))
+            raise InputError(
+                f"none of {', '.join(models)} has a setting {name!r}; {guess}known: "
+                f"{', '.join(sorted(known))}"
+            )
 
 
 def _seeds(graph: Graph) -> int:

@@ -65,8 +65,11 @@ def _rounded(search: Range | Choice, value: object) -> object:
 
 
 def _inside(search: Range | Choice, value: object) -> object:
+    """The value itself, or the nearest that is tried; of words, the first."""
     if isinstance(search, Choice):
-        return value if value in search.values else search.values[0]
+        if value in search.values or not isinstance(value, int | float):
+            return value if value in search.values else search.values[0]
+        return min(search.values, key=lambda one: abs(float(one) - value))
     assert isinstance(value, int | float)
     number = float(np.clip(value, search.low, search.high))
     if search.step is None:

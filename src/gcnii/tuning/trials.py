@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, sqrt
+from math import sqrt
 from statistics import fmean, stdev
 from typing import Literal
 
 from optuna.study import Study as OptunaStudy
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from gcnii.errors import GcniiError
 from gcnii.files import Document
@@ -18,6 +18,7 @@ from gcnii.train.results.result import Result
 
 Outcome = Literal["complete", "given up", "lost"]
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+GIVEN_BACK = "failed_trial"  # the attribute, named as Optuna does, of one that had another number
 RULE = "highest mean validation score; of equals, the one with the lowest validation loss"
 
 
@@ -59,14 +60,14 @@ class Trial:
         """What trials are compared by: higher is better."""
         return self.score, -fmean(self.val_loss)
 
-    def more(self, result: Result) -> Trial:
-        """The trial with more seeds; those that diverged count as the worst."""
-        runs = [run for run in result.runs if isfinite(run.val)]
-        val = (*(run.val for run in runs), *[0.0] * (len(result.runs) - len(runs)))
+    def more(self, result: Result | None) -> Trial:
+        """The trial with more seeds; lost if they are."""
+        if result is None:
+            return replace(self, outcome="lost")
         return replace(
             self,
-            val=self.val + val,
-            val_loss=self.val_loss + tuple(run.val_loss for run in runs),
+            val=self.val + tuple(run.val for run in result.runs),
+            val_loss=self.val_loss + tuple(run.val_loss for run in result.runs),
             epochs=self.epochs + tuple(run.epochs for run in result.runs),
         )
 
@@ -107,6 +108,11 @@ def trials_of(study: OptunaStudy) -> list[Trial]:
     return sorted(found, key=lambda trial: trial.number)
 
 
+def first_number(trial: FrozenTrial) -> int:
+    """The number that a trial had before it was given back, the first time."""
+    return int(trial.system_attrs.get(GIVEN_BACK, trial.number))
+
+
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
     """Those that could win, the best first: complete, so that all were judged alike."""
     complete = [trial for trial in trials if trial.outcome == "complete"]
@@ -115,10 +121,17 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
 
 def winner_of(trials: Sequence[Trial], model: str | None = None) -> Trial:
     """The best of all trials, or of one model's."""
-    best = ranked([trial for trial in trials if model in (None, trial.model)])
-    if not best:
+    own = [trial for trial in trials if model in (None, trial.model)]
+    best = ranked(own)
+    if best:
+        return best[0]
+    who = model or "any model"
+    if own and all(trial.outcome == "lost" for trial in own):
         raise NothingFound(
-            f"no training of {model or 'any model'} was finished; give the search more time "
-            "(--budget), or fewer --models"
+            f"every training of {who} diverged or did not fit in memory ({len(own)} settings); "
+            "look for extreme values in the features, or give a smaller --lr or --width"
         )
-    return best[0]
+    raise NothingFound(
+        f"no training of {who} was finished; give the search more time (--budget), or fewer "
+        "--models"
+    )

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcnii.errors import InputError, some_of
-from gcnii.files import document_key
+from gcnii.files import document_key, user_path
 from gcnii.graph import Graph
 from gcnii.metrics.objective import Metric
 from gcnii.nn.settings import Settings, whole
-from gcnii.train.checkpoint import remove
+from gcnii.train.checkpoint import STOPPED_BY, remove
 from gcnii.train.hardware import choose_device
-from gcnii.tuning.winner import STUDY
+from gcnii.tuning.winner import STUDY, asked_in
 
 if TYPE_CHECKING:
     from optuna.study import Study as OptunaStudy
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from gcnii.tuning.closing import Tuned
     from gcnii.tuning.question import Question
     from gcnii.tuning.trials import Trial
-    from gcnii.tuning.worker import Limits
+    from gcnii.tuning.workers.worker import Limits
 
 BUDGET = "10m"
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -77,27 +79,18 @@ def tune(
     with fresh seeds on every split, and `best.trials` are all settings, the best first.  With a
     database, every worker's call ends with a final training of its own, of the same numbers.
     """
+    began = time.time()
     require_optuna()
-    whole("trials", trials, 1)
-    limit = None if trials and budget is None else seconds_of(BUDGET if budget is None else budget)
+    limits = limits_of(budget, trials)
     with ExitStack() as stack:
-        if out is None and (jobs > 1 or slurm):
+        writes = out is not None
+        if not writes and (jobs != 1 or slurm is not None):
             out = stack.enter_context(tempfile.TemporaryDirectory())
-        tuner = Tuner.of(
-            graph,
-            models=models,
-            seeds=seeds,
-            metric=metric,
-            fixed=fixed,
-            storage=storage,
-            jobs=jobs,
-            slurm=slurm,
-            out=out,
-            device=device,
-            threads=threads,
-            in_memory=out is None,
-        )
-        return tuner.run(limit, trials, verbose=verbose)
+        about: dict[str, Any] = {"models": models, "seeds": seeds, "metric": metric, "fixed": fixed}
+        where: dict[str, Any] = {"storage": storage, "jobs": jobs, "slurm": slurm, "out": out}
+        how: dict[str, Any] = {"device": device, "threads": threads, "writes": writes}
+        tuner = Tuner.of(graph, **about, **where, **how)
+        return tuner.run(*limits, verbose=verbose, began=began)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +98,14 @@ class Tuner:
     """A study, where it is kept, and what it runs on.
 
     folder     for the study's files and the winner's bundle
-    url        address of the storage; "" is memory, and then nothing is written at all
+    writes     whether the folder is the user's, so that what is found is written there
+    url        address of the storage; "" is memory
     command    by which it was started, if it was
     """
 
     question: Question
     folder: Path
+    writes: bool
     url: str
     jobs: int
     slurm: Mapping[str, str] | None
@@ -133,79 +128,105 @@ class Tuner:
         out: Path | str | None,
         device: str,
         threads: int | None,
+        writes: bool = True,
         command: str = "",
-        in_memory: bool = False,
     ) -> Tuner:
         """Refuses, before anything is written, what cannot be searched or kept."""
         from gcnii.tuning.question import Question
-        from gcnii.tuning.storage import sqlite_url
+        from gcnii.tuning.workers.slurm import refuse_options
+        from gcnii.tuning.workers.storage import sqlite_url
 
         whole("jobs", jobs, 1)
         choose_device(device)
-        names = None if models is None else tuple(models)
-        question = Question.of(graph, names, whole("seeds", seeds, 1), metric, fixed)
-        key = document_key(question.identity)[:8]
-        folder = Path(out) if out is not None else Path("runs") / f"{graph.name}-tune-{key}"
-        refuse_foreign(folder)
-        url = storage or ("" if in_memory else sqlite_url(folder))
-        return cls(question, folder, url, jobs, slurm, device, threads, command)
+        names = (models,) if isinstance(models, str) else models
+        about = (None if names is None else tuple(names), whole("seeds", seeds, 1), metric, fixed)
+        question = Question.of(graph, *about)
+        if slurm is not None:
+            refuse_options(slurm)
+        key = document_key(question.identity | {"graph": graph.fingerprint})[:8]
+        folder = user_path(out or Path("runs") / f"{graph.name}-tune-{key}")
+        refuse_foreign(folder, question)
+        url = storage or (sqlite_url(folder) if writes or out is not None else "")
+        return cls(question, folder, writes, url, jobs, slurm, device, threads, command)
 
     def run(
-        self, budget: float | None, trials: int | None, *, verbose: bool | None = None
+        self,
+        budget: float | None,
+        trials: int | None,
+        *,
+        verbose: bool | None = None,
+        began: float | None = None,
     ) -> Tuned:
-        """Search, close the study, and save it."""
-        from gcnii.tuning.closing import close
-        from gcnii.tuning.progress import study_bar
-        from gcnii.tuning.trials import trials_of
-        from gcnii.tuning.worker import Limits
+        """Search, close the study, and save it; `began`: when the time of the budget begins."""
+        from optuna.exceptions import StorageInternalError
 
-        study = self.study(make=True)
-        spent = Spent(study)
-        limits = Limits(trials, None if budget is None else spent.start + budget)
-        about = (self.question.graph.name, study, lambda: spent.seconds)
-        with study_bar(*about, budget, trials, verbose) as show:
-            try:
-                self._search(study, limits, spent)
-                path = self.folder / CHECKPOINT if self.url else None
-                how = (self.device, self.threads, path, show)
-                tuned = close(self.question, trials_of(study), *how)
-            finally:
-                spent.keep()
-        tuned = replace(tuned, seconds=spent.seconds, command=self.command)
-        if self.url:
+        from gcnii.tuning.workers.storage import StorageLost
+
+        try:
+            tuned = self._tuned(budget, trials, verbose, time.time() if began is None else began)
+        except StorageInternalError as error:
+            raise StorageLost.of(self.url, error) from None
+        if self.writes:
             tuned.save(self.folder)
             remove(self.folder / CHECKPOINT)
         return tuned
 
-    def study(self, *, make: bool = False) -> OptunaStudy:
+    def _tuned(
+        self, budget: float | None, trials: int | None, verbose: bool | None, began: float
+    ) -> Tuned:
+        from gcnii.tuning.closing import close
+        from gcnii.tuning.progress import study_bar
+        from gcnii.tuning.trials import trials_of
+        from gcnii.tuning.workers.storage import sqlite_url
+        from gcnii.tuning.workers.worker import Limits
+
+        if self.writes or self.url == sqlite_url(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with self.study() as study:
+            spent = Spent(study, began)
+            limits = Limits(trials, None if budget is None else spent.start + budget)
+            about = (self.question.graph.name, study, lambda: spent.seconds)
+            with study_bar(*about, budget, trials, verbose) as show:
+                try:
+                    self._search(study, limits, spent)
+                    path = self.folder / CHECKPOINT if self.writes else None
+                    how = (self.device, self.threads, path, show)
+                    tuned = close(self.question, trials_of(study), *how)
+                finally:
+                    spent.keep()
+        return replace(tuned, seconds=spent.seconds, command=self.command)
+
+    def study(self) -> AbstractContextManager[OptunaStudy]:
         """Optuna's study."""
         from gcnii.tuning.proposals import sampler_of
-        from gcnii.tuning.storage import open_storage, open_study
+        from gcnii.tuning.workers.storage import open_study
 
-        if make and self.url:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        return open_study(self.question.name, open_storage(self.url), sampler_of(self.question, 0))
+        return open_study(self.question.name, self.url, sampler_of(self.question))
 
     def so_far(self) -> tuple[int, Trial | None]:
         """The number of settings tried, and the best."""
         from gcnii.tuning.trials import ranked, trials_of
 
-        done = trials_of(self.study())
+        with self.study() as study:
+            done = trials_of(study)
         return len(done), next(iter(ranked(done)), None)
 
     def _search(self, study: OptunaStudy, limits: Limits, spent: Spent) -> None:
         """Here, or in several processes, or as jobs of Slurm."""
-        from gcnii.tuning.worker import search
+        from gcnii.tuning.workers.worker import search
 
         if self.slurm is not None:
-            from gcnii.tuning.slurm import search_by_slurm
+            from gcnii.tuning.workers.slurm import search_by_slurm
 
-            search_by_slurm(self, limits)
+            with ended_as_by_ctrl_c():
+                search_by_slurm(self, limits)
         elif self.jobs > 1:
             from gcnii.tuning.parallel import run_parallel
 
-            for _ in run_parallel(partial(one_job, self, limits), range(self.jobs), self.jobs):
-                spent.keep()
+            one = partial(one_job, self, limits)
+            with ended_as_by_ctrl_c():
+                for _ in run_parallel(one, range(self.jobs), self.jobs):
+                    spent.keep()
         else:
             hardware = (self.device, self.threads)
             search(self.question, study, limits, *hardware, lambda: spent.keep())
@@ -214,10 +235,11 @@ class Tuner:
 def one_job(tuner: Tuner, limits: Limits, job: int) -> int:
     """What one of several processes does."""
     from gcnii.tuning.proposals import quiet
-    from gcnii.tuning.worker import search
+    from gcnii.tuning.workers.worker import search
 
     quiet()
-    search(tuner.question, tuner.study(), limits, tuner.device, tuner.threads)
+    with tuner.study() as study:
+        search(tuner.question, study, limits, tuner.device, tuner.threads)
     return job
 
 
@@ -227,9 +249,9 @@ class Spent:
     start  when this command would have begun, had it done all of it
     """
 
-    def __init__(self, study: OptunaStudy):
+    def __init__(self, study: OptunaStudy, began: float):
         self.study = study
-        self.start = time.time() - float(study.user_attrs.get("seconds", 0.0))
+        self.start = began - float(study.user_attrs.get("seconds", 0.0))
 
     @property
     def seconds(self) -> float:
@@ -241,8 +263,28 @@ class Spent:
         self.study.set_user_attr("seconds", round(self.seconds, 1))
 
 
-def refuse_foreign(folder: Path) -> None:
-    """Raise InputError if the folder holds what is not a study's."""
+@contextmanager
+def ended_as_by_ctrl_c() -> Iterator[None]:
+    """Within, SIGTERM and SIGHUP raise KeyboardInterrupt, so that workers are told to stop."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [one for one in STOPPED_BY if signal.getsignal(one) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def refuse_foreign(folder: Path, question: Question) -> None:
+    """Raise InputError if the folder holds what is not this study's."""
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if foreign := sorted(name for name in names if not OWN.fullmatch(name)):
         raise InputError(
@@ -252,6 +294,20 @@ def refuse_foreign(folder: Path) -> None:
         raise InputError(
             f"{folder} holds the bundle of a training, not of a study; choose another --out"
         )
+    if STUDY in names and asked_in(folder) != question.asked:
+        raise InputError(
+            f"{folder} holds another study: of another graph, or with other models, seeds, metric "
+            "or settings; choose another --out"
+        )
+
+
+def limits_of(budget: str | float | None, trials: int | None) -> tuple[float | None, int | None]:
+    """Seconds and number of trials; one of them is given, or the default budget is."""
+    if whole("trials", trials, 1) == 1:
+        raise InputError("trials must be at least 2, for the two baselines are among them, got 1")
+    if budget is None and trials is not None:
+        return None, trials
+    return seconds_of(BUDGET if budget is None else budget), trials
 
 
 def seconds_of(budget: str | float) -> float:

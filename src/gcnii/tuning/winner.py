@@ -11,6 +11,8 @@ from gcnii.train.results.record import read_record
 
 STUDY = "study.json"
 SHAPE = {"winner": {"model": str, "settings": dict}}
+# What a study asked, so that another does not take its place.
+ASKED = ("version", "fingerprint", "models", "seeds", "metric", "fixed")
 
 
 def winner_in(folder: Path) -> tuple[str, Settings]:
@@ -29,3 +31,9 @@ def winner_in(folder: Path) -> tuple[str, Settings]:
 def _winner(document: Document) -> tuple[str, Settings]:
     won = document["winner"]
     return won["model"], won["settings"]
+
+
+def asked_in(folder: Path) -> Document:
+    """What the study in a folder asked."""
+    asked: Document = read_document(folder / STUDY, {}, "study", dict)
+    return {name: asked.get(name) for name in ASKED}

@@ -7,58 +7,78 @@ import pytest
 
 from gcnii.paper.defaults import candidates, measure
 from gcnii.paper.defaults.__main__ import main
-from gcnii.paper.defaults.candidates import ROUNDS, Traits, settings_of
+from gcnii.paper.defaults.candidates import settings_of
 from gcnii.paper.defaults.records import Records
 from gcnii.train.plan import batch_key, make_plan
+from gcnii.train.presets import own
+from gcnii.train.presets.own import BASELINES, own_default, shared
+from gcnii.train.presets.traits import Traits
 
-TRAITS = [Traits(*(bool(bits & bit) for bit in (1, 2, 4))) for bits in range(8)]
+TRAITS = [
+    Traits(n=100, d=10, train=train, sparse=sparse, multilabel=multilabel)
+    for train in (5, 50, 500)
+    for sparse in (True, False)
+    for multilabel in (True, False)
+]
 
 
 @pytest.mark.parametrize("traits", TRAITS, ids=str)
-def test_the_candidates_of_a_round_train_as_one_batch(traits):
-    for round_ in ROUNDS:
-        plans = [make_plan("gcnii", one) for one in settings_of(round_, "gcnii", traits)]
-        assert len({batch_key(plan) for plan in plans}) <= 1
-        assert len({str(plan.settings) for plan in plans}) == len(plans)
+def test_candidates_train_in_one_batch_per_depth_and_the_default_is_one_of_them(traits):
+    tries = settings_of("cora", "gcnii", traits)
+    plans = [make_plan("gcnii", one) for one in tries]
+    assert len({batch_key(plan) for plan in plans}) == 2
+    assert len({str(plan.settings) for plan in plans}) == len(plans) == 26
+    assert own_default("gcnii", traits) in tries
+    assert settings_of("texas", "gcnii", traits) == [own_default("gcnii", traits)]
 
 
 @pytest.mark.parametrize("traits", TRAITS, ids=str)
-def test_baselines_share_scale_stopping_and_direction_with_some_candidate(traits):
-    for round_ in ROUNDS:
-        for model in candidates.BASELINES:
-            for settings in settings_of(round_, model, traits):
-                shared = {name: settings[name] for name in settings if name != "batches"}
-                candidate = settings_of(round_, "gcnii", traits)[0]
-                assert shared.items() <= candidate.items()
-                assert make_plan(model, settings).recipe.batches == "full"
-
-
-def test_each_change_of_a_round_is_new():
-    for traits in TRAITS:
-        rounds = [str(settings_of(round_, "gcnii", traits)) for round_ in ROUNDS]
-        tried = [round_ for round_ in rounds if round_ != "[]"]
-        assert len(set(tried)) == len(tried)
+def test_baselines_share_scale_and_stopping_with_the_candidates(traits):
+    candidate = settings_of("cora", "gcnii", traits)[0]
+    for model in BASELINES:
+        (settings,) = settings_of("cora", model, traits)
+        assert {name: settings[name] for name in settings if name != "batches"} == shared(traits)
+        assert shared(traits).items() <= candidate.items()
+        assert make_plan(model, settings).recipe.batches == "full"
 
 
 @pytest.fixture
 def tiny(real_data, monkeypatch):
-    """Texas in two rounds of two settings, two epochs each."""
+    """Texas as a counted graph, four settings of GCNII, two epochs each."""
     real_data("texas")
-    monkeypatch.setattr(candidates, "NUMBERS", candidates.NUMBERS[:2])
-    monkeypatch.setattr(candidates, "STOP", {"epochs": 2, "patience": 2})
-    monkeypatch.setattr(measure, "ROUNDS", ("base", "layers 4"))
+    few = candidates.CANDIDATES[:2] + candidates.CANDIDATES[-2:]
+    monkeypatch.setattr(candidates, "CANDIDATES", few)
+    monkeypatch.setattr(own, "STOP", {"epochs": 2, "patience": 2})
+    for module in (candidates, measure):
+        monkeypatch.setattr(module, "COUNTED", ("texas",))
+    monkeypatch.setattr(measure, "REPORTED", ())
     return {"word": "texas", "device": "cpu"}
 
 
 def test_what_is_held_is_not_trained_again(tiny, tmp_path):
     said = []
     measure.measure(Records(tmp_path / "all.json"), **tiny, told=said.append)
-    assert len(said) == 7  # five baselines, and GCNII twice
+    assert len(said) == 6  # GCNII and five baselines
     measure.measure(Records(tmp_path / "all.json"), **tiny, told=said.append)
-    assert len(said) == 7
+    assert len(said) == 6
     document = Records(tmp_path / "all.json").documents["texas"]
     assert [len(document["runs"]), document["sparse"], document["directed"]] == [9, True, True]
     assert all(len(run["val"]) == len(run["seeds"]) == 10 for run in document["runs"])
+
+
+def test_only_what_is_missing_of_a_model_is_trained(tiny, tmp_path):
+    records, said = Records(tmp_path), []
+    measure.measure(records, **tiny, told=str)
+    del records.documents["texas"]["runs"][1:3]  # of GCNII, which is measured first
+    measure.measure(records, **tiny, told=said.append)
+    assert len(said) == 1
+    assert ": 2 settings" in said[0]
+
+
+def test_files_that_the_catalog_lacks_are_left_out_without_a_folder(tmp_path):
+    said = []
+    measure.measure(Records(tmp_path), word="humango", told=said.append)
+    assert said == ["left out without a folder that holds their npz files: humango"]
 
 
 def test_one_file_unpacks_into_a_folder(tiny, tmp_path):
@@ -85,7 +105,7 @@ def test_a_failure_is_told_and_the_others_go_on(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "fit_plans", fails)
     measure.measure(Records(tmp_path), **tiny, told=said.append)
     assert sum("no attention" in line for line in said) == 1
-    assert len(said) == 7
+    assert len(said) == 6
 
 
 def test_memory_that_is_short_is_shared_out(tiny, tmp_path, monkeypatch):
@@ -98,7 +118,7 @@ def test_memory_that_is_short_is_shared_out(tiny, tmp_path, monkeypatch):
     fit, asked = measure.fit_plans, []
     monkeypatch.setattr(measure, "fit_plans", fails)
     measure.measure(Records(tmp_path), **tiny, told=str)
-    assert asked == [*measure.SMALLER] * 7
+    assert asked == [*measure.SMALLER] * 7  # GCNII has two depths
 
 
 def test_the_script_needs_no_command_line():

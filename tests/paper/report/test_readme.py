@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from support.made_up_cells import around, measured
 
+from gcnii.paper.defaults.choose import Study
+from gcnii.paper.defaults.records import Records
 from gcnii.paper.forecast import read_records as read_forecasts
+from gcnii.paper.report.defaults_page import defaults_page
 from gcnii.paper.report.figures.depth import LINES, draw_depth
 from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.grid import notes
@@ -51,6 +54,11 @@ def test_the_page_of_speed_has_the_tables_that_results_give():
 def test_the_page_of_forecasts_has_the_tables_that_results_give():
     tables = forecast_tables(read_forecasts(ROOT / "results" / "forecast"))
     assert marked((ROOT / "docs" / "filters-learned.md").read_text("utf-8")) == tables
+
+
+def test_the_page_of_defaults_says_what_the_study_gives():
+    study = Study.of(Records(ROOT / "results" / "defaults"))
+    assert (ROOT / "docs" / "defaults.md").read_text("utf-8") == defaults_page(study)
 
 
 def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():

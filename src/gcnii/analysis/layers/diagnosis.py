@@ -18,7 +18,9 @@ from gcnii.analysis.layers.smoothing import Smoothness
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.propagation import to_matrix
-from gcnii.train.plan import own_defaults
+from gcnii.train.presets import uses_own_default
+from gcnii.train.presets.own import scale_of
+from gcnii.train.presets.traits import Traits
 from gcnii.train.scaling import Scaling
 
 # Information is gone where a linear probe's lead over guessing is at most this share of its largest
@@ -78,7 +80,8 @@ class ProbeBaseline:
     @classmethod
     def of(cls, graph: Graph, probe: Probe) -> ProbeBaseline:
         """The baseline of a graph, by a probe made for it; its features are scaled as for a fit."""
-        scaling = Scaling.learn(graph.X, own_defaults(graph).get("scale", "none"))
+        own = uses_own_default(graph.catalog_name)
+        scaling = Scaling.learn(graph.X, scale_of(Traits.of(graph)) if own else "none")
         X = to_matrix(scaling.apply(graph.X), torch.float64).to_dense()
         return cls(probe.chance, probe.score(X))
 

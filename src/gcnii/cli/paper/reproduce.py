@@ -31,6 +31,11 @@ app.command(
     name="adopt",
     help="Use the best settings of finished searches in the tables' cells.",
 )
+app.command(
+    "gcnii.cli.paper.defaults:defaults",
+    name="defaults",
+    help="The default for graphs without published settings: measure what is missing, and choose.",
+)
 
 Table = Annotated[str, Parameter(help=f"{', '.join(TITLES)} or all.")]
 Only = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import traceback
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
@@ -17,26 +17,17 @@ from gcnii.data import load
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.paper.defaults.candidates import (
-    BASELINES,
-    COUNTED,
-    FILES,
-    MODEL,
-    OWN_ROUNDS,
-    REPORTED,
-    ROUNDS,
-    Traits,
-    density,
-    seeds_for,
-    settings_of,
-)
+from gcnii.paper.defaults.candidates import COUNTED, FILES, MODEL, REPORTED, seeds_for, settings_of
 from gcnii.paper.defaults.records import Records
 from gcnii.train.fit import fit_plans
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
-from gcnii.train.plan import Plan, make_plan
+from gcnii.train.plan import Plan, batch_key, make_plan
+from gcnii.train.presets.own import BASELINES
+from gcnii.train.presets.traits import Traits
 from gcnii.train.replicas.group import Diverged
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
+from gcnii.train.scaling import density
 from gcnii.tuning.parallel import run_parallel
 
 SMALLER = (None, 24, 8, 1)  # replicas at once, where memory is short
@@ -44,12 +35,19 @@ SMALLER = (None, 24, 8, 1)  # replicas at once, where memory is short
 
 @dataclass(frozen=True)
 class Batch:
-    """A model in a round on a graph, without the settings that are held already."""
+    """A model on a graph, without the settings that were measured before."""
 
     graph: str
-    round: str
     model: str
     held: Sequence[Settings]
+
+    def missing(self, traits: Traits) -> list[Settings]:
+        """What is left to measure on a graph of these traits."""
+        return [
+            settings
+            for settings in settings_of(self.graph, self.model, traits)
+            if settings not in self.held
+        ]
 
 
 @dataclass(frozen=True)
@@ -66,16 +64,17 @@ class Measured:
     wrong: str = ""
 
 
-def batches(records: Records, word: str, data: Path | None) -> list[Batch]:
-    """All of them in order of value, on the graphs whose names hold this word."""
-    return [
-        Batch(name, round_, model, records.held(name, model))
+def batches(records: Records, word: str) -> list[Batch]:
+    """Those that are not complete, in order of value, on the graphs whose names hold this word."""
+    every = (
+        Batch(name, model, records.held(name, model))
         for names in (COUNTED, REPORTED)
-        for round_ in ROUNDS
-        for model in (MODEL, *(() if round_ in OWN_ROUNDS else BASELINES))
+        for model in (MODEL, *BASELINES)
         for name in names
-        if word in name and (data or name not in FILES)
-    ]
+        if word in name
+    )
+    known = {name: records.traits(name) for name in records.documents}
+    return [one for one in every if one.graph not in known or one.missing(known[one.graph])]
 
 
 def measure(
@@ -93,13 +92,15 @@ def measure(
     data     the folder of FILES; without one, these are left out
     minutes  from when on no batch is begun
     """
-    begun = time.time()
-    todo = batches(records, word, data)
+    begun, todo = time.time(), batches(records, word)
+    if not data and (files := {batch.graph for batch in todo} & FILES):
+        told(f"left out without a folder that holds their npz files: {', '.join(sorted(files))}")
+        todo = [batch for batch in todo if batch.graph not in files]
     task = partial(train_batch, data=data, device=device, until=begun + 60 * minutes)
     found = _answers(task, todo, jobs)
     with closing(found):  # which ends the workers, whatever happens here
         for batch, measured in found:
-            what = f"{time.time() - begun:6.1f} s  {batch.graph}, {batch.round}, {batch.model}"
+            what = f"{time.time() - begun:6.1f} s  {batch.graph}, {batch.model}"
             if measured.runs:
                 records.add(batch.graph, measured.about, measured.runs)
                 told(f"{what}: {len(measured.runs)} settings, {measured.seconds:.1f} s")
@@ -130,25 +131,38 @@ def train_batch(batch: Batch, *, data: Path | None, device: str, until: float) -
 def _train_batch(batch: Batch, data: Path | None, device: str) -> Measured:
     graph, begun = development_graph(batch.graph, data), time.time()
     traits = Traits.of(graph)
-    tries = settings_of(batch.round, batch.model, traits)
-    missing = [settings for settings in tries if settings not in batch.held]
-    if not missing:
-        return Measured({})
-    # Without the graph: neither its preset nor the default for graphs without one.
-    plans = [make_plan(batch.model, settings) for settings in missing]
-    runs = _runs(graph, plans, seeds_for(graph), device)
-    _free_memory()
     entries = [
-        _entry(batch.model, settings, own) for settings, own in zip(missing, runs, strict=True)
+        entry
+        for group in _groups(batch.model, batch.missing(traits))
+        for entry in _measured(graph, batch.model, group, device)
     ]
     about = {
         "graph": batch.graph,
         "metric": "micro-F1" if graph.multilabel else "accuracy",
-        **{"n": graph.n, "m": graph.m, "d": graph.d, "k": graph.k, "splits": len(graph.splits)},
-        **{"density": density(graph), "train": int(graph.splits[0].train.sum()), **vars(traits)},
+        **{"m": graph.m, "k": graph.k, "splits": len(graph.splits)},
+        **{"density": round(density(graph.X), 4), "directed": graph.directed, **vars(traits)},
         "device": device_name(choose_device(device)),
     }
     return Measured(about, entries, time.time() - begun)
+
+
+def _groups(model: str, each: Sequence[Settings]) -> list[list[Settings]]:
+    """Those that can be trained as one batch together."""
+    found: dict[str, list[Settings]] = {}
+    for settings in each:
+        found.setdefault(batch_key(make_plan(model, settings)), []).append(settings)
+    return list(found.values())
+
+
+def _measured(
+    graph: Graph, model: str, group: Sequence[Settings], device: str
+) -> Iterator[Document]:
+    # Without the graph: neither its preset nor the default for graphs without one.
+    plans = [make_plan(model, settings) for settings in group]
+    each = _runs(graph, plans, seeds_for(graph), device)
+    _free_memory()
+    for settings, runs in zip(group, each, strict=True):
+        yield _entry(model, settings, runs)
 
 
 @cache

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from gcnii.files import NOTHING, Document, atomic_write, read_document
 from gcnii.nn.settings import Settings
+from gcnii.train.presets.traits import Traits
 
 _SCORES = [(float, NOTHING)]
 RUNS = {"model": str, "settings": dict, "seeds": [int], "val": _SCORES, "test": _SCORES}
-SHAPE = {"graph": str, "metric": str, "sparse": bool, "directed": bool, "runs": [RUNS]}
+TRAITS = {"n": int, "d": int, "train": int, "sparse": bool, "multilabel": bool}
+SHAPE = {"graph": str, "metric": str, **TRAITS, "runs": [RUNS]}
 WHAT = "record of settings"
 
 
@@ -33,6 +35,10 @@ class Records:
         """The settings that this model was measured with on this graph."""
         runs = self.documents.get(name, {"runs": []})["runs"]
         return [run["settings"] for run in runs if run["model"] == model]
+
+    def traits(self, name: str) -> Traits:
+        """Those of a graph that was measured."""
+        return Traits(**{trait: self.documents[name][trait] for trait in TRAITS})
 
     def add(self, name: str, about: Document, runs: Iterable[Document]) -> None:
         """Keep more runs on a graph, and what is known about it."""

@@ -1,4 +1,4 @@
-"""The README's table, the pages of results, speed and forecasts, and depth.png, from results/."""
+"""The README's table, the pages of results, defaults, speed and forecasts, and depth.png."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 
 from gcnii.errors import InputError
 from gcnii.files import Document, atomic_write
+from gcnii.paper.defaults.choose import Study
+from gcnii.paper.defaults.records import Records
 from gcnii.paper.forecast import read_records as read_forecasts
+from gcnii.paper.report.defaults_page import defaults_page
 from gcnii.paper.report.figures.depth import draw_depth
 from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.markdown import results_page, scores_table
@@ -28,7 +31,7 @@ PLACE = re.compile(
 
 def update_readme(root: Path) -> list[Path]:
     """Rewrite the marked parts of README.md, docs/performance.md and docs/filters-learned.md, and
-    all of docs/results.md and docs/depth.png.
+    all of docs/results.md, docs/defaults.md and docs/depth.png.
     """
     readme, docs, results = root / "README.md", root / "docs", root / "results"
     if not readme.is_file():
@@ -40,6 +43,7 @@ def update_readme(root: Path) -> list[Path]:
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
         forecasts: _filled(forecasts, forecast_tables(read_forecasts(results / "forecast"))),
         docs / "results.md": results_page(cells),
+        docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }
     picture = draw_depth(docs / "depth.png", cells)
     for path, words in texts.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
@@ -21,6 +22,7 @@ from gcnii.data import load
 from gcnii.files import Document
 from gcnii.paper.search.record import GIVEN_UP, SEEDS
 from gcnii.paper.search.search import Search
+from gcnii.train.plan import make_plan
 from gcnii.tuning.proposals import STARTUP, Proposal
 from gcnii.tuning.question import Question
 
@@ -41,13 +43,7 @@ class PointProposer:
         """What its trials are trained for."""
         return Question(load(self.search.graph), (self.search.model,), SEEDS)
 
-    def start_batch(self) -> None:
-        """Nothing is settled."""
-
-    def keep_shape(self, first: Proposal) -> None:
-        """Nothing is kept."""
-
-    def propose(self, trial: Trial) -> Proposal:
+    def propose(self, trial: Trial, first: Proposal | None) -> Proposal:
         """`fixed` alone, if it has not been tried; else a point."""
         others = trial.study.get_trials(deepcopy=False)
         settings = self.search.fixed
@@ -56,21 +52,27 @@ class PointProposer:
                 {name: trial._suggest(name, axis) for name, axis in self.space.items()}
             )
         trial.set_user_attr(SETTINGS, settings)
-        return Proposal(trial, self.question.plan(self.search.model, settings))
+        return Proposal(trial, make_plan(self.search.model, settings, self.question.graph))
 
 
 class UntriedPoints(BaseSampler):
     """What TPE proposes, jointly in all axes, and has not been tried; else any such point."""
 
     def __init__(self, space: dict[str, CategoricalDistribution], seed: int):
-        self.space, self.random = space, np.random.default_rng(seed)
+        self.space, self.seed = space, seed
+        self.base = self._tpe(0)
+
+    def _tpe(self, number: int) -> TPESampler:
         how: dict[str, Any] = {"multivariate": True, "constant_liar": True}
-        self.base = TPESampler(n_startup_trials=STARTUP, seed=seed, **how)
+        return TPESampler(seed=(self.seed + number) % 2**32, n_startup_trials=STARTUP, **how)
 
     def reseed_rng(self) -> None:
-        """Propose other points than before."""
-        self.random = np.random.default_rng()
-        self.base.reseed_rng()
+        """Propose other points than a process that began alike."""
+        self.seed = secrets.randbits(32)
+
+    def before_trial(self, study: OptunaStudy, trial: FrozenTrial) -> None:
+        """Draw by the trial's number: a search that was interrupted goes on as it would have."""
+        self.base = self._tpe(trial.number)
 
     def infer_relative_search_space(
         self, study: OptunaStudy, trial: FrozenTrial
@@ -83,7 +85,7 @@ class UntriedPoints(BaseSampler):
     ) -> dict[str, Any]:
         """A point that no trial of the study has; any point if there is none left."""
         tried = [other.params for other in study.get_trials(deepcopy=False)]
-        points = chain(self._proposed(study, trial), self._shuffled())
+        points = chain(self._proposed(study, trial), self._shuffled(trial.number))
         return next((point for point in points if point not in tried), {})
 
     def _proposed(self, study: OptunaStudy, trial: FrozenTrial) -> Iterator[dict[str, int]]:
@@ -92,10 +94,10 @@ class UntriedPoints(BaseSampler):
             if point := self.base.sample_relative(study, trial, dict(self.space)):
                 yield point
 
-    def _shuffled(self) -> Iterator[dict[str, int]]:
+    def _shuffled(self, number: int) -> Iterator[dict[str, int]]:
         sizes = [len(axis.choices) for axis in self.space.values()]
-        for number in self.random.permutation(prod(sizes)):
-            places = map(int, np.unravel_index(number, sizes))
+        for point in np.random.default_rng((self.seed, number)).permutation(prod(sizes)):
+            places = map(int, np.unravel_index(point, sizes))
             yield dict(zip(self.space, places, strict=True))
 
     def sample_independent(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from optuna import create_study
 from optuna.study import Study as OptunaStudy
 
 from gcnii.files import Document, write_document
@@ -20,10 +21,9 @@ from gcnii.paper.search.search import Search
 from gcnii.train.hardware import choose_device, device_name
 from gcnii.train.presets.settings import Settings
 from gcnii.tuning.proposals import quiet
-from gcnii.tuning.storage import open_storage, open_study
 from gcnii.tuning.trials import Trial, trials_of
-from gcnii.tuning.worker import Limits
-from gcnii.tuning.worker import search as train_trials
+from gcnii.tuning.workers.worker import Limits
+from gcnii.tuning.workers.worker import search as train_trials
 
 ROUND = 10  # tries that a GPU is given at once; the next ones are proposed by what they taught
 
@@ -43,7 +43,7 @@ def run_search(
     quiet()
     commit()  # recorded with each try; later it might be another one
     proposer = PointProposer(search)
-    study = open_study(search.name, open_storage(""), proposer.sampler)
+    study = create_study(direction="maximize", sampler=proposer.sampler)
     exchange = Exchange(search, study, folder / search.file, device, on_try)
     tries, most = exchange(), min(trials, search.size)
     for enough in (*range(ROUND, most, ROUND), most):

@@ -20,6 +20,15 @@ PRESETS: dict[str, dict[str, Settings]] = {
 }
 
 
+def uses_own_default(name: str) -> bool:
+    """Whether a graph of this catalog name is trained with the default of own.py.
+
+    So are your own graphs, whose name is empty, and downloaded ones without published settings.  A
+    generated graph keeps the defaults of the model and of Recipe, on which earlier results rest.
+    """
+    return not name or (name in CATALOG and bool(CATALOG[name].files) and not PRESETS[name])
+
+
 def presets_of(name: str) -> Mapping[str, Settings]:
     """model → settings for a data set of the catalog; empty if none were published."""
     return PRESETS.get(name, {})

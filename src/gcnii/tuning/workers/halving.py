@@ -1,15 +1,16 @@
 """Successive halving: the one rule by which a setting is given up before its training ends.
 
-At epochs patience, 2 · patience, 4 · patience, … a setting stays if its highest validation score so
+At epochs e, 2e, 4e, …, where e = patience + 1, a setting stays if its highest validation score so
 far is at least the median of all settings of the study that got there.  Settings are compared seed
-by seed, because seeds have splits of their own.  No setting is given up earlier: before `patience`
-epochs, stopping itself could not have spoken.
+by seed, because seeds have splits of their own, and judged by the mean of the differences.  No
+setting is given up earlier: e is the first epoch after which patience itself can end a training.
+The baselines stay: the winner will be compared with them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from statistics import fmean, median
 from typing import TypeAlias
 
@@ -26,6 +27,8 @@ class Halving:
 
     names    what each setting of the fit is called in `standings`
     over     whether there is no time left; then all runs leave
+    stay     the places of settings that are never given up
+    seen     all runs so far: those that have ended leave the fit's own list
     behind   the places of the settings that were given up
     cut      the places of those that lacked time
     """
@@ -36,24 +39,26 @@ class Halving:
         patience: int,
         standings: Standings | None = None,
         over: Callable[[], bool] = lambda: False,
+        stay: Collection[int] = (),
     ):
-        self.names, self.patience, self.over = names, patience, over
+        self.names, self.first, self.over, self.stay = names, patience + 1, over, stay
         self.standings: Standings = standings if standings is not None else {}
-        self.judged: dict[int, int] = defaultdict(int)  # setting → the last rung it was judged at
+        self.judged: dict[tuple[int, int], int] = defaultdict(int)  # run → its last rung
+        self.seen: dict[tuple[int, int], Run] = {}
         self.behind: set[int] = set()
         self.cut: set[int] = set()
 
     def __call__(self, runs: Sequence[Run]) -> list[Run]:
         """The runs in training that end now."""
-        for run in runs:
+        self.seen |= {run.key: run for run in runs}
+        for run in sorted(self.seen.values(), key=lambda run: run.stopped):
             self._note(run)
         running = [run for run in runs if not run.stopped]
         if self.over():
             self.cut |= {run.setting for run in running} - self.behind
             return running
         for setting in sorted({run.setting for run in running}):
-            own = [run for run in running if run.setting == setting]
-            if self._is_behind(setting, min(run.epochs for run in own)):
+            if self._is_behind(setting, [run for run in running if run.setting == setting]):
                 self.behind.add(setting)
         return [run for run in running if run.setting in self.behind]
 
@@ -67,8 +72,10 @@ class Halving:
 
     def _note(self, run: Run) -> None:
         """Write down where the run stood at each rung that it has reached or will not reach."""
-        rung, name = self.patience, self.names[run.setting]
-        while run.curve and (rung <= run.epochs or (run.stopped and rung <= self._furthest(run))):
+        rung, name = self.first, self.names[run.setting]
+        left = run.setting in self.behind | self.cut
+        last = self._furthest(run) if run.stopped and not left else 0
+        while run.curve and rung <= max(run.epochs, last):
             seen = self.standings.setdefault(rung, {}).setdefault(run.seed, {})
             if name not in seen:
                 seen[name] = max(val for _, _, val in run.curve[:rung])
@@ -78,11 +85,12 @@ class Halving:
         """The last rung that others have reached: a run that has stopped stays as good there."""
         return max((rung for rung, seeds in self.standings.items() if run.seed in seeds), default=0)
 
-    def _is_behind(self, setting: int, epochs: int) -> bool:
-        rung = self._rung(epochs)
-        if rung <= self.judged[setting]:
+    def _is_behind(self, setting: int, running: Sequence[Run]) -> bool:
+        """Judge a setting when the last of its runs in training gets to another rung."""
+        rung = self._rung(min(run.epochs for run in running))
+        if setting in self.stay or all(rung <= self.judged[run.key] for run in running):
             return False
-        self.judged[setting] = rung
+        self.judged |= {run.key: rung for run in running}
         name, gaps = self.names[setting], []
         for scores in self.standings.get(rung, {}).values():
             if name in scores and len(scores) >= FEWEST:
@@ -91,9 +99,9 @@ class Halving:
 
     def _rung(self, epochs: int) -> int:
         """The last rung at or before this epoch; 0 before the first."""
-        if epochs < self.patience:
+        if epochs < self.first:
             return 0
-        rung = self.patience
+        rung = self.first
         while 2 * rung <= epochs:
             rung *= 2
         return rung

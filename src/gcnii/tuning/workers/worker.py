@@ -5,26 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import ceil, inf, isfinite
 from statistics import fmean
+from typing import Any
 
-import torch
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study as OptunaStudy
 from optuna.trial import TrialState
 
-from gcnii.train.fit import fit_plans
-from gcnii.train.hardware import choose_device, lacks_memory
+from gcnii.train.checkpoint import Interrupt, interruptible
+from gcnii.train.hardware import choose_device
 from gcnii.train.plan import batch_key
-from gcnii.train.replicas.group import Diverged
-from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
 from gcnii.tuning.closing import reserve
-from gcnii.tuning.halving import Halving, Standings
+from gcnii.tuning.fitting import fitted
 from gcnii.tuning.proposals import Proposal, Proposer, SpaceProposer
-from gcnii.tuning.question import Question
-from gcnii.tuning.storage import beating, claim, give_back, give_back_lost
-from gcnii.tuning.trials import trials_of
+from gcnii.tuning.question import BASELINES, Question
+from gcnii.tuning.trials import first_number, trials_of
+from gcnii.tuning.workers.halving import Halving, Standings
+from gcnii.tuning.workers.storage import Held
 
 FILLED = 1 << 24  # numbers of all replicas' states in one layer: a GPU gains little from more
 MOST = 16  # settings at once, and as many that take the places of those that leave
@@ -46,17 +46,25 @@ class Limits:
 
 
 class Clock:
-    """Whether there is time for another epoch, if the final trainings are to end in time."""
+    """Whether there is time for another epoch, if the final trainings are to end in time.
 
-    def __init__(self, study: OptunaStudy, deadline: float | None):
-        self.study, self.deadline = study, deadline
+    interrupt  becomes true when someone stops the search
+    """
+
+    def __init__(self, study: OptunaStudy, deadline: float | None, interrupt: Interrupt):
+        self.study, self.deadline, self.interrupt = study, deadline, interrupt
         self.reserve, self.looked = 0.0, -inf
+
+    def refuse_interrupted(self) -> None:
+        """Raise KeyboardInterrupt if the search is to stop."""
+        if self.interrupt:
+            raise KeyboardInterrupt
 
     @property
     def over(self) -> bool:
         """Whether time has run out."""
-        if self.deadline is None:
-            return False
+        if self.deadline is None or self.interrupt:
+            return bool(self.interrupt)
         if time.time() - self.looked > LOOK:
             self.looked, self.reserve = time.time(), reserve(trials_of(self.study))
         return time.time() + self.reserve >= self.deadline
@@ -71,21 +79,27 @@ def search(
     after_batch: Callable[[], object] = lambda: None,
     proposer: Proposer | None = None,
 ) -> None:
-    """Train trials until the limits are reached and no trial of any worker is left."""
-    proposer = proposer or SpaceProposer(question, len(study.get_trials(deepcopy=False)))
+    """Train trials until the limits are reached and no trial of any worker is left.
+
+    Ctrl-C and SIGTERM raise KeyboardInterrupt after the epoch; unfinished trials are given back.
+    """
+    proposer = proposer or SpaceProposer(question)
     study.sampler = proposer.sampler
-    clock = Clock(study, limits.deadline)
-    while not clock.over:
-        give_back_lost(study)
-        batch = list(_proposals(question, study, proposer, limits.trials, device))
-        if not batch:
-            if not _others_train(study):
-                return
-            time.sleep(PAUSE)  # if they die, their trials come back
-            continue
-        for some in _by_shape(batch):
-            train(question, study, some, clock, device, threads)
-            after_batch()
+    with interruptible() as interrupt, Held(study) as held:
+        clock = Clock(study, limits.deadline, interrupt)
+        while not clock.over:
+            held.give_back_lost()
+            batch = list(_proposals(question, proposer, held, clock, limits.trials, device))
+            if not batch:
+                if not _others_train(study):
+                    return
+                time.sleep(PAUSE)  # if they die, their trials come back
+            # Those that are not begun in time are given back.
+            for some in takewhile(lambda _: not clock.over, _by_shape(batch)):
+                train(question, held, some, clock, device, threads)
+                clock.looked = -inf  # there is more to judge by
+                after_batch()
+        clock.refuse_interrupted()
 
 
 def _others_train(study: OptunaStudy) -> bool:
@@ -93,21 +107,26 @@ def _others_train(study: OptunaStudy) -> bool:
 
 
 def _proposals(
-    question: Question, study: OptunaStudy, proposer: Proposer, most: int | None, device: str
+    question: Question,
+    proposer: Proposer,
+    held: Held,
+    clock: Clock,
+    most: int | None,
+    device: str,
 ) -> Iterator[Proposal]:
     """Trials for this worker, as many as fill the device."""
-    proposer.start_batch()
-    wanted, count = 1, 0
+    study, wanted, count = held.study, 1, 0
+    first: Proposal | None = None
     while count < wanted and _slots(study, most):
-        trial = claim(study)
+        clock.refuse_interrupted()
+        trial = held.claim()
         if most is not None and trial.number - _failed(study, trial.number) >= most:
             study.tell(trial, state=TrialState.FAIL)  # another worker was faster
+            held.release(trial)
             return
-        with beating(study, [trial]):
-            proposal = proposer.propose(trial)
-        if not count:
-            wanted = room(proposal, question, device)
-            proposer.keep_shape(proposal)
+        proposal = proposer.propose(trial, first)
+        if first is None:
+            wanted, first = room(proposal, question, device), proposal
         count += 1
         yield proposal
 
@@ -149,28 +168,26 @@ def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
 
 def train(
     question: Question,
-    study: OptunaStudy,
+    held: Held,
     batch: Sequence[Proposal],
     clock: Clock,
     device: str,
     threads: int | None,
 ) -> None:
-    """Train proposals of one shape and tell the study; those of an interrupted batch go back."""
-    trials = [proposal.trial for proposal in batch]
-    names = [trial.number for trial in trials]
+    """Train proposals of one shape and tell the study."""
+    study, frozen = held.study, [proposal.trial._cached_frozen_trial for proposal in batch]
+    names = [trial.number for trial in frozen]
     patience = batch[0].plan.recipe.patience
-    halving = Halving(names, patience, _standings(study), lambda: clock.over)
+    baselines = {i for i, trial in enumerate(frozen) if first_number(trial) < len(BASELINES)}
+    halving = Halving(names, patience, _standings(study), lambda: clock.over, baselines)
     start = time.perf_counter()
-    try:
-        with beating(study, trials):
-            runs = _runs(question, batch, halving, device, threads)
-    except BaseException:
-        give_back(study, trials)
-        raise
+    runs = _runs(question, batch, halving, device, threads)
+    clock.refuse_interrupted()
     seconds = time.perf_counter() - start
     for i, proposal in enumerate(batch):
         own = [run for run in runs if run.setting == i]
         _tell(study, proposal, own, halving, i, _final_seconds(question, own, runs, seconds))
+        held.release(proposal.trial)
 
 
 def _runs(
@@ -184,48 +201,19 @@ def _runs(
     on_cpu = choose_device(device).type == "cpu"
     seeds = range(question.seeds)
     at_once = _at_once(batch[0], question, device) * question.seeds
+    plans = [proposal.plan for proposal in batch]
+    how: dict[str, Any] = {"device": device, "threads": threads, "leave": halving}
     runs: list[Run] = []
     for some in [[seed] for seed in seeds] if on_cpu else [list(seeds)]:
-        if 0 in halving.behind or halving.cut:
+        if len(halving.behind | halving.cut) == len(batch):
             break
-        result = _fit(question, batch, some, at_once, halving, device, threads)
+        result = fitted(question.hidden, plans, at_once, seeds=some, **how)
         if result is None:
             return []
         if result.interrupted:
             raise KeyboardInterrupt
         runs += result.runs
     return runs
-
-
-def _fit(
-    question: Question,
-    batch: Sequence[Proposal],
-    seeds: Sequence[int],
-    at_once: int,
-    halving: Halving,
-    device: str,
-    threads: int | None,
-) -> Result | None:
-    """The result; None for settings that lose: they diverged, or not even one run fits."""
-    plans = [proposal.plan for proposal in batch]
-    for size in dict.fromkeys((at_once, max(at_once // 4, 1), 1)):
-        try:
-            return fit_plans(
-                question.hidden,
-                plans,
-                seeds=seeds,
-                device=device,
-                threads=threads,
-                batch=size,
-                leave=halving,
-            )
-        except Diverged:
-            return None
-        except (MemoryError, RuntimeError) as error:
-            if not lacks_memory(error):
-                raise
-        torch.cuda.empty_cache()  # does nothing without a GPU
-    return None
 
 
 def _tell(
@@ -255,9 +243,9 @@ def _tell(
         trial.set_user_attr("told", about)
         if partial and good:
             trial.report(score, max(run.epochs for run in runs))
-            study.tell(trial, state=TrialState.PRUNED)
+            study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
         else:
-            study.tell(trial, score)
+            study.tell(trial, score, skip_if_finished=True)
     except UpdateFinishedTrialError:
         pass  # it was given back: this worker had not been heard of for too long
 
@@ -267,8 +255,9 @@ def _final_seconds(
 ) -> float:
     """How long this setting's final training may take, judged by the batch it was in."""
     final = len(question.final_seeds)
-    if len(runs) == len(own):
-        return final * max((run.seconds for run in own), default=0.0)
+    if len(runs) == len(own):  # what comes before the first epoch takes time as well
+        longest = max((run.seconds for run in own), default=0.0)
+        return final * max(longest, seconds / max(len(own), 1))
     return seconds * ceil(final / len(runs))  # fewer runs at once may take as long
 
 

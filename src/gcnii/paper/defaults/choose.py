@@ -1,0 +1,168 @@
+"""Choosing the default from what was measured; leaving one graph out is then arithmetic.
+
+A choice is made within each range of ρ, the number of training nodes per feature, by validation
+scores alone; test scores are only compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from statistics import fmean, stdev
+
+from gcnii.files import Document
+from gcnii.nn.settings import Settings
+from gcnii.paper.defaults.candidates import CANDIDATES, COUNTED, MODEL, REPORTED
+from gcnii.paper.defaults.records import Records
+from gcnii.train.presets.own import BASELINES, CHOSEN, range_of
+
+
+def criterion(candidate: Settings, documents: Iterable[Document]) -> float:
+    """mean_g [ val(candidate, g) - max_b val(b, g) ], over graphs g and baselines b."""
+    return fmean(
+        mean(scores(document, MODEL, "val", candidate))
+        - max(mean(scores(document, name, "val")) for name in BASELINES)
+        for document in documents
+    )
+
+
+def choose(documents: Sequence[Document]) -> Settings | None:
+    """The candidate with the highest criterion, of those that were measured on all graphs."""
+    measured = [
+        one
+        for one in CANDIDATES
+        if all(_run(document, MODEL, one) is not None for document in documents)
+    ]
+    if not documents or not measured:
+        return None
+    return max(measured, key=lambda one: criterion(one, documents))
+
+
+def scores(
+    document: Document, model: str, part: str, wanted: Settings | None = None
+) -> list[float]:
+    """The val or test scores of a model's run, split by split; empty if there is no such run."""
+    found = _run(document, model, wanted or {})
+    return [-inf if score is None else score for score in found[part]] if found else []
+
+
+def kin(name: str) -> str:
+    """The data that a graph is made of: cora, cora-full and cora-ml share theirs."""
+    return name.split("-")[0]
+
+
+def mean(values: Sequence[float]) -> float:
+    """-∞ of a run that diverged."""
+    return fmean(values) if values else -inf
+
+
+def _run(document: Document, model: str, wanted: Settings) -> Document | None:
+    for run in document["runs"]:
+        if run["model"] == model and wanted.items() <= run["settings"].items():
+            found: Document = run
+            return found
+    return None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A graph: test scores in %, split by split.
+
+    rho        training nodes per feature
+    left_out   what is chosen without this graph and its kin; None if its range has no other graph
+    default    the test scores of that choice
+    shipped    those of the default that is in force
+    baselines  by name
+    """
+
+    graph: str
+    counted: bool
+    rho: float
+    left_out: Settings | None
+    default: list[float]
+    shipped: list[float]
+    baselines: Mapping[str, list[float]]
+
+    @property
+    def best(self) -> str:
+        """The baseline with the highest mean test score: no choice by validation helps ours."""
+        return max(self.baselines, key=lambda name: mean(self.baselines[name]))
+
+    def lead(self, ours: Sequence[float]) -> tuple[float, float]:
+        """The mean difference from the best baseline, paired by split, and its standard error."""
+        differences = [a - b for a, b in zip(ours, self.baselines[self.best], strict=True)]
+        return fmean(differences), stdev(differences) / sqrt(len(differences))
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that was measured: what is chosen in each range of ρ, and a row for each graph."""
+
+    chosen: tuple[Settings | None, ...]
+    rows: Sequence[Row]
+
+    @classmethod
+    def of(cls, records: Records) -> Study:
+        """The study of these records, without graphs that were not measured completely."""
+        documents = {name: one for name, one in records.documents.items() if _complete(one)}
+        ranges = {name: range_of(records.traits(name).rho) for name in documents}
+        inside = [
+            [name for name in COUNTED if ranges.get(name) == each] for each in range(len(CHOSEN))
+        ]
+        chosen = tuple(choose([documents[name] for name in names]) for names in inside)
+        rows = [
+            _row(
+                documents[name],
+                records.traits(name).rho,
+                [documents[other] for other in inside[ranges[name]] if kin(other) != kin(name)],
+            )
+            for name in (*COUNTED, *REPORTED)
+            if name in documents
+        ]
+        return cls(chosen, sorted(rows, key=lambda row: (not row.counted, row.rho)))
+
+    @property
+    def counted(self) -> list[Row]:
+        """The graphs that the default is chosen and judged by."""
+        return [row for row in self.rows if row.counted and row.left_out]
+
+    @property
+    def mean(self) -> float:
+        """The mean test score over the counted graphs, each left out of its own choice."""
+        return fmean(mean(row.default) for row in self.counted)
+
+    @property
+    def baselines(self) -> dict[str, float]:
+        """The mean test score of each baseline over the counted graphs."""
+        return {
+            name: fmean(mean(row.baselines[name]) for row in self.counted) for name in BASELINES
+        }
+
+
+def _complete(document: Document) -> bool:
+    """Whether it holds the baselines and the default in force."""
+    shipped = CHOSEN[range_of(document["train"] / document["d"])]
+    return all(
+        scores(document, model, "test", wanted)
+        for model, wanted in ((MODEL, shipped), *((name, {}) for name in BASELINES))
+    )
+
+
+def _row(document: Document, rho: float, others: Sequence[Document]) -> Row:
+    counted, shipped = document["graph"] in COUNTED, CHOSEN[range_of(rho)]
+    # What is only reported is never chosen by, so that the default in force leaves it out.
+    left_out = choose(others) if counted else shipped
+
+    def percent(model: str, wanted: Settings) -> list[float]:
+        return [100 * score for score in scores(document, model, "test", wanted)]
+
+    return Row(
+        document["graph"],
+        counted,
+        rho,
+        left_out,
+        percent(MODEL, left_out) if left_out else [],
+        percent(MODEL, shipped),
+        {name: percent(name, {}) for name in BASELINES},
+    )

@@ -1,0 +1,80 @@
+"""The default for graphs that nobody published settings for, your own among them.
+
+It was chosen by `gcnii reproduce defaults`; docs/defaults.md has the study.  What separates graphs
+is ρ, the number of training nodes per feature: the fewer there are, the more a network must be
+held back from learning them by heart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from gcnii.train.presets.settings import Settings
+from gcnii.train.presets.traits import Traits
+from gcnii.train.scaling import Kind
+
+FAMILY = ("gcnii", "gcnii-star", "gcnii-star-printed")
+BASELINES = ("mlp", "gcn", "gat", "appnp", "graphsage-mean")
+
+STOP: Settings = {"epochs": 500, "patience": 60}
+# Ranges of ρ: [0, 1), [1, 30) and [30, ∞).
+BOUNDS = (1, 30)
+_FEW: Settings = {
+    **{"layers": 8, "width": 64, "alpha": 0.1, "lam": 0.5, "dropout": 0.6},
+    **{"lr": 0.01, "decay_conv": 0.01, "decay_dense": 5e-4},
+}
+_SOME: Settings = {
+    **{"layers": 8, "width": 64, "alpha": 0.5, "lam": 1.0, "dropout": 0.5},
+    **{"lr": 0.01, "decay_conv": 1e-4, "decay_dense": 1e-4},
+}
+_MANY: Settings = {
+    **{"layers": 4, "width": 64, "alpha": 0.1, "lam": 1.0, "dropout": 0.2},
+    **{"lr": 0.01, "decay_conv": 1e-4, "decay_dense": 1e-4},
+}
+CHOSEN = (_FEW, _SOME, _MANY)
+
+# GraphSAGE's card samples neighbours, for graphs that exceed memory.  Below this number of nodes an
+# epoch on the full graph needs a few hundred MB, and sampling only adds noise and time.
+MOST_NODES = 200_000
+SAMPLING = frozenset({"batches", "batch_size", "clusters", "fanout", "history"})
+
+
+def range_of(rho: float) -> int:
+    """The index in CHOSEN of the range that ρ lies in."""
+    return sum(rho >= bound for bound in BOUNDS)
+
+
+def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Settings:
+    """The settings of a model on a graph without published ones, over those of its card.
+
+    Models that the study did not measure keep their own stopping rule and batches.  `given` holds
+    the names of settings that are given: someone who sets how to sample wants to sample.
+    """
+    if model in FAMILY:
+        return shared(traits) | CHOSEN[range_of(traits.rho)]
+    if model in BASELINES:
+        return shared(traits) | _batches(model, traits, given)
+    return features_and_labels(traits)
+
+
+def shared(traits: Traits) -> Settings:
+    """What every measured model has: scaling, thresholds and stopping."""
+    # The score that a monitor sees is that at one half, not at thresholds from validation.
+    monitor = "val_loss" if traits.multilabel else "val_score_loss"
+    return features_and_labels(traits) | STOP | {"monitor": monitor}
+
+
+def features_and_labels(traits: Traits) -> Settings:
+    """What every model has."""
+    thresholds = {"label_threshold": "validation"} if traits.multilabel else {}
+    return {"scale": scale_of(traits), **thresholds}
+
+
+def scale_of(traits: Traits) -> Kind:
+    """How features are scaled."""
+    return "length" if traits.sparse else "standard"
+
+
+def _batches(model: str, traits: Traits, given: Container[str]) -> Settings:
+    sampled = model == "graphsage-mean" and not any(name in given for name in SAMPLING)
+    return {"batches": "full"} if sampled and traits.n <= MOST_NODES else {}

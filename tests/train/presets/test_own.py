@@ -1,0 +1,151 @@
+"""A graph without published settings gets the measured default; every other graph is as before."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gcnii
+from gcnii.data.catalog import CATALOG
+from gcnii.nn import MODELS
+from gcnii.train.plan import make_plan, model_defaults
+from gcnii.train.presets import preset, presets_of, uses_own_default
+from gcnii.train.presets.own import (
+    BASELINES,
+    CHOSEN,
+    FAMILY,
+    MOST_NODES,
+    own_default,
+    range_of,
+    shared,
+)
+from gcnii.train.presets.traits import Traits
+from gcnii.train.recipe import RECIPE_FIELDS, Recipe
+
+WITHOUT = {"film", "squirrel", "chameleon-filtered", "minesweeper", "amazon-photo", "coauthor-cs"}
+WORDS = Traits(n=100, d=50, train=20, sparse=True, multilabel=False)
+
+
+def graph(X, y=None, train=0.6):
+    n = len(X) if isinstance(X, np.ndarray) else X.shape[0]
+    y = np.arange(n) % 2 if y is None else y
+    roles = np.full(n, "train", object)
+    roles[int(train * n) :: 2], roles[int(train * n) + 1 :: 2] = "val", "test"
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)])
+    return gcnii.Graph(X=X, edges=edges, y=y, splits=(gcnii.Split.of_roles(roles),))
+
+
+def counts(n=40, d=80, share=0.1):
+    rng = np.random.default_rng(0)
+    return (rng.random((n, d)) < share) * rng.integers(1, 4, (n, d)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("rho", "index"), [(0, 0), (0.999, 0), (1, 1), (29.9, 1), (30, 2), (700, 2)]
+)
+def test_the_bounds_of_rho_belong_to_the_range_above(rho, index):
+    assert range_of(rho) == index
+    traits = replace(WORDS, d=1000, train=int(1000 * rho))
+    for model in FAMILY:
+        assert own_default(model, traits) == shared(traits) | CHOSEN[index]
+
+
+def test_traits_count_the_training_nodes_of_the_first_split():
+    found = Traits.of(graph(counts(), train=0.5))
+    assert found == Traits(n=40, d=80, train=20, sparse=True, multilabel=False)
+    assert found.rho == 0.25
+
+
+def test_without_splits_60_percent_of_the_labelled_nodes_count():
+    y = np.array([0, 1] * 10 + [-1] * 20)
+    bare = gcnii.Graph(X=counts(), edges=np.zeros((2, 0), int), y=y)
+    assert Traits.of(bare).train == 12
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    ("X", "scale"),
+    [
+        (counts(), "length"),
+        (counts(share=0.45), "length"),
+        (counts(share=0.6), "standard"),
+        (-counts(), "standard"),
+        (np.column_stack([counts(), np.full(40, 50_000, np.float32)]), "standard"),  # an income
+        (np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32), "standard"),
+    ],
+    ids=["words", "many words", "dense", "negative", "a large column", "numbers"],
+)
+def test_features_like_word_counts_are_scaled_by_length_and_others_by_column(X, scale, store):
+    assert make_plan("gcnii", {}, graph(store(X))).recipe.scale == scale
+
+
+def test_several_labels_per_node_get_thresholds_from_validation_and_stop_by_the_loss():
+    y = np.random.default_rng(0).integers(0, 2, (40, 3))
+    recipe = make_plan("gcnii", {}, graph(counts(), y)).recipe
+    assert (recipe.label_threshold, recipe.monitor) == ("validation", "val_loss")
+    assert make_plan("sgc", {}, graph(counts(), y)).recipe.label_threshold == "validation"
+    recipe = make_plan("gcnii", {}, graph(counts())).recipe
+    assert (recipe.label_threshold, recipe.monitor) == ("half", "val_score_loss")
+
+
+def test_what_is_given_wins_over_the_default():
+    given = {"layers": 3, "alpha": 0.7, "scale": "none", "epochs": 7, "monitor": "val_loss"}
+    settings = make_plan("gcnii", given, graph(counts())).settings
+    assert given.items() <= settings.items()
+    assert settings["patience"] == 60
+
+
+@pytest.mark.parametrize("model", BASELINES)
+def test_baselines_keep_their_own_numbers_but_for_scale_and_stopping(model):
+    default = own_default(model, WORDS)
+    assert default.keys() <= {"scale", "epochs", "patience", "monitor", "batches"}
+    settings = make_plan(model, {}, graph(counts())).settings
+    assert settings == make_plan(model, {}).settings | default
+
+
+@pytest.mark.parametrize("model", sorted(set(MODELS) - {*BASELINES, *FAMILY}))
+def test_a_model_that_was_not_measured_keeps_its_card_s_stopping_and_batches(model):
+    card, settings = make_plan(model, {}).settings, make_plan(model, {}, graph(counts())).settings
+    assert settings == card | {"scale": "length"}
+
+
+def test_graphsage_sees_the_full_graph_unless_it_is_large_or_sampling_is_set():
+    def batches(given=(), **traits):
+        return own_default("graphsage-mean", replace(WORDS, **traits), given).get("batches")
+
+    assert batches(n=MOST_NODES) == "full"
+    assert batches(n=MOST_NODES + 1) is None
+    assert batches(given={"fanout": (5, 5)}) is None
+    recipe = make_plan("graphsage-mean", {"fanout": (5, 5)}, graph(counts())).recipe
+    assert (recipe.batches, recipe.fanout) == ("neighbours", (5, 5))
+
+
+def test_only_downloaded_graphs_without_published_settings_have_the_default():
+    assert {name for name in CATALOG if uses_own_default(name)} == WITHOUT
+    assert uses_own_default("")
+    assert not any(presets_of(name) for name in WITHOUT)
+
+
+@pytest.mark.parametrize("name", sorted(set(CATALOG) - WITHOUT))
+def test_published_presets_and_generated_graphs_are_planned_as_before(name):
+    known = graph(counts())._with_origin("", name)
+    for model in MODELS:
+        merged = MODELS[model].card.recipe | preset(name, model)
+        recipe = Recipe(**{field: merged[field] for field in RECIPE_FIELDS if field in merged})
+        plan = make_plan(model, {}, known)
+        assert plan.recipe == recipe
+        own = {key: merged.get(key, value) for key, value in model_defaults(model).items()}
+        assert dict(plan.model_settings) == own
+
+
+def test_the_catalog_s_graphs_without_presets_are_planned_like_one_s_own():
+    plain = graph(counts())
+    for name in WITHOUT:
+        assert make_plan("gcnii", {}, plain._with_origin("", name)) == make_plan("gcnii", {}, plain)
+
+
+def test_defaults_of_classes_and_of_the_recipe_stay():
+    plan = make_plan("gcnii", {})
+    assert plan.model_settings["layers"] == 64
+    assert (plan.recipe.epochs, plan.recipe.patience, plan.recipe.scale) == (1500, 100, "none")

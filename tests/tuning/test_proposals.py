@@ -1,0 +1,116 @@
+"""Points first, then TPE; the trials of a batch share a shape and differ in numbers."""
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from gcnii.train.plan import batch_key, batched
+from gcnii.tuning.points import first_points
+from gcnii.tuning.proposals import (
+    PointsFirst,
+    new_shape,
+    propose,
+    quiet,
+    sampler_of,
+    shape_of,
+)
+from gcnii.tuning.question import Question
+from gcnii.tuning.space import parameter
+from gcnii.tuning.workers.storage import give_back
+
+
+@pytest.fixture(scope="module")
+def question(graph):
+    return Question.of(graph)
+
+
+def begun(question, done=0, score=lambda number: number / 100):
+    """A study in memory in which some trials are done."""
+    quiet()
+    study = optuna.create_study(direction="maximize", sampler=sampler_of(question))
+    for number in range(done):
+        trial = study.ask()
+        propose(question, trial)
+        study.tell(trial, score(number))
+    return study
+
+
+def test_the_points_come_first_and_in_their_order(question):
+    points = first_points(question)
+    study = begun(question, len(points))
+    assert [trial.params for trial in study.trials] == points
+
+
+@pytest.fixture(scope="module")
+def learnt(question):
+    """A study that has done its points and some trials more."""
+    return begun(question, len(first_points(question)) + 3)
+
+
+def test_then_settings_are_drawn_from_the_space(question, learnt):
+    for trial in learnt.trials[-3:]:
+        model = trial.params["model"]
+        space = question.space(model)
+        assert set(trial.params) == {"model", *(parameter(model, name) for name in space)}
+    assert len({str(trial.params) for trial in learnt.trials}) == len(learnt.trials)
+
+
+def test_tpe_is_joint_and_takes_trials_of_others_for_bad_ones(question):
+    sampler = sampler_of(question).base
+    assert (sampler._multivariate, sampler._group, sampler._constant_liar) == (True,) * 3
+
+
+def test_a_draw_depends_on_the_number_of_the_trial_and_on_what_is_known(question):
+    def third(done):
+        sampler = PointsFirst([], seed=2**32 - 1)
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        for _ in range(done):
+            study.tell(study.ask(), state=TrialState.FAIL)
+        return propose(question, study.ask()).trial.params
+
+    assert third(2) == third(2)
+    assert third(2) != third(3)
+
+
+def test_the_trials_of_a_batch_can_be_trained_together(question, learnt):
+    study = optuna.create_study(direction="maximize", sampler=sampler_of(question))
+    study.add_trials(learnt.get_trials())
+    first = propose(question, study.ask())
+    study.sampler.shape = shape_of(first, question)
+    batch = [first, *(propose(question, study.ask()) for _ in range(3))]
+    assert len({batch_key(proposal.plan) for proposal in batch}) == 1
+    assert len({str(proposal.trial.params) for proposal in batch}) == 4
+    numbers = {parameter(first.plan.model, name) for name in batched(first.plan.model)}
+    assert not set(study.sampler.shape) & numbers
+    assert "model" in study.sampler.shape
+
+
+def test_some_batches_begin_with_a_shape_at_random(question):
+    study = begun(question)
+    shapes = [new_shape(question, study.sampler, study.ask()) for _ in range(60)]
+    drawn = [shape for shape in shapes if shape]
+    assert 10 < len(drawn) < 30  # a third
+    assert len({shape["model"] for shape in drawn}) > 3
+    for shape in drawn:
+        model = shape["model"]
+        assert set(shape) - {"model"} <= {parameter(model, name) for name in question.space(model)}
+        assert "lr" not in shape
+
+
+def test_a_trial_that_was_given_back_has_its_point_and_uses_up_no_other(question):
+    points, study = first_points(question), begun(question)
+    give_back(study, [study.ask()])  # before its settings were known
+    found = [propose(question, study.ask()).trial.params for _ in range(3)]
+    assert found == points[:3]
+    assert [trial.state.name for trial in study.trials] == ["FAIL", *["RUNNING"] * 3]
+
+
+def test_a_trial_that_was_given_back_has_the_settings_that_it_had(question, learnt):
+    study = optuna.create_study(direction="maximize", sampler=sampler_of(question))
+    study.add_trials(learnt.get_trials())
+    trial = study.ask()
+    params = dict(propose(question, trial).trial.params)
+    give_back(study, [trial])
+    again = propose(question, study.ask())
+    assert again.trial.number == trial.number + 1
+    assert again.trial.params == params
