@@ -142,6 +142,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path, trained):
     assert record["tries"][:2] == json.loads(json.dumps(before))
     assert len({json.dumps(one) for one in settings_of(record)}) == record["budget"] == 4
     assert len({str(plans) for _, plans in trained}) == 4
+    assert settings_of(record) == settings_of(run_search(TINY, tmp_path / "at once", 4, "cpu"))
 
 
 @pytest.mark.parametrize("good", [2, 3, 4])

@@ -89,8 +89,9 @@ class Exchange:
     def _write(self, tries: list[Document]) -> None:
         """Add what was trained here to the tries and to the document."""
         written, before = [done["settings"] for done in tries], len(tries)
+        frozen = self.study.get_trials(deepcopy=False)
         for trial in trials_of(self.study):
-            settings = self.study.trials[trial.number].user_attrs[SETTINGS]
+            settings = frozen[trial.number].user_attrs[SETTINGS]
             if settings not in written:
                 tries.append(self._document(trial, settings))
             elif settings not in self.own:
