@@ -37,7 +37,7 @@ def test_importing_a_room_runs_no_git():
     code = (
         "import subprocess, sys\n"
         "subprocess.run = None\n"
-        "import gcnii.paper.reproduce, gcnii.paper.search.search, gcnii.paper.bench.record\n"
+        "import gcnii.paper.reproduce, gcnii.paper.search.run, gcnii.paper.bench.record\n"
         "import gcnii.paper.forecast"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -149,7 +149,7 @@ def test_thresholds_are_for_several_labels(rare):
 
 
 def test_a_threshold_of_validation_is_found_after_training_and_grades_the_run(many, tuned):
-    plain = fit(many, seeds=range(3), split=0, **SMALL)
+    plain = fit(many, seeds=range(3), split=0, label_threshold="half", **SMALL)
     assert [run.curve for run in tuned.runs] == [run.curve for run in plain.runs]
     for i, run in enumerate(tuned.runs):
         guess = tuned.alone(i).predict(many, "cpu")

@@ -127,7 +127,7 @@ def _alike(X: sp.csr_array) -> bool:
     count = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
     total = np.bincount(X.indices, X.data.astype(np.float64), X.shape[1])
     mean = total[count > 0] / count[count > 0]
-    return not len(mean) or bool(mean.max() <= LARGER * np.median(mean))
+    return not len(mean) or bool(mean.max() / LARGER <= np.median(mean))  # * might overflow
 
 
 def _of_dense(X: Dense) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -40,6 +40,30 @@ class Proposal:
 
     trial: Trial
     plan: Plan
+
+
+class Proposer(Protocol):
+    """Where a worker's trials come from."""
+
+    @property
+    def sampler(self) -> BaseSampler:
+        """What the study proposes by."""
+
+    def propose(self, trial: Trial, first: Proposal | None) -> Proposal:
+        """Settle a trial's settings; `first` is the first of its batch, if that is another."""
+
+
+class SpaceProposer:
+    """From the declared spaces of a question's models, one shape per batch."""
+
+    def __init__(self, question: Question):
+        self.question, self.sampler = question, sampler_of(question)
+
+    def propose(self, trial: Trial, first: Proposal | None) -> Proposal:
+        """Settle a trial's settings; those of a batch agree in shape."""
+        question, sampler = self.question, self.sampler
+        sampler.shape = shape_of(first, question) if first else new_shape(question, sampler, trial)
+        return propose(question, trial)
 
 
 class PointsFirst(BaseSampler):

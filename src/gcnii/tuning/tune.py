@@ -322,10 +322,10 @@ def seconds_of(budget: str | float) -> float:
     return seconds
 
 
-def require_optuna() -> None:
+def require_optuna(command: str = "tune") -> None:
     """Raise InputError if Optuna is not installed."""
     if find_spec("optuna") is None:
-        raise InputError("tune needs Optuna; install it: pip install 'gcnii[tune]'")
+        raise InputError(f"{command} needs Optuna; install it: pip install 'gcnii[tune]'")
     from gcnii.tuning.proposals import quiet
 
     quiet()

@@ -16,7 +16,7 @@ from support.command_line import call, files
             ("search", "table3", "--device", "foo"),
             "device must be auto, cpu or cuda, got 'foo'",
         ),
-        (("search", "table3", "--budget", "0"), "--budget must be at least 1, got 0"),
+        (("search", "table3", "--trials", "0"), "--trials must be at least 1, got 0"),
     ],
 )
 def test_wrong_usage_is_refused_and_leaves_no_file(words, sentence, tmp_path):
@@ -26,7 +26,9 @@ def test_wrong_usage_is_refused_and_leaves_no_file(words, sentence, tmp_path):
     assert files(tmp_path) == []
 
 
-def test_search_keeps_its_tries(tmp_path, monkeypatch):
+@pytest.fixture
+def tiny(monkeypatch):
+    """A search of the name figure9/gcnii/2."""
     from gcnii.paper.search import spaces
     from gcnii.paper.search.search import Search
 
@@ -35,11 +37,33 @@ def test_search_keeps_its_tries(tmp_path, monkeypatch):
         "figure9/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 2}, axes
     )
     monkeypatch.setitem(spaces.SEARCHES, search.name, search)
-    answer = call("reproduce", "search", "figure9", "--budget", 2, "--device", "cpu", cwd=tmp_path)
+
+
+def test_search_keeps_its_tries(tiny, tmp_path):
+    words = ("reproduce", "search", "figure9", "--trials", 2, "--device", "cpu")
+    answer = call(*words, cwd=tmp_path)
     record = json.loads((tmp_path / "results/search/figure9-gcnii-2.json").read_text())
     assert (
         answer.out == f"figure9/gcnii/2: {json.dumps(record['winner'])}, best of 2 by validation\n"
     )
+    assert (answer.err, files(tmp_path)) == ("", ["results/search/figure9-gcnii-2.json"])
+
+
+def test_trials_may_still_be_called_budget(tiny, tmp_path):
+    words = ("reproduce", "search", "figure9", "--budget", 1, "--device", "cpu")
+    answer = call(*words, cwd=tmp_path)
+    assert (answer.code, answer.err) == (
+        0,
+        "gcnii: --budget is called --trials now; use --trials 1\n",
+    )
+    record = json.loads((tmp_path / "results/search/figure9-gcnii-2.json").read_text())
+    assert record["command"] == "gcnii reproduce search figure9/gcnii/2 --trials 1"
+
+
+def test_without_optuna_a_search_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr("gcnii.tuning.tune.find_spec", lambda name: None)
+    answer = call("reproduce", "search", "table3", cwd=tmp_path)
+    assert answer.err.startswith("gcnii: reproduce search needs Optuna; install it: pip install")
 
 
 def keep_search(folder, name, tries, val=0.5):
@@ -75,7 +99,7 @@ def test_ctrl_c_in_a_search_keeps_its_tries_and_says_so(more, monkeypatch, tmp_p
     def stop(*words, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gcnii.paper.search.search.run_search", stop)
+    monkeypatch.setattr("gcnii.paper.search.run.run_search", stop)
     monkeypatch.setattr("gcnii.tuning.parallel.run_parallel", stop)
     answer = call(
         "reproduce", "search", "table3/cora-gcnii-searched/4", *more, "--out", "kept", cwd=tmp_path

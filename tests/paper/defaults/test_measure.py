@@ -29,7 +29,9 @@ def test_candidates_train_in_one_batch_per_depth_and_the_default_is_one_of_them(
     assert len({batch_key(plan) for plan in plans}) == 2
     assert len({str(plan.settings) for plan in plans}) == len(plans) == 26
     assert own_default("gcnii", traits) in tries
-    assert settings_of("texas", "gcnii", traits) == [own_default("gcnii", traits)]
+    chosen = settings_of("texas", "gcnii", traits)
+    assert len(chosen) == 3
+    assert own_default("gcnii", traits) in chosen
 
 
 @pytest.mark.parametrize("traits", TRAITS, ids=str)

@@ -56,7 +56,7 @@ def refusal(saved, change):
 
 def test_settings_belong_to_the_weights_that_they_were_trained_with(saved):
     folder, record = saved
-    settings = record["settings"] | {"alpha": 0.5}
+    settings = record["settings"] | {"alpha": 0.3}
     (folder / "run.json").write_text(json.dumps(record | {"settings": settings}))
     with pytest.raises(BundleError, match="was changed after the training"):
         open_bundle(folder)

@@ -24,7 +24,7 @@ app = App(name="reproduce")
 app.command(
     "gcnii.cli.paper.search:search",
     name="search",
-    help="Search settings for cells without published ones: at random, by validation alone.",
+    help="Search settings for cells without published ones, by validation alone.",
 )
 app.command(
     "gcnii.cli.paper.search:adopt",

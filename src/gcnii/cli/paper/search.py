@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from gcnii.cli.options import Device, refuse_below_one, refuse_unwritable
 from gcnii.cli.paper.options import Jobs, refuse_not_a_folder, says_what_is_kept
+from gcnii.errors import notice
 from gcnii.files import Document
 
 # torch takes seconds to import; --help and wrong usage are answered without it: hence imports below
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 Name = Annotated[
     str, Parameter(help="A cell without published settings, or a text in the names of several.")
 ]
-Budget = Annotated[int, Parameter(help="Number of settings to try, including those tried before.")]
+Trials = Annotated[int, Parameter(help="Number of settings to try, including those tried before.")]
+Budget = Annotated[int | None, Parameter(show=False)]  # what --trials was called
 TriesFolder = Annotated[Path, Parameter(help="A folder for NAME.json with every try.")]
 Searches = Annotated[Path, Parameter(help="The folder that `search` wrote.")]
 Adopted = Annotated[
@@ -33,44 +35,50 @@ def search(
     name: Name,
     /,
     *,
-    budget: Budget = 30,
+    trials: Trials = 30,
+    budget: Budget = None,
     device: Device = "auto",
     jobs: Jobs = 1,
     out: TriesFolder = Path("results/search"),
 ) -> None:
-    """Search settings for cells without published ones: at random, by validation alone."""
-    refuse_below_one("--budget", budget)
+    """Search settings for cells without published ones, by validation alone."""
+    if budget is not None:
+        notice(f"--budget is called --trials now; use --trials {budget}")
+        trials = budget
+    refuse_below_one("--trials", trials)
     refuse_below_one("--jobs", jobs)
     refuse_unwritable(out)
     searches = _choose(name, device)
     with says_what_is_kept(f"{out} keeps every finished try"):
-        for record in _records(searches, out, budget=budget, device=device, jobs=jobs):
+        for record in _records(searches, out, trials=trials, device=device, jobs=jobs):
             print(f"{record['search']}: {_outcome(record)}")
 
 
 def _choose(name: str, device: str) -> list[Search]:
     from gcnii.paper.search.spaces import choose_searches
     from gcnii.train.hardware import choose_device
+    from gcnii.tuning.tune import require_optuna
 
+    require_optuna("reproduce search")
     searches = choose_searches(name)
     choose_device(device)  # refuses an unknown one before a graph is fetched
     return searches
 
 
 def _records(
-    searches: Sequence[Search], folder: Path, *, budget: int, device: str, jobs: int
+    searches: Sequence[Search], folder: Path, *, trials: int, device: str, jobs: int
 ) -> Iterator[Document]:
     from gcnii.cli.terminal import counting_bar
-    from gcnii.paper.search.search import run_search
+    from gcnii.paper.search.run import run_search
     from gcnii.tuning.parallel import run_parallel
 
     if jobs == 1:
         for chosen in searches:
-            with counting_bar(chosen.name, budget) as show:
-                record = run_search(chosen, folder, budget, device, show)
+            with counting_bar(chosen.name, trials) as show:
+                record = run_search(chosen, folder, trials, device, show)
             yield record
         return
-    one = partial(run_search, folder=folder, budget=budget, device=device)
+    one = partial(run_search, folder=folder, trials=trials, device=device)
     with counting_bar("searches", len(searches)) as show:
         for chosen, record in run_parallel(one, searches, jobs):
             show(chosen.name)
@@ -86,7 +94,7 @@ def _outcome(record: Document) -> str:
 def adopt(folder: Searches = Path("results/search"), /, *, out: Adopted = None) -> None:
     """Use the best settings of searches with enough tries in their cells; keep all others."""
     refuse_not_a_folder(folder, "gcnii reproduce search")
-    from gcnii.paper.search.search import adopt as adopt_winners
+    from gcnii.paper.search.record import adopt as adopt_winners
     from gcnii.paper.tables.searched import ENOUGH, FILE
 
     file = out or FILE

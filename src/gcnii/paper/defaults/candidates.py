@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.train.presets.own import own_default, shared
+from gcnii.train.presets.own import CHOSEN, own_default, shared
 from gcnii.train.presets.traits import Traits
 
 # Those that take longest first.
@@ -60,10 +60,11 @@ def settings_of(name: str, model: str, traits: Traits) -> list[Settings]:
     """What a model is measured with on a graph of this name.
 
     A baseline shares scaling, stopping and thresholds with the candidates, and has its own settings
-    otherwise.  Graphs that are only reported need the default that they get, and no candidates.
+    otherwise.  Graphs that are only reported need no candidates, but the settings chosen.
     """
-    if model == MODEL and name in COUNTED:
-        return [shared(traits) | candidate for candidate in CANDIDATES]
+    if model == MODEL:
+        tried = CANDIDATES if name in COUNTED else CHOSEN
+        return [shared(traits) | one for one in tried]
     return [own_default(model, traits)]
 
 

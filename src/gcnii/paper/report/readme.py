@@ -22,6 +22,7 @@ from gcnii.paper.report.speed import (
     speed_sentence,
     speed_tables,
 )
+from gcnii.paper.report.tuning_table import read_studies, tuning_table
 from gcnii.paper.tables.cells import MeasuredCell, read_cells
 
 PLACE = re.compile(
@@ -30,18 +31,18 @@ PLACE = re.compile(
 
 
 def update_readme(root: Path) -> list[Path]:
-    """Rewrite the marked parts of README.md, docs/performance.md and docs/filters-learned.md, and
-    all of docs/results.md, docs/defaults.md and docs/depth.png.
-    """
+    """Rewrite the marked parts of README.md and docs/, and the pages that are all results."""
     readme, docs, results = root / "README.md", root / "docs", root / "results"
     if not readme.is_file():
         raise InputError(f"{root} has no README.md; give the project's folder")
     cells = read_cells(results / "cells")
     speed, forecasts = docs / "performance.md", docs / "filters-learned.md"
+    tuning = docs / "tuning.md"
     texts = {
         readme: _filled(readme, summary(cells, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
         forecasts: _filled(forecasts, forecast_tables(read_forecasts(results / "forecast"))),
+        tuning: _filled(tuning, tuning_table(read_studies(results / "tuning"))),
         docs / "results.md": results_page(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }

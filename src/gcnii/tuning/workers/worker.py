@@ -20,7 +20,7 @@ from gcnii.train.plan import batch_key
 from gcnii.train.results.run import Run
 from gcnii.tuning.closing import reserve
 from gcnii.tuning.fitting import fitted
-from gcnii.tuning.proposals import PointsFirst, Proposal, new_shape, propose, sampler_of, shape_of
+from gcnii.tuning.proposals import Proposal, Proposer, SpaceProposer
 from gcnii.tuning.question import BASELINES, Question
 from gcnii.tuning.trials import first_number, trials_of
 from gcnii.tuning.workers.halving import Halving, Standings
@@ -76,18 +76,20 @@ def search(
     limits: Limits,
     device: str = "auto",
     threads: int | None = None,
-    after_batch: Callable[[], None] = lambda: None,
+    after_batch: Callable[[], object] = lambda: None,
+    proposer: Proposer | None = None,
 ) -> None:
     """Train trials until the limits are reached and no trial of any worker is left.
 
     Ctrl-C and SIGTERM raise KeyboardInterrupt after the epoch; unfinished trials are given back.
     """
-    study.sampler = sampler_of(question)
+    proposer = proposer or SpaceProposer(question)
+    study.sampler = proposer.sampler
     with interruptible() as interrupt, Held(study) as held:
         clock = Clock(study, limits.deadline, interrupt)
         while not clock.over:
             held.give_back_lost()
-            batch = list(_proposals(question, held, clock, limits.trials, device))
+            batch = list(_proposals(question, proposer, held, clock, limits.trials, device))
             if not batch:
                 if not _others_train(study):
                     return
@@ -105,12 +107,16 @@ def _others_train(study: OptunaStudy) -> bool:
 
 
 def _proposals(
-    question: Question, held: Held, clock: Clock, most: int | None, device: str
+    question: Question,
+    proposer: Proposer,
+    held: Held,
+    clock: Clock,
+    most: int | None,
+    device: str,
 ) -> Iterator[Proposal]:
     """Trials for this worker, as many as fill the device."""
     study, wanted, count = held.study, 1, 0
-    sampler = study.sampler
-    assert isinstance(sampler, PointsFirst)
+    first: Proposal | None = None
     while count < wanted and _slots(study, most):
         clock.refuse_interrupted()
         trial = held.claim()
@@ -118,12 +124,9 @@ def _proposals(
             study.tell(trial, state=TrialState.FAIL)  # another worker was faster
             held.release(trial)
             return
-        if not count:
-            sampler.shape = new_shape(question, sampler, trial)
-        proposal = propose(question, trial)
-        if not count:
-            wanted = room(proposal, question, device)
-            sampler.shape = shape_of(proposal, question)
+        proposal = proposer.propose(trial, first)
+        if first is None:
+            wanted, first = room(proposal, question, device), proposal
         count += 1
         yield proposal
 
