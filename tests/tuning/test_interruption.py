@@ -44,9 +44,9 @@ def found(document):
     return tried, winner, document["final"], document["baselines"]
 
 
-def go_on(folder, before, whole):
+def go_on(folder, before, whole, *more):
     """Run the same command: nothing is lost or done twice, and it ends as it would have."""
-    answer = call(*WORDS, cwd=folder)
+    answer = call(*WORDS, *more, cwd=folder)
     assert (answer.code, answer.err) == (0, "")
     after, frozen = finished(sqlite_url(folder / "study"))
     assert after[: len(before)] == before
@@ -98,14 +98,14 @@ def test_kill_9_loses_no_finished_trial_and_the_others_come_back(forks, whole, t
     assert first_number(again) == left.index("RUNNING")
 
 
-def test_sigterm_stops_the_jobs_as_well(forks, whole, tmp_path):
+def test_sigterm_stops_two_jobs_and_two_jobs_go_on_to_the_exact_number(forks, whole, tmp_path):
     how = {"ready": training(0)}
     answer, before = stopped(forks, tmp_path, signal.SIGTERM, "--jobs", 2, **how)
     kept = "1 setting is" if len(before) == 1 else f"{len(before)} settings are"
     assert (answer.code, answer.out) == (1, "")
     assert answer.err.startswith(f"gcnii: stopped; {kept} kept")
     assert "RUNNING" not in states(sqlite_url(tmp_path / "study"))
-    go_on(tmp_path, before, whole)
+    go_on(tmp_path, before, whole, "--jobs", 2)
 
 
 def test_a_final_training_that_is_stopped_goes_on_as_well(forks, whole, tmp_path):

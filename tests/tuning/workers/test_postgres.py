@@ -11,6 +11,7 @@ from support import postgres
 from support.command_line import files, write_pets
 from support.small_studies import finished, hold, study_at
 
+from gcnii.train.results.bundle import open_bundle
 from gcnii.tuning.trials import first_number
 
 TRIALS = 7
@@ -99,14 +100,16 @@ def test_the_password_is_written_nowhere(story):
     assert re.search(r"--storage 'postgresql\+psycopg://postgres:\*\*\*@127\.0\.0\.1:\d+/p", shown)
 
 
-def test_two_workers_may_begin_at_once_and_stop_together(address, forks, tmp_path):
-    for name in ("one", "other"):
-        write_pets(tmp_path / name / "pets")
+def test_two_workers_may_begin_at_once_in_one_folder_and_end_alike(address, forks, tmp_path):
+    write_pets(tmp_path / "pets")
     words = (*WORDS, "--storage", address, "--out", "study", "--lr", 0.02)
-    both = [forks.start(*words, cwd=tmp_path / name) for name in ("one", "other")]
+    both = [forks.start(*words, cwd=tmp_path) for _ in range(2)]
     answers = [forks.finish(process) for process in both]
     assert [(answer.code, answer.err) for answer in answers] == [(0, "")] * 2
     one, other = (json.loads(answer.out) for answer in answers)
     assert one["tried"] == other["tried"] == TRIALS
     assert one["trials"] == other["trials"]
     assert one["final"] == other["final"]
+    bundle = open_bundle(tmp_path / "study")
+    assert bundle.plan.settings == one["winner"]["settings"]
+    assert not [name for name in files(tmp_path / "study") if name.startswith(".")]

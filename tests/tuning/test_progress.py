@@ -1,0 +1,55 @@
+"""The bar shows how far a study is, and the best so far."""
+
+import re
+
+import pytest
+from support.small_studies import QUICK
+
+import gcnii
+
+SMALL = {"models": ["gcn"], "layers": 2, **QUICK}
+
+
+def test_the_bar_counts_settings_and_names_the_best(graph, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    found = gcnii.tune(graph, trials=3, verbose=True, **SMALL)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "tuning csbm" in said.err
+    assert "3/3" in said.err
+    assert found.winner.model == "gcn"
+
+
+def test_without_a_terminal_nothing_is_shown(graph, capsys):
+    gcnii.tune(graph, trials=2, **SMALL)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("budget", "trials", "shown"), [(None, 4, r"2/4"), (10.0, None, r"50%"), (10.0, 4, r"2/4")]
+)
+def test_it_is_a_bar_of_trials_or_else_of_time(budget, trials, shown, capsys, monkeypatch, tuned):
+    from gcnii.tuning import progress
+
+    best = list(tuned.trials[:2])
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(progress, "trials_of", lambda study: best)
+    with progress.study_bar("csbm", None, lambda: 5.0, budget, trials, True):
+        pass
+    said = capsys.readouterr().err
+    assert re.search(shown, said)
+    score = f"{100 * best[0].score:.1f}"
+    assert f"2 settings, best {score} ({best[0].model})" in said
+
+
+def test_a_storage_that_is_away_for_a_moment_does_not_end_the_bar(capsys, monkeypatch):
+    from gcnii.tuning import progress
+
+    def fail(study):
+        raise OSError
+
+    monkeypatch.setattr(progress, "REFRESH", 0.01)
+    monkeypatch.setattr(progress, "trials_of", fail)
+    with progress.study_bar("csbm", None, lambda: 5.0, 10.0, None, True) as show:
+        show("final training: gcn")
+    assert "tuning csbm" in capsys.readouterr().err
