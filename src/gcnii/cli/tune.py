@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -109,27 +109,16 @@ def tune(
     if quiet:
         warnings.simplefilter("ignore")
     require_optuna()
-    refuse_below_one("--trials", trials)
-    refuse_below_one("--seeds", seeds)
-    refuse_below_one("--jobs", jobs)
+    for flag, count in (("--trials", trials), ("--seeds", seeds), ("--jobs", jobs)):
+        refuse_below_one(flag, count)
     limits = limits_of(budget, trials)
-    options = _options(slurm)
+    options, names, measured = _options(slurm), _names(models), _metric(metric)
     fixed = {name: value for name, value in settings.items() if value is not None}
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
-    tuner = Tuner.of(
-        data,
-        models=_names(models),
-        seeds=seeds,
-        metric=_metric(metric),
-        fixed=fixed,
-        storage=storage,
-        jobs=jobs,
-        slurm=options,
-        out=out,
-        device=device,
-        threads=threads,
-        command=_own_words(storage),
-    )
+    asked: dict[str, Any] = {"models": names, "seeds": seeds, "metric": measured, "fixed": fixed}
+    where: dict[str, Any] = {"storage": storage, "jobs": jobs, "slurm": options, "out": out}
+    how: dict[str, Any] = {"device": device, "threads": threads, "command": _own_words(storage)}
+    tuner = Tuner.of(data, **asked, **where, **how)
     refuse_unwritable(tuner.folder)
     try:
         tuned = tuner.run(*limits, verbose=False if quiet else None, began=began)
