@@ -184,7 +184,8 @@ def _reported(study: Study) -> str:
         f"{', '.join(REPORTED)} are only reported, and nothing was chosen by them: neighbours are "
         "of different classes there, which asks for a model that tells a node from its neighbours. "
         "Differences of the three settings above, in their order, from the best baseline: "
-        f"{leads or 'not measured'}." + (f" Not measured: {missing}." if leads and missing else "")
+        f"{leads or 'not measured'}."
+        + (f" Not completely measured: {missing}." if leads and missing else "")
     )
 
 
