@@ -137,7 +137,7 @@ def test_the_page_names_the_graph_that_misses_the_bar_and_how_the_bounds_were_se
     assert "The exception: minesweeper (-2.5 left out, +0.5 with the default in force)" in page
     assert "were set after looking at validation scores of these graphs" in page
     assert "are only reported, and nothing was chosen by them" in page
-    assert "texas -23.2 (mlp)" in page
+    assert "texas **-23.2**, " in page
 
 
 def test_a_study_that_is_not_complete_makes_no_page(tmp_path):

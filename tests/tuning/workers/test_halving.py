@@ -191,3 +191,11 @@ def test_a_batch_ends_within_an_epoch_when_time_is_over(graph, plans):
     found = fit_plans(graph, plans, seeds=[0], batch=6, leave=halving, device="cpu")
     assert {run.epochs for run in found.runs} == {3}
     assert halving.cut == set(range(6))
+
+
+def test_weights_that_are_kept_by_their_loss_stand_by_the_score_at_the_lowest_loss():
+    curve = [(0.0, 1.0, 0.9), (0.0, 0.5, 0.6), (0.0, 0.7, 0.8)]
+    for by_score, expected in ((True, 0.9), (False, 0.6)):
+        halving = Halving("a", 2, by_score=by_score)
+        halving([Run(0, epochs=3, curve=list(curve))])
+        assert halving.noted(0) == {3: {0: expected}}

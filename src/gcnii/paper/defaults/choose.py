@@ -72,7 +72,7 @@ class Row:
     rho        training nodes per feature
     left_out   what is chosen without this graph and its kin; None if its range has no other graph
     default    the test scores of that choice
-    shipped    those of the default that is in force
+    chosen     those of each setting that is in force for some range of ρ; empty if not measured
     baselines  by name
     """
 
@@ -81,8 +81,13 @@ class Row:
     rho: float
     left_out: Settings | None
     default: list[float]
-    shipped: list[float]
+    chosen: Sequence[list[float]]
     baselines: Mapping[str, list[float]]
+
+    @property
+    def shipped(self) -> list[float]:
+        """Test scores of the default that is in force for this graph."""
+        return self.chosen[range_of(self.rho)]
 
     @property
     def best(self) -> str:
@@ -163,6 +168,6 @@ def _row(document: Document, rho: float, others: Sequence[Document]) -> Row:
         rho,
         left_out,
         percent(MODEL, left_out) if left_out else [],
-        percent(MODEL, shipped),
+        [percent(MODEL, one) for one in CHOSEN],
         {name: percent(name, {}) for name in BASELINES},
     )

@@ -178,16 +178,22 @@ def _misses(study: Study) -> str:
 def _reported(study: Study) -> str:
     """What is said of the graphs that nothing is chosen by."""
     rows = [row for row in study.rows if not row.counted]
-    leads = "; ".join(
-        f"{row.graph} {_rounded(row.lead(row.shipped)[0]):+.1f} ({row.best})" for row in rows
-    )
+    leads = "; ".join(f"{row.graph} {_by_range(row)} ({row.best})" for row in rows)
     missing = ", ".join(name for name in REPORTED if name not in {row.graph for row in rows})
     return (
-        f"{', '.join(REPORTED)} are only reported, and nothing was chosen by them: their neighbours "
-        "are of different classes, which asks for a model that tells a node from its neighbours. "
-        f"Difference of the default from the best baseline: {leads or 'not measured'}."
-        + (f" Not measured: {missing}." if leads and missing else "")
+        f"{', '.join(REPORTED)} are only reported, and nothing was chosen by them: neighbours are "
+        "of different classes there, which asks for a model that tells a node from its neighbours. "
+        "Differences of the three settings above, in their order, from the best baseline: "
+        f"{leads or 'not measured'}."
+        + (f" Not completely measured: {missing}." if leads and missing else "")
     )
+
+
+def _by_range(row: Row) -> str:
+    """`-23.2, -4.0, –`: the leads of the settings chosen; that in force is bold."""
+    words = [f"{_rounded(row.lead(ours)[0]):+.1f}" if ours else "–" for ours in row.chosen]
+    words[range_of(row.rho)] = f"**{words[range_of(row.rho)]}**"
+    return ", ".join(words)
 
 
 def range_words() -> list[str]:

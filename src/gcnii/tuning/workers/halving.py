@@ -1,7 +1,8 @@
 """Successive halving: the one rule by which a setting is given up before its training ends.
 
-At epochs e, 2e, 4e, …, where e = patience + 1, a setting stays if its highest validation score so
-far is at least the median of all settings of the study that got there.  Settings are compared seed
+At epochs e, 2e, 4e, …, where e = patience + 1, a setting stays if its validation score so far, that
+of the weights that would be kept, is at least the median of all settings of the study that got
+there.  Settings are compared seed
 by seed, because seeds have splits of their own, and judged by the mean of the differences.  No
 setting is given up earlier: e is the first epoch after which patience itself can end a training.
 The baselines stay: the winner will be compared with them.
@@ -18,7 +19,7 @@ from gcnii.train.results.run import Run
 
 FEWEST = 4  # settings at a rung, below which a median says nothing
 
-# rung → seed → setting → highest validation score up to that epoch
+# rung → seed → setting → validation score of the weights kept up to that epoch
 Standings: TypeAlias = dict[int, dict[int, dict[Hashable, float]]]
 
 
@@ -28,6 +29,7 @@ class Halving:
     names    what each setting of the fit is called in `standings`
     over     whether there is no time left; then all runs leave
     stay     the places of settings that are never given up
+    by_score whether weights are kept by their score; else by their loss
     seen     all runs so far: those that have ended leave the fit's own list
     behind   the places of the settings that were given up
     cut      the places of those that lacked time
@@ -40,8 +42,10 @@ class Halving:
         standings: Standings | None = None,
         over: Callable[[], bool] = lambda: False,
         stay: Collection[int] = (),
+        by_score: bool = True,
     ):
         self.names, self.first, self.over, self.stay = names, patience + 1, over, stay
+        self.by_score = by_score
         self.standings: Standings = standings if standings is not None else {}
         self.judged: dict[tuple[int, int], int] = defaultdict(int)  # run → its last rung
         self.seen: dict[tuple[int, int], Run] = {}
@@ -78,8 +82,13 @@ class Halving:
         while run.curve and rung <= max(run.epochs, last):
             seen = self.standings.setdefault(rung, {}).setdefault(run.seed, {})
             if name not in seen:
-                seen[name] = max(val for _, _, val in run.curve[:rung])
+                seen[name] = self._score(run, rung)
             rung *= 2
+
+    def _score(self, run: Run, rung: int) -> float:
+        """The score of the weights kept up to this epoch: what a finished run is compared by."""
+        points = ((val if self.by_score else -loss, val) for _, loss, val in run.curve[:rung])
+        return max(points, key=lambda point: point[0])[1]
 
     def _furthest(self, run: Run) -> int:
         """The last rung that others have reached: a run that has stopped stays as good there."""

@@ -185,7 +185,9 @@ def train(
     names = [trial.number for trial in frozen]
     patience = batch[0].plan.recipe.patience
     baselines = {i for i, trial in enumerate(frozen) if first_number(trial) < len(BASELINES)}
-    halving = Halving(names, patience, _standings(study), lambda: clock.over, baselines)
+    by_score = batch[0].plan.recipe.rule.by_score
+    rule = (patience, _standings(study), lambda: clock.over, baselines, by_score)
+    halving = Halving(names, *rule)
     start = time.perf_counter()
     runs = _runs(question, batch, halving, device, threads)
     clock.refuse_interrupted()
