@@ -14,7 +14,7 @@ from rich.console import Console
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole, whole_seeds
-from gcnii.train.callbacks.progress import draws, training_bar
+from gcnii.train.callbacks.progress import training_bar
 from gcnii.train.callbacks.report import Callback, EpochReport
 from gcnii.train.checkpoint import interruptible
 from gcnii.train.hardware import (
@@ -163,3 +163,12 @@ def _log_epoch(now: EpochReport) -> None:
     if now.epoch % LOG_EVERY == 0:
         numbers = (now.epoch, len(now.measures), now.train_loss, now.val_loss, now.val)
         log.debug("epoch %d of %d runs: train_loss %.4f, val_loss %.4f, val %.4f", *numbers)
+
+
+def draws(verbose: bool | None) -> bool:
+    """Whether to draw a bar; unless told, where stderr is a terminal or a notebook."""
+    if verbose is not None:
+        return verbose
+    console = Console(stderr=True)
+    # A pipe stays free of control characters, even where $FORCE_COLOR makes rich write colours.
+    return console.is_jupyter or (console.is_terminal and console.file.isatty())

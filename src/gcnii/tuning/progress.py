@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskProgressColumn
 
 from gcnii.metrics.objective import percent
-from gcnii.train.callbacks.progress import draws, make_progress
+from gcnii.train.callbacks.progress import make_progress
+from gcnii.train.fit import draws
 from gcnii.tuning.trials import ranked, trials_of
 
 if TYPE_CHECKING:

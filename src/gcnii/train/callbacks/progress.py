@@ -50,15 +50,6 @@ def training_bar(title: str, epochs: int) -> Iterator[Callback]:
         yield show
 
 
-def draws(verbose: bool | None) -> bool:
-    """Whether to draw a bar; unless told, where stderr is a terminal or a notebook."""
-    if verbose is not None:
-        return verbose
-    console = Console(stderr=True)
-    # A pipe stays free of control characters, even where $FORCE_COLOR makes rich write colours.
-    return console.is_jupyter or (console.is_terminal and console.file.isatty())
-
-
 def make_progress(
     console: Console, title: str, count: ProgressColumn, longest: str, *, disable: bool = False
 ) -> Progress:
