@@ -1,9 +1,10 @@
-"""What `gcnii doctor GRAPH --json` printed, for the page: advice, verdicts, and figures."""
+"""What `gcnii doctor GRAPH --json` printed, for report.html and for docs/doctor.md."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from gcnii.analysis.report.learned import draw_learned
 from gcnii.analysis.report.style import inline_svg
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
+from gcnii.metrics.objective import percent
+from gcnii.paper.report.markdown import markdown_table
 from gcnii.paper.tables.cells import GROUP
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SCORE = (float, NOTHING)
+_FINDING = {"text": str}
 _ESTIMATES = ("energy", "roughness", "mad", "mad_gap", "effective_rank")
 _LAYER = {
     **{"name": str, "width": int, **{key: [_SCORE, _SCORE] for key in _ESTIMATES}},
@@ -28,7 +32,8 @@ _LAYER = {
 }
 _CHECKUP = {
     **{"model": str, "layers": int, "settings": dict, "val": _SCORE, "test": _SCORE},
-    **{"before": [_LAYER], "after": [_LAYER], "by_degree": [GROUP], "diagnosis": {"text": str}},
+    **{"before": [_LAYER], "after": [_LAYER], "by_degree": [GROUP]},
+    "diagnosis": {"text": str, "verdict": Maybe(_FINDING), "others": Maybe([_FINDING])},
 }
 VISIT = {
     **{"graph": str, "epochs": int, "command": str, "comparison": [str], "checkups": [_CHECKUP]},
@@ -37,7 +42,10 @@ VISIT = {
     ),
     "influence": Maybe({str: {"share": [float], "error": [float], "nodes": int, "silent": int}}),
     "advice": Maybe({"lines": [str]}),
+    "commit": Maybe((str, NOTHING)),
 }
+WHAT = "document of `gcnii doctor GRAPH --json`"
+HEADS = ("model", "layers", "val", "probe", "effective rank", "energy / ‖H‖²", "MAD", "findings")
 CAPTIONS = {
     "filter": "The deepest network of each model, linearised. Bars: two standard errors. "
     "Grey: known in closed form.",
@@ -97,6 +105,34 @@ class DoctorVisit:
 
 def read_visits(folder: Path) -> list[DoctorVisit]:
     """The visits of a folder's documents, in the order of the files' names."""
-    what = "document of `gcnii doctor GRAPH --json`"
     paths = sorted(folder.glob("*.json"))
-    return [read_document(path, VISIT, what, DoctorVisit.of) for path in paths]
+    return [read_document(path, VISIT, WHAT, DoctorVisit.of) for path in paths]
+
+
+def visit_markdown(path: Path) -> str:
+    """A document's command and advice, and a table with a row for each model and depth."""
+    return read_document(path, VISIT, WHAT, _markdown)
+
+
+def _markdown(document: Document) -> str:
+    lines = document.get("advice", {}).get("lines", ())
+    advice = "".join(f"    {line}\n" for line in lines)
+    rows = [_row(Checkup.of(document["graph"], one), one) for one in document["checkups"]]
+    made = f"`{document['command']}` at {document.get('commit')}:\n"
+    return "\n".join(filter(None, (made, advice, markdown_table(HEADS, rows))))
+
+
+def _row(checkup: Checkup, document: Document) -> list[str]:
+    last, diagnosis = checkup.after[-1], document["diagnosis"]
+    found = [diagnosis.get("verdict", diagnosis), *diagnosis.get("others", ())]
+    state = last.state
+    return [
+        checkup.model,
+        str(checkup.layers),
+        percent(checkup.val),
+        percent(nan if last.probe is None else last.probe),
+        f"{state.effective_rank.value:.1f} of {state.width}",
+        f"{state.roughness.value:.2g}",
+        f"{state.mad.value:.2g}",
+        "; ".join(finding["text"].partition(":")[0] for finding in found),
+    ]
