@@ -138,17 +138,22 @@ def advise(
     quiet()
     question = Question.of(graph, tuple(models), fixed=LENGTH)
     ladder = trials // LADDER
-    found = _search(question, _first(question), trials - ladder, device, show)
+    found = _search(question, _first(question), trials - ladder, device, show, [])
     if deep := [trial for trial in ranked(found) if "layers" in question.space(trial.model)]:
         depths = _other_depths(question, deep[0])[:ladder]
         # A study of its own: beside quick learners, deep networks would be given up.
-        more = _search(question, depths, len(depths), device, show)
+        more = _search(question, depths, len(depths), device, show, found)
         found += [replace(trial, number=trial.number + len(found)) for trial in more]
     return Advice.of(question, found)
 
 
 def _search(
-    question: Question, points: Sequence[Settings], count: int, device: str, show: Show
+    question: Question,
+    points: Sequence[Settings],
+    count: int,
+    device: str,
+    show: Show,
+    earlier: Sequence[Trial],
 ) -> list[Trial]:
     """Try the points, and what is proposed after them."""
     if not count:
@@ -161,7 +166,7 @@ def _search(
         def tell() -> None:
             nonlocal told
             done = trials_of(study)
-            best = next(iter(ranked(done)), None)
+            best = next(iter(ranked([*earlier, *done])), None)
             for _ in done[told:]:
                 show(f"best {percent(best.score)} ({best.model})" if best else "")
             told = len(done)
