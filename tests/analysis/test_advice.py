@@ -53,7 +53,7 @@ def test_what_is_clearly_best_is_chosen_and_stands_beside_the_others(question):
     )
     assert use_line(found) == (
         "use: gcnii (validation accuracy 95.3 ± 0.4; "
-        "gcn 92.1, mlp 80.2 without the graph, appnp given up)"
+        "gcn 92.1, mlp 80.2 without the graph; given up: appnp)"
     )
     assert depth_line(found) == "depth: 8 layers (2: 91.1, 32: 93.0)"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gcnii.analysis.advice import Advice, layers_of
 from gcnii.metrics.objective import percent
 from gcnii.nn import MODELS
 from gcnii.tuning.trials import Trial
-
-GIVEN_UP = "given up"
 
 
 def use_line(advice: Advice) -> str:
@@ -15,12 +15,14 @@ def use_line(advice: Advice) -> str:
     chosen, models = advice.chosen, advice.by_model()
     del models[chosen.model]
     close = {trial.model for trial in advice.close}
-    within = [_named(model, one) for model, one in models.items() if model in close]
-    others = [_named(model, one) for model, one in models.items() if model not in close]
+    scores = {model: _named(model, one) for model, one in models.items() if one}
     words = [
         f"validation {advice.question.measured} {percent(chosen.score)} ± {percent(chosen.error)}",
-        f"no better within the error: {', '.join(within)}" if within else "",
-        ", ".join(others),
+        _list(
+            "no better within the error: ", [scores[model] for model in scores if model in close]
+        ),
+        _list("", [scores[model] for model in scores if model not in close]),
+        _list("given up: ", [model for model in models if model not in scores]),
     ]
     why = "" if advice.uses_graph else ", because the graph does not help"
     return f"use: {chosen.model}{why} ({'; '.join(filter(None, words))})"
@@ -33,22 +35,26 @@ def depth_line(advice: Advice) -> str:
     if not layers:
         return f"depth: {chosen.model} has no layers over the graph"
     others = [f"{depth}: {_score(one)}" for depth, one in tried.items() if depth != layers]
-    words = ", ".join(others) or "no other depth was tried"
     within = [str(depth) for depth in _close_depths(advice) if depth > layers]
-    if within:
-        words += f"; no better within the error: {', '.join(within)}"
-    elif layers == max(tried) and others:
-        words += "; more layers were not tried"
-    return f"depth: {layers} layers ({words})"
+    words = [
+        _list("", others) or "no other depth was tried",
+        _list("no better within the error: ", within),
+        "more layers were not tried" if others and layers == max(tried) else "",
+    ]
+    return f"depth: {layers} layers ({'; '.join(filter(None, words))})"
 
 
-def _named(model: str, trial: Trial | None) -> str:
+def _named(model: str, trial: Trial) -> str:
     alone = "" if MODELS[model].card.uses_graph else " without the graph"
-    return f"{model} {_score(trial)}{alone}"
+    return f"{model} {percent(trial.score)}{alone}"
 
 
 def _score(trial: Trial | None) -> str:
-    return percent(trial.score) if trial else GIVEN_UP
+    return percent(trial.score) if trial else "given up"
+
+
+def _list(head: str, words: Sequence[str]) -> str:
+    return f"{head}{', '.join(words)}" if words else ""
 
 
 def _close_depths(advice: Advice) -> list[int]:
