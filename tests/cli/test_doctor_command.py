@@ -14,7 +14,7 @@ from gcnii.analysis.layers import checkup
 from gcnii.propagation import feature_matrix, propagation_matrix
 from gcnii.train.replicas.group import Diverged
 
-QUICK = ("--model", "gcn,gcnii", "--depths", "4,2", "--device", "cpu")
+QUICK = ("--model", "gcn,gcnii", "--depths", "4,2", "--device", "cpu", "--trials", "0")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,6 +34,12 @@ def test_every_model_and_depth_has_a_row_and_a_diagnosis(home):
         assert f"{name} is best at " in answer.out
     assert "Accuracy by degree (nodes), 4 layers" in answer.out
     assert "eff. rank" in answer.out
+
+
+def test_no_sentence_and_no_table_shows_a_test_score(home):
+    answer = call("doctor", "pets", *QUICK, cwd=home)
+    assert " layers (validation " in answer.out
+    assert "test" not in answer.out
 
 
 def test_json_holds_every_layer_before_and_after_training(home):

@@ -1,4 +1,4 @@
-"""gcnii doctor --filter and --recommend-depth."""
+"""gcnii doctor --filter."""
 
 import json
 from unittest import mock
@@ -8,7 +8,7 @@ from support.command_line import call, files
 
 from gcnii.analysis.layers import checkup
 
-QUICK = ("--depths", "4,2", "--device", "cpu")
+QUICK = ("--depths", "4,2", "--device", "cpu", "--trials", "0")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -18,42 +18,27 @@ def short():
         yield
 
 
-def test_filters_and_a_depth_are_printed_for_the_deepest_network_of_each_model(home):
-    answer = call(
-        "doctor", "pets", "--model", "gcn,gcnii", *QUICK, "--filter", "--recommend-depth", cwd=home
-    )
+def test_filters_are_printed_for_the_deepest_network_of_each_model(home):
+    answer = call("doctor", "pets", "--model", "gcn,gcnii", *QUICK, "--filter", cwd=home)
     assert answer.code == 0, answer.err
     assert "(1-λ)^4: GCN without ReLU" in answer.out
     assert "Influence by hop" in answer.out
-    assert "gcnii: " in answer.out
-    assert "of 4 layers are recommended" in answer.out
 
 
-def test_a_network_that_has_lost_everything_recommends_no_depth(home):
-    flags = ("--depths", "2,40", "--device", "cpu", "--recommend-depth", "--json")
-    answer = call("doctor", "pets", "--model", "gcn,gcnii", *flags, cwd=home)
-    assert set(json.loads(answer.out)["depth"]) == {"gcnii"}
-    assert "gcn of 40 layers recommends no depth: information is gone in it" in answer.err
-
-
-def test_json_and_figures_hold_filters_and_depths(home):
-    flags = ("--filter", "--recommend-depth", "--json", "--out", "pictures")
+def test_json_and_figures_hold_filters(home):
+    flags = ("--filter", "--json", "--out", "pictures")
     answer = call("doctor", "pets", "--model", "gcnii", *QUICK, *flags, cwd=home)
     document = json.loads(answer.out)
     assert {"frequency", "gain", "error", "share", "purity"} == set(document["filter"]["gcnii"])
     assert sum(document["influence"]["gcnii"]["share"]) == pytest.approx(1)
-    assert document["depth"]["gcnii"]["depths"] == [2, 4]
-    assert len(document["depth"]["gcnii"]["stopped"]) == 5
-    assert {"filter.svg", "filter.png", "influence.svg", "forecast.png"} <= set(
-        files(home / "pictures")
-    )
+    assert {"filter.svg", "filter.png", "influence.svg"} <= set(files(home / "pictures"))
 
 
-def test_without_the_flags_the_document_has_neither(home):
+def test_without_the_flag_the_document_has_none(home):
     document = json.loads(
         call("doctor", "pets", "--model", "gcnii", *QUICK, "--json", cwd=home).out
     )
-    assert not {"filter", "influence", "depth"} & set(document)
+    assert not {"filter", "influence"} & set(document)
 
 
 def test_a_model_without_frequencies_is_refused_before_training(home):

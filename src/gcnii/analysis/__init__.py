@@ -5,7 +5,8 @@ The names that most users need:
     watch, examine, diagnose       hidden states layer by layer, and a verdict on them
     Doctor, compare_models         models examined before and after a short training
     SmoothnessMeter, Probe         the measurements of one state
-    response, influence, forecast  the filter, the reach and the best depth of a trained network
+    response, influence            the filter and the reach of a trained network
+    forecast                       shallower networks foretold from a deep one; no better than "2"
     by_degree, curves              accuracy by the degree of the nodes
     Study                          the paper's theorems on a graph
 """

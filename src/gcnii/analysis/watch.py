@@ -17,6 +17,7 @@ from gcnii.analysis.report.doctor_figures import draw_layers
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
+from gcnii.nn import MODELS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,8 @@ class Watch(HiddenStates):
 
     def plot(self) -> Figure:
         """A matplotlib figure with one panel per number, against the layer."""
-        return draw_layers(self.examine())
+        names = (name for name, kind in MODELS.items() if type(self.model) is kind)
+        return draw_layers(self.examine(), next(names, ""))
 
     def diagnose(self) -> Diagnosis:
         """The verdict on the model, and what to try."""

@@ -99,9 +99,10 @@ app.command(
 app.command(
     "gcnii.cli.doctor:doctor",
     name="doctor",
-    help="""Find where models over-smooth on a graph, and what to try.
+    help="""Say what to use on a graph and how deep; find where models over-smooth.
 
-    Examines every layer before and after a short training.""",
+    Advises by a small search on validation nodes, then examines every layer before and after a
+    short training.""",
 )
 app.command(data)
 
@@ -154,7 +155,7 @@ app.command(
     "gcnii.cli.paper.forecast:forecast",
     name="forecast",
     group=paper,
-    help="Test the depth that the doctor recommends against GCNII trained at every depth.",
+    help="Test a depth forecast from one training against GCNII trained at every depth.",
 )
 app.command(report)
 report.command(

@@ -1,12 +1,13 @@
-"""gcnii doctor: which models over-smooth on a graph, at which layer, and what to try."""
+"""gcnii doctor: what to use on a graph and how deep; which models over-smooth, and where."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -23,6 +24,7 @@ from gcnii.cli.options import (
     Offline,
     Source,
     Tables,
+    flags_of,
     load_graph,
     print_json,
     refuse_unwritable,
@@ -30,14 +32,19 @@ from gcnii.cli.options import (
 )
 from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.data import neighbourhood
-from gcnii.errors import InputError
+from gcnii.errors import GcniiError, InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.paper.provenance import commit, versions
 from gcnii.train.plan import make_plan
+from gcnii.tuning.tune import require_optuna
+
+if TYPE_CHECKING:
+    from gcnii.analysis.advice import Advice
 
 MODELS = "gcn,gcn-residual,appnp,gcnii"
 DEPTHS = "2,4,8,16,32,64"
+TRIALS = 12  # about a minute for a small graph on a CPU
 
 ModelNames = Annotated[str, Parameter(help="Names from `gcnii models`, separated by commas.")]
 Depths = Annotated[str, Parameter(help="Numbers of layers, separated by commas.")]
@@ -46,9 +53,17 @@ Split = Annotated[int, Parameter(help="The split of the graph to train on.")]
 Filter = Annotated[
     bool, switch("Measure the filter g(λ) of the deepest networks, and how far they reach.")
 ]
-RecommendDepth = Annotated[
-    bool, switch("Predict accuracy by depth from the deepest networks, and recommend a depth.")
+Trials = Annotated[
+    int,
+    Parameter(
+        help="Number of settings to try for the advice, which is by validation alone; 0: no advice."
+    ),
 ]
+RecommendDepth = Annotated[bool, Parameter(show=False, negative="")]  # retired
+RETIRED = (
+    "--recommend-depth is retired: on ten graphs that had not chosen its rule, it was no better "
+    "than always 2 layers; the line `depth:` answers by validation"
+)
 Figures = Annotated[Path | None, Parameter(help="A folder for the figures, as SVG and PNG.")]
 
 Found = list[tuple[Checkup, Diagnosis]]
@@ -63,6 +78,7 @@ def doctor(
     seed: Seed = 0,
     split: Split = 0,
     device: Device = "auto",
+    trials: Trials = TRIALS,
     filter: Filter = False,
     recommend_depth: RecommendDepth = False,
     out: Figures = None,
@@ -70,21 +86,30 @@ def doctor(
     tables: Tables | None = None,
     offline: Offline = False,
 ) -> None:
-    """Examine models layer by layer before and after a short training, and diagnose them."""
+    """Advise by a small search; then examine models layer by layer, and diagnose them."""
     commit()  # recorded at the end, when it might be another one
     models, numbers = _words(model, "--model"), _numbers(depths)
+    if trials < 0:
+        raise InputError(f"--trials must be at least 0, got {trials}")
     if out:
         refuse_unwritable(out)
+    if recommend_depth:
+        warnings.warn(RETIRED, stacklevel=1)
     data = load_graph(graph, tables, offline=offline)
     _refuse(data, models, numbers, split)
     if filter:
         refuse_filters(data, [make_plan(name, {}, data) for name in models])
+    given = [graph, *(tables.words if tables else ()), *_where(device, offline)]
+    advice = _advise(data, models, trials, device, given)
+    if not json:
+        print(*(f"{line}\n" for line in advice.get("lines", ())), sep="", flush=True)
     found = _examine(Doctor(data, split=split, seed=seed, device=device), models, numbers)
-    with counting_bar("examining filters", len(models) * (2 * filter + recommend_depth)) as show:
-        learned = learn(data, found, filters=filter, depth=recommend_depth, seed=seed, show=show)
+    with counting_bar("examining filters", 2 * filter * len(models)) as show:
+        checkups = [checkup for checkup, _ in found]
+        learned = learn(data, checkups, filters=filter, seed=seed, show=show)
     paths = _draw(found, learned, out) if out else []
     if json:
-        print_json(_document(data, found, paths) | learned.document())
+        print_json(_document(data, advice, found, paths) | learned.document())
     else:
         _print(found, learned, paths)
 
@@ -104,6 +129,41 @@ def _refuse(data: Graph, models: Sequence[str], depths: Sequence[int], split: in
             neighbourhood(data, plan.recipe.geometry)  # which may have to be fetched
 
 
+def _advise(
+    data: Graph, models: Sequence[str], trials: int, device: str, given: Sequence[str]
+) -> Document:
+    """The advice and its three lines; empty, with a warning, where a search is not possible."""
+    if not trials:
+        return {}
+    try:
+        require_optuna()
+        from gcnii.analysis.advice import advise
+
+        with counting_bar(f"tuning {data.name}", trials) as show:
+            advice = advise(data, models, trials, device=device, show=show)
+    except GcniiError as error:
+        warnings.warn(f"no advice: {error}", stacklevel=1)
+        return {}
+    return advice.summary() | _lines(advice, given)
+
+
+def _lines(advice: Advice, given: Sequence[str]) -> Document:
+    """What to use, how deep, and the command."""
+    from gcnii.analysis.report.advice import depth_line, use_line
+
+    model = ["--model", advice.chosen.model]
+    command = shlex.join(["gcnii", "train", *given, *model, *flags_of(advice.settings)])
+    tune = shlex.join(["gcnii", "tune", *given])
+    run = f"run: {command}   (or search longer: {tune})"
+    return {"command": command, "tune": tune, "lines": [use_line(advice), depth_line(advice), run]}
+
+
+def _where(device: str, offline: bool) -> list[str]:
+    """The flags of this command that the advised one needs, too."""
+    words = [] if device == "auto" else ["--device", device]
+    return [*words, "--offline"] if offline else words
+
+
 def _examine(examiner: Doctor, models: Sequence[str], depths: Sequence[int]) -> Found:
     baseline = ProbeBaseline.of(examiner.graph, examiner.probe)
     found: Found = []
@@ -120,11 +180,12 @@ def _draw(found: Found, learned: Learned, folder: Path) -> list[Path]:
     return write_figures(folder, figures)
 
 
-def _document(data: Graph, found: Found, paths: Sequence[Path]) -> Document:
+def _document(data: Graph, advice: Document, found: Found, paths: Sequence[Path]) -> Document:
     checkups = [
         checkup.summary() | {"diagnosis": diagnosis.summary()} for checkup, diagnosis in found
     ]
     return {
+        **({"advice": advice} if advice else {}),
         "graph": data.name,
         "command": shlex.join(["gcnii", *sys.argv[1:]]),
         "versions": versions(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
@@ -80,16 +81,23 @@ class Tables:
     @property
     def words(self) -> list[str]:
         """The flags of what differs from the defaults, for another command."""
-        found = []
-        for name, value in vars(self).items():
-            values = value if isinstance(value, tuple) else (value,)
-            flag = f"--{name.replace('_', '-')}"
-            for one in values if value != DEFAULTS[name] else ():
-                found += [flag] if one is True else [flag, one]
-        return found
+        return flags_of({name: one for name, one in vars(self).items() if one != DEFAULTS[name]})
 
 
 DEFAULTS = {field.name: field.default for field in fields(Tables)}
+
+
+def flags_of(settings: Mapping[str, object]) -> list[str]:
+    """The words of a command that give these settings."""
+    words = []
+    for name, value in settings.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            values = value if isinstance(value, list | tuple) else [value]
+            words += [word for one in values for word in (f"--{flag}", str(one))]
+    return words
 
 
 def print_json(document: object) -> None:

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gcnii.analysis.filters.depth_forecast import Forecast, compare_depths
 from gcnii.analysis.filters.influence import Influence
 from gcnii.analysis.filters.response import Response, gcn_filter
-from gcnii.analysis.report.forecast import draw_forecast, forecast_text
 from gcnii.analysis.report.influence import draw_influence
 from gcnii.analysis.report.response import draw_response
 from gcnii.analysis.report.style import save
@@ -39,29 +37,6 @@ def test_hops_without_influence_are_left_out():
     assert drawing.axes[0].get_xticks().tolist() == [0, 1, 2]
 
 
-@pytest.fixture
-def foretold():
-    one = Forecast((0.4, 0.5, 0.8, 0.8), (0.4, 0.5, 0.7, 0.7), 100)
-    return one.summary() | compare_depths(one, {1: 0.6, 2: 0.65}).summary()
-
-
-def test_a_forecast_is_drawn_beside_short_and_full_trainings(foretold):
-    drawing = draw_forecast(
-        {"gcnii": foretold, "gcn": foretold, "appnp": foretold}, {"gcn": {3: 0.9}}
-    )
-    assert [axes.get_title() for axes in drawing.axes] == [
-        f"{model}: 2 layers recommended" for model in ("gcnii", "gcn", "appnp")
-    ]
-    line, dots, _ = drawing.axes[0].get_lines()
-    assert line.get_ydata() == pytest.approx([50, 70, 70])
-    assert dots.get_ydata() == pytest.approx([60, 65])
-    assert drawing.axes[1].get_lines()[2].get_xydata() == pytest.approx(np.array([[3, 90]]))
-    assert legend(drawing) == [
-        *("foretold by probes", "trained at this depth"),
-        *("recommended", "trained to the end"),
-    ]
-
-
 @pytest.mark.parametrize(("shown", "columns"), [(4, 2), (5, 1)])
 def test_a_legend_has_as_many_columns_as_its_figure_is_wide(shown, columns):
     models = ("gcn", "gcn-residual", "appnp", "gcnii", "gcnii-star-as-printed")[:shown]
@@ -70,17 +45,6 @@ def test_a_legend_has_as_many_columns_as_its_figure_is_wide(shown, columns):
     (one,) = drawing.legends
     assert one.get_window_extent().width <= drawing.bbox.width
     assert one._ncols == columns
-
-
-def test_a_forecast_is_told_with_both_curves_and_its_error(foretold):
-    assert forecast_text("gcnii", foretold).splitlines() == [
-        "gcnii: 2 of 3 layers are recommended (foretold val. 80.0, highest 80.0 at 2)",
-        "  test, foretold / trained: 1: 50.0 / 60.0, 2: 70.0 / 65.0",
-        "  off by 7.5 points in the mean; the advice costs 0.0 points",
-    ]
-    assert "\n" not in forecast_text(
-        "gcnii", foretold | {"depths": [3], "foretold": [0.7], "true": [0.7]}
-    )
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

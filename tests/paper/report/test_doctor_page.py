@@ -2,14 +2,11 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.made_up_cells import measured
 
-from gcnii.analysis.filters.depth_forecast import Forecast, compare_depths
 from gcnii.analysis.filters.influence import Influence
 from gcnii.analysis.filters.learn import Learned
 from gcnii.analysis.filters.response import Response
@@ -49,13 +46,11 @@ def document(checkup):
 def answers():
     """To both further questions, of one network."""
     bands = np.linspace(0.1, 1.4, 4)
-    foretold = Forecast((0.4, 0.5, 0.8), (0.4, 0.5, 0.7), 100)
     return {
         "filter": {"gcn": Response(bands, 1 - bands, 0.1 * bands, bands / 3, bands / 2).summary()},
         "influence": {
             "gcn": Influence(np.array([0.75, 0.25]), np.array([0.1, 0.1]), 64, 3).summary()
         },
-        "depth": {"gcn": foretold.summary() | compare_depths(foretold, {2: 0.6}).summary()},
     }
 
 
@@ -116,7 +111,7 @@ def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_th
 
 def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(document, answers):
     html = page([], [], [DoctorVisit.of(document | answers)])
-    assert html.count("<figure") == 9
+    assert html.count("<figure") == 8
     assert "<h3>What the deepest networks have learned</h3>" in html
     for name, caption in CAPTIONS.items():
         (figure,) = re.findall(
@@ -129,7 +124,7 @@ def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(do
 
 @pytest.mark.parametrize(
     ("asked", "drawn"),
-    [("filter influence", {"filter", "influence"}), ("depth", {"forecast"}), ("", set())],
+    [("filter influence", {"filter", "influence"}), ("", set())],
 )
 def test_a_question_that_was_not_asked_has_no_picture(asked, drawn, document, answers):
     visit = DoctorVisit.of(document | {name: answers[name] for name in asked.split()})
@@ -141,24 +136,15 @@ def test_answers_read_from_json_are_the_answers(checkup, answers):
     assert Learned.of(again, [checkup]).document() == answers
 
 
-def test_a_forecast_stands_beside_the_cells_of_the_same_graph_model_and_settings(document, answers):
-    def drawn(**changes):
-        cell = measured(
-            "table2/gcn/cora", [80.0, 90.0], graph="csbm", settings=settings | {"epochs": 200}
-        )
-        drawing = DoctorVisit.of(document | answers, [replace(cell, **changes)]).learned["forecast"]
-        lines = {
-            line.get_label(): line.get_xydata().tolist() for line in drawing.axes[0].get_lines()
-        }
-        return lines.get("trained to the end")
+def test_the_advice_stands_in_the_page_and_is_optional(document):
+    lines = ["use: gcn (validation accuracy 90.0)", "depth: 2 layers", "run: gcnii train a&b"]
+    html = page([], [], [DoctorVisit.of(document | {"advice": {"lines": lines}})])
+    assert "<li>run: gcnii train a&amp;b</li>" in html
+    assert "by validation alone" not in page([], [], [DoctorVisit.of(document)])
 
-    settings = document["checkups"][0]["settings"]
-    assert drawn() == [[2, 85]]
-    assert drawn(settings=settings | {"lr": 0.5}) is None
-    assert drawn(settings=settings | {"layers": 64}) is None  # deeper than the forecast
-    assert drawn(graph="cora") is None
-    assert drawn(model="gcnii") is None
-    assert drawn(splits="60/20/20") is None
+
+def test_a_document_of_an_earlier_version_with_a_forecast_is_still_read(document):
+    assert DoctorVisit.of(document | {"depth": {"gcn": {"recommended": 2}}}).learned == {}
 
 
 def test_what_is_committed_can_be_read_and_has_every_picture():

@@ -15,6 +15,7 @@ from gcnii.paper.defaults.choose import Study
 from gcnii.paper.defaults.records import Records
 from gcnii.paper.forecast import read_records as read_forecasts
 from gcnii.paper.report.defaults_page import defaults_page
+from gcnii.paper.report.doctor_page import visit_markdown
 from gcnii.paper.report.figures.depth import LINES, draw_depth
 from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.grid import notes
@@ -54,6 +55,11 @@ def test_the_page_of_speed_has_the_tables_that_results_give():
 def test_the_page_of_forecasts_has_the_tables_that_results_give():
     tables = forecast_tables(read_forecasts(ROOT / "results" / "forecast"))
     assert marked((ROOT / "docs" / "filters-learned.md").read_text("utf-8")) == tables
+
+
+def test_the_page_of_the_doctor_has_the_advice_and_the_table_that_results_give():
+    found = visit_markdown(ROOT / "results" / "doctor" / "cora.json")
+    assert marked((ROOT / "docs" / "doctor.md").read_text("utf-8")) == found
 
 
 def test_the_page_of_defaults_says_what_the_study_gives():
@@ -151,7 +157,10 @@ def test_updating_changes_nothing_but_the_marked_part(project):
     assert (project / "docs" / "depth.png").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/performance.md", "docs/filters-learned.md"])
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", *(f"docs/{one}.md" for one in ("performance", "filters-learned", "doctor"))],
+)
 def test_a_page_without_a_place_for_results_is_refused(name, project):
     (project / "README.md").write_text(README, "utf-8")
     (project / name).write_text("# nothing\n")

@@ -1,8 +1,7 @@
-"""Three questions to the deepest networks that the doctor trained: filter, reach and depth."""
+"""Two questions to the deepest networks that the doctor trained: their filter and their reach."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 import torch
 
 from gcnii.analysis.filters.bands import is_symmetric
-from gcnii.analysis.filters.depth_forecast import compare_depths, forecast
 from gcnii.analysis.filters.influence import Influence, influence
 from gcnii.analysis.filters.response import Response, response
 from gcnii.analysis.layers.checkup import Checkup
-from gcnii.analysis.layers.diagnosis import Diagnosis
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
@@ -32,14 +29,12 @@ class Learned:
     """By model, the answers of its deepest network; empty where a question was not asked.
 
     layers, alpha  of the linear GCN and the PageRank that the filters are compared with
-    forecasts      each a `Forecast.summary()` merged with a `Comparison.summary()`
     """
 
     layers: int
     alpha: float
     responses: Mapping[str, Response]
     influences: Mapping[str, Influence]
-    forecasts: Mapping[str, Document]
 
     @classmethod
     def of(cls, document: Mapping[str, Any], checkups: Sequence[Checkup]) -> Learned:
@@ -51,7 +46,6 @@ class Learned:
             influences={
                 name: Influence.of(one) for name, one in document.get("influence", {}).items()
             },
-            forecasts=document.get("depth", {}),
         )
 
     def document(self) -> Document:
@@ -59,7 +53,6 @@ class Learned:
         parts = {
             "filter": {model: one.summary() for model, one in self.responses.items()},
             "influence": {model: one.summary() for model, one in self.influences.items()},
-            "depth": dict(self.forecasts),
         }
         return {name: part for name, part in parts.items() if part}
 
@@ -70,76 +63,37 @@ def _alpha(checkups: Sequence[Checkup]) -> float:
 
 
 def learn(
-    graph: Graph,
-    found: Sequence[tuple[Checkup, Diagnosis]],
-    *,
-    filters: bool,
-    depth: bool,
-    seed: int,
-    show: Show,
+    graph: Graph, checkups: Sequence[Checkup], *, filters: bool, seed: int, show: Show
 ) -> Learned:
     """Ask the deepest trained network of each model.
 
-    found    all checkups: the shallower networks are what a forecast is compared with
-    filters  ask for the filter and for the influence of each hop
-    depth    ask for a depth
+    filters  whether to ask; else there are no answers
     seed     of the random signals and nodes
     show     told what is computed next
     """
-    trained = _trained(found)
-    checkups = [one for one, _ in found]
-    responses, influences = _ask_filters(graph, trained, seed, show) if filters else ({}, {})
-    forecasts = _ask_depths(graph, trained, show) if depth else {}
+    asked = _deepest(checkups) if filters else {}
+    responses, influences = _ask(graph, asked, seed, show)
     layers = max(one.layers for one in checkups)
-    return Learned(layers, _alpha(checkups), responses, influences, forecasts)
+    return Learned(layers, _alpha(checkups), responses, influences)
 
 
-@dataclass(frozen=True)
-class _Trained:
-    """The trained networks of one model."""
-
-    deepest: Result
-    layers: int
-    gone: bool  # the verdict on the deepest
-    test: dict[int, float]  # scores by depth
+def _deepest(checkups: Sequence[Checkup]) -> dict[str, Result]:
+    """The result of each model's deepest network that did not diverge."""
+    ordered = sorted(checkups, key=lambda one: one.layers)
+    return {one.model: one.result for one in ordered if one.result is not None}
 
 
-def _trained(found: Sequence[tuple[Checkup, Diagnosis]]) -> dict[str, _Trained]:
-    networks: dict[str, _Trained] = {}
-    tests: dict[str, dict[int, float]] = {}
-    for one, diagnosis in sorted(found, key=lambda pair: pair[0].layers):
-        if one.result is not None:
-            test = tests.setdefault(one.model, {})
-            test[one.layers] = one.test
-            gone = diagnosis.verdict.kind == "gone"
-            networks[one.model] = _Trained(one.result, one.layers, gone, test)
-    return networks
-
-
-def _ask_filters(
-    graph: Graph, trained: Mapping[str, _Trained], seed: int, show: Show
+def _ask(
+    graph: Graph, networks: Mapping[str, Result], seed: int, show: Show
 ) -> tuple[dict[str, Response], dict[str, Influence]]:
     responses, influences = {}, {}
-    for model, one in trained.items():
-        network, task = one.deepest.network(graph)
+    for model, result in networks.items():
+        network, task = result.network(graph)
         show(f"{model}: filter")
         responses[model] = response(network, task.P, task.X, seed=seed)
         show(f"{model}: influence of each hop")
         influences[model] = influence(network, task.P, task.X, seed=seed)
     return responses, influences
-
-
-def _ask_depths(graph: Graph, trained: Mapping[str, _Trained], show: Show) -> dict[str, Document]:
-    forecasts = {}
-    for model, one in trained.items():
-        show(f"{model}: depth")
-        if one.gone:
-            text = f"{model} of {one.layers} layers recommends no depth: information is gone in it"
-            warnings.warn(text, stacklevel=3)
-        else:
-            foretold = forecast(graph, one.deepest)
-            forecasts[model] = foretold.summary() | compare_depths(foretold, one.test).summary()
-    return forecasts
 
 
 def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:

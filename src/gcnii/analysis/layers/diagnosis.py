@@ -137,8 +137,10 @@ def _best_depth(checkups: Sequence[Checkup]) -> str:
     if len(trained) < 2:
         return ""
     best = max(trained, key=lambda one: one.val)
-    scores = f"validation {best.val:.1%}, test {best.test:.1%}"
-    return f"After at most {EPOCHS} epochs {best.model} is best at {best.layers} layers ({scores})."
+    return (
+        f"After at most {EPOCHS} epochs {best.model} is best at {best.layers} layers "
+        f"(validation {best.val:.1%})."
+    )
 
 
 def best_layer(rows: Rows) -> int:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gcnii.analysis.layers.checkup import Checkup, LayerReport
 from gcnii.analysis.report.style import (
-    STYLES,
     LineStyle,
     draw_line,
     figure,
@@ -18,6 +16,8 @@ from gcnii.analysis.report.style import (
     save,
     shared_legend,
     shared_scale,
+    style_of,
+    styles_of,
 )
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ class Question:
     number: Callable[[LayerReport], float | None]
     log: bool = True
 
-    def draw(
-        self, axes: Axes, rows: Iterable[LayerReport], label: str, style: LineStyle = STYLES[0]
-    ) -> None:
+    def draw(self, axes: Axes, rows: Iterable[LayerReport], label: str, style: LineStyle) -> None:
         """Draw the layers of one model as a line."""
         numbers = enumerate(map(self.number, rows))
         points = [(l, number) for l, number in numbers if number is not None]
@@ -91,11 +89,11 @@ QUESTIONS = (
 
 def draw_question(question: Question, checkups: Sequence[Checkup]) -> Figure:
     """Before and after training, one line per model."""
-    drawing = figure(2)
+    drawing, styles = figure(2), styles_of(checkup.model for checkup in checkups)
     for axes, when in zip(drawing.axes, ("before", "after"), strict=True):
-        for style, checkup in zip(cycle(STYLES), checkups, strict=False):
+        for checkup in checkups:
             rows = checkup.before if when == "before" else checkup.after
-            question.draw(axes, rows, checkup.model, style)
+            question.draw(axes, rows, checkup.model, styles[checkup.model])
         axes.set(title=f"{when} training")
     shared_scale(drawing)
     drawing.suptitle(f"{question.title} ({checkups[0].graph}, {checkups[0].layers} layers)")
@@ -104,17 +102,16 @@ def draw_question(question: Question, checkups: Sequence[Checkup]) -> Figure:
 
 
 def draw_depths(checkups: Sequence[Checkup]) -> Figure:
-    """Test accuracy against the number of layers, one line per model."""
+    """Validation accuracy against the number of layers, one line per model."""
     drawing = figure(1)
     (axes,) = drawing.axes
-    models = list(dict.fromkeys(checkup.model for checkup in checkups))
-    for style, model in zip(cycle(STYLES), models, strict=False):
-        own = {one.layers: 100 * one.test for one in checkups if one.model == model}
+    for model, style in styles_of(checkup.model for checkup in checkups).items():
+        own = {one.layers: 100 * one.val for one in checkups if one.model == model}
         draw_line(axes, list(own), list(own.values()), style, model)
     depths = sorted({checkup.layers for checkup in checkups})
     axes.set_xscale("log", base=2)
     axes.set_xticks(depths, [str(depth) for depth in depths])
-    axes.set(xlabel="layers", ylabel="test accuracy (%)", ylim=(0, 100))
+    axes.set(xlabel="layers", ylabel="validation accuracy (%)", ylim=(0, 100))
     axes.set_title(f"How deep can it be trained? ({checkups[0].graph})")
     shared_legend(drawing)
     return drawing
@@ -136,13 +133,16 @@ def write_figures(folder: Path, drawings: Mapping[str, Figure]) -> list[Path]:
     ]
 
 
-def draw_layers(rows: Sequence[LayerReport]) -> Figure:
-    """Each question that these layers answer, in a panel of its own."""
+def draw_layers(rows: Sequence[LayerReport], model: str = "") -> Figure:
+    """Each question that these layers answer, in a panel of its own.
+
+    model  its name in the registry, if it has one
+    """
     asked = [
         question for question in QUESTIONS if any(question.number(row) is not None for row in rows)
     ]
     drawing = panels(len(asked), across=ACROSS)
     for axes, question in zip(drawing.axes, asked, strict=True):
-        question.draw(axes, rows, question.label)
+        question.draw(axes, rows, question.label, style_of(model))
         axes.set(title=question.title)
     return drawing

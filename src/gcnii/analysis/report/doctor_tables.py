@@ -20,7 +20,7 @@ LAYER_HEADS = (
     *("dead", "gradient", "probe"),
 )
 DEPTH_HEADS = (
-    *("model", "layers", "test", "probe", "best probe", "eff. rank", "energy", "MAD", "limit"),
+    *("model", "layers", "val", "probe", "best probe", "eff. rank", "energy", "MAD", "limit"),
     *("first gradient", "verdict"),
 )
 
@@ -56,7 +56,7 @@ def depth_table(found: Sequence[tuple[Checkup, Diagnosis]]) -> Group:
 def _depth_cells(checkup: Checkup) -> Iterator[str]:
     rows = checkup.after
     last, best = rows[-1], max(rows, key=lambda row: row.probe or 0.0)
-    yield from (checkup.model, str(checkup.layers), percent(checkup.test))
+    yield from (checkup.model, str(checkup.layers), percent(checkup.val))
     yield percent(last.probe or 0.0)
     yield f"{percent(best.probe or 0.0)} at {rows.index(best)}"
     yield f"{last.state.effective_rank.value:.1f} of {last.state.width}"

@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from gcnii.analysis.filters.influence import Influence
-from gcnii.analysis.report.style import STYLES, draw_bars, figure, shared_legend
+from gcnii.analysis.report.style import draw_bars, figure, shared_legend, styles_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,11 +21,11 @@ def draw_influence(found: Mapping[str, Influence]) -> Figure:
     """One line per network, with bars of two standard errors and its mean in the legend."""
     drawing = figure(1)
     (axes,) = drawing.axes
-    last = _last(found)
-    for style, (name, one) in zip(STYLES, found.items(), strict=False):
+    last, styles = _last(found), styles_of(found)
+    for name, one in found.items():
         share, error = (100 * values[: last + 1] for values in (one.share, one.error))
         label = f"{name}, mean {one.reach:.1f}"
-        draw_bars(axes, range(len(share)), share, 2 * error, style, label)
+        draw_bars(axes, range(len(share)), share, 2 * error, styles[name], label)
     axes.set(xlabel="hops away; 0 is the node itself", ylabel="influence (%)", ylim=(0, None))
     axes.set_xticks(range(last + 1))
     axes.set_title("Where a node's score comes from")

@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from gcnii.analysis.filters.response import Floats, Response, gcn_filter, pagerank_filter
-from gcnii.analysis.report.style import GREY, STYLES, draw_bars, figure, shared_legend
+from gcnii.analysis.report.style import GREY, draw_bars, figure, shared_legend, styles_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,9 +27,10 @@ def draw_response(found: Mapping[str, Response], *, layers: int, alpha: float) -
     fine = np.linspace(first.frequency[0], first.frequency[-1], 200)
     for dash, (label, curve) in zip((":", "--"), _known(fine, layers, alpha).items(), strict=True):
         axes.plot(fine, first.beside(curve), color=GREY, linestyle=dash, linewidth=3, label=label)
-    for style, (label, one) in zip(STYLES, found.items(), strict=False):
+    styles = styles_of(found)
+    for label, one in found.items():
         x, y, error = one.frequency, one.gain, 2 * one.error
-        draw_bars(axes, x, y, error, style, label, markersize=4, linewidth=1.2)
+        draw_bars(axes, x, y, error, styles[label], label, markersize=4, linewidth=1.2)
     axes.axhline(0, color=GREY, linewidth=0.8)
     axes.set(xlabel="frequency λ: 0 is the same on all neighbours", xlim=(0, None))
     axes.set(ylabel="g(λ), the largest is 1")

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
-from gcnii.analysis.report.style import GREY, STYLES, LineStyle, figure, style_of
+from gcnii.analysis.report.style import GREY, LineStyle, figure, styles_of
 from gcnii.files import Document
 from gcnii.metrics.objective import percent
 
@@ -73,16 +73,19 @@ def draw_study(document: Document) -> Figure:
     """Left: the score of each trial and the best so far; right: what mattered."""
     drawing = figure(2)
     left, right = drawing.axes
-    _draw_trials(left, document)
-    _draw_importances(right, document)
+    trials = sorted(document["trials"], key=lambda trial: trial["number"])
+    styles = styles_of(trial["model"] for trial in trials)
+    _draw_trials(left, document, trials, styles)
+    _draw_importances(right, document, styles[document["winner"]["model"]].colour)
     return drawing
 
 
-def _draw_trials(axes: Axes, document: Document) -> None:
-    trials = sorted(document["trials"], key=lambda trial: trial["number"])
+def _draw_trials(
+    axes: Axes, document: Document, trials: list[Document], styles: Mapping[str, LineStyle]
+) -> None:
     scored = [trial for trial in trials if trial["outcome"] != "lost"]
-    for place, model in enumerate(dict.fromkeys(trial["model"] for trial in scored)):
-        style = style_of(model, place)
+    for model in dict.fromkeys(trial["model"] for trial in scored):
+        style = styles[model]
         for outcome, face in (("complete", style.colour), ("given up", "none")):
             own = [one for one in scored if (one["model"], one["outcome"]) == (model, outcome)]
             x, y = [one["number"] for one in own], [100 * fmean(one["val"]) for one in own]
@@ -114,7 +117,7 @@ def _draw_best(axes: Axes, complete: list[Document]) -> None:
         axes.set_ylim(low - 0.35 * span, best[-1] + 0.1 * span)
 
 
-def _draw_importances(axes: Axes, document: Document) -> None:
+def _draw_importances(axes: Axes, document: Document, colour: str) -> None:
     shares = document["importances"][:MOST_BARS][::-1]
     axes.set_title(f"What mattered for {document['winner']['model']}")
     if not shares:
@@ -122,7 +125,6 @@ def _draw_importances(axes: Axes, document: Document) -> None:
         axes.set_axis_off()
         return
     names, values = [one["name"] for one in shares], [100 * one["share"] for one in shares]
-    blue: LineStyle = STYLES[0]
     errors = [100 * one["error"] for one in shares]
-    axes.barh(names, values, xerr=errors, color=blue.colour, alpha=0.8, ecolor=GREY, capsize=2)
+    axes.barh(names, values, xerr=errors, color=colour, alpha=0.8, ecolor=GREY, capsize=2)
     axes.set_xlabel("share in what sets the best tenth apart, in %")

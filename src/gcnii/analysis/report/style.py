@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,23 +29,66 @@ class LineStyle(NamedTuple):
 
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers and dashes tell them
-# apart in grey.
-STYLES = (
-    LineStyle("#0072B2", "o", "-"),
+# apart in grey.  GCNII is the strong blue in every figure, and nothing else is; GCNII*, with two
+# weights per layer, is light blue.
+GCNII_STYLE = LineStyle("#0072B2", "o", "-")
+STAR_STYLE = LineStyle("#56B4E9", "P", "-")
+FAMILY = {
+    "gcnii": GCNII_STYLE,
+    "gcnii-ppi": GCNII_STYLE._replace(marker="h", dash="--"),
+    "gcnii-star": STAR_STYLE,
+    "gcnii-star-printed": STAR_STYLE._replace(marker="X", dash="--"),
+    "gcnii-star-ppi": STAR_STYLE._replace(marker="*", dash=":"),
+}
+# Other models in the order they come, and lines that are not of a model.
+OTHERS = (
     LineStyle("#D55E00", "s", "--"),
     LineStyle("#009E73", "^", "-."),
     LineStyle("#CC79A7", "D", ":"),
-    LineStyle("#56B4E9", "P", "-"),
     LineStyle("#E69F00", "v", "--"),
+    LineStyle("#000000", "p", "-."),
+)
+# Marker and dash of lines that share a colour with an earlier one.
+REPEATED = (("<", "-"), (">", ":"), ("8", "--"), ("X", "-."))
+# From shallow to deep: light to dark, and without blue.
+RAMP = (
+    LineStyle("#F0A830", "o", "-"),
+    LineStyle("#EB7A34", "s", "--"),
+    LineStyle("#D64F3E", "^", "-."),
+    LineStyle("#B13A63", "D", ":"),
+    LineStyle("#8A3A80", "P", "-"),
+    LineStyle("#654094", "v", "--"),
 )
 GREY = "#777777"
-# GCNII is the strong blue in every figure; others take what is left, in the order they come.
-GCNII_STYLE = STYLES[0]
 
 
-def style_of(model: str, place: int) -> LineStyle:
-    """The style of a model that comes in this place among those of a figure."""
-    return GCNII_STYLE if model == "gcnii" else STYLES[1 + place % (len(STYLES) - 1)]
+def styles_of(labels: Iterable[str]) -> dict[str, LineStyle]:
+    """The styles of one figure's lines, by model, or by labels such as "GCNII, 64 layers"."""
+    found: dict[str, LineStyle] = {}
+    others = cycle(OTHERS)
+    for label in dict.fromkeys(labels):
+        style = FAMILY.get(_model(label)) or next(others)
+        repeats = (style._replace(marker=marker, dash=dash) for marker, dash in REPEATED)
+        free = (one for one in (style, *repeats) if one not in found.values())
+        found[label] = next(free, style)
+    return found
+
+
+def style_of(label: str) -> LineStyle:
+    """The style of a line that is alone."""
+    return styles_of([label])[label]
+
+
+def ramp_of(depths: Iterable[int]) -> dict[int, LineStyle]:
+    """The styles of lines that differ in depth alone, from shallow to deep."""
+    order = sorted(set(depths))
+    last = max(len(order) - 1, 1)
+    return {depth: RAMP[i * (len(RAMP) - 1) // last] for i, depth in enumerate(order)}
+
+
+def _model(label: str) -> str:
+    """The model of a label: "GCNII*, 2 channels" is of gcnii-star."""
+    return label.replace("*", "-star").replace(":", ",").partition(",")[0].lower()
 
 
 def figure(panels: int, rows: int = 1) -> Figure:

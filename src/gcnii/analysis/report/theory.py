@@ -13,7 +13,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from gcnii.analysis.report.style import STYLES, draw_line, figure
+from gcnii.analysis.report.style import OTHERS, STAR_STYLE, draw_line, figure, ramp_of, styles_of
 from gcnii.analysis.theory.errata import errata
 from gcnii.analysis.theory.filter_errors import Realised, Substitute
 from gcnii.analysis.theory.lasso import Iterate
@@ -152,7 +152,7 @@ def _draw_distances(axes: Axes, rows: Sequence[Distance]) -> None:
         "‖x‖₁ (1 - λ²/2)^K": [row.corrected for row in rows],
         "‖x‖₂ (1 - λ/2)^K": [row.spectral for row in rows],
     }
-    for style, (label, values) in zip(STYLES, lines.items(), strict=False):
+    for style, (label, values) in zip(OTHERS, lines.items(), strict=False):
         draw_line(axes, depths, np.maximum(values, FLOOR / 10), style, label)
     axes.plot([], [], color="grey", label="as printed: Σx = 0 at every K")
     axes.set_xscale("symlog", base=2, linthresh=1)
@@ -165,7 +165,7 @@ def _draw_distances(axes: Axes, rows: Sequence[Distance]) -> None:
 
 def _draw_degrees(axes: Axes, found: Convergence) -> None:
     places, groups = range(len(found.groups)), found.groups
-    for i, (style, depth) in enumerate(zip(STYLES, found.depths, strict=False)):
+    for i, (depth, style) in enumerate(ramp_of(found.depths).items()):
         errors = [group.errors[i] for group in groups]
         draw_line(axes, places, errors, style, f"K = {depth}")
         bound = [errors[0] * (_middle(group) / _middle(groups[0])) ** -0.5 for group in groups]
@@ -197,21 +197,19 @@ def _draw_filter(
 
 
 def _draw_gains(axes: Axes, frequency: Floats, gains: Mapping[str, Floats]) -> None:
-    for i, ((colour, marker, _), (label, gain)) in enumerate(
-        zip(STYLES, gains.items(), strict=False)
-    ):
+    for i, (label, (colour, marker, _)) in enumerate(styles_of(gains).items()):
         (dots,) = axes.plot(
-            frequency, gain, color=colour, marker=marker, linestyle="none", label=label
+            frequency, gains[label], color=colour, marker=marker, linestyle="none", label=label
         )
         if i == 1:  # the first two lie on each other: a ring around a dot shows both
-            dots.set(markersize=11, fillstyle="none")
+            dots.set(marker="o", markersize=11, fillstyle="none", markeredgewidth=1.5)
         else:
             dots.set_alpha(0.8)
 
 
 def _draw_lasso(axes: Axes, rows: Sequence[Iterate]) -> None:
     steps = [row.steps for row in rows]
-    draw_line(axes, steps, [row.objective for row in rows], STYLES[0], "objective")
+    draw_line(axes, steps, [row.objective for row in rows], STAR_STYLE, "objective")
     axes.set_xscale("log", base=2)
     axes.set_xticks(steps, [str(count) for count in steps])
     axes.set(xlabel="layers", ylabel="LASSO's objective")

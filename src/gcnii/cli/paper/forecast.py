@@ -30,7 +30,7 @@ def forecast(
     keep: Keep = Path("runs/forecast"),
     json: Json = False,
 ) -> None:
-    """Test the depth that the doctor recommends against GCNII trained at every depth."""
+    """Test a depth forecast from one training against GCNII trained at every depth."""
     records = _measure(cases, device, results, keep)
     if json:
         print_json(records)

@@ -1,12 +1,10 @@
-"""What `gcnii doctor GRAPH --json` printed, for the page: verdicts, and one figure per question."""
+"""What `gcnii doctor GRAPH --json` printed, for report.html and for docs/doctor.md."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from math import isnan
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +15,16 @@ from gcnii.analysis.report.learned import draw_learned
 from gcnii.analysis.report.style import inline_svg
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
-from gcnii.paper.tables.cells import GROUP, MeasuredCell
+from gcnii.metrics.objective import percent
+from gcnii.paper.report.markdown import markdown_table
+from gcnii.paper.tables.cells import GROUP
 
 if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.figure import Figure
 
 _SCORE = (float, NOTHING)
+_FINDING = {"text": str}
 _ESTIMATES = ("energy", "roughness", "mad", "mad_gap", "effective_rank")
 _LAYER = {
     **{"name": str, "width": int, **{key: [_SCORE, _SCORE] for key in _ESTIMATES}},
@@ -31,11 +32,8 @@ _LAYER = {
 }
 _CHECKUP = {
     **{"model": str, "layers": int, "settings": dict, "val": _SCORE, "test": _SCORE},
-    **{"before": [_LAYER], "after": [_LAYER], "by_degree": [GROUP], "diagnosis": {"text": str}},
-}
-_FORETOLD = {
-    **{"recommended": int, "best": int, "depths": [int], "error": float, "regret": float},
-    **{key: [float] for key in ("val", "test", "stopped", "foretold", "true")},
+    **{"before": [_LAYER], "after": [_LAYER], "by_degree": [GROUP]},
+    "diagnosis": {"text": str, "verdict": Maybe(_FINDING), "others": Maybe([_FINDING])},
 }
 VISIT = {
     **{"graph": str, "epochs": int, "command": str, "comparison": [str], "checkups": [_CHECKUP]},
@@ -43,17 +41,16 @@ VISIT = {
         {str: {key: [float] for key in ("frequency", "gain", "error", "share", "purity")}}
     ),
     "influence": Maybe({str: {"share": [float], "error": [float], "nodes": int, "silent": int}}),
-    "depth": Maybe({str: _FORETOLD}),
+    "advice": Maybe({"lines": [str]}),
+    "commit": Maybe((str, NOTHING)),
 }
-OWN = ("layers", "epochs", "memory")  # settings that the doctor chooses itself
+WHAT = "document of `gcnii doctor GRAPH --json`"
+HEADS = ("model", "layers", "val", "probe", "effective rank", "energy / ‖H‖²", "MAD", "findings")
 CAPTIONS = {
     "filter": "The deepest network of each model, linearised. Bars: two standard errors. "
     "Grey: known in closed form.",
     "influence": "The deepest network of each model, with its mean in hops. "
     "Bars: two standard errors over the nodes.",
-    "forecast": "Lines: what the deepest network alone predicts for shallower ones. "
-    "Squares: networks that the doctor trained for the same few epochs. "
-    "Diamonds: the same settings in the tables of this page.",
 }
 
 
@@ -61,6 +58,7 @@ CAPTIONS = {
 class DoctorVisit:
     """What the doctor says of one graph.
 
+    advice     what to use, how deep, and the command; empty if it was not asked for
     verdicts   model and number of layers → diagnosis
     sentences  a comparison of the models
     figures    name → figure of layers and depths
@@ -70,14 +68,15 @@ class DoctorVisit:
     graph: str
     epochs: int
     command: str
+    advice: tuple[str, ...]
     verdicts: dict[str, str]
     sentences: tuple[str, ...]
     figures: dict[str, Figure]
     learned: dict[str, Figure]
 
     @classmethod
-    def of(cls, document: Document, measured: Iterable[MeasuredCell] = ()) -> DoctorVisit:
-        """The visit of a document; its forecasts are drawn beside the measured cells."""
+    def of(cls, document: Document) -> DoctorVisit:
+        """The visit of a document."""
         graph, rows = document["graph"], document["checkups"]
         if not rows:
             raise InputError("it has no checkups")
@@ -86,11 +85,10 @@ class DoctorVisit:
             f"{one['model']}, {one['layers']} layers": one["diagnosis"]["text"] for one in deepest
         }
         checkups = [Checkup.of(graph, one) for one in rows]
-        sentences = tuple(document["comparison"])
-        answers = Learned.of(document, checkups)
-        learned = draw_learned(answers, _to_the_end(checkups, measured))
-        head = (graph, document["epochs"], document["command"])
-        return cls(*head, verdicts, sentences, draw_figures(checkups), learned)
+        advice = tuple(document.get("advice", {}).get("lines", ()))
+        head = (graph, document["epochs"], document["command"], advice, verdicts)
+        learned = draw_learned(Learned.of(document, checkups))
+        return cls(*head, tuple(document["comparison"]), draw_figures(checkups), learned)
 
     @property
     def anchor(self) -> str:
@@ -105,29 +103,36 @@ class DoctorVisit:
         return inline_svg(drawing, f"{self.anchor}-{name}", f"{self.graph}: {name}")
 
 
-def read_visits(folder: Path, measured: Sequence[MeasuredCell] = ()) -> list[DoctorVisit]:
+def read_visits(folder: Path) -> list[DoctorVisit]:
     """The visits of a folder's documents, in the order of the files' names."""
-    return [_read(path, measured) for path in sorted(folder.glob("*.json"))]
+    paths = sorted(folder.glob("*.json"))
+    return [read_document(path, VISIT, WHAT, DoctorVisit.of) for path in paths]
 
 
-def _read(path: Path, measured: Sequence[MeasuredCell]) -> DoctorVisit:
-    make = partial(DoctorVisit.of, measured=measured)
-    return read_document(path, VISIT, "document of `gcnii doctor GRAPH --json`", make)
+def visit_markdown(path: Path) -> str:
+    """A document's command and advice, and a table with a row for each model and depth."""
+    return read_document(path, VISIT, WHAT, _markdown)
 
 
-def _to_the_end(
-    checkups: Sequence[Checkup], measured: Iterable[MeasuredCell]
-) -> dict[str, dict[int, float]]:
-    """model → depth → mean test score of the cells whose settings are the doctor's, OWN apart."""
-    recipes = {(one.graph, one.model): _recipe(one.settings) for one in checkups}
-    found: dict[str, dict[int, float]] = {}
-    for cell in measured:
-        alike = recipes.get((cell.graph, cell.model)) == _recipe(cell.settings)
-        known = cell.splits == "published" and not isnan(cell.mean)
-        if alike and known and "layers" in cell.settings:
-            found.setdefault(cell.model, {})[cell.settings["layers"]] = cell.mean / 100
-    return found
+def _markdown(document: Document) -> str:
+    lines = document.get("advice", {}).get("lines", ())
+    advice = "".join(f"    {line}\n" for line in lines)
+    rows = [_row(Checkup.of(document["graph"], one), one) for one in document["checkups"]]
+    made = f"`{document['command']}` at {document.get('commit')}:\n"
+    return "\n".join(filter(None, (made, advice, markdown_table(HEADS, rows))))
 
 
-def _recipe(settings: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in settings.items() if name not in OWN}
+def _row(checkup: Checkup, document: Document) -> list[str]:
+    last, diagnosis = checkup.after[-1], document["diagnosis"]
+    found = [diagnosis.get("verdict", diagnosis), *diagnosis.get("others", ())]
+    state = last.state
+    return [
+        checkup.model,
+        str(checkup.layers),
+        percent(checkup.val),
+        percent(nan if last.probe is None else last.probe),
+        f"{state.effective_rank.value:.1f} of {state.width}",
+        f"{state.roughness.value:.2g}",
+        f"{state.mad.value:.2g}",
+        "; ".join(finding["text"].partition(":")[0] for finding in found),
+    ]

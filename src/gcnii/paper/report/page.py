@@ -77,7 +77,7 @@ def write_page(results: Path, out: Path) -> list[Path]:
     """
     measured = read_cells(results / "cells")
     drawn = figures(measured)
-    visits = read_visits(results / "doctor", measured)
+    visits = read_visits(results / "doctor")
     with atomic_write(out) as temporary:
         temporary.write_text(page(measured, drawn, visits), "utf-8")
     pictures = [

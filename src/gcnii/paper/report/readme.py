@@ -1,4 +1,4 @@
-"""The README's table, the pages of results, defaults, speed and forecasts, and depth.png."""
+"""The README's table, parts of the pages in docs/, and depth.png."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gcnii.paper.defaults.choose import Study
 from gcnii.paper.defaults.records import Records
 from gcnii.paper.forecast import read_records as read_forecasts
 from gcnii.paper.report.defaults_page import defaults_page
+from gcnii.paper.report.doctor_page import visit_markdown
 from gcnii.paper.report.figures.depth import draw_depth
 from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.markdown import results_page, scores_table
@@ -37,12 +38,13 @@ def update_readme(root: Path) -> list[Path]:
         raise InputError(f"{root} has no README.md; give the project's folder")
     cells = read_cells(results / "cells")
     speed, forecasts = docs / "performance.md", docs / "filters-learned.md"
-    tuning = docs / "tuning.md"
+    tuning, doctor = docs / "tuning.md", docs / "doctor.md"
     texts = {
         readme: _filled(readme, summary(cells, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
         forecasts: _filled(forecasts, forecast_tables(read_forecasts(results / "forecast"))),
         tuning: _filled(tuning, tuning_table(read_studies(results / "tuning"))),
+        doctor: _filled(doctor, visit_markdown(results / "doctor" / "cora.json")),
         docs / "results.md": results_page(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gcnii.analysis.report.style import STYLES, figure, save
+from gcnii.analysis.report.style import LineStyle, figure, save, styles_of
 from gcnii.paper.report.figures.depth import depth_axis
 from gcnii.train.results.result import Result
 
@@ -24,8 +24,8 @@ def draw_curves(
     """
     drawing = figure(2)
     left, right = drawing.axes
-    for style, (label, result) in zip(STYLES, trained.items(), strict=False):
-        _draw_losses(left, label, result, style)
+    for label, style in styles_of(trained).items():
+        _draw_losses(left, label, trained[label], style)
     title = "Training: validation loss (line), training loss (faint)"
     left.set(xlabel="epoch", ylabel="loss", title=title)
     left.legend(frameon=False)
@@ -35,8 +35,8 @@ def draw_curves(
 
 def draw_depths(axes: Axes, depths: Mapping[str, Sequence[Result]]) -> None:
     """Mean test score against the number of layers, with error bars if there are several runs."""
-    for style, (label, results) in zip(STYLES, depths.items(), strict=False):
-        _draw_sweep(axes, label, results, style)
+    for label, style in styles_of(depths).items():
+        _draw_sweep(axes, label, depths[label], style)
     depth_axis(axes, {_layers(result) for results in depths.values() for result in results})
     axes.set(title="Accuracy against depth", ylim=(0, 102))
     axes.legend(frameon=False, loc="lower left")
@@ -46,9 +46,7 @@ def _layers(result: Result) -> int:
     return int(result.plan.model_settings["layers"])
 
 
-def _draw_sweep(
-    axes: Axes, label: str, results: Sequence[Result], style: tuple[str, str, str]
-) -> None:
+def _draw_sweep(axes: Axes, label: str, results: Sequence[Result], style: LineStyle) -> None:
     colour, marker, dash = style
     layers, means = map(_layers, results), [100 * result.test.mean() for result in results]
     spread = [100 * result.test.std(ddof=1) if len(result.runs) > 1 else 0 for result in results]
@@ -56,7 +54,7 @@ def _draw_sweep(
     line.set(marker=marker, linestyle=dash)
 
 
-def _draw_losses(axes: Axes, label: str, result: Result, style: tuple[str, str, str]) -> None:
+def _draw_losses(axes: Axes, label: str, result: Result, style: LineStyle) -> None:
     colour, _, dash = style
     train_loss, val_loss, _ = np.array(result.runs[0].curve).T
     axes.plot(val_loss, color=colour, linestyle=dash, label=label)

@@ -7,7 +7,7 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gcnii.analysis.report.style import STYLES, figure, save
+from gcnii.analysis.report.style import LineStyle, figure, save, styles_of
 from gcnii.errors import InputError
 from gcnii.paper.tables.cells import MeasuredCell
 
@@ -31,8 +31,9 @@ def draw_depth(path: Path, cells: Iterable[MeasuredCell]) -> Path:
         )
     drawing = figure(1)
     (axes,) = drawing.axes
-    for style, (row, *names) in zip(STYLES, LINES, strict=False):
-        _draw(axes, sorted(rows[row], key=_layers), style, *names)
+    styles = styles_of(name for _, name, _ in LINES)
+    for row, ours, theirs in LINES:
+        _draw(axes, sorted(rows[row], key=_layers), styles[ours], ours, theirs)
     depth_axis(axes, {_layers(cell) for line in rows.values() for cell in line})
     axes.set(title="Cora: accuracy against depth", ylim=(0, 95))
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
@@ -44,7 +45,7 @@ def _layers(cell: MeasuredCell) -> int:
 
 
 def _draw(
-    axes: Axes, line: Sequence[MeasuredCell], style: tuple[str, str, str], ours: str, theirs: str
+    axes: Axes, line: Sequence[MeasuredCell], style: LineStyle, ours: str, theirs: str
 ) -> None:
     colour, marker, dash = style
     depths, means = [_layers(cell) for cell in line], [cell.mean for cell in line]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log2
 from typing import TYPE_CHECKING
 
 from gcnii.analysis import Curve, DegreeGroup
-from gcnii.analysis.report.style import STYLES, figure, shared_legend
+from gcnii.analysis.report.style import LineStyle, figure, ramp_of, shared_legend
 from gcnii.metrics.degree import HUB, span
 from gcnii.paper.report.figures.claims import DEEP, SHALLOW, Claim, slope
 
@@ -24,13 +24,13 @@ def draw_figure1(curves: Iterable[Curve]) -> Figure:
     """One column per graph; all nodes above, test nodes below.  Bands and bars: 95 % intervals."""
     curves = list(curves)
     graphs = list(dict.fromkeys(line.graph for line in curves))
-    depths = sorted({line.layers for line in curves})
+    styles = ramp_of(line.layers for line in curves)
     drawing: Figure = figure(len(graphs), rows=len(WHO))
     panels = [(who, graph) for who in WHO for graph in graphs]
     for axes, (who, graph) in zip(drawing.axes, panels, strict=True):
         lines = [line for line in curves if (line.graph, line.who) == (graph, who)]
         for line in sorted(lines, key=lambda one: one.layers):
-            _draw(axes, line, depths)
+            _draw(axes, line, styles)
         _label(axes, lines)
         axes.set(title=f"{graph}: {WHO[who]}", ylim=(0, 103), ylabel="accuracy (%)")
         axes.set_xlabel("degree, and number of nodes")
@@ -38,9 +38,10 @@ def draw_figure1(curves: Iterable[Curve]) -> Figure:
     return drawing
 
 
-def _draw(axes: Axes, line: Curve, depths: Sequence[int]) -> None:
+def _draw(axes: Axes, line: Curve, styles: Mapping[int, LineStyle]) -> None:
+    depths = list(styles)
     place = depths.index(line.layers)
-    colour, marker, dash = STYLES[place % len(STYLES)]
+    colour, marker, dash = styles[line.layers]
     shift = 0.07 * (place - len(depths) / 2)
     places = [log2(group.low) + shift for group in line.groups]
     means = [100 * group.accuracy for group in line.groups]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from gcnii.analysis.report.style import STYLES, figure, shared_legend
+from gcnii.analysis.report.style import LineStyle, figure, shared_legend, styles_of
 from gcnii.paper.report.figures.claims import DEEP, SHALLOW, Claim, above, first
 from gcnii.paper.report.figures.depth import depth_axis
 
@@ -57,18 +57,18 @@ def draw_figure2(arms: Iterable[Arm]) -> Figure:
     depths = sorted({layers for arm in arms for layers in arm.test})
     # the same for all panels, though some may lack depths
     edges = (depths[0] / EDGE, depths[-1] * EDGE)
-    drawing: Figure = figure(len(graphs))
+    drawing, styles = figure(len(graphs)), styles_of(ARMS)
     for axes, graph in zip(drawing.axes, graphs, strict=True):
         own = [arm for arm in arms if arm.graph == graph]
         for arm in sorted(own, key=lambda arm: order.index(arm.model)):
-            _draw(axes, arm, STYLES[order.index(arm.model)])
+            _draw(axes, arm, styles[arm.model])
         depth_axis(axes, depths)
         axes.set(title=graph, xlim=edges, ylim=(0, 95))
     shared_legend(drawing)
     return drawing
 
 
-def _draw(axes: Axes, arm: Arm, style: tuple[str, str, str]) -> None:
+def _draw(axes: Axes, arm: Arm, style: LineStyle) -> None:
     colour, marker, dash = style
     depths, means = list(arm.means), list(arm.means.values())
     spread = [stdev(arm.test[layers]) if len(arm.test[layers]) > 1 else 0 for layers in depths]
