@@ -19,7 +19,7 @@ def folder(tmp_path):
 def test_a_complete_study_is_printed_and_nothing_is_trained(folder):
     answer = call("reproduce", "defaults", "--only", "cora", cwd=folder)
     assert (answer.code, answer.err) == (0, "")
-    assert "|cora-full|0.83|88.1|appnp 88.5|-0.4 ± 0.4|" in answer.out
+    assert "|cora-full|0.83|0.80|88.1|appnp 88.5|-0.4 ± 0.4|" in answer.out
     assert "|film|" not in answer.out
     assert (
         "Mean of 15 graphs, each left out of its own choice: gcnii 75.4; appnp 73.8" in answer.out
@@ -33,7 +33,12 @@ def test_json_has_every_row_and_what_is_chosen(folder):
     (row,) = document["graphs"]
     assert (row["graph"], row["left out"]["layers"]) == ("minesweeper", 4)
     assert row["default difference"]["mean"] == pytest.approx(-2.46)
-    assert list(document["chosen"]) == ["ρ < 1", "1 ≤ ρ < 30", "ρ ≥ 30"]
+    assert (row["homophily"], row["range"]) == (0.013, 2)
+    assert list(document["chosen"]) == [
+        "ρ < 1, homophily ≥ 0",
+        "1 ≤ ρ < 30; or ρ < 1, homophily < 0",
+        "ρ ≥ 30",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,4 +59,4 @@ def test_what_has_no_file_is_left_out_and_the_table_is_of_what_is_there(tmp_path
     answer = call("reproduce", "defaults", "--only", "humango", cwd=tmp_path)
     assert answer.code == 0
     assert answer.err == "left out without a folder that holds their npz files: humango\n"
-    assert "|ρ < 1|–|" in answer.out
+    assert "|ρ < 1, homophily ≥ 0|–|" in answer.out

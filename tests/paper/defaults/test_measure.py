@@ -65,6 +65,7 @@ def test_what_is_held_is_not_trained_again(tiny, tmp_path):
     assert len(said) == 6
     document = Records(tmp_path / "all.json").documents["texas"]
     assert [len(document["runs"]), document["sparse"], document["directed"]] == [9, True, True]
+    assert document["homophily"] == -0.22
     assert all(len(run["val"]) == len(run["seeds"]) == 10 for run in document["runs"])
 
 

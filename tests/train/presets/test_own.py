@@ -15,12 +15,13 @@ from gcnii.train.presets.own import (
     BASELINES,
     CHOSEN,
     FAMILY,
+    LOW,
     MOST_NODES,
     own_default,
     range_of,
     shared,
 )
-from gcnii.train.presets.traits import Traits
+from gcnii.train.presets.traits import ASSUMED, FEWEST, Traits, homophily_of
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe
 
 WITHOUT = {"film", "squirrel", "chameleon-filtered", "minesweeper", "amazon-photo", "coauthor-cs"}
@@ -41,19 +42,104 @@ def counts(n=40, d=80, share=0.1):
     return (rng.random((n, d)) < share) * rng.integers(1, 4, (n, d)).astype(np.float32)
 
 
+def linked(edges, y, roles="train", **how):
+    """A graph of these edges and labels; `roles` is one word for all nodes, or a list."""
+    n = len(y)
+    roles = np.array([roles] * n if isinstance(roles, str) else roles, object)
+    more = np.array(["val", "test"], object)  # two nodes without edges
+    split = gcnii.Split.of_roles(np.concatenate([roles, more]))
+    y = np.concatenate([y, y[:2]])
+    return gcnii.Graph(X=counts(n + 2), edges=np.array(edges).T, y=y, splits=(split,), **how)
+
+
+def ring(n=24):
+    return [(i, (i + 1) % n) for i in range(n)]
+
+
 @pytest.mark.parametrize(
     ("rho", "index"), [(0, 0), (0.999, 0), (1, 1), (29.9, 1), (30, 2), (700, 2)]
 )
 def test_the_bounds_of_rho_belong_to_the_range_above(rho, index):
-    assert range_of(rho) == index
     traits = replace(WORDS, d=1000, train=int(1000 * rho))
+    assert range_of(traits) == index
     for model in FAMILY:
         assert own_default(model, traits) == shared(traits) | CHOSEN[index]
 
 
+@pytest.mark.parametrize(
+    ("rho", "homophily", "index"),
+    [
+        *[(0.5, LOW - 0.0001, 1), (0.5, LOW, 0), (0.5, -0.0, 0), (0.5, 1, 0), (0, -1, 1)],
+        *[(1, -1, 1), (29, -1, 1), (30, -1, 2), (30, 1, 2)],
+    ],
+)
+def test_low_homophily_moves_only_graphs_with_few_training_nodes(rho, homophily, index):
+    traits = replace(WORDS, d=1000, train=int(1000 * rho), homophily=homophily)
+    assert range_of(traits) == index
+    assert own_default("gcnii", traits) == shared(traits) | CHOSEN[index]
+
+
+def test_homophily_is_that_of_edges_between_training_nodes():
+    y = np.array([0, 0, 0, 1, 2, 1] * 4)
+    # Duplicates, the other direction and self-loops count for nothing.
+    edges = [*ring(), (1, 0), (0, 1), (5, 5), (2, 2)]
+    h = np.mean([y[u] == y[v] for u, v in ring()])
+    p = np.array([1 / 2, 1 / 3, 1 / 6])  # each node is the end of two edges
+    assert h == 1 / 3
+    expected = (h - (p**2).sum()) / (1 - (p**2).sum())
+    for directed in (False, True):
+        found = homophily_of(linked(edges, y, directed=directed))
+        assert found == pytest.approx(expected, abs=5e-5)
+    assert Traits.of(linked(edges, y)).homophily == found
+
+
+def test_homophily_of_equal_and_of_alternating_labels_is_1_and_minus_1():
+    halves = [*zip(range(0, 22), range(2, 24), strict=True)]
+    assert homophily_of(linked(halves, np.arange(24) % 2)) == 1
+    assert homophily_of(linked(ring(), np.arange(24) % 2)) == -1
+
+
+def test_too_few_edges_one_label_several_labels_or_no_split_are_taken_as_homophilous():
+    y = np.arange(24) % 2
+    assert homophily_of(linked(ring()[:FEWEST], y)) == -1
+    assert homophily_of(linked(ring()[: FEWEST - 1], y)) == ASSUMED == 1
+    assert homophily_of(linked([*ring()[: FEWEST - 1], (1, 0), (3, 3)], y)) == ASSUMED
+    assert homophily_of(linked(ring(), np.zeros(24, int))) == ASSUMED
+    assert homophily_of(linked(ring(), np.stack([y, 1 - y], 1))) == ASSUMED
+    assert homophily_of(replace(linked(ring(), y), splits=())) == ASSUMED
+
+
+def test_labels_of_nodes_that_are_not_trained_on_change_nothing():
+    random = np.random.default_rng(0)
+    n, y = 300, random.integers(0, 3, 300)
+    roles = random.choice(["train", "val", "test", "none"], n)
+    known = linked(random.integers(0, n, (2000, 2)), y, roles)
+    others = np.flatnonzero(~known.splits[0].train)
+    first, traits = Traits.of(known), set()
+    for _ in range(5):
+        labels = known.labels.copy()
+        labels[others] = random.permutation(labels[others])
+        traits.add(Traits.of(replace(known, y=labels)))
+    assert traits == {first}
+    assert first.homophily != ASSUMED
+    labels = known.labels.copy()
+    labels[known.splits[0].train] = random.permutation(labels[known.splits[0].train])
+    assert Traits.of(replace(known, y=labels)) != first
+
+
+def test_a_heterophilous_graph_of_one_s_own_keeps_half_of_its_own_features():
+    alternating, halves = np.arange(24) % 2, np.arange(24) // 12
+    for model in FAMILY:
+        settings = make_plan(model, {}, linked(ring(), alternating)).settings
+        assert (settings["alpha"], settings["decay_conv"]) == (0.5, 1e-4)
+        settings = make_plan(model, {}, linked(ring(), halves)).settings
+        assert (settings["alpha"], settings["decay_conv"]) == (0.1, 0.01)
+
+
 def test_traits_count_the_training_nodes_of_the_first_split():
     found = Traits.of(graph(counts(), train=0.5))
-    assert found == Traits(n=40, d=80, train=20, sparse=True, multilabel=False)
+    # 19 edges between training nodes
+    assert found == Traits(n=40, d=80, train=20, sparse=True, multilabel=False, homophily=1)
     assert found.rho == 0.25
 
 

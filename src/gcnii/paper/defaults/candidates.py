@@ -15,7 +15,7 @@ COUNTED = (
     *("twitch-engb", "cora-ml", "citeseer-full", "cora-full", "citeseer", "cora", "humango"),
     "chameleon-filtered",
 )
-# They need another head and no self-loops, which no candidate has: nothing is chosen by them.
+# They need another head and no self-loops, which no candidate has: no setting is chosen by them.
 REPORTED = ("squirrel", "chameleon", "wisconsin", "texas", "cornell")
 # Not of the catalog: NAME.npz in a folder that is given.
 FILES = frozenset({"facebook", "humango", "cora-ml", "twitch-engb"})

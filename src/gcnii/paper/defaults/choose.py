@@ -1,7 +1,7 @@
 """Choosing the default from what was measured; leaving one graph out is then arithmetic.
 
-A choice is made within each range of ρ, the number of training nodes per feature, by validation
-scores alone; test scores are only compared.
+A choice is made within each range of ρ, the number of training nodes per feature (see `range_of`),
+by validation scores alone; test scores are only compared.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from statistics import fmean, stdev
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
 from gcnii.paper.defaults.candidates import CANDIDATES, COUNTED, MODEL, REPORTED
-from gcnii.paper.defaults.records import Records
+from gcnii.paper.defaults.records import Records, traits_of
 from gcnii.train.presets.own import BASELINES, CHOSEN, range_of
+from gcnii.train.presets.traits import Traits
 
 
 def criterion(candidate: Settings, documents: Iterable[Document]) -> float:
@@ -69,16 +70,15 @@ def _run(document: Document, model: str, wanted: Settings) -> Document | None:
 class Row:
     """A graph: test scores in %, split by split.
 
-    rho        training nodes per feature
     left_out   what is chosen without this graph and its kin; None if its range has no other graph
     default    the test scores of that choice
-    chosen     those of each setting that is in force for some range of ρ; empty if not measured
+    chosen     those of each setting that is in force for some range; empty if not measured
     baselines  by name
     """
 
     graph: str
     counted: bool
-    rho: float
+    traits: Traits
     left_out: Settings | None
     default: list[float]
     chosen: Sequence[list[float]]
@@ -87,7 +87,7 @@ class Row:
     @property
     def shipped(self) -> list[float]:
         """Test scores of the default that is in force for this graph."""
-        return self.chosen[range_of(self.rho)]
+        return self.chosen[range_of(self.traits)]
 
     @property
     def best(self) -> str:
@@ -102,7 +102,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Study:
-    """All that was measured: what is chosen in each range of ρ, and a row for each graph."""
+    """All that was measured: what is chosen in each range, and a row for each graph."""
 
     chosen: tuple[Settings | None, ...]
     rows: Sequence[Row]
@@ -111,7 +111,7 @@ class Study:
     def of(cls, records: Records) -> Study:
         """The study of these records, without graphs that were not measured completely."""
         documents = {name: one for name, one in records.documents.items() if _complete(one)}
-        ranges = {name: range_of(records.traits(name).rho) for name in documents}
+        ranges = {name: range_of(traits_of(one)) for name, one in documents.items()}
         inside = [
             [name for name in COUNTED if ranges.get(name) == each] for each in range(len(CHOSEN))
         ]
@@ -119,13 +119,12 @@ class Study:
         rows = [
             _row(
                 documents[name],
-                records.traits(name).rho,
                 [documents[other] for other in inside[ranges[name]] if kin(other) != kin(name)],
             )
             for name in (*COUNTED, *REPORTED)
             if name in documents
         ]
-        return cls(chosen, sorted(rows, key=lambda row: (not row.counted, row.rho)))
+        return cls(chosen, sorted(rows, key=lambda row: (not row.counted, row.traits.rho)))
 
     @property
     def counted(self) -> list[Row]:
@@ -147,17 +146,17 @@ class Study:
 
 def _complete(document: Document) -> bool:
     """Whether it holds the baselines and the default in force."""
-    shipped = CHOSEN[range_of(document["train"] / document["d"])]
+    shipped = CHOSEN[range_of(traits_of(document))]
     return all(
         scores(document, model, "test", wanted)
         for model, wanted in ((MODEL, shipped), *((name, {}) for name in BASELINES))
     )
 
 
-def _row(document: Document, rho: float, others: Sequence[Document]) -> Row:
-    counted, shipped = document["graph"] in COUNTED, CHOSEN[range_of(rho)]
+def _row(document: Document, others: Sequence[Document]) -> Row:
+    counted, traits = document["graph"] in COUNTED, traits_of(document)
     # What is only reported is never chosen by, so that the default in force leaves it out.
-    left_out = choose(others) if counted else shipped
+    left_out = choose(others) if counted else CHOSEN[range_of(traits)]
 
     def percent(model: str, wanted: Settings) -> list[float]:
         return [100 * score for score in scores(document, model, "test", wanted)]
@@ -165,7 +164,7 @@ def _row(document: Document, rho: float, others: Sequence[Document]) -> Row:
     return Row(
         document["graph"],
         counted,
-        rho,
+        traits,
         left_out,
         percent(MODEL, left_out) if left_out else [],
         [percent(MODEL, one) for one in CHOSEN],

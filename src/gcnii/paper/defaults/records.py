@@ -6,13 +6,16 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from gcnii.files import NOTHING, Document, atomic_write, read_document
+from gcnii.files import NOTHING, Document, Maybe, atomic_write, read_document
 from gcnii.nn.settings import Settings
 from gcnii.train.presets.traits import Traits
 
 _SCORES = [(float, NOTHING)]
 RUNS = {"model": str, "settings": dict, "seeds": [int], "val": _SCORES, "test": _SCORES}
-TRAITS = {"n": int, "d": int, "train": int, "sparse": bool, "multilabel": bool}
+TRAITS = {
+    **{"n": int, "d": int, "train": int, "sparse": bool, "multilabel": bool},
+    "homophily": Maybe(float),  # documents from before it was measured lack it: then it is assumed
+}
 SHAPE = {"graph": str, "metric": str, **TRAITS, "runs": [RUNS]}
 WHAT = "record of settings"
 
@@ -38,12 +41,12 @@ class Records:
 
     def traits(self, name: str) -> Traits:
         """Those of a graph that was measured."""
-        return Traits(**{trait: self.documents[name][trait] for trait in TRAITS})
+        return traits_of(self.documents[name])
 
     def add(self, name: str, about: Document, runs: Iterable[Document]) -> None:
         """Keep more runs on a graph, and what is known about it."""
-        before = self.documents.get(name, {"runs": []})["runs"]
-        self.documents[name] = about | {"runs": [*before, *runs]}
+        before = self.documents.get(name, {"runs": []})
+        self.documents[name] = before | about | {"runs": [*before["runs"], *runs]}
         if self.one:
             write_text(self.path, texts(self.documents))
         else:
@@ -58,6 +61,11 @@ class Records:
                 if run["settings"] not in other.held(name, run["model"])
             ]
             other.add(name, {key: document[key] for key in document if key != "runs"}, new)
+
+
+def traits_of(document: Document) -> Traits:
+    """Those of the graph that a document is about."""
+    return Traits(**{trait: document[trait] for trait in TRAITS if trait in document})
 
 
 def text(document: Document) -> str:

@@ -2,7 +2,8 @@
 
 It was chosen by `gcnii reproduce defaults`; docs/defaults.md has the study.  What separates graphs
 is ρ, the number of training nodes per feature: the fewer there are, the more a network must be
-held back from learning them by heart.
+held back from learning them by heart.  Where these are few and linked nodes share a class less
+often than by chance, a node's own features must count for more.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ BASELINES = ("mlp", "gcn", "gat", "appnp", "graphsage-mean")
 STOP: Settings = {"epochs": 500, "patience": 60}
 # Ranges of ρ: [0, 1), [1, 30) and [30, ∞).
 BOUNDS = (1, 30)
+# A graph with ρ < 1 and a homophily below this has the setting of [1, 30).
+LOW = 0
 _FEW: Settings = {
     **{"layers": 8, "width": 64, "alpha": 0.1, "lam": 0.5, "dropout": 0.6},
     **{"lr": 0.01, "decay_conv": 0.01, "decay_dense": 5e-4},
@@ -39,9 +42,10 @@ MOST_NODES = 200_000
 SAMPLING = frozenset({"batches", "batch_size", "clusters", "fanout", "history"})
 
 
-def range_of(rho: float) -> int:
-    """The index in CHOSEN of the range that ρ lies in."""
-    return sum(rho >= bound for bound in BOUNDS)
+def range_of(traits: Traits) -> int:
+    """The index in CHOSEN of the range that a graph belongs to, by ρ and homophily."""
+    by_rho = sum(traits.rho >= bound for bound in BOUNDS)
+    return max(by_rho, 1) if traits.homophily < LOW else by_rho
 
 
 def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Settings:
@@ -51,7 +55,7 @@ def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Setti
     the names of settings that are given: someone who sets how to sample wants to sample.
     """
     if model in FAMILY:
-        return shared(traits) | CHOSEN[range_of(traits.rho)]
+        return shared(traits) | CHOSEN[range_of(traits)]
     if model in BASELINES:
         return shared(traits) | _batches(model, traits, given)
     return features_and_labels(traits)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gcnii.graph import Graph
 from gcnii.train.scaling import density, of_one_sign_and_size
 
 MOSTLY = 0.5  # share of nonzero entries below which features count as sparse
 DRAWN = 0.6  # share of the labelled nodes that a graph without splits would train on
+FEWEST = 20  # edges between training nodes, below which their homophily is not estimated
+ASSUMED = 1.0  # the homophily where it is not estimated
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,7 @@ class Traits:
     sparse      whether features are like word counts: mostly zeros, never negative, and no column
                 much larger than the others
     multilabel  whether a node can have several labels
+    homophily   of the training nodes' labels, see `homophily_of`
     """
 
     n: int
@@ -25,16 +30,41 @@ class Traits:
     train: int
     sparse: bool
     multilabel: bool
+    homophily: float = ASSUMED
 
     @classmethod
     def of(cls, graph: Graph) -> Traits:
-        """Those of a graph; training nodes are counted in its first split."""
+        """Those of a graph; its training nodes are those of its first split."""
         masks = [split.train for split in graph.splits[:1]]
         train = masks[0].sum() if masks else DRAWN * graph.labelled.sum()
         sparse = density(graph.X) < MOSTLY and of_one_sign_and_size(graph.X)
-        return cls(graph.n, graph.d, int(train), sparse, graph.multilabel)
+        return cls(graph.n, graph.d, int(train), sparse, graph.multilabel, homophily_of(graph))
 
     @property
     def rho(self) -> float:
         """ρ = training nodes per feature."""
         return self.train / self.d
+
+
+def homophily_of(graph: Graph) -> float:
+    """Adjusted homophily (h - Σ p_k²) / (1 - Σ p_k²) of the training nodes, to four digits.
+
+    h is the share of edges with equal labels and p_k the share of their ends with label k, over
+    edges between two training nodes of the first split, without directions, duplicates and
+    self-loops: 1 if all labels are equal, 0 as by chance.  No other label is read.  ASSUMED if
+    there are fewer than FEWEST such edges, one label alone, or several labels per node.
+    """
+    if graph.multilabel or not graph.splits:
+        return ASSUMED
+    train, (u, v) = graph.splits[0].train, graph.edges
+    u, v = graph.edges[:, train[u] & train[v] & (u != v)]
+    codes = np.sort(np.minimum(u, v) * graph.n + np.maximum(u, v))
+    codes = codes[np.diff(codes, prepend=-1) > 0]
+    if len(codes) < FEWEST:
+        return ASSUMED
+    one, other = graph.labels[codes // graph.n], graph.labels[codes % graph.n]
+    ends = np.bincount(np.concatenate([one, other])) / (2 * len(codes))
+    chance = (ends**2).sum()
+    if chance == 1:
+        return ASSUMED
+    return round(float(((one == other).mean() - chance) / (1 - chance)), 4)
