@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,7 +35,13 @@ class Traits:
 
     @classmethod
     def of(cls, graph: Graph) -> Traits:
-        """Those of a graph; its training nodes are those of its first split."""
+        """Those of a graph, found once; its training nodes are those of its first split."""
+        if graph not in _KNOWN:
+            _KNOWN[graph] = cls._found(graph)
+        return _KNOWN[graph]
+
+    @classmethod
+    def _found(cls, graph: Graph) -> Traits:
         masks = [split.train for split in graph.splits[:1]]
         train = masks[0].sum() if masks else DRAWN * graph.labelled.sum()
         sparse = density(graph.X) < MOSTLY and of_one_sign_and_size(graph.X)
@@ -44,6 +51,9 @@ class Traits:
     def rho(self) -> float:
         """ρ = training nodes per feature."""
         return self.train / self.d
+
+
+_KNOWN: WeakKeyDictionary[Graph, Traits] = WeakKeyDictionary()
 
 
 def homophily_of(graph: Graph) -> float:
