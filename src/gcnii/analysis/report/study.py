@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
-from gcnii.analysis.report.style import GREY, LineStyle, figure, styles_of
+from gcnii.analysis.report.style import GREY, LineStyle, figure, shared_legend, styles_of
 from gcnii.files import Document
 from gcnii.metrics.objective import percent
 
@@ -77,6 +77,7 @@ def draw_study(document: Document) -> Figure:
     styles = styles_of(trial["model"] for trial in trials)
     _draw_trials(left, document, trials, styles)
     _draw_importances(right, document, styles[document["winner"]["model"]].colour)
+    shared_legend(drawing)
     return drawing
 
 
@@ -103,7 +104,6 @@ def _draw_trials(
     axes.set_xlabel("trial (hollow: given up early)")
     axes.set_ylabel(f"validation {document['measured']} in %")
     axes.set_title(f"{document['graph']}: {document['tried']} settings")
-    axes.legend(frameon=False, fontsize="small", loc="lower right")
 
 
 def _draw_best(axes: Axes, complete: list[Document]) -> None:
