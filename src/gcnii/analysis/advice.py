@@ -26,7 +26,7 @@ from gcnii.tuning.trials import Trial, ranked, trials_of, winner_of
 from gcnii.tuning.workers.storage import open_study
 from gcnii.tuning.workers.worker import Limits, search
 
-LADDER = 4  # one trial of so many is the best setting at another depth
+LADDER = 4  # every fourth trial is the best setting at another depth
 # Trainings of the search are shorter than those of `train`: they compare settings.
 LENGTH: Settings = {"epochs": 200, "patience": 50}
 START = 8  # layers, at most, that a model is tried with first: more take longer

@@ -16,7 +16,7 @@ from gcnii.train.results.result import Result
 
 
 def fitted(graph: Graph, plans: Sequence[Plan], at_once: int, **how: Any) -> Result | None:
-    """The result of training so many replicas at once, or fewer where memory is short.
+    """The result of training `at_once` replicas at a time, or fewer where memory is short.
 
     None for settings that lose: they diverged, or not even one run fits.
     """

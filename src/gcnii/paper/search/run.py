@@ -35,7 +35,7 @@ def run_search(
     device: str = "auto",
     on_try: Callable[[str], None] = lambda words: None,
 ) -> Document:
-    """Train until the search's document in the folder has so many tries, and return the document.
+    """Train until the search's document in the folder has `trials` tries; return the document.
 
     Tries of earlier calls and of other processes count.  `on_try` is called with the settings of
     each try that is done, also of those that are there already.
