@@ -36,7 +36,7 @@ def browser():
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     cells = a_page_of_everything()
-    visits = read_visits(Path(__file__).parents[3] / "results" / "doctor", cells)
+    visits = read_visits(Path(__file__).parents[3] / "results" / "doctor")
     path.write_text(page(cells, figures(cells), visits), "utf-8")
     return path.as_uri()
 
@@ -138,7 +138,7 @@ def test_every_word_of_the_doctors_pictures_lies_within_them(width, tab):
       return Math.max(b.left - a.left, a.right - b.right, b.top - a.top, a.bottom - b.bottom) > 2;
     }).map(text => `${svg.ariaLabel}: ${text.textContent}`))"""
     assert tab.eval_on_selector_all("#doctor-cora svg", beyond) == []
-    assert tab.locator("#doctor-cora svg").count() == 9
+    assert tab.locator("#doctor-cora svg").count() == 8
 
 
 def test_a_picture_of_one_panel_needs_no_scrolling_on_a_narrow_screen(tab):
