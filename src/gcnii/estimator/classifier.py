@@ -159,7 +159,8 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if neighbours:
             refuse_unjoinable(plan)
         seeds = range(first, first + int(self.seeds))
-        result = fit_plan(graph, plan, seeds=seeds, split=0, device=self.device)
+        where = {"split": 0, "device": self.device}
+        result = fit_plan(graph, plan, seeds=seeds, **where, calibrate="temperature")
         if result.interrupted:
             raise KeyboardInterrupt("training was stopped before it was done")
         self.classes_, self.graph_, self.result_ = labels.classes, graph, result

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from rich.console import Console
 
@@ -29,6 +29,8 @@ from gcnii.train.results.result import Result
 from gcnii.train.results.run import make_runs
 from gcnii.train.task import Task
 
+Calibrate: TypeAlias = Literal["temperature", "none"]
+
 LOG_EVERY = 10  # epochs between two lines of the log at level DEBUG
 
 log = logging.getLogger(__name__)
@@ -46,6 +48,7 @@ def fit(
     checkpoint: Path | str | None = None,
     callbacks: Sequence[Callback] = (),
     verbose: bool | None = None,
+    calibrate: Calibrate = "temperature",
     settings: Sequence[Mapping[str, Any]] | None = None,
     **given: Any,
 ) -> Result:
@@ -64,6 +67,8 @@ def fit(
                 epochs first.  Where a callback has `close()`, that is called at the end
     verbose     whether to show a progress bar and print the result in a line, on stderr; default:
                 in terminals and notebooks
+    calibrate   find the temperature of each run on its validation nodes, so that probabilities mean
+                what they say; none: leave them as they are.  Labels do not change
     settings    several settings to try, a dictionary each: every one is trained with every seed
     given       settings of the model and of the Recipe; what is not given comes from the graph's
                 preset, then from the defaults
@@ -80,7 +85,7 @@ def fit(
     where: dict[str, Any] = {"device": device, "batch": batch, "threads": threads}
     watched: dict[str, Any] = {"callbacks": callbacks, "verbose": verbose}
     which: dict[str, Any] = {"seeds": seeds, "split": split, "checkpoint": checkpoint}
-    result = fit_plans(graph, plans, **which, **where, **watched)
+    result = fit_plans(graph, plans, **which, **where, **watched, calibrate=calibrate)
     if draws(verbose):
         print(result, file=Console(stderr=True).file)
     return result
@@ -105,11 +110,15 @@ def fit_plans(
     verbose: bool | None = False,
     title: str = "",
     leave: Leave | None = None,
+    calibrate: Calibrate = "none",
 ) -> Result:
     """Train each of some plans of one `batch_key` with each seed; the bar, if any, has this title.
 
-    leave  asked after some epochs with the runs in training; those that it returns end
+    leave      asked after some epochs with the runs in training; those that it returns end
+    calibrate  temperature for models that will predict; a search or a table needs none
     """
+    if calibrate not in get_args(Calibrate):
+        raise InputError(f"calibrate must be temperature or none, got {calibrate!r}")
     runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0), len(plans))
     plans[0].recipe.refuse_labels(graph, [run.split for run in runs])
     where, batch = choose_device(device), whole("batch", batch, 1)
@@ -123,7 +132,8 @@ def fit_plans(
         training = Training(task, runs, path, observers, leave)
         with tuned_cpu(threads_for(task, threads)):
             _train(training, batch)
-        return training.result()
+            result = training.result()
+            return result.with_temperatures(task) if calibrate == "temperature" else result
 
 
 def _train(training: Training, batch: int | None) -> None:

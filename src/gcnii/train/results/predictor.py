@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, notice
 from gcnii.graph import Graph
+from gcnii.metrics.calibration import best_temperature, warmed
 from gcnii.metrics.objective import RANKINGS, Objective
 from gcnii.metrics.probabilities import (
     HALF,
@@ -123,10 +124,34 @@ class Predictor:
         new = {role: float(objective.score(scores, role)) for role in ("val", "test")}
         return replace(run, threshold=threshold, val=new["val"], test=new["test"])
 
+    def with_temperatures(self, task: Task) -> Self:
+        """The same, with the temperature of each run that suits its validation nodes best.
+
+        A threshold is a probability, too, and moves with them, so that every label stays.
+        """
+        return replace(self, runs=tuple(self._calibrated(i, task) for i in range(len(self.runs))))
+
+    def _calibrated(self, i: int, task: Task) -> Run:
+        run, graph = self.runs[i], task.graph
+        val = graph.splits[run.split].val
+        if isnan(run.val) or not val.any():  # it diverged; or there is nothing to calibrate by
+            return run
+        scores = self._output("forward", i, task).double().numpy()
+        T = best_temperature(scores[val], graph.labels[val])
+        threshold = None if run.threshold is None else warmed(run.threshold, T)
+        return replace(run, temperature=T, threshold=threshold)
+
+    def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
+        """(n, k) the raw scores of the best run, before any temperature."""
+        task = self._task(graph, device)
+        return np.asarray(self._output("forward", self.best, task).double())
+
     def predict_proba(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
     ) -> NDArray[np.float64]:
         """(n, k) probabilities: the mean over the runs that share the split of the best run.
+
+        Each run's scores are divided by its temperature first, if it has one.
 
         ensemble  False: the probabilities of the best run alone
         """
@@ -134,7 +159,7 @@ class Predictor:
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
         task = self._task(graph, device)
-        scores = (self._output("forward", i, task) for i in runs)
+        scores = (self._output("forward", i, task).double() / self._temperature(i) for i in runs)
         P = mean_probabilities(scores, multilabel=self.graph.multilabel)
         if wrong := int((~np.isfinite(P).all(1)).sum()):
             nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
@@ -143,6 +168,9 @@ class Predictor:
                 "larger than those of the training"
             )
         return P
+
+    def _temperature(self, i: int) -> float:
+        return self.runs[i].temperature or 1.0
 
     def _who_predicts(self, runs: list[int]) -> str:
         """A notice that some runs do not predict."""

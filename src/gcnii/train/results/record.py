@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import torch
@@ -47,6 +48,7 @@ RUN = {
     "epochs": int,
     "seconds": float,
     "threshold": Maybe(float),
+    "temperature": Maybe(float),
 }
 SHAPE = {
     "graph": Only(GRAPH),
@@ -137,6 +139,8 @@ def _refuse_contradictions(record: Document) -> None:
             raise InputError("scores of runs must lie between 0 and 1")
         if not 0 <= run.get("threshold", HALF) < 1:
             raise InputError("thresholds of runs must lie between 0 and 1")
+        if not 0 < run.get("temperature", 1.0) < inf:
+            raise InputError("temperatures of runs must be above 0")
     chosen = record["settings"].get("label_threshold") == "validation"
     if any(("threshold" in run) != chosen for run in runs):
         raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")

@@ -20,6 +20,7 @@ from gcnii.columns import Columns
 from gcnii.errors import InputError, some_of
 from gcnii.files import Document, atomic_write, document_key, json_value, write_document
 from gcnii.graph import Graph
+from gcnii.metrics.conformal import Sets
 from gcnii.metrics.objective import mean_and_spread, metric_name
 from gcnii.nn.settings import Settings
 from gcnii.train.batches import cutter
@@ -83,10 +84,14 @@ def _storable(option: object) -> object:
 
 @dataclass(frozen=True, eq=False)
 class Result(Predictor):
-    """The runs of a fit and the best weights of each: their scores, what they predict, `save`."""
+    """The runs of a fit and the best weights of each: their scores, what they predict, `save`.
+
+    trained_on  the graph, where the training was in this process; a bundle does not hold it
+    """
 
     device: str
     interrupted: bool = False
+    trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
 
     @classmethod
     def of(
@@ -102,7 +107,7 @@ class Result(Predictor):
         """Keep of the graph what a bundle needs."""
         origin = Origin(**{field.name: getattr(graph, field.name) for field in fields(Origin)})
         result = cls(origin, plans[0], tuple(runs), weights, scaling, device, interrupted)
-        return replace(result, others=tuple(plans[1:]))
+        return replace(result, others=tuple(plans[1:]), trained_on=graph)
 
     @property
     def test(self) -> NDArray[np.float64]:
@@ -121,15 +126,15 @@ class Result(Predictor):
 
     def alone(self, i: int) -> Result:
         """The result of run i, without the others."""
-        return self._part([i])
+        return self.part([i])
 
     def at(self, setting: int) -> Result:
         """The result of one of several settings, without the others."""
         if not 0 <= setting < len(self.plans):
             raise InputError(f"settings are numbered 0 to {len(self.plans) - 1}, got {setting}")
-        return self._part([i for i, run in enumerate(self.runs) if run.setting == setting])
+        return self.part([i for i, run in enumerate(self.runs) if run.setting == setting])
 
-    def _part(self, rows: list[int]) -> Result:
+    def part(self, rows: list[int]) -> Result:
         """The result of these runs of one setting."""
         weights = {name: weight[rows] for name, weight in self.weights.items()}
         plan = self.plans[self.runs[rows[0]].setting]
@@ -140,6 +145,20 @@ class Result(Predictor):
     def metric(self) -> str:
         """What the scores are."""
         return metric_name(self.plan.recipe.scored_by, multilabel=self.graph.multilabel)
+
+    def predict_sets(
+        self,
+        graph: Graph | None = None,
+        coverage: float = 0.9,
+        device: str = "auto",
+        *,
+        kind: Sets = "lac",
+        ensemble: bool = True,
+    ) -> NDArray[np.bool_]:
+        """(n, k) sets of classes that hold the true one: `inference.predict_sets`."""
+        from gcnii.inference.sets import predict_sets
+
+        return predict_sets(self, graph, coverage, device, kind=kind, ensemble=ensemble)
 
     def __repr__(self) -> str:
         """One line: what was trained, on what, how well."""

@@ -38,6 +38,8 @@ class Run:
     curve        train_loss, val_loss and val of each epoch
     setting      the place of its settings, where a fit tries several
     threshold    the probability above which it predicts a label, where one was chosen
+    temperature  by which its scores are divided before they become probabilities, where one was
+                 found on its validation nodes
     """
 
     seed: int
@@ -57,6 +59,7 @@ class Run:
     curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)
     setting: int = 0
     threshold: float | None = None
+    temperature: float | None = None
 
     @property
     def key(self) -> tuple[int, int]:
@@ -66,8 +69,9 @@ class Run:
     def summary(self) -> Document:
         """The run without its curve, as JSON has it."""
         fields = ("seed", "split", "test", "val", "val_loss", "best_epoch", "epochs", "seconds")
-        chosen = {} if self.threshold is None else {"threshold": self.threshold}
-        return {name: json_value(getattr(self, name)) for name in fields} | chosen
+        later = ("threshold", "temperature")  # found after training, if wanted
+        found = {name: one for name in later if (one := getattr(self, name)) is not None}
+        return {name: json_value(getattr(self, name)) for name in fields} | found
 
 
 def make_runs(

@@ -1,0 +1,98 @@
+"""Calibration: of the nodes that get a label with probability 0.8, are 80 % labelled rightly?
+
+Guo et al., On Calibration of Modern Neural Networks (2017): softmax(scores / T) with one
+temperature T keeps every label, and T is found by the likelihood of nodes that were not trained on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, softmax
+
+BINS = 15
+COLDEST, WARMEST = 1e-3, 1e3  # between which T is looked for
+HALVINGS = 60  # of that interval, on a logarithmic scale
+FEW = 100  # validation nodes, below which the error that is left is worth a word
+
+
+def best_temperature(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    """T that makes labels y likeliest under softmax(scores / T), or sigmoid if y is (n, k).
+
+    The loss is convex in 1 / T, so its slope has one zero.  Each label is trusted but for the
+    share 1 / (n + 2), as Platt has it: of labels that are all predicted rightly, T would else be 0.
+    """
+    target = y.astype(np.float64) if y.ndim == 2 else np.eye(scores.shape[1])[y]
+    unsure = 1 / (len(y) + 2)
+    target = (1 - unsure) * target + unsure * (0.5 if y.ndim == 2 else 1 / scores.shape[1])
+    if np.ptp(scores, axis=None if y.ndim == 2 else 1).max() == 0:
+        return 1.0  # no temperature changes anything
+
+    def slope(T: float) -> float:
+        P = expit(scores / T) if y.ndim == 2 else softmax(scores / T, axis=1)
+        return float(((P - target) * scores).sum())
+
+    cold, warm = np.log(COLDEST), np.log(WARMEST)
+    for _ in range(HALVINGS):
+        middle = (cold + warm) / 2
+        cold, warm = (middle, warm) if slope(np.exp(middle)) > 0 else (cold, middle)
+    return float(np.exp((cold + warm) / 2))
+
+
+def warmed(p: float, T: float) -> float:
+    """The probability sigmoid(score / T) of the score whose sigmoid is p."""
+    return float(expit(logit(p) / T))
+
+
+def error_left(right: int, nodes: int) -> float:
+    """A standard error of these nodes' accuracy: probabilities fitted to it can be so far off.
+
+    With Laplace's two nodes more, so that it is not 0 where all are right.
+    """
+    share = (right + 1) / (nodes + 2)
+    return sqrt(share * (1 - share) / max(nodes, 1))
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The forecasts with a confidence in (low, high]: how sure they were, and how often right."""
+
+    low: float
+    high: float
+    nodes: int
+    confidence: float
+    accuracy: float
+
+
+def reliability(P: NDArray[np.float64], y: NDArray[np.int64], bins: int = BINS) -> list[Bin]:
+    """The bins of equal width that have forecasts in them, from unsure to sure.
+
+    P, y  (n, k) and (n,): a node's forecast is its most probable class.  If y is (n, k), every
+          entry is a forecast of its own, of whether the node has the label
+    """
+    if y.ndim == 2:
+        confidence, right = P.ravel(), y.ravel() == 1
+    else:
+        confidence, right = P.max(1, initial=-inf), P.argmax(1) == y
+    place = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    counts = np.bincount(place, minlength=bins)
+    sure, hits = (np.bincount(place, one, minlength=bins) for one in (confidence, right))
+    return [
+        Bin(i / bins, (i + 1) / bins, int(n), float(sure[i] / n), float(hits[i] / n))
+        for i, n in enumerate(counts)
+        if n
+    ]
+
+
+def calibration_error(P: NDArray[np.float64], y: NDArray[np.int64], bins: int = BINS) -> float:
+    """The expected calibration error: the mean gap between confidence and accuracy of the bins.
+
+    NaN without nodes.  It cannot be negative, so of few nodes it is too large.
+    """
+    found = reliability(P, y, bins)
+    total = sum(one.nodes for one in found)
+    gap = sum(one.nodes * abs(one.confidence - one.accuracy) for one in found)
+    return gap / total if total else float("nan")
