@@ -32,7 +32,6 @@ ROOMS = [
 ]
 # Result has methods that a later room implements; it is imported when they are called.
 FACADE = {
-    ("train/results/predictor.py", "inference"),
     ("train/results/result.py", "inference"),
 }
 ROOT = Path(gcnii.__file__).parent

@@ -141,3 +141,31 @@ def test_a_word_for_only_that_is_unknown_is_refused(place):
     answer = call("predict", "three", "--only", "train", cwd=place)
     assert (answer.code, answer.out) == (2, "")
     assert "unlabelled" in answer.err
+
+
+def test_sets_of_a_coverage_are_a_column(place):
+    (place / "many").mkdir()
+    rows = [f"{i},{i % 2},{'train' if i < 20 else 'val' if i < 60 else 'test'}" for i in range(80)]
+    text = "id,label,split,x0\n" + "".join(f"{row},{i % 2 + i % 3}\n" for i, row in enumerate(rows))
+    edges = "source,target\n" + "".join(f"{i},{(i + 2) % 80}\n" for i in range(80))
+    write(place / "many", {"nodes.csv": text, "edges.csv": edges})
+    assert call("train", "many", *SMALL, "--out", "covered", cwd=place).code == 0
+    found = json.loads(call("predict", "covered", "--coverage", 0.9, "--json", cwd=place).out)
+    assert (found["coverage"], found["sets"]) == (0.9, "lac")
+    assert {row["set"] for row in found["labels"]} <= {"", "0", "1", "0;1"}
+    adaptive = call("predict", "covered", "--coverage", 0.9, "--sets", "aps", cwd=place)
+    assert adaptive.out.startswith("node,label,probability,known,split,set,p(0),p(1)\n")
+
+
+@pytest.mark.parametrize("coverage", ["0", "1.5", "-0.1"])
+def test_a_coverage_that_cannot_be_is_refused(place, coverage):
+    answer = call("predict", "three", f"--coverage={coverage}", cwd=place)
+    assert (answer.code, answer.out) == (2, "")
+    assert "coverage must be a number between 0 and 1, such as 0.9" in answer.err
+
+
+def test_a_training_can_leave_its_probabilities_uncalibrated(place):
+    answer = call(
+        "train", "pets", *SMALL, "--calibrate", "none", "--out", "raw", "--json", cwd=place
+    )
+    assert "temperature" not in json.loads(answer.out)["runs"][0]

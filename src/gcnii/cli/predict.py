@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -24,15 +24,21 @@ from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
 from gcnii.files import Document, user_path
 from gcnii.graph import Graph
-from gcnii.inference.labels import is_training_graph, label_table
-from gcnii.inference.new_nodes import load_training_graph, predict_added
+from gcnii.inference.labels import label_table
+from gcnii.inference.new_nodes import label_new, read_new
 from gcnii.inference.table_files import csv_text, harmless, refuse_format, write_table
+from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.metrics.conformal import Sets, refuse_coverage
 from gcnii.train.results.bundle import open_bundle
 from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+PROMISE = (
+    "the coverage of the sets is promised for nodes drawn as the validation nodes of the training "
+    "were, not for nodes of another kind"
+)
 Bundle = Annotated[Path, Parameter(help="A folder that `gcnii train` wrote.")]
 OtherGraph = Annotated[
     str | None, Parameter(help="The graph to label; default: the one it was trained on.")
@@ -54,6 +60,19 @@ Ensemble = Annotated[
         help="Mean of the runs that share the split of the best run; --no-ensemble: the best alone."
     ),
 ]
+Coverage = Annotated[
+    float | None,
+    Parameter(
+        help="Add a column of sets of classes that hold the true one with this probability, such "
+        "as 0.9."
+    ),
+]
+Kind = Annotated[
+    Sets,
+    Parameter(
+        name="--sets", help="lac: the smallest sets; aps: larger ones where the model is unsure."
+    ),
+]
 Raw = Annotated[bool, switch("In CSV, leave names that a spreadsheet would run as formulas.")]
 
 
@@ -65,6 +84,8 @@ def predict(
     add: New = None,
     only: Only = None,
     ensemble: Ensemble = True,
+    coverage: Coverage = None,
+    kind: Kind = "lac",
     out: File = None,
     raw: Raw = False,
     device: Device = "auto",
@@ -78,13 +99,16 @@ def predict(
     if out:
         refuse_format(out, "--out")
         refuse_unwritable(out.parent)
+    _notice_promise(coverage, kind, elsewhere=bool(graph or add))
     result = open_bundle(bundle)
     data = _load(result, bundle, graph, offline)
     if add:
-        table = predict_added(result, add, data, device, ensemble=ensemble)
+        new = read_new(result, add, data)
+        table = label_new(result, data, new, device, ensemble, coverage, kind)
     else:
         _notice_change(result, data, graph)
-        table = label_table(result, data, device, ensemble=ensemble)
+        sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
+        table = label_table(result, data, device, ensemble=ensemble, **sets)
     if only:
         table = table[table["known"].isna()]
     runs = [result.runs[i] for i in result.predicting(ensemble)]
@@ -93,7 +117,8 @@ def predict(
     if json:
         about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table)}
         seeds = {"split": runs[0].split, "seeds": [run.seed for run in runs]}
-        print_json(about | seeds | _labels(table, out))
+        covered = {} if coverage is None else {"coverage": coverage, "sets": kind}
+        print_json(about | seeds | covered | _labels(table, out))
     elif out:
         by = f" by the mean of {len(runs)} runs" if len(runs) > 1 else ""
         print(f"{len(table)} nodes labelled{by}: {out}")
@@ -127,6 +152,14 @@ def _options(result: Result, graph: str) -> dict[str, object]:
 def _notice_change(result: Result, data: Graph, graph: str | None) -> None:
     if not graph and not is_training_graph(result, data):
         notice(f"{data.name} has changed since the model was trained")
+
+
+def _notice_promise(coverage: float | None, kind: Sets, *, elsewhere: bool) -> None:
+    if coverage is None:
+        return
+    refuse_coverage(coverage, kind)
+    if elsewhere:
+        notice(PROMISE)
 
 
 def _safe(table: DataFrame, raw: bool) -> DataFrame:

@@ -36,11 +36,12 @@ from gcnii.train.callbacks.csv_log import CsvLog
 from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard
 from gcnii.train.checkpoint import Checkpoint, before, remove
-from gcnii.train.fit import fit_plan
+from gcnii.train.fit import Calibrate, fit_plan
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.recipe import in_force
-from gcnii.train.results.result import CURVES, WEIGHTS, Result, refuse_replacing
+from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run, make_runs
+from gcnii.train.results.saving import CURVES, WEIGHTS, refuse_replacing
 
 CHECKPOINT = "checkpoint.safetensors"
 FILES = {WEIGHTS, CURVES, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
@@ -73,6 +74,13 @@ Threads = Annotated[
 Bundle = Annotated[
     Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL-KEY.")
 ]
+Calibration = Annotated[
+    Calibrate,
+    Parameter(
+        help="Find the temperature of the probabilities on the validation nodes, or none: leave "
+        "them as they are. Labels do not change."
+    ),
+]
 Overwrite = Annotated[
     bool, switch("Replace the bundle or the checkpoint of another training in the folder.")
 ]
@@ -99,6 +107,7 @@ def train(
     threads: Threads = None,
     out: Bundle = None,
     overwrite: Overwrite = False,
+    calibrate: Calibration = "temperature",
     log: Log = None,
     tensorboard: TensorBoardFolder = None,
     json: Json = False,
@@ -127,6 +136,7 @@ def train(
         checkpoint=folder / CHECKPOINT,
         callbacks=callbacks,
         verbose=False if quiet else None,
+        calibrate=calibrate,
     )
     _save_and_print(result, folder, overwrite, json)
     if result.interrupted:

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.graph import Graph
-from gcnii.train.results.predictor import Predictor
+from gcnii.inference.sets import predict_sets
+from gcnii.inference.training_graph import is_training_graph
+from gcnii.metrics.conformal import Sets
+from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -18,7 +21,13 @@ DECIMALS = 6  # of a probability
 
 
 def label_table(
-    result: Predictor, graph: Graph, device: str = "auto", *, ensemble: bool = True
+    result: Result,
+    graph: Graph,
+    device: str = "auto",
+    *,
+    ensemble: bool = True,
+    coverage: float | None = None,
+    kind: Sets = "lac",
 ) -> DataFrame:
     """One row per node, in the order of the graph.
 
@@ -26,6 +35,7 @@ def label_table(
     label        the most probable class; of several labels per node, those above one half, or the
                  runs' thresholds: joined by `;`, a name that holds `;` or `"` in quotes, as in CSV
     probability  of that class; there is no such column if a node can have several labels
+    set          the classes that `predict_sets` gives, joined like labels; only with a coverage
     known        its label in the graph, None if unknown
     split        train, val or test: its role in the split that the predicting runs were trained on.
                  None for other nodes, and for any graph but that of the training
@@ -34,17 +44,22 @@ def label_table(
     P = result.predict_proba(graph, device, ensemble=ensemble)
     nodes = graph.nodes or range(graph.n)
     roles = _roles(result, graph, ensemble)
-    return table_of(result, P, nodes, known_labels(graph), roles, ensemble=ensemble)
+    about = (nodes, known_labels(graph), roles)
+    sets = None
+    if coverage is not None:
+        sets = predict_sets(result, graph, coverage, device, kind=kind, ensemble=ensemble)
+    return table_of(result, P, *about, ensemble=ensemble, sets=sets)
 
 
 def table_of(
-    result: Predictor,
+    result: Result,
     P: NDArray[np.float64],
     nodes: Sequence[str | int],
     known: Sequence[str | None],
     split: Sequence[str | None],
     *,
     ensemble: bool = True,
+    sets: NDArray[np.bool_] | None = None,
 ) -> DataFrame:
     """The table of `label_table`, of probabilities (n, k) and n values of the other columns."""
     import pandas as pd
@@ -53,6 +68,8 @@ def table_of(
     ids = result.decide(P, ensemble=ensemble)
     # As objects: pandas would replace None by NaN, and its text cannot hold all of Python's.
     text = {"node": nodes, "label": _labels(ids, classes), "known": known, "split": split}
+    if sets is not None:
+        text["set"] = _labels(sets, classes)
     front = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in text.items()})
     if isinstance(nodes, range):
         front["node"] = nodes
@@ -60,14 +77,6 @@ def table_of(
         front.insert(2, "probability", P[np.arange(len(P)), ids].round(DECIMALS))
     chances = pd.DataFrame(P.round(DECIMALS), columns=[f"p({name})" for name in classes])
     return pd.concat([front, chances], axis=1)
-
-
-def is_training_graph(result: Predictor, graph: Graph) -> bool:
-    """Whether the model was trained on this very graph, with its columns in any order."""
-    names, own = result.graph.features, graph.features
-    if names is not None and own is not None and sorted(names) == sorted(own):
-        graph = graph.with_features(names)
-    return graph.fingerprint == result.graph.fingerprint
 
 
 def known_labels(graph: Graph) -> list[str | None]:
@@ -80,7 +89,7 @@ def _names(classes: tuple[str, ...] | None, k: int) -> tuple[str, ...]:
     return classes or tuple(map(str, range(k)))
 
 
-def _labels(ids: NDArray[np.int64], classes: Sequence[str]) -> list[str]:
+def _labels(ids: NDArray[np.int64] | NDArray[np.bool_], classes: Sequence[str]) -> list[str]:
     """Names of class ids (n,), or of the ones in (n, k); anything for an unknown label."""
     if ids.ndim == 1:
         return [classes[i] if i >= 0 else "" for i in ids]
@@ -94,7 +103,7 @@ def _quoted(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-def _roles(result: Predictor, graph: Graph, ensemble: bool) -> list[str | None]:
+def _roles(result: Result, graph: Graph, ensemble: bool) -> list[str | None]:
     """The role of each node in the split of the runs that predict, if it is their graph."""
     if not is_training_graph(result, graph):
         return [None] * graph.n

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from gcnii.columns import Column, Columns
 from gcnii.columns.table import Texts
-from gcnii.data import CATALOG, load
 from gcnii.data.converters.frames import open_frames
 from gcnii.data.readers.folder import open_folder
 from gcnii.data.tables.ids import Ids
@@ -27,8 +26,11 @@ from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
-from gcnii.inference.labels import is_training_graph, known_labels, table_of
-from gcnii.train.results.predictor import Predictor
+from gcnii.inference.labels import known_labels, table_of
+from gcnii.inference.sets import predict_sets
+from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.metrics.conformal import Sets
+from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -38,13 +40,15 @@ ROLES = ("id", "label", "split", "source", "target", "weight", "unknown", "multi
 
 
 def predict_new(
-    result: Predictor,
+    result: Result,
     nodes: IntoDataFrame,
     edges: IntoDataFrame,
     graph: Graph | None = None,
     device: str = "auto",
     *,
     ensemble: bool = True,
+    coverage: float | None = None,
+    kind: Sets = "lac",
 ) -> DataFrame:
     """The table of `label_table` for new nodes only, joined to the graph of the training.
 
@@ -52,28 +56,37 @@ def predict_new(
            them, and optionally their labels, which are shown as known
     edges  a data frame of edges, which name new nodes or nodes of the graph
     graph  the graph of the training; default: loaded again from where it was
+    coverage, kind  of the sets, as `predict_sets` has them; None: no sets
     """
     whole = load_training_graph(result) if graph is None else graph
     tables = open_frames(nodes, edges, _reading(whole), _columns(result, whole))
-    return _label(result, whole, tables, device, ensemble)
+    return label_new(result, whole, tables, device, ensemble, coverage, kind)
 
 
-def predict_added(
-    result: Predictor, folder: Path, graph: Graph, device: str = "auto", *, ensemble: bool = True
+def read_new(result: Result, folder: Path, graph: Graph) -> tuple[Nodes, Rows]:
+    """The tables of new nodes in a folder, whose columns are called as in the training."""
+    return open_folder(folder, _reading(graph), _columns(result, graph))
+
+
+def label_new(
+    result: Result,
+    graph: Graph,
+    tables: tuple[Nodes, Rows],
+    device: str = "auto",
+    ensemble: bool = True,
+    coverage: float | None = None,
+    kind: Sets = "lac",
 ) -> DataFrame:
-    """`predict_new` for the tables of a folder."""
-    tables = open_folder(folder, _reading(graph), _columns(result, graph))
-    return _label(result, graph, tables, device, ensemble)
-
-
-def _label(
-    result: Predictor, graph: Graph, tables: tuple[Nodes, Rows], device: str, ensemble: bool
-) -> DataFrame:
+    """`predict_new` for tables that have been opened already."""
     _refuse_another(result, graph)
     new, joined = join_new(graph, *tables)
     P = result.predict_proba(joined, device, ensemble=ensemble)[graph.n :]
-    known = known_labels(new)
-    return table_of(result, P, new.nodes or (), known, [None] * len(P), ensemble=ensemble)
+    sets = None
+    if coverage is not None:
+        how: dict[str, Any] = {"kind": kind, "ensemble": ensemble, "trained_on": graph}
+        sets = predict_sets(result, joined, coverage, device, **how)[graph.n :]
+    about = (new.nodes or (), known_labels(new), [None] * len(P))
+    return table_of(result, P, *about, ensemble=ensemble, sets=sets)
 
 
 def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
@@ -111,7 +124,7 @@ def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
     return new, whole
 
 
-def _refuse_another(result: Predictor, graph: Graph) -> None:
+def _refuse_another(result: Result, graph: Graph) -> None:
     if not is_training_graph(result, graph):
         raise InputError(
             f"new nodes join the graph that the model was trained on, but {graph.name} has changed "
@@ -130,7 +143,7 @@ def _reading(graph: Graph) -> Reading:
     return Reading.of(**options, directed=graph.directed)
 
 
-def _columns(result: Predictor, graph: Graph) -> Columns | None:
+def _columns(result: Result, graph: Graph) -> Columns | None:
     """What the model's columns are; of a graph that was not made of a table, all are numbers."""
     if result.graph.columns is not None or graph.features is None:
         return result.graph.columns
@@ -193,12 +206,3 @@ def _in_order(graph: Graph, new: Graph) -> Features:
 def _stacked(old: Features, new: Features) -> Features:
     sparse = sp.issparse(old) or sp.issparse(new)
     return sp.csr_array(sp.vstack([old, new], "csr")) if sparse else np.concatenate([old, new])
-
-
-def load_training_graph(result: Predictor, *, offline: bool = False) -> Graph:
-    """The graph of the training, from where it was."""
-    origin = result.graph
-    if not origin.source:
-        raise InputError("the model was trained on a graph made in Python; give it as graph=")
-    directed = {"directed": True} if origin.directed and origin.source not in CATALOG else {}
-    return load(origin.source, offline=offline, **directed | dict(origin.loaded_with))

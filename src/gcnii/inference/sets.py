@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph
-from gcnii.inference.labels import is_training_graph
-from gcnii.inference.new_nodes import load_training_graph
+from gcnii.inference.training_graph import training_graph
 from gcnii.metrics.conformal import Sets, conformal_sets, refuse_coverage
 from gcnii.train.results.result import Result
 
@@ -32,19 +31,22 @@ def predict_sets(
     *,
     kind: Sets = "lac",
     ensemble: bool = True,
+    trained_on: Graph | None = None,
 ) -> NDArray[np.bool_]:
     """(n, k) whether a class is in a node's set; a set may be empty, or hold all classes.
 
     graph     default: that of the training
     coverage  the probability that a set holds the true class
     kind      lac: the smallest sets; aps: sets that are larger where the model is unsure
+    trained_on  the graph of the training, whose validation labels are needed, if `graph` is not it;
+              default: the one in memory, or from where it was
     """
     refuse_coverage(coverage, kind)
     if result.graph.multilabel:
         raise InputError(
             f"sets are of one true class, but a node of {result.graph.name} can have several labels"
         )
-    known = _training_graph(result, graph)
+    known = training_graph(result, graph if trained_on is None else trained_on)
     part = result.part(result.predicting(ensemble))
     split = known.splits[part.runs[0].split]
     first, second = halves(split.val)
@@ -64,19 +66,6 @@ def halves(val: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]
     first = np.zeros_like(val)
     first[nodes[: len(nodes) // 2]] = True
     return first, val & ~first
-
-
-def _training_graph(result: Result, graph: Graph | None) -> Graph:
-    """The graph with the labels of the validation nodes: the one given, if it is that one."""
-    if graph is not None and is_training_graph(result, graph):
-        return graph
-    known = result.trained_on or load_training_graph(result)
-    if not is_training_graph(result, known):
-        raise InputError(
-            f"sets need the validation labels of the training, but {known.name} has changed since; "
-            "restore it"
-        )
-    return known
 
 
 def _refuse_few(held_out: NDArray[np.bool_], coverage: float) -> None:

@@ -18,19 +18,23 @@ if TYPE_CHECKING:
 # with a sign is not one.
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 NUMBER = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-TEXT = ("node", "label", "known")  # columns that hold names from the data
+TEXT = ("node", "label", "known", "set")  # columns that hold names from the data
 
 
 def harmless(table: DataFrame) -> tuple[DataFrame, int]:
     """The table with `'` before each name that a spreadsheet would run, and the number of these."""
     safe, count = table.copy(), 0
-    for column in TEXT:
+    for column in _texts(table):
         formulas = [i for i, cell in enumerate(table[column]) if _is_formula(cell)]
         place = safe.columns.get_loc(column)
         for i in formulas:
             safe.iat[i, place] = f"'{safe.iat[i, place]}"
         count += len(formulas)
     return safe, count
+
+
+def _texts(table: DataFrame) -> list[str]:
+    return [name for name in TEXT if name in table]
 
 
 def _is_formula(cell: object) -> bool:
@@ -79,6 +83,6 @@ def _quoting(table: DataFrame) -> int:
 
     Python before 3.13 leaves a carriage return without quotes, and readers end the row there.
     """
-    names = [*table.columns, *(cell for name in TEXT for cell in table[name].unique())]
+    names = [*table.columns, *(cell for name in _texts(table) for cell in table[name].unique())]
     returns = any("\r" in name for name in names if isinstance(name, str))
     return csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL

@@ -262,7 +262,7 @@ def close(
     def train(graph: Graph, trial: Trial, seeds: range, path: Path | None = None) -> Result | None:
         plan, at_once = question.plan(trial.model, trial.settings), 1 if on_cpu else len(seeds)
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": path}
-        result = fitted(graph, [plan], at_once, seeds=seeds, **how)
+        result = fitted(graph, [plan], at_once, seeds=seeds, calibrate="temperature", **how)
         if interrupt or (result is not None and result.interrupted):
             raise KeyboardInterrupt
         return result

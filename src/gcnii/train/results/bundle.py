@@ -15,8 +15,9 @@ from gcnii.files import Document
 from gcnii.train.plan import make_plan
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.record import read_record, refuse_misfit, refusing
-from gcnii.train.results.result import WEIGHTS, Origin, Result, file_sha256, fresh, settle
+from gcnii.train.results.result import Origin, Result
 from gcnii.train.results.run import Run
+from gcnii.train.results.saving import WEIGHTS, file_sha256, fresh, settle
 from gcnii.train.scaling import Scaling
 
 

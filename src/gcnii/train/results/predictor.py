@@ -31,9 +31,6 @@ from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task
 
 if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
-    from pandas import DataFrame
-
     from gcnii.train.results.result import Origin
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -180,20 +177,6 @@ class Predictor:
             f"the {len(self.runs)} runs were trained on {splits} splits, which are never mixed; "
             f"{who} on split {run.split}, the best by validation, predicts"
         )
-
-    def predict_new(
-        self,
-        nodes: IntoDataFrame,
-        edges: IntoDataFrame,
-        graph: Graph | None = None,
-        device: str = "auto",
-        *,
-        ensemble: bool = True,
-    ) -> DataFrame:
-        """Label nodes that were not in the graph of the training: `inference.predict_new`."""
-        from gcnii.inference.new_nodes import predict_new
-
-        return predict_new(self, nodes, edges, graph, device, ensemble=ensemble)
 
     def embed(self, graph: Graph, device: str = "auto") -> Floats:
         """(n, width) the last hidden layer of the best run."""

@@ -1,40 +1,32 @@
-"""Result: what a fit gives, and what a bundle on disk holds (safetensors and JSON, no pickle)."""
+"""Result: what a fit gives, and a bundle holds."""
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import platform
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from math import nan
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from gcnii import __version__
 from gcnii.columns import Columns
-from gcnii.errors import InputError, some_of
-from gcnii.files import Document, atomic_write, document_key, json_value, write_document
+from gcnii.errors import InputError
+from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.metrics.conformal import Sets
 from gcnii.metrics.objective import mean_and_spread, metric_name
-from gcnii.nn.settings import Settings
-from gcnii.train.batches import cutter
-from gcnii.train.checkpoint import write_tensors
 from gcnii.train.plan import Plan
-from gcnii.train.recipe import in_force
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.predictor import Predictor
-from gcnii.train.results.record import FORMAT, read_record
 from gcnii.train.results.run import Run
 from gcnii.train.scaling import Scaling
 
-WEIGHTS, CURVES = "model.safetensors", "curves.csv"
-CURVE = ("train_loss", "val_loss", "val")
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+    from pandas import DataFrame
+
 NAMES = ("classes", "features")
 
 
@@ -146,6 +138,23 @@ class Result(Predictor):
         """What the scores are."""
         return metric_name(self.plan.recipe.scored_by, multilabel=self.graph.multilabel)
 
+    def predict_new(
+        self,
+        nodes: IntoDataFrame,
+        edges: IntoDataFrame,
+        graph: Graph | None = None,
+        device: str = "auto",
+        *,
+        ensemble: bool = True,
+        coverage: float | None = None,
+        kind: Sets = "lac",
+    ) -> DataFrame:
+        """Label nodes that were not in the graph of the training: `inference.predict_new`."""
+        from gcnii.inference.new_nodes import predict_new
+
+        sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
+        return predict_new(self, nodes, edges, graph, device, ensemble=ensemble, **sets)
+
     def predict_sets(
         self,
         graph: Graph | None = None,
@@ -197,122 +206,6 @@ class Result(Predictor):
         A bundle is replaced only by one of the same training that has all its runs, and a finished
         one only by a finished one; `overwrite` replaces any bundle, but nothing else.
         """
-        if self.others:
-            raise InputError(
-                f"a bundle holds one setting, this result {len(self.plans)}; save one of them: "
-                f"result.at({self.runs[self.best].setting}).save({str(folder)!r}), or another"
-            )
-        folder = Path(folder)
-        about = (self.graph.fingerprint, self.plan, self.runs)
-        refuse_replacing(folder, *about, interrupted=self.interrupted, overwrite=overwrite)
-        try:
-            record = self._write(folder)
-        except OSError:  # a full disk, before run.json was in its place
-            for name in (WEIGHTS, CURVES):
-                fresh(folder, name).unlink(missing_ok=True)
-            raise
-        settle(folder, record)
-        return folder
+        from gcnii.train.results.saving import save
 
-    def _write(self, folder: Path) -> Document:
-        """Write the files beside those of the old bundle; run.json comes last and decides."""
-        with atomic_write(fresh(folder, WEIGHTS)) as temporary:
-            weights = {name: weight.contiguous() for name, weight in self.weights.items()}
-            write_tensors(weights, temporary)
-            digests = {"weights_sha256": file_sha256(temporary)}
-        with atomic_write(fresh(folder, CURVES)) as temporary:
-            self._write_curves(temporary)
-            digests["curves_sha256"] = file_sha256(temporary)
-        record = self._record() | digests
-        # From here on the new bundle holds, wherever its other files are: see `_settle`.
-        write_document(folder / "run.json", record | {"seal": document_key(record)})
-        return record
-
-    def _record(self) -> Document:
-        """What run.json holds, but for the digests of the other files."""
-        scaling = {"scaling": self.scaling.document()} if self.scaling else {}
-        about = {"graph": self.graph.document(), **scaling, "versions": self._versions()}
-        return {"format": FORMAT, **self.summary(), **about}
-
-    def _write_curves(self, path: Path) -> None:
-        with path.open("w", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(("seed", "epoch", *CURVE))
-            for run in self.runs:
-                rows.writerows((run.seed, epoch, *point) for epoch, point in enumerate(run.curve))
-
-    def _versions(self) -> dict[str, str]:
-        python, torch_version = platform.python_version(), str(torch.__version__)
-        versions = {"gcnii": __version__, "torch": torch_version, "python": python}
-        clustered = self.plan.recipe.batches == "clusters"
-        return versions | ({"cutter": cutter()} if clustered else {})
-
-
-def refuse_replacing(
-    folder: Path,
-    fingerprint: str,
-    plan: Plan,
-    runs: Sequence[Run],
-    *,
-    interrupted: bool = False,
-    overwrite: bool = False,
-) -> None:
-    """Raise InputError if a bundle of these runs may not be saved to the folder: see `Result.save`.
-
-    The weights are not asked: damage to them must not stop the repetition of their training.
-    """
-    if not (folder / "run.json").exists():
-        if strangers := [name for name in (WEIGHTS, CURVES) if (folder / name).exists()]:
-            raise InputError(
-                f"{folder} holds {some_of(strangers)} without the run.json of a bundle; choose "
-                "another folder, or move that away"
-            )
-        return
-    from gcnii.train.results.bundle import open_record
-
-    record = read_record(folder)
-    held = Result(weights={}, **open_record(folder, record))
-    why = _why_kept(held, (fingerprint, plan.model, in_force(plan.settings)), runs, interrupted)
-    if why and not overwrite:
-        raise InputError(
-            f"{folder} holds {why}; choose another folder, or overwrite it "
-            "(--overwrite; in Python, overwrite=True)"
-        )
-    settle(folder, record)
-
-
-def _why_kept(
-    held: Result, training: tuple[str, str, Settings], runs: Sequence[Run], interrupted: bool
-) -> str:
-    """What makes a bundle worth more than one of these runs; empty where nothing does."""
-    settings = in_force(held.plan.settings)
-    if (held.graph.fingerprint, held.plan.model, settings) != training:
-        return f"the bundle of another training ({held!r})"
-    new = {(run.seed, run.split) for run in runs}
-    if lost := [run for run in held.runs if (run.seed, run.split) not in new]:
-        first, count = lost[0], "1 run" if len(lost) == 1 else f"{len(lost)} runs"
-        which = f"{'' if len(lost) == 1 else 'first '}seed {first.seed} on split {first.split}"
-        return f"{count} of this training that the new bundle would lack ({which})"
-    if interrupted and not held.interrupted:
-        return "the finished bundle of this training, and the new one was interrupted"
-    return ""
-
-
-def fresh(folder: Path, name: str) -> Path:
-    """Where `save` writes a file before the run.json that makes it the bundle's."""
-    return folder / f".{name}.new"
-
-
-def settle(folder: Path, record: Document) -> None:
-    """Put the files that run.json names into their places, as a killed `save` could not."""
-    for name, digest in ((WEIGHTS, "weights_sha256"), (CURVES, "curves_sha256")):
-        newer = fresh(folder, name)
-        with suppress(FileNotFoundError):  # another process may do the same
-            if newer.exists() and file_sha256(newer) == record.get(digest):
-                newer.replace(folder / name)
-
-
-def file_sha256(path: Path) -> str:
-    """The digest of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return save(self, Path(folder), overwrite=overwrite)
