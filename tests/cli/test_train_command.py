@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def document(trained_json):
 def test_json_is_one_document_and_nothing_else(trained_json, document):
     assert (trained_json.code, trained_json.err) == (0, "")
     assert set(document) == {*KEYS, "interrupted"}
-    assert all(set(run) == {*RUN_KEYS, "split"} for run in document["runs"])
+    assert all(set(run) == {*RUN_KEYS, "split", "temperature"} for run in document["runs"])
 
 
 def test_the_document_holds_what_was_trained_and_its_scores(document):
@@ -156,6 +157,23 @@ def test_curves_are_logged_as_they_come(home, tmp_path):
     curves = (tmp_path / "bundle" / "curves.csv").read_text()
     assert (tmp_path / "log.csv").read_text().split() == curves.split()
     assert {Path(name).parent.name for name in files(tmp_path / "board")} == {"seed-0", "seed-1"}
+
+
+def test_the_word_tensorboard_logs_beside_the_bundle(home, tmp_path):
+    pytest.importorskip("tensorboard")
+    words = ("--out", "some/bundle", "--log", "tensorboard")
+    assert call("train", home / "pets", *SMALL, *words, cwd=tmp_path).code == 0
+    (found,) = files(tmp_path / "some" / "tensorboard")
+    assert Path(found).parent == Path("bundle/seed-0")
+
+
+def test_a_bundle_knows_its_command_and_versions(home, tmp_path):
+    words = ("train", home / "pets", *SMALL, "--out", "bundle")
+    assert call(*words, cwd=tmp_path).code == 0
+    record = json.loads((tmp_path / "bundle" / "run.json").read_text())
+    assert record["command"] == shlex.join(map(str, ("gcnii", *words)))
+    assert {"gcnii", "torch", "python"} <= set(record["versions"])
+    assert record["git"] is None  # the folder is in no repository
 
 
 @pytest.mark.parametrize(("flag", "path"), [("--log", "bundle/a.csv"), ("--tensorboard", "bundle")])

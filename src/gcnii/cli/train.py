@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 import torch
@@ -44,6 +44,7 @@ from gcnii.train.results.run import Run, make_runs
 from gcnii.train.results.saving import CURVES, WEIGHTS, refuse_replacing
 
 CHECKPOINT = "checkpoint.safetensors"
+BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
 FILES = {WEIGHTS, CURVES, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
 ModelName = Annotated[
     str | None, Parameter(help="A name from `gcnii models`; default: gcnii.", show_default=False)
@@ -85,11 +86,14 @@ Overwrite = Annotated[
     bool, switch("Replace the bundle or the checkpoint of another training in the folder.")
 ]
 Log = Annotated[
-    Path | None,
-    Parameter(help="A .csv file for the loss and score of each epoch, as they come."),
+    str | None,
+    Parameter(
+        help="A .csv file for the loss and score of each epoch, as they come; or the word "
+        "tensorboard: to see with TensorBoard, in a folder of that name beside the bundle."
+    ),
 ]
 TensorBoardFolder = Annotated[
-    Path | None, Parameter(help="A folder for the same curves, to see with TensorBoard.")
+    Path | None, Parameter(help="A folder for the curves, to see with TensorBoard.")
 ]
 
 
@@ -174,15 +178,18 @@ def _seeds(graph: Graph, runs: int | None, first: int) -> range:
     return range(first, first + count)
 
 
-def _writers(bundle: Path, log: Path | None, tensorboard: Path | None) -> list[Callback]:
+def _writers(bundle: Path, log: str | None, tensorboard: Path | None) -> list[Callback]:
     """The writers of curves that are asked for; a bundle holds nothing but its own files."""
-    for flag, path in (("--log", log), ("--tensorboard", tensorboard)):
+    if log == BOARD:
+        log, tensorboard = None, tensorboard or bundle.parent / BOARD / bundle.name
+    table = None if log is None else Path(log)
+    for flag, path in (("--log", table), ("--tensorboard", tensorboard)):
         if path and bundle.absolute() in (path.absolute(), *path.absolute().parents):
             raise InputError(f"{path} is in the folder of the bundle; choose another {flag}")
         if path:
             refuse_unwritable(path.parent, flag)
     return [
-        *([CsvLog(log)] if log else []),
+        *([CsvLog(table)] if table else []),
         *([TensorBoard(tensorboard)] if tensorboard else []),
     ]
 
@@ -238,7 +245,8 @@ def _save(result: Result, folder: Path, overwrite: bool) -> bool:
     """Save the bundle; False if the one there is worth more than what was interrupted."""
     checkpoint = folder / CHECKPOINT
     try:
-        result.save(folder, overwrite=overwrite and not result.interrupted)
+        command = shlex.join(["gcnii", *sys.argv[1:]])
+        result.save(folder, overwrite=overwrite and not result.interrupted, command=command)
     except InputError:
         if not result.interrupted:
             raise
@@ -266,7 +274,7 @@ def _print(result: Result, bundle: Path | None, as_json: bool) -> None:
     table_console().print(_runs_table(result))
     print(f"\n{result!r}")
     if bundle:
-        print(f"bundle: {bundle}   (label nodes with: gcnii predict {quote(str(bundle))})")
+        print(f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})")
 
 
 def _runs_table(result: Result) -> Table:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 import gcnii
+from gcnii.train.results.git import ask, git_state
 
 PACKAGES = ("torch", "triton", "torch-geometric", "numpy")
 
@@ -34,15 +34,8 @@ def commit() -> str | None:
     Git is asked once.  Call this before the work begins: a commit made while a table runs must not
     change what is recorded, because the code that computes the table has been loaded already.
     """
-    git = ["git", "-C", str(Path(__file__).parent)]
-    try:
-        # The folder may lie in a repository that is not its own, such as a virtual environment
-        # within another project.
-        _ask([*git, "ls-files", "--error-unmatch", Path(__file__).name])
-        return _ask([*git, "describe", "--always", "--dirty", "--exclude", "*"])
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-def _ask(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    here = Path(__file__)
+    # The folder may lie in a repository that is not its own, such as a virtual environment within
+    # another project.
+    own = ask(["git", "-C", str(here.parent), "ls-files", "--error-unmatch", here.name])
+    return git_state(here.parent, 7) if own else None

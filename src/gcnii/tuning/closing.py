@@ -188,7 +188,7 @@ class Tuned:
     def save(self, folder: Path) -> None:
         """Write study.json, by which the folder is known as a study's, and the winner's bundle."""
         write_document(folder / STUDY, self.document())
-        self.result.save(folder, overwrite=True)
+        self.result.save(folder, overwrite=True, command=self.command)
 
 
 OUTCOMES = ("complete", "given up", "lost")

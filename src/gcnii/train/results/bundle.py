@@ -20,6 +20,8 @@ from gcnii.train.results.run import Run
 from gcnii.train.results.saving import WEIGHTS, file_sha256, fresh, settle
 from gcnii.train.scaling import Scaling
 
+MADE = ("versions", "git", "command")
+
 
 def open_bundle(folder: Path | str) -> Result:
     """The result that `save` wrote; neither the data nor the device of its training is needed."""
@@ -59,6 +61,7 @@ def open_record(folder: Path, record: Document) -> Document:
             "runs": tuple(_open_run(run) for run in record["runs"]),
             "device": record["device"],
             "interrupted": record["interrupted"],
+            "made": {name: record[name] for name in MADE if name in record},
         }
 
 

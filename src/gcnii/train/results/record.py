@@ -65,6 +65,8 @@ SHAPE = {
     "weights_sha256": str,
     "curves_sha256": Maybe(str),
     "versions": {str: str},
+    "git": Maybe((str, NOTHING)),
+    "command": Maybe((str, NOTHING)),
 }
 
 

@@ -79,11 +79,13 @@ class Result(Predictor):
     """The runs of a fit and the best weights of each: their scores, what they predict, `save`.
 
     trained_on  the graph, where the training was in this process; a bundle does not hold it
+    made        versions, git state and command of a bundle that was opened
     """
 
     device: str
     interrupted: bool = False
     trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
+    made: Document | None = field(default=None, repr=False, kw_only=True)
 
     @classmethod
     def of(
@@ -200,12 +202,14 @@ class Result(Predictor):
             "interrupted": self.interrupted,
         }
 
-    def save(self, folder: Path | str, *, overwrite: bool = False) -> Path:
+    def save(self, folder: Path | str, *, overwrite: bool = False, command: str = "") -> Path:
         """Write the bundle; until it is whole, the folder keeps the one that it held.
 
         A bundle is replaced only by one of the same training that has all its runs, and a finished
         one only by a finished one; `overwrite` replaces any bundle, but nothing else.
+
+        command  that trained it, to be found in the bundle
         """
         from gcnii.train.results.saving import save
 
-        return save(self, Path(folder), overwrite=overwrite)
+        return save(self, Path(folder), overwrite=overwrite, command=command)

@@ -7,6 +7,7 @@ import hashlib
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
+from gcnii.train.results.git import git_state
 from gcnii.train.results.record import FORMAT, read_record
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
@@ -27,7 +29,7 @@ WEIGHTS, CURVES = "model.safetensors", "curves.csv"
 CURVE = ("train_loss", "val_loss", "val")
 
 
-def save(result: Result, folder: Path, *, overwrite: bool = False) -> Path:
+def save(result: Result, folder: Path, *, overwrite: bool = False, command: str = "") -> Path:
     """`Result.save`."""
     if result.others:
         raise InputError(
@@ -36,6 +38,8 @@ def save(result: Result, folder: Path, *, overwrite: bool = False) -> Path:
         )
     about = (result.graph.fingerprint, result.plan, result.runs)
     refuse_replacing(folder, *about, interrupted=result.interrupted, overwrite=overwrite)
+    if result.made is None:
+        result = replace(result, made=_provenance(result.plan, command))
     try:
         record = _write(result, folder)
     except OSError:  # a full disk, before run.json was in its place
@@ -64,7 +68,7 @@ def _write(result: Result, folder: Path) -> Document:
 def _record(result: Result) -> Document:
     """What run.json holds, but for the digests of the other files."""
     scaling = {"scaling": result.scaling.document()} if result.scaling else {}
-    about = {"graph": result.graph.document(), **scaling, "versions": _versions(result)}
+    about = {"graph": result.graph.document(), **scaling, **(result.made or {})}
     return {"format": FORMAT, **result.summary(), **about}
 
 
@@ -76,11 +80,13 @@ def _write_curves(result: Result, path: Path) -> None:
             rows.writerows((run.seed, epoch, *point) for epoch, point in enumerate(run.curve))
 
 
-def _versions(result: Result) -> dict[str, str]:
+def _provenance(plan: Plan, command: str) -> Document:
+    """What run.json says of how its bundle was made."""
     python, torch_version = platform.python_version(), str(torch.__version__)
     versions = {"gcnii": __version__, "torch": torch_version, "python": python}
-    clustered = result.plan.recipe.batches == "clusters"
-    return versions | ({"cutter": cutter()} if clustered else {})
+    clustered = plan.recipe.batches == "clusters"
+    versions |= {"cutter": cutter()} if clustered else {}
+    return {"versions": versions, "git": git_state(Path.cwd()), "command": command or None}
 
 
 def refuse_replacing(
