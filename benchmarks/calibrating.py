@@ -55,7 +55,7 @@ def covered(scores: Floats, y: Ints, nodes: Ints, count: int, kind: Sets) -> tup
         first, second, test = np.split(drawn, [count // 2, count])
         T = best_temperature(scores[first], y[first])
         P, held = (softmax(scores[some] / T, axis=1) for some in (test, second))
-        sets = conformal_sets(P, held, y[second], COVERAGE, kind)
+        sets = conformal_sets(P, held, y[second], COVERAGE, kind, seed)
         shares.append(sets[np.arange(len(test)), y[test]].mean())
         sizes.append(sets.sum(1).mean())
     return float(np.mean(shares)), float(np.mean(sizes))

@@ -25,7 +25,7 @@ def test_coverage_is_as_promised(kind, coverage):
         rng = np.random.default_rng(seed)
         P, y = drawn(rng, 400)
         held, rest = slice(0, 100), slice(100, None)
-        sets = conformal_sets(P[rest], P[held], y[held], coverage, kind)
+        sets = conformal_sets(P[rest], P[held], y[held], coverage, kind, seed)
         found.append(sets[np.arange(300), y[rest]].mean())
     error = np.std(found) / np.sqrt(200)
     # At least the promise, and at most 1 / (held-out nodes + 1) above it.

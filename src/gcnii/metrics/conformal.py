@@ -61,10 +61,12 @@ def conformal_sets(
     y: NDArray[np.int64],
     coverage: float,
     kind: Sets = "lac",
+    seed: int = 0,
 ) -> NDArray[np.bool_]:
     """(n, k) whether a class is in a node's set.
 
     held_out, y  probabilities (m, k) and true classes (m,) of the nodes that set the bound
+    seed         of the random parts of aps, which are not those of the held-out nodes
     """
-    true = misfit(held_out, kind, seed=1)[np.arange(len(y)), y]
-    return misfit(P, kind) <= largest_misfit(true, coverage)
+    true = misfit(held_out, kind, 2 * seed + 1)[np.arange(len(y)), y]
+    return misfit(P, kind, 2 * seed) <= largest_misfit(true, coverage)
