@@ -30,9 +30,11 @@ ROOMS = [
     "paper",
     "cli",
 ]
-# Result has methods that a later room implements; it is imported when they are called.
+# Result has methods that a later room implements, and a bundle a card that one writes; it is
+# imported when they are called.
 FACADE = {
     ("train/results/result.py", "inference"),
+    ("train/results/saving.py", "inference"),
 }
 ROOT = Path(gcnii.__file__).parent
 TESTS = Path(__file__).parent
@@ -41,7 +43,8 @@ FILES = [
 ]
 LONGEST_FILE, LONGEST_FUNCTION = 300, 50  # lines of code
 MOST_ENTRIES = 14  # of a folder; nn/ has one file per model
-MOST_RUNNING = 40  # of our files, in `gcnii train cora`
+# Of our files, in `gcnii train cora`: 40 train, the others calibrate, evaluate and save.
+MOST_RUNNING = 50
 BUILT_IN = {"ValueError", "RuntimeError", "TypeError", "ChildProcessError", "Exception"}
 MOST_ANY = 120  # lines with Any
 

@@ -1,4 +1,4 @@
-"""Every line of docs/your-graph.md and docs/tuning.md runs, in order, in an empty folder."""
+"""Every line of three pages of docs/ runs, in order, in an empty folder."""
 
 import re
 import shlex
@@ -17,13 +17,14 @@ def blocks(page):
 
 
 @pytest.mark.parametrize(
-    ("name", "header"),
+    ("name", "file", "text"),
     [
-        ("your-graph.md", "node,label,probability,known,split,p(lost)"),
-        ("tuning.md", "node,label,probability,known,split,p(0)"),
+        ("your-graph.md", "labels.csv", "node,label,probability,known,split,p(lost)"),
+        ("tuning.md", "labels.csv", "node,label,probability,known,split,p(0)"),
+        ("evaluation.md", "evaluation.json", "does not beat naming the largest class"),
     ],
 )
-def test_every_line_of_a_page_runs(name, header, tmp_path, monkeypatch, capsys):
+def test_every_line_of_a_page_runs(name, file, text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page, names = DOCS / name, {}
     for language, code in blocks(page):
@@ -35,4 +36,4 @@ def test_every_line_of_a_page_runs(name, header, tmp_path, monkeypatch, capsys):
             for line in code.splitlines():
                 answer = call(*shlex.split(line)[1:], cwd=tmp_path)
                 assert answer.code == 0, (line, answer.err)
-    assert header in Path("labels.csv").read_text()
+    assert text in Path(file).read_text()

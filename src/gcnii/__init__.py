@@ -10,7 +10,7 @@
     fit              train a model: fit(graph, "gcnii", layers=64, seeds=range(3)) → Result
     tune             search settings by validation: tune(graph, budget="10m") → the winner, trained
     Recipe           every setting of training
-    Result           scores, weights, predict, save
+    Result           scores, weights, predict, evaluate, save
     open_bundle      a Result that was saved
     GCNIIClassifier  the same as a scikit-learn classifier of node ids, or of rows without a graph
     CsvLog, TensorBoard   callbacks of fit that write curves while it trains

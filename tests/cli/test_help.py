@@ -28,6 +28,7 @@ OWN = {
     "offline",
     "tables",
     "threads",
+    "calibrate",
     "log",
     "tensorboard",
     "quiet",
@@ -43,7 +44,7 @@ def test_help_names_every_command(tmp_path):
     answer = run("--help", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
-        *("data", "demo", "doctor", "models", "predict", "train", "tune"),
+        *("data", "demo", "doctor", "evaluate", "models", "predict", "train", "tune"),
         *("bench", "forecast", "report", "reproduce", "theory"),
     ]
 

@@ -92,14 +92,14 @@ def test_ctrl_c_saves_the_best_weights_so_far(stopped):
     assert document["interrupted"]
     assert 0 < document["runs"][-1]["epochs"] < EPOCHS
     assert open_bundle(folder).interrupted
-    assert files(folder) == [*CHECKPOINTS, "curves.csv", "model.safetensors", "run.json"]
+    assert files(folder) == ["card.md", *CHECKPOINTS, "curves.csv", "model.safetensors", "run.json"]
 
 
 def test_sigterm_saves_as_ctrl_c_does(preempted):
     answer, folder = preempted
     assert answer.code == 1
     assert answer.err.startswith("gcnii: stopping after this epoch\n")
-    assert files(folder) == [*CHECKPOINTS, "curves.csv", "model.safetensors", "run.json"]
+    assert files(folder) == ["card.md", *CHECKPOINTS, "curves.csv", "model.safetensors", "run.json"]
 
 
 def test_the_bundle_of_a_stopped_training_predicts(stopped, tmp_path):
@@ -125,7 +125,7 @@ def test_the_same_command_resumes_and_ends_with_the_same_numbers(
     assert (answer.code, answer.err) == (0, "")
     assert f"of 2 runs: {folder / 'checkpoint.safetensors'}" in caplog.text
     assert (numbers(json.loads(answer.out)), (folder / "curves.csv").read_text()) == uninterrupted
-    assert files(folder) == ["curves.csv", "model.safetensors", "run.json"]
+    assert files(folder) == ["card.md", "curves.csv", "model.safetensors", "run.json"]
 
 
 OTHER = ("--layers", 2, "--width", 8, "--epochs", 2, "--json")

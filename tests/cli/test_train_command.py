@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import BUNDLE, SMALL, Answer, call, files, write_pets
+from support.command_line import BUNDLE, BUNDLE_FILES, SMALL, Answer, call, files, write_pets
 
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.fit import Training
@@ -29,6 +29,7 @@ KEYS = [
     "test_std",
     "device",
     "bundle",
+    "evaluation",
 ]
 RUN_KEYS = ["seed", "test", "val", "val_loss", "best_epoch", "epochs", "seconds"]
 
@@ -60,25 +61,35 @@ def test_the_document_holds_what_was_trained_and_its_scores(document):
     assert document["test_std"] == pytest.approx(abs(first - second) / 2**0.5)
 
 
+def test_the_document_says_what_accuracy_hides(document):
+    short = document["evaluation"]
+    assert set(short) == {"score", "majority", "balanced_accuracy", "macro_f1", "warnings"}
+    assert short["score"] == pytest.approx(document["test_mean"])
+    assert "never predicted" in short["warnings"][0]  # after three epochs
+
+
 def test_a_flag_wins_over_the_preset_and_the_preset_over_the_default(document):
     settings = document["settings"]
     assert (settings["layers"], settings["lr"], settings["alpha"]) == (2, 0.02, 0.1)
 
 
-def test_the_bundle_is_three_files_and_no_checkpoint(home, document):
+def test_the_bundle_is_four_files_and_no_checkpoint(home, document):
     assert re.fullmatch(r"runs/digits-gcnii-[0-9a-f]{8}", document["bundle"])
-    assert files(home / document["bundle"]) == ["curves.csv", "model.safetensors", "run.json"]
+    assert files(home / document["bundle"]) == BUNDLE_FILES
     short = open_bundle(home / "runs/digits-gcnii")  # the only one whose name begins so
-    assert short.summary() | {"bundle": document["bundle"]} == document
+    assert short.summary() == {name: document[name] for name in short.summary()}
 
 
 def test_no_line_of_the_result_is_broken_in_a_narrow_terminal(trained, bundle):
-    title, header, *_, headline, where = trained.out.splitlines()
+    title, header, _, _, headline, *errors, where = trained.out.splitlines()
     assert trained.err == ""
     assert title.strip() == "accuracy in %"
     assert header.split() == ["seed", "split", "val", "test", "best", "epoch", "epochs", "seconds"]
     score = f"{100 * open_bundle(bundle).test[0]:.1f}"
     assert headline == f"gcnii, 2 layers, on pets: test accuracy {score} (1 run)"
+    assert errors[0].startswith("majority ")
+    assert all(line.startswith("warning: ") for line in errors[1:-1])
+    assert errors[-1].startswith("The probabilities are calibrated by 2 validation nodes: ")
     assert where == f"bundle: {BUNDLE}   (label nodes with: gcnii predict '{BUNDLE}')"
 
 

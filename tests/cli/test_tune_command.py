@@ -5,7 +5,7 @@ import re
 import shlex
 
 import pytest
-from support.command_line import call, files
+from support.command_line import BUNDLE_FILES, call, files
 from support.small_studies import WORDS, few_runs, finished
 
 import gcnii
@@ -17,7 +17,7 @@ KEYS = {
     *("final", "baselines", "lead", "verdict", "importances", "seconds", "command", "device"),
     "trials",
 }
-FILES = ["curves.csv", "model.safetensors", "run.json", "search.png", "study.db", "study.json"]
+FILES = [*BUNDLE_FILES, "search.png", "study.db", "study.json"]
 SMALL = ("--models", "gcn", "--layers", 2, *WORDS)
 
 
@@ -142,7 +142,7 @@ def test_json_is_one_document_and_nothing_else(home, tmp_path):
     answer = call(*words, cwd=tmp_path)
     document = json.loads(answer.out)
     assert (answer.code, answer.err) == (0, "")
-    assert set(document) == {*KEYS, "bundle", "picture", "train"}
+    assert set(document) == {*KEYS, "bundle", "evaluation", "picture", "train"}
     assert re.fullmatch(r"runs/pets-tune-[0-9a-f]{8}", document["bundle"])
     assert document["train"] == f"gcnii train {home / 'pets'} --settings {document['bundle']}"
     assert document["importances"] == []

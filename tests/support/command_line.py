@@ -14,6 +14,7 @@ from unittest import mock
 import gcnii.cli
 
 SMALL = ("--layers", "2", "--width", "8", "--epochs", "3", "--device", "cpu")
+BUNDLE_FILES = ["card.md", "curves.csv", "model.safetensors", "run.json"]
 BUNDLE = (
     "bundles/of a name that is much longer than the eighty columns of a terminal "
     "[and has brackets] in it/pets"

@@ -57,7 +57,7 @@ def test_the_same_call_goes_on_and_ends_as_if_never_interrupted(graph, folder):
 
 
 def test_a_folder_holds_the_study_and_a_bundle(graph, folder):
-    bundle = ["curves.csv", "model.safetensors", "run.json"]
+    bundle = ["card.md", "curves.csv", "model.safetensors", "run.json"]
     assert files(folder) == [*bundle, "study.db", "study.json"]
     assert gcnii.open_bundle(folder).predict(graph).shape == (graph.n,)
 

@@ -85,6 +85,13 @@ app.command(
     The output has one row per node: its name, its label and the probability of each class.""",
 )
 app.command(
+    "gcnii.cli.evaluate:evaluate",
+    name="evaluate",
+    help="""Say what is known about a trained model's errors on its test nodes.
+
+    Scores with intervals, beside three baselines; by class, degree and homophily; warnings.""",
+)
+app.command(
     "gcnii.cli.models:models",
     name="models",
     help="List the models: equation, paper, and where the GCNII paper reports them.",

@@ -101,7 +101,7 @@ def predict(
         refuse_unwritable(out.parent)
     _notice_promise(coverage, kind, elsewhere=bool(graph or add))
     result = open_bundle(bundle)
-    data = _load(result, bundle, graph, offline)
+    data = load_for(result, bundle, graph, offline)
     if add:
         new = read_new(result, add, data)
         table = label_new(result, data, new, device, ensemble, coverage, kind)
@@ -126,7 +126,7 @@ def predict(
         print(_csv(_safe(table, raw)), end="")
 
 
-def _load(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
+def load_for(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
     """The graph of --graph, else the one that the model was trained on."""
     if graph:
         return load(graph, offline=offline, **_options(result, graph))

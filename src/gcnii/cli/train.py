@@ -41,11 +41,11 @@ from gcnii.train.plan import Plan, make_plan
 from gcnii.train.recipe import in_force
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run, make_runs
-from gcnii.train.results.saving import CURVES, WEIGHTS, refuse_replacing
+from gcnii.train.results.saving import DIGESTS, refuse_replacing
 
 CHECKPOINT = "checkpoint.safetensors"
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
-FILES = {WEIGHTS, CURVES, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
+FILES = {*DIGESTS, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
 ModelName = Annotated[
     str | None, Parameter(help="A name from `gcnii models`; default: gcnii.", show_default=False)
 ]
@@ -142,7 +142,7 @@ def train(
         verbose=False if quiet else None,
         calibrate=calibrate,
     )
-    _save_and_print(result, folder, overwrite, json)
+    _save_and_print(result, folder, overwrite, json, device)
     if result.interrupted:
         sys.exit(1)
 
@@ -230,15 +230,17 @@ def _is_of(identity: Document, graph: Graph, plan: Plan, runs: list[Run]) -> boo
     return own == {name: identity.get(name) for name in own} | {"settings": settings}
 
 
-def _save_and_print(result: Result, folder: Path, overwrite: bool, as_json: bool) -> None:
+def _save_and_print(
+    result: Result, folder: Path, overwrite: bool, as_json: bool, device: str
+) -> None:
     try:
         saved = _save(result, folder, overwrite)
     except (OSError, InputError):
-        _print(result, None, as_json)  # the scores are there, even if the disk is full
+        _print(result, None, as_json, device)  # the scores are there, even if the disk is full
         raise
     if result.interrupted:
         print(f"gcnii: stopped; {_kept(folder, saved)}", file=sys.stderr)
-    _print(result, folder if saved else None, as_json)
+    _print(result, folder if saved else None, as_json, device)
 
 
 def _save(result: Result, folder: Path, overwrite: bool) -> bool:
@@ -266,13 +268,18 @@ def _kept(folder: Path, saved: bool) -> str:
     return f"{kept}. Run the same command again to resume."
 
 
-def _print(result: Result, bundle: Path | None, as_json: bool) -> None:
+def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> None:
     """The scores, and where the bundle is, if it was saved."""
+    from gcnii.inference.evaluation.short import short_form  # a later room, for when all is done
+
+    short = short_form(result, device)
     if as_json:
-        print_json(result.summary() | {"bundle": str(bundle) if bundle else None})
+        about = {"bundle": str(bundle) if bundle else None}
+        print_json(result.summary() | about | {"evaluation": short.document() if short else None})
         return
     table_console().print(_runs_table(result))
     print(f"\n{result!r}")
+    print(*(f"{line}\n" for line in (short.lines() if short else ())), sep="", end="")
     if bundle:
         print(f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})")
 

@@ -30,6 +30,7 @@ from gcnii.cli.terminal import table_console
 from gcnii.cli.train import Threads
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
+from gcnii.inference.evaluation.short import short_form
 from gcnii.metrics.objective import METRIC_NAMES, Metric, percent
 from gcnii.tuning.tune import BUDGET, Tuner, limits_of, require_optuna
 
@@ -126,7 +127,7 @@ def tune(
         print(f"gcnii: stopped; {_kept(tuner)}", file=sys.stderr)
         sys.exit(1)
     words = [graph, *(tables.words if tables else ()), "--settings", str(tuner.folder)]
-    _save_and_print(tuned, tuner, shlex.join(["gcnii", "train", *words]), json)
+    _save_and_print(tuned, tuner, shlex.join(["gcnii", "train", *words]), json, device)
 
 
 def _own_words(storage: str | None) -> str:
@@ -139,14 +140,14 @@ def _own_words(storage: str | None) -> str:
     return shlex.join(["gcnii", *words])
 
 
-def _save_and_print(tuned: Tuned, tuner: Tuner, command: str, as_json: bool) -> None:
-    document = tuned.document()
+def _save_and_print(tuned: Tuned, tuner: Tuner, command: str, as_json: bool, device: str) -> None:
+    document, short = tuned.document(), short_form(tuned.result, device)
     picture = save(draw_study(document), tuner.folder / PICTURE)
     if as_json:
         about = {"bundle": str(tuner.folder), "picture": str(picture), "train": command}
-        print_json(document | about)
+        print_json(document | about | {"evaluation": short.document() if short else None})
         return
-    _print(document, tuned.lines())
+    _print(document, [*tuned.lines(), *(short.lines() if short else ())])
     print(f"\nbundle: {tuner.folder}   (label nodes with: {_predict(tuner.folder)})")
     print(f"picture: {picture}")
     print(f"train the winner again: {command}")

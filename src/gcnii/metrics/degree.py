@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 from statistics import fmean
 from typing import Literal, get_args
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from gcnii.files import Document
 from gcnii.graph import Graph
+from gcnii.metrics.interval import wilson
 
 HUB = 100  # the paper speaks of nodes with more neighbours than this
-Z = 1.959964  # 95 %
 Who = Literal["all", "test"]
 Row = Document  # a group as JSON has it: who, from, below (None: no bound), nodes, accuracy
 
@@ -40,10 +40,7 @@ class DegreeGroup:
 
         More runs do not narrow it: they grade the same few nodes again.
         """
-        p, n = self.accuracy, self.nodes
-        middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
-        reach = Z / (1 + Z**2 / n) * sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-        return max(middle - reach, 0.0), min(middle + reach, 1.0)
+        return wilson(self.accuracy, self.nodes)
 
 
 @dataclass(frozen=True)

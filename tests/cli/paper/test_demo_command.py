@@ -36,7 +36,7 @@ def test_the_demo_prints_a_table_and_leaves_a_bundle_and_a_plot(tmp_path):
         "Try next: gcnii train cora --runs 3, gcnii predict 'my runs/demo', or gcnii train "
     )
     folder = tmp_path / "my runs/demo"
-    assert files(folder) == ["curves.csv", "curves.png", "model.safetensors", "run.json"]
+    assert files(folder) == ["card.md", "curves.csv", "curves.png", "model.safetensors", "run.json"]
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert open_bundle(folder).plan.model_settings["layers"] == 64
 

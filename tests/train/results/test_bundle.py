@@ -88,7 +88,7 @@ def test_a_graph_of_another_size_is_labelled(graph, bundle):
     assert open_bundle(bundle).predict(other, "cpu").shape == (4,)
 
 
-FILES = ["curves.csv", "model.safetensors", "run.json"]
+FILES = ["card.md", "curves.csv", "model.safetensors", "run.json"]
 
 
 def names(folder):
@@ -140,7 +140,7 @@ def test_a_finished_bundle_is_not_replaced_by_an_interrupted_one(graph, bundle):
     assert not open_bundle(bundle).interrupted
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "curves.csv"])
+@pytest.mark.parametrize("name", ["model.safetensors", "curves.csv", "card.md"])
 def test_a_file_of_someone_else_is_never_replaced(graph, bundle, name, tmp_path):
     (tmp_path / name).write_text("years")
     with pytest.raises(InputError, match=f"holds '{name}' without the run.json of a bundle"):
@@ -170,7 +170,7 @@ def killed_at(move, monkeypatch, after):
         raise AssertionError(f"there are fewer than {move} moves")
 
 
-MOVES = range(5)  # two files to their hidden places, run.json, and the two to their own places
+MOVES = range(7)  # three files to hidden places, run.json, and the three to their own places
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -184,7 +184,7 @@ def test_a_save_that_is_killed_leaves_the_old_bundle_or_the_new_one(
         with killed_at(first, monkeypatch, after):
             new.save(folder)
         shutil.copytree(folder, tmp_path / "copy")  # opening it would settle it
-        expected = [0, 1] if first + after > 2 else [0]
+        expected = [0, 1] if first + after > 3 else [0]
         assert seeds(tmp_path / "copy") == expected
         shutil.rmtree(tmp_path / "copy")
         with killed_at(second, monkeypatch, after):
@@ -203,7 +203,7 @@ def test_the_moves_of_a_save_are_all_tried(graph, tmp_path, monkeypatch):
 
 
 def test_a_killed_save_opens_where_nothing_can_be_moved(graph, bundle, monkeypatch):
-    with killed_at(3, monkeypatch, after=False):
+    with killed_at(4, monkeypatch, after=False):
         fit(graph, seeds=range(3), **SMALL).save(bundle)
 
     def refuse(self, target):

@@ -55,7 +55,7 @@ def test_the_other_worker_finishes_everything(story):
     assert (answer.code, answer.err) == (0, "")
     assert json.loads(answer.out)["tried"] == TRIALS
     assert files(home / "other" / "study") == [
-        *("curves.csv", "model.safetensors", "run.json", "search.png", "study.json")
+        *("card.md", "curves.csv", "model.safetensors", "run.json", "search.png", "study.json")
     ]
 
 

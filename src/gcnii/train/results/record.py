@@ -64,6 +64,7 @@ SHAPE = {
     "interrupted": bool,
     "weights_sha256": str,
     "curves_sha256": Maybe(str),
+    "card_sha256": Maybe(str),
     "versions": {str: str},
     "git": Maybe((str, NOTHING)),
     "command": Maybe((str, NOTHING)),

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
     from pandas import DataFrame
 
+    from gcnii.inference.evaluation import Evaluation
+
 NAMES = ("classes", "features")
 
 
@@ -127,6 +129,14 @@ class Result(Predictor):
         if not 0 <= setting < len(self.plans):
             raise InputError(f"settings are numbered 0 to {len(self.plans) - 1}, got {setting}")
         return self.part([i for i, run in enumerate(self.runs) if run.setting == setting])
+
+    def evaluate(
+        self, graph: Graph | None = None, device: str = "auto", *, baselines: bool = True
+    ) -> Evaluation:
+        """What is known about its errors on the test nodes: `inference.evaluation.evaluate`."""
+        from gcnii.inference.evaluation import evaluate
+
+        return evaluate(self, graph, device, baselines=baselines)
 
     def part(self, rows: list[int]) -> Result:
         """The result of these runs of one setting."""

@@ -25,7 +25,8 @@ from gcnii.train.results.record import FORMAT, read_record
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
 
-WEIGHTS, CURVES = "model.safetensors", "curves.csv"
+WEIGHTS, CURVES, CARD = "model.safetensors", "curves.csv", "card.md"
+DIGESTS = {WEIGHTS: "weights_sha256", CURVES: "curves_sha256", CARD: "card_sha256"}
 CURVE = ("train_loss", "val_loss", "val")
 
 
@@ -43,7 +44,7 @@ def save(result: Result, folder: Path, *, overwrite: bool = False, command: str 
     try:
         record = _write(result, folder)
     except OSError:  # a full disk, before run.json was in its place
-        for name in (WEIGHTS, CURVES):
+        for name in DIGESTS:
             fresh(folder, name).unlink(missing_ok=True)
         raise
     settle(folder, record)
@@ -52,6 +53,8 @@ def save(result: Result, folder: Path, *, overwrite: bool = False, command: str 
 
 def _write(result: Result, folder: Path) -> Document:
     """Write the files beside those of the old bundle; run.json comes last and decides."""
+    from gcnii.inference.card import card  # a later room, for when all is done
+
     with atomic_write(fresh(folder, WEIGHTS)) as temporary:
         weights = {name: weight.contiguous() for name, weight in result.weights.items()}
         write_tensors(weights, temporary)
@@ -59,6 +62,9 @@ def _write(result: Result, folder: Path) -> Document:
     with atomic_write(fresh(folder, CURVES)) as temporary:
         _write_curves(result, temporary)
         digests["curves_sha256"] = file_sha256(temporary)
+    with atomic_write(fresh(folder, CARD)) as temporary:
+        temporary.write_text(card(result), "utf-8")
+        digests["card_sha256"] = file_sha256(temporary)
     record = _record(result) | digests
     # From here on the new bundle holds, wherever its other files are: see `_settle`.
     write_document(folder / "run.json", record | {"seal": document_key(record)})
@@ -103,7 +109,7 @@ def refuse_replacing(
     The weights are not asked: damage to them must not stop the repetition of their training.
     """
     if not (folder / "run.json").exists():
-        if strangers := [name for name in (WEIGHTS, CURVES) if (folder / name).exists()]:
+        if strangers := [name for name in DIGESTS if (folder / name).exists()]:
             raise InputError(
                 f"{folder} holds {some_of(strangers)} without the run.json of a bundle; choose "
                 "another folder, or move that away"
@@ -146,7 +152,7 @@ def fresh(folder: Path, name: str) -> Path:
 
 def settle(folder: Path, record: Document) -> None:
     """Put the files that run.json names into their places, as a killed `save` could not."""
-    for name, digest in ((WEIGHTS, "weights_sha256"), (CURVES, "curves_sha256")):
+    for name, digest in DIGESTS.items():
         newer = fresh(folder, name)
         with suppress(FileNotFoundError):  # another process may do the same
             if newer.exists() and file_sha256(newer) == record.get(digest):

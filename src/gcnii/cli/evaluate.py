@@ -1,0 +1,49 @@
+"""gcnii evaluate: what is known about the errors of a trained model."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gcnii.cli.options import Device, Json, Offline, Quiet, print_json
+from gcnii.cli.predict import Bundle, load_for
+from gcnii.cli.terminal import table_console
+from gcnii.inference.evaluation import evaluate as measure
+from gcnii.train.results.bundle import open_bundle
+
+TrainingGraph = Annotated[
+    str | None,
+    Parameter(help="The graph of the training, if it is elsewhere now; default: where it was."),
+]
+Baselines = Annotated[
+    bool,
+    Parameter(
+        help="Measure logistic regression and label propagation on the same splits; "
+        "--no-baselines: the majority alone."
+    ),
+]
+
+
+def evaluate(
+    bundle: Bundle,
+    /,
+    *,
+    graph: TrainingGraph = None,
+    baselines: Baselines = True,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+    offline: Offline = False,
+) -> None:
+    """Measure a trained model on its test nodes, beside baselines, with intervals and warnings."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    result = open_bundle(bundle)
+    data = load_for(result, bundle, graph, offline)
+    evaluation = measure(result, data, device, baselines=baselines)
+    if json:
+        print_json({"bundle": str(bundle), **evaluation.document()})
+    else:
+        table_console().print(evaluation.tables())

@@ -1,0 +1,181 @@
+"""`evaluate`: measure a result on the test nodes of its own splits, beside baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+import numpy as np
+
+from gcnii.errors import InputError, notice
+from gcnii.files import Document, json_value
+from gcnii.graph import Graph
+from gcnii.inference.evaluation.baselines import (
+    BASELINES,
+    FEATURES,
+    MAJORITY,
+    baseline,
+    training_rows,
+)
+from gcnii.inference.evaluation.evaluation import Evaluation, Help
+from gcnii.inference.evaluation.neighbourhood import groups
+from gcnii.inference.evaluation.sentences import Found, help_sentence, warnings_of
+from gcnii.inference.evaluation.short import class_names
+from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.metrics.answers import Answers
+from gcnii.metrics.by_class import confusion
+from gcnii.metrics.calibration import reliability
+from gcnii.metrics.interval import Estimate, over_runs, percentiles, share_of
+from gcnii.train.results.result import Result
+
+BOOTSTRAP, RUNS = "bootstrap over nodes", "over runs"
+BySplit = Mapping[int, Answers]  # of a baseline
+
+
+def evaluate(
+    result: Result, graph: Graph | None = None, device: str = "auto", *, baselines: bool = True
+) -> Evaluation:
+    """Measure each run on the test nodes of its own split, and what `predict` says on its own.
+
+    graph      that of the training; default: the one that was trained on, or loaded from where it
+               was
+    baselines  False: the majority alone, which costs nothing
+    """
+    if graph is None:
+        graph = result.trained_on or load_training_graph(result)
+    _refuse(result, graph)
+    answers = [graded(result.alone(i), graph, device) for i in range(len(result.runs))]
+    best = result.part(result.predicting())
+    said = answers[result.best] if len(best.runs) == 1 else graded(best, graph, device)
+    names = BASELINES if baselines else (MAJORITY,)
+    beside = {name: _on_splits(name, result, graph) for name in names}
+    metric = result.metric.lower().replace("-", "_").replace(" ", "_")
+    found = Found(result, graph, best.runs[0].split, said, answers, beside, metric)
+    evaluation = Evaluation(
+        graph=graph.name,
+        model=result.plan.model,
+        metric=metric,
+        runs=tuple(_run(result, i, one) for i, one in enumerate(answers)),
+        scores=_estimates(answers),
+        interval=BOOTSTRAP if len(answers) == 1 else RUNS,
+        split=found.split,
+        nodes=said.m,
+        classes=tuple(_classes(said, class_names(result))),
+        confusion=_confusion(said),
+        baselines={name: _estimates([*one.values()]) for name, one in beside.items()},
+        graph_helps=_help(found) if FEATURES in beside else None,
+        groups=_groups(found),
+        calibration=_calibration(said),
+        notes=tuple(_notes(graph, found)) if baselines else (),
+        warnings=tuple(warnings_of(found)),
+    )
+    for sentence in evaluation.warnings:
+        notice(sentence)
+    return evaluation
+
+
+def graded(result: Result, graph: Graph, device: str = "auto") -> Answers:
+    """What the runs of one split say of its test nodes."""
+    test = graph.splits[result.runs[0].split].test
+    P = result.predict_proba(graph, device)[test]
+    part = None if graph.part is None else graph.part[test]
+    return Answers(P, result.decide(P), graph.labels[test], part)
+
+
+def _refuse(result: Result, graph: Graph) -> None:
+    if result.others:
+        raise InputError(
+            f"the result holds {len(result.plans)} settings; evaluate one of them: "
+            f"result.at({result.runs[result.best].setting}).evaluate(), or another"
+        )
+    if not is_training_graph(result, graph):
+        raise InputError(
+            f"{graph.name} is not the graph that the model was trained on, or has changed since, "
+            "so that its splits do not say which nodes trained; restore it, or label it (predict)"
+        )
+    empty = [run.split for run in result.runs if not graph.splits[run.split].test.any()]
+    if empty:
+        raise InputError(
+            f"split {empty[0]} of {graph.name} has no test nodes, and only they are graded; train "
+            "with a split that has some"
+        )
+
+
+def _on_splits(name: str, result: Result, graph: Graph) -> BySplit:
+    """A baseline on each split of the runs."""
+    splits = sorted({run.split for run in result.runs})
+    return {split: baseline(name, graph, graph.splits[split]) for split in splits}
+
+
+def _run(result: Result, i: int, answers: Answers) -> Document:
+    run = result.runs[i]
+    scores = {name: json_value(score) for name, score in answers.scores.items()}
+    return {"seed": run.seed, "split": run.split, "nodes": answers.m, **scores}
+
+
+def _estimates(answers: Sequence[Answers]) -> dict[str, Estimate]:
+    """Means with intervals: over the nodes of one, else over all."""
+    names = answers[0].scores
+    if len(answers) > 1:
+        every = {name: np.array([one.scores[name] for one in answers]) for name in names}
+        most = {"log_loss": inf}  # the others are shares
+        return {name: over_runs(own, 0.0, most.get(name, 1.0)) for name, own in every.items()}
+    drawn = answers[0].drawn_scores()
+    return {name: percentiles(score, drawn[name]) for name, score in names.items()}
+
+
+def _classes(said: Answers, names: Sequence[str]) -> list[Document]:
+    """A row for each class, the label scores with intervals over the nodes."""
+    counts, ones = said.counts(), np.ones((said.m, 1))
+    drawn = said.drawn(lambda weights: {"f1": said.counts(weights).f1})["f1"]
+    ranked = {name: one[0] for name, one in said.rankings(ones).items()}
+    rows = []
+    for j, name in enumerate(names):
+        scores = {
+            "precision": share_of(counts.hits[j], counts.predicted[j]),
+            "recall": share_of(counts.hits[j], counts.support[j]),
+            "f1": percentiles(float(counts.f1[j]), drawn[:, j]),
+        }
+        row: Document = {"name": name}
+        for kind, one in scores.items():
+            ends = {f"{kind}_low": one.low, f"{kind}_high": one.high}
+            row |= {place: json_value(float(x)) for place, x in {kind: one.mean, **ends}.items()}
+        row |= {kind: json_value(float(values[j])) for kind, values in ranked.items()}
+        row |= {"support": int(counts.support[j]), "predicted": int(counts.predicted[j])}
+        rows.append(row)
+    return rows
+
+
+def _confusion(said: Answers) -> tuple[tuple[int, ...], ...]:
+    if said.multilabel:
+        return ()
+    C = confusion(said.y, said.guess, said.k)
+    return tuple(tuple(map(int, row)) for row in C)
+
+
+def _groups(found: Found) -> dict[str, list[Document]]:
+    if found.said.multilabel:
+        return {}
+    split = found.graph.splits[found.split]
+    return groups(found.around, split, np.flatnonzero(split.test), found.said.right)
+
+
+def _calibration(said: Answers) -> Document:
+    bins = [vars(one) for one in reliability(said.P, said.y)]
+    return {"error": said.scores["calibration_error"], "bins": bins}
+
+
+def _notes(graph: Graph, found: Found) -> list[str]:
+    split = graph.splits[found.split]
+    used, there = len(training_rows(graph, split)), int(split.train.sum())
+    notes = []
+    if used < there:
+        notes.append(f"{FEATURES} saw {used:,} of the {there:,} training nodes, to save time")
+    if found.said.multilabel:
+        notes.append("accuracy by degree, homophily and distance is for nodes with one label each")
+    return notes
+
+
+def _help(found: Found) -> Help:
+    difference = found.lead(FEATURES)
+    return Help(help_sentence(found, difference), difference)

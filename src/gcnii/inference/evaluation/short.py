@@ -1,0 +1,163 @@
+"""The short form at the end of a training: three scores beside accuracy, and two warnings.
+
+It costs a forward pass per run, and no baseline but the majority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii.errors import some_of
+from gcnii.files import Document, json_value
+from gcnii.graph import Graph
+from gcnii.metrics.by_class import Counts, Floats, Ints, confusion, label_counts
+from gcnii.metrics.calibration import FEW, error_left
+from gcnii.metrics.objective import percent
+from gcnii.train.results.result import Result
+
+MOST = 100_000_000  # runs × (nodes + edges) that are looked at; of more, the best run's split alone
+
+
+@dataclass(frozen=True)
+class ShortForm:
+    """The mean over the runs, each on the test nodes of its own split.
+
+    score     accuracy, or micro-F1 where a node can have several labels
+    majority  the same, if each node has the labels that most training nodes have
+    balanced_accuracy   None where a node can have several labels
+    calibration   a sentence, where few validation nodes calibrate the probabilities
+    """
+
+    score: float
+    majority: float
+    balanced_accuracy: float | None
+    macro_f1: float
+    warnings: tuple[str, ...]
+    calibration: str | None = None
+
+    def document(self) -> Document:
+        """As JSON."""
+        return {name: json_value(value) for name, value in vars(self).items() if value is not None}
+
+    def lines(self) -> list[str]:
+        """For the terminal."""
+        named = {"majority": self.majority, "balanced accuracy": self.balanced_accuracy}
+        named["macro-F1"] = self.macro_f1
+        shown = [f"{name} {percent(one)}" for name, one in named.items() if one is not None]
+        words = [f"warning: {sentence}" for sentence in self.warnings]
+        return [" · ".join(shown), *words, *filter(None, [self.calibration])]
+
+
+def short_form(result: Result, device: str = "auto") -> ShortForm | None:
+    """The short form of what has just been trained; None where nothing is tested."""
+    graph = result.trained_on
+    if graph is None or result.others:
+        return None
+    rows = [*range(len(result.runs))]
+    if len(rows) * (graph.n + graph.edges.shape[1]) > MOST:
+        rows = result.predicting()
+    rows = [i for i in rows if graph.splits[result.runs[i].split].test.any()]
+    if not rows:
+        return None
+    counts, majority = [], []
+    for i in rows:
+        split = graph.splits[result.runs[i].split]
+        guess = result.alone(i).predict_ids(graph, device)[split.test]
+        counts.append(counted(graph.labels[split.test], guess, graph.k))
+        usual = np.broadcast_to(usual_labels(graph, split.train), guess.shape)
+        majority.append(_score(counted(graph.labels[split.test], usual, graph.k)))
+    return _summary(result, counts, majority)
+
+
+def _summary(result: Result, counts: Sequence[Counts], majority: Sequence[float]) -> ShortForm:
+    several, names = result.graph.multilabel, class_names(result)
+    score, usual = float(np.mean([_score(one) for one in counts])), float(np.mean(majority))
+    balanced = None if several else float(np.mean([one.balanced_accuracy for one in counts]))
+    never = np.sum([one.predicted for one in counts], 0) == 0
+    there = np.mean([one.support for one in counts], 0)
+    sentences = [never_predicted(names, never, there, several)]
+    sentences.append("" if score > usual else unbeaten(score, usual, balanced))
+    warnings = tuple(filter(None, sentences))
+    macro_f1 = float(np.mean([one.macro_f1 for one in counts]))
+    few = few_validation_nodes(result) or None
+    return ShortForm(score, usual, balanced, macro_f1, warnings, few)
+
+
+def few_validation_nodes(result: Result) -> str:
+    """The error that is left in probabilities if few nodes calibrate them; else empty."""
+    best, graph = result.runs[result.best], result.trained_on
+    if best.temperature is None or graph is None:
+        return ""
+    nodes = int(graph.splits[best.split].val.sum())
+    if nodes >= FEW:
+        return ""
+    # Of other scores than accuracy, the widest error is named.
+    right = round(best.val * nodes) if result.metric == "accuracy" else nodes // 2
+    return (
+        f"The probabilities are calibrated by {nodes} validation nodes: from so few they can be "
+        f"off by ± {error_left(right, nodes):.2f}; label more nodes for validation."
+    )
+
+
+def counted(y: Ints, guess: Ints, k: int) -> Counts:
+    """Class by class, of one label a node or of several."""
+    several = y.ndim == 2
+    return label_counts(y, guess) if several else Counts.of_confusion(confusion(y, guess, k))
+
+
+def _score(counts: Counts) -> float:
+    """Micro-F1, which is accuracy where every node has one label and is given one."""
+    return float(2 * counts.hits.sum() / max((counts.support + counts.predicted).sum(), 1))
+
+
+def usual_labels(graph: Graph, train: NDArray[np.bool_]) -> Ints:
+    """The class of most training nodes, (); of several labels, those that most have, (k,)."""
+    y = graph.labels[train]
+    if graph.multilabel:
+        return np.asarray(y.mean(0) > 0.5, np.int64)
+    return np.asarray(np.bincount(y, minlength=graph.k).argmax())
+
+
+def class_names(result: Result) -> tuple[str, ...]:
+    """The names of the classes, or their numbers."""
+    return result.graph.classes or tuple(map(str, range(result.graph.k)))
+
+
+def never_predicted(
+    names: Sequence[str], never: NDArray[np.bool_], there: Floats, several: bool = False
+) -> str:
+    """A warning of classes that have test nodes and are predicted for none; "" if there are none.
+
+    there  (k,) the test nodes of each class
+    """
+    lost = np.flatnonzero(never & (there > 0)).tolist()
+    if not lost:
+        return ""
+    what = ("label", "labels") if several else ("class", "classes")
+    which = f"{what[len(lost) > 1]} {some_of([names[j] for j in lost])}"
+    are, have = ("is", "has it") if len(lost) == 1 else ("are", "have them")
+    nodes = there[lost].sum()
+    have = have if len(lost) > 1 or nodes == 1 else "have it"
+    return (
+        f"{which} {are} never predicted, though {nodes:,.0f} test "
+        f"{'node' if nodes == 1 else 'nodes'} {have}; weigh rare classes in training: "
+        "--class-weight balanced (in Python, class_weight='balanced')"
+    )
+
+
+def unbeaten(score: float, majority: float, balanced: float | None) -> str:
+    """A warning that the largest class alone does as well."""
+    if balanced is None:
+        return (
+            f"micro-F1 {percent(score)} does not beat giving all nodes the most frequent labels "
+            f"({percent(majority)}); look at the table by label"
+        )
+    return (
+        f"accuracy {percent(score)} does not beat naming the largest class for every node "
+        f"({percent(majority)}); go by balanced accuracy ({percent(balanced)}) and train with "
+        "--class-weight balanced or --metric f1"
+    )

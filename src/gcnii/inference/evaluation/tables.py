@@ -1,0 +1,172 @@
+"""An evaluation as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gcnii.files import Document, visible
+from gcnii.metrics.interval import Estimate
+from gcnii.metrics.objective import percent
+
+if TYPE_CHECKING:
+    from gcnii.inference.evaluation.evaluation import Evaluation
+
+NAMES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "micro_f1": "micro-F1",
+    "macro_f1": "macro-F1",
+    "subset_accuracy": "subset accuracy",
+    "log_loss": "log loss",
+    "calibration_error": "calibration error",
+    "roc_auc": "ROC AUC",
+    "average_precision": "average precision",
+}
+GROUPS = {
+    "degree": "neighbours",
+    "homophily": "neighbours of its class",
+    "distance": "steps to a training node",
+}
+SQUARE = 12  # classes of the largest confusion matrix that is shown
+CONFUSIONS = 10  # of the most frequent ones that are shown instead
+ROWS = 40  # of the table by class
+LONGEST = 24  # characters of a class's name
+
+
+def tables(evaluation: Evaluation) -> Iterator[RenderableType]:
+    """Scores beside the baselines, by class, confusions, groups; a sentence on the graph."""
+    yield _scores(evaluation)
+    yield from (Text(note) for note in evaluation.notes)
+    if evaluation.graph_helps:
+        yield Text(evaluation.graph_helps.sentence)
+    yield Text("")
+    yield _classes(evaluation)
+    yield Text("")
+    if evaluation.confusion:
+        yield _confusion(evaluation)
+        yield Text("")
+    for name, rows in evaluation.groups.items():
+        yield _group(GROUPS[name], rows)
+        yield Text("")
+
+
+def _scores(evaluation: Evaluation) -> Group:
+    table = _table("score in %", evaluation.model, *evaluation.baselines)
+    runs = len(evaluation.runs)
+    what = f"mean of {runs} runs, 95 % interval over them" if runs > 1 else "95 % interval"
+    over = evaluation.interval if runs == 1 else "each on its own split"
+    for name, estimate in evaluation.scores.items():
+        beside = (_cell(name, scores[name]) for scores in evaluation.baselines.values())
+        table.add_row(NAMES[name], _cell(name, estimate), *beside)
+    title = f"{evaluation.model} on {evaluation.graph}: test nodes, {what}, {over}"
+    return Group(Text(visible(title)), table)
+
+
+def _cell(name: str, estimate: Estimate) -> str:
+    """`81.3 [79.0, 83.6]`; the log loss is no percentage."""
+    shown = percent if name != "log_loss" else lambda x: "–" if isnan(x) else f"{x:.3f}"
+    if isnan(estimate.low):
+        return shown(estimate.mean)
+    return f"{shown(estimate.mean)} [{shown(estimate.low)}, {shown(estimate.high)}]"
+
+
+def shown(name: str, estimate: Estimate) -> str:
+    """`accuracy 81.3 [79.0, 83.6]`."""
+    return f"{NAMES[name]} {_cell(name, estimate)}"
+
+
+def _classes(evaluation: Evaluation) -> Group:
+    heads = ("precision", "recall", "F1", "ROC AUC", "average precision", "nodes", "predicted")
+    several = "label" if not evaluation.confusion else "class"
+    table = _table(several, *heads)
+    rows = evaluation.classes
+    title = f"by {several}, {_who(evaluation)}"
+    if len(rows) > ROWS:
+        rows = tuple(sorted(rows, key=lambda row: -row["support"])[:ROWS])
+        title += f"; the {ROWS} largest of {len(evaluation.classes)}, --json has all"
+    for row in rows:
+        ranked = (_percent(row[name]) for name in ("roc_auc", "average_precision"))
+        graded = (_interval(row, name) for name in ("precision", "recall", "f1"))
+        counts = (str(row["support"]), str(row["predicted"]))
+        table.add_row(_short(row["name"]), *graded, *ranked, *counts)
+    return Group(Text(title), table)
+
+
+def _who(evaluation: Evaluation) -> str:
+    """`of 1000 test nodes`, and of which split, where there are several."""
+    splits = {run["split"] for run in evaluation.runs}
+    of = f" of split {evaluation.split}, that of the best run" if len(splits) > 1 else ""
+    return f"{evaluation.nodes} test nodes{of}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else percent(value)
+
+
+def _interval(row: Document, name: str) -> str:
+    if row[name] is None or row[f"{name}_low"] is None:
+        return _percent(row[name])
+    ends = (_percent(row[f"{name}_{end}"]) for end in ("low", "high"))
+    return f"{_percent(row[name])} [{', '.join(ends)}]"
+
+
+def _confusion(evaluation: Evaluation) -> RenderableType:
+    names = [_short(row["name"]) for row in evaluation.classes]
+    C = np.array(evaluation.confusion)
+    if len(names) > SQUARE:
+        return _most_confused(names, C)
+    table = _table("true class ↓, predicted →", *names)
+    for name, counts in zip(names, C, strict=True):
+        table.add_row(name, *(str(count) if count else "·" for count in counts))
+    return table
+
+
+def _most_confused(names: Sequence[str], C: NDArray[np.int64]) -> Group:
+    table = _table("true class", "predicted as", "nodes")
+    table.columns[1].justify = "left"
+    title = f"the {CONFUSIONS} most frequent confusions; --json has the whole matrix"
+    wrong = C - np.diag(C.diagonal())
+    for place in np.argsort(-wrong, axis=None, kind="stable")[:CONFUSIONS]:
+        i, j = divmod(int(place), len(C))
+        if wrong[i, j]:
+            table.add_row(names[i], names[j], str(wrong[i, j]))
+    return Group(Text(title), table)
+
+
+def _group(head: str, rows: Sequence[Document]) -> Table:
+    table = _table(head, "nodes", "accuracy")
+    for row in rows:
+        table.add_row(row["group"], str(row["nodes"]), _interval({**row, **_ends(row)}, "accuracy"))
+    return table
+
+
+def _ends(row: Document) -> Document:
+    return {f"accuracy_{end}": row[end] for end in ("low", "high")}
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+class _Table(Table):
+    """A table whose cells are shown as they are: a class may be called [red]."""
+
+    def add_row(self, *cells: RenderableType | None, **how: Any) -> None:
+        """Add a row of texts."""
+        super().add_row(*(Text(visible(str(cell))) for cell in cells), **how)
+
+
+def _table(*heads: str) -> Table:
+    """A table without a frame; all columns but the first are aligned right."""
+    table = _Table(box=None, header_style="bold")
+    for i, head in enumerate(heads):
+        table.add_column(Text(visible(head)), justify="right" if i else "left")
+    return table
