@@ -5,6 +5,7 @@ import signal
 
 import pytest
 import torch
+from support import chromium
 
 from gcnii.data import load
 from gcnii.errors import DataError
@@ -62,3 +63,9 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("cuda"):
                 item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium; without one the tests skip, or fail if $GCNII_REQUIRE_BROWSER is 1."""
+    yield from chromium.launched()

@@ -1,4 +1,4 @@
-"""Every line of three pages of docs/ runs, in order, in an empty folder."""
+"""Every line of some pages of docs/ runs, in order, in an empty folder."""
 
 import re
 import shlex
@@ -17,14 +17,15 @@ def blocks(page):
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "text"),
+    ("name", "file", "words"),
     [
         ("your-graph.md", "labels.csv", "node,label,probability,known,split,p(lost)"),
         ("tuning.md", "labels.csv", "node,label,probability,known,split,p(0)"),
+        ("explaining.md", "why.svg", "link for it"),
         ("evaluation.md", "evaluation.json", "does not beat naming the largest class"),
     ],
 )
-def test_every_line_of_a_page_runs(name, file, text, tmp_path, monkeypatch, capsys):
+def test_every_line_of_a_page_runs(name, file, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page, names = DOCS / name, {}
     for language, code in blocks(page):
@@ -36,4 +37,4 @@ def test_every_line_of_a_page_runs(name, file, text, tmp_path, monkeypatch, caps
             for line in code.splitlines():
                 answer = call(*shlex.split(line)[1:], cwd=tmp_path)
                 assert answer.code == 0, (line, answer.err)
-    assert text in Path(file).read_text()
+    assert words in Path(file).read_text()

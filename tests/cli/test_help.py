@@ -44,8 +44,8 @@ def test_help_names_every_command(tmp_path):
     answer = run("--help", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
-        *("data", "demo", "doctor", "evaluate", "models", "predict", "train", "tune"),
-        *("bench", "forecast", "report", "reproduce", "theory"),
+        *("data", "demo", "doctor", "evaluate", "explain", "models", "predict", "report"),
+        *("train", "tune", "bench", "forecast", "reproduce", "theory"),
     ]
 
 

@@ -18,9 +18,9 @@ import torch
 from support import tiny_cells
 
 import gcnii.cli
+import gcnii.cli.bundles.predict
 import gcnii.cli.data
 import gcnii.cli.paper.reproduce
-import gcnii.cli.predict
 import gcnii.cli.train
 import gcnii.paper.ledger.ledger_io
 import gcnii.paper.report.terminal

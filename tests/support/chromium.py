@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,6 +26,16 @@ SHA512 = (
 PACKAGE = f"@sparticuz/chromium@{VERSION}"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")  # of the system's own
 FONTS = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/fonts/cache</cachedir></fontconfig>"
+
+# WCAG's contrast of each element's text with the ground of the page.
+CONTRAST = """all => all.map(one => {
+  const light = colour => colour.match(/[\\d.]+/g).slice(0, 3).map(c => c / 255)
+    .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const [a, b] = [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor]
+    .map(light);
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+})"""
 
 
 def launch_options():
@@ -39,6 +50,43 @@ def launch_options():
         return options | {"executable_path": FOLDER / "chromium", "env": os.environ | own}
     found = next(filter(None, map(shutil.which, NAMES)), None)
     return options | {"executable_path": found} if found else None
+
+
+def launched():
+    """The running browser; skips without one, or fails if $GCNII_REQUIRE_BROWSER is 1."""
+    import pytest
+
+    options = launch_options()
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        options = None
+    if not options:
+        if os.environ.get("GCNII_REQUIRE_BROWSER") == "1":
+            names = ", ".join(NAMES)
+            pytest.fail(
+                f"needs playwright, and tests/support/chromium.py run or one of {names} on the PATH"
+            )
+        pytest.skip("no Chromium, or no playwright")
+    with sync_playwright() as driver:
+        yield driver.chromium.launch(**options)
+
+
+@contextmanager
+def tab_of(browser, address, **options):
+    """The page at this address; its messages and errors are in `heard`, its alerts in `dialogs`,
+    and the addresses of other files that it wants in `asked`.
+    """
+    tab = browser.new_page(viewport={"width": 1280, "height": 900}, **options)
+    tab.heard, tab.dialogs, tab.asked = [], [], []
+    tab.on("dialog", lambda dialog: (tab.dialogs.append(dialog.message), dialog.dismiss()))
+    tab.on("console", lambda message: tab.heard.append(message.text))
+    tab.on("pageerror", lambda error: tab.heard.append(str(error)))
+    own = ("data:", address.partition("#")[0])
+    tab.on("request", lambda one: one.url.startswith(own) or tab.asked.append(one.url))
+    tab.goto(address)
+    yield tab
+    tab.close()
 
 
 def install():

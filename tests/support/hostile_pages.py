@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from gcnii.paper.report.doctor_page import DoctorVisit
 from gcnii.paper.report.figures.paper_figures import figures
-from gcnii.paper.report.page import page
+from gcnii.paper.report.html.page import page
 from support.made_up_cells import around, measured
 
 DOCTOR = Path(__file__).parents[2] / "results" / "doctor" / "cora.json"
@@ -29,6 +30,7 @@ def hostile_visit(name):
     return DoctorVisit.of({"epochs": found["epochs"]} | words)
 
 
+@cache
 def hostile_page():
     """One visit per name, and a cell with the names in its texts."""
     texts = dict.fromkeys(("graph", "model", "command", "note"), NAMES[0])

@@ -60,7 +60,7 @@ app = App(
 )
 data = App(name="data", help="List, show, fetch, check and pack data sets.")
 paper = Group("Reproducing the paper", sort_key=1)
-report = App(name="report", help="Write the measured results as pages and figures.", group=paper)
+report = App(name="report", help="Write pages: of a trained model, or of the measured results.")
 
 app.command(
     "gcnii.cli.train:train",
@@ -78,14 +78,22 @@ app.command(
     same command again to go on.""",
 )
 app.command(
-    "gcnii.cli.predict:predict",
+    "gcnii.cli.bundles.predict:predict",
     name="predict",
     help="""Label the nodes of a graph with a trained model.
 
     The output has one row per node: its name, its label and the probability of each class.""",
 )
 app.command(
-    "gcnii.cli.evaluate:evaluate",
+    "gcnii.cli.bundles.explain:explain",
+    name="explain",
+    help="""Say why a trained model gives a node its label.
+
+    Splits the score into shares of nodes, features and hops, names the links that matter, and
+    proves it: without them, the probability falls.""",
+)
+app.command(
+    "gcnii.cli.bundles.evaluate:evaluate",
     name="evaluate",
     help="""Say what is known about a trained model's errors on its test nodes.
 
@@ -165,6 +173,13 @@ app.command(
     help="Test a depth forecast from one training against GCNII trained at every depth.",
 )
 app.command(report)
+report.command(
+    "gcnii.cli.bundles.run_page:run",
+    name="run",
+    help="""Write one HTML page of a trained model.
+
+    Scores, curves, confusions, calibration, and its least certain and most surprising nodes.""",
+)
 report.command(
     "gcnii.cli.paper.report:html",
     name="html",

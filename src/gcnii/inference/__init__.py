@@ -3,6 +3,7 @@
 label_table    node, label, probability, known label, split and the probability of each class
 predict_new    the same table for nodes that were not there when the model was trained
 write_table    a table as a .csv or .parquet file
+explaining     why a node has its label: shares of its score, links that matter, proof by removal
 harmless       a table whose cells no spreadsheet runs as formulas
 """
 

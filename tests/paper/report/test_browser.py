@@ -1,6 +1,5 @@
 """report.html in Chromium: it opens without errors or network, sorts, and fits a narrow screen."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,26 +9,7 @@ from support.made_up_cells import a_page_of_everything
 
 from gcnii.paper.report.doctor_page import read_visits
 from gcnii.paper.report.figures.paper_figures import figures
-from gcnii.paper.report.page import page
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless; without one the tests skip, or fail if $GCNII_REQUIRE_BROWSER is 1."""
-    options = chromium.launch_options()
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        options = None
-    if not options:
-        if os.environ.get("GCNII_REQUIRE_BROWSER") == "1":
-            names = ", ".join(chromium.NAMES)
-            pytest.fail(
-                f"needs playwright, and tests/support/chromium.py run or one of {names} on the PATH"
-            )
-        pytest.skip("no Chromium, or no playwright")
-    with sync_playwright() as driver:
-        yield driver.chromium.launch(**options)
+from gcnii.paper.report.html.page import page
 
 
 @pytest.fixture(scope="module")
@@ -43,31 +23,18 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def tab(browser, address):
-    """The page, wide; its errors, messages and requests are in `tab.heard`."""
-    tab = browser.new_page(viewport={"width": 1280, "height": 900})
-    tab.heard = []
-    tab.on("console", lambda message: tab.heard.append(message.text))
-    tab.on("pageerror", lambda error: tab.heard.append(str(error)))
-    tab.on(
-        "request", lambda request: tab.heard.append(request.url) if request.url != address else None
-    )
-    tab.goto(address)
-    yield tab
-    tab.close()
+    """The page, wide."""
+    with chromium.tab_of(browser, address) as tab:
+        yield tab
 
 
 @pytest.fixture
 def hostile_tab(browser, tmp_path):
-    """A page whose every text from a file is hostile; its `dialogs`, and errors in `heard`."""
-    path, tab = tmp_path / "report.html", browser.new_page()
+    """A page whose every text from a file is hostile."""
+    path = tmp_path / "report.html"
     path.write_text(hostile_page(), "utf-8")
-    tab.heard, tab.dialogs = [], []
-    tab.on("dialog", lambda dialog: (tab.dialogs.append(dialog.message), dialog.dismiss()))
-    tab.on("console", lambda message: tab.heard.append(message.text))
-    tab.on("pageerror", lambda error: tab.heard.append(str(error)))
-    tab.goto(path.as_uri())
-    yield tab
-    tab.close()
+    with chromium.tab_of(browser, path.as_uri()) as tab:
+        yield tab
 
 
 def methods(tab):
@@ -80,7 +47,7 @@ def test_it_opens_without_an_error_and_requests_nothing(tab):
     tab.click("#table2 .all > summary")
     tab.click("#table2 th button >> nth=1")
     assert tab.title() == "GCNII, measured again"
-    assert [one for one in tab.heard if not one.startswith("data:")] == []
+    assert tab.heard == tab.asked == []
 
 
 def test_a_hostile_name_is_shown_and_not_run_and_the_page_works(hostile_tab):
@@ -96,7 +63,7 @@ def test_a_hostile_name_is_shown_and_not_run_and_the_page_works(hostile_tab):
     assert tab.is_visible("[id='table2/gcnii/cora'] code")
     tab.click("#table2 th button:text('Cora')")
     assert methods(tab)[0] == "GCNII"
-    assert tab.dialogs == tab.heard == []
+    assert tab.dialogs == tab.heard == tab.asked == []
 
 
 def test_a_style_or_script_that_is_not_the_pages_own_is_blocked(hostile_tab):
@@ -184,21 +151,110 @@ def test_a_number_leads_to_its_details(tab):
     assert tab.is_visible(f"{part} code")
 
 
+def place(tab, selector):
+    """Where an element is on the screen."""
+    return tab.eval_on_selector(
+        selector,
+        "one => (({top, bottom, left, right}) => ({top, bottom, left, right}))"
+        "(one.getBoundingClientRect())",
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_details_open_right_below_the_row_of_their_number_and_both_are_in_sight(width, tab):
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.click("a[href='#table2/gcnii/cora']")
+    row, number = place(tab, ".beside"), place(tab, "[id='at-table2/gcnii/cora']")
+    assert row["top"] == pytest.approx(number["bottom"], abs=1)
+    assert 0 <= number["top"] < row["top"] < 900
+    details = place(tab, "[id='table2/gcnii/cora']")
+    assert 0 <= details["left"] < details["right"] <= width
+    assert tab.get_attribute("a[href='#table2/gcnii/cora']", "aria-expanded") == "true"
+
+
+@pytest.mark.parametrize("way", ["Escape", "link", "summary", "number"])
+def test_there_is_a_way_back_from_the_details_to_the_number(way, tab):
+    number, part = "a[href='#table2/gcnii/cora']", "[id='table2/gcnii/cora']"
+    tab.focus(number)
+    tab.keyboard.press("Enter")
+    assert tab.is_visible(f".beside {part}")
+    if way == "Escape":
+        tab.keyboard.press("Escape")
+    else:
+        tab.click({"link": f"{part} .back", "summary": f"{part} > summary", "number": number}[way])
+    tab.wait_for_selector(".beside", state="detached")
+    assert tab.evaluate("document.activeElement.hash") == "#table2/gcnii/cora"
+    assert tab.get_attribute(number, "aria-expanded") == "false"
+    assert tab.locator(f"#table2 .all {part}").count() == 1
+
+
+def test_one_number_of_a_table_is_open_at_a_time_and_moves_with_its_row(tab):
+    tab.click("a[href='#table2/gcn/cora']")
+    tab.click("a[href='#table2/gcnii/cora']")
+    assert tab.locator(".beside").count() == 1
+    tab.click("#table2 th button:text('Cora')")
+    above = tab.eval_on_selector(
+        ".beside", "row => row.previousElementSibling.cells[0].textContent"
+    )
+    assert above == "GCNII"
+
+
+def test_an_address_with_a_cell_opens_its_details_beside_the_number(browser, address):
+    with chromium.tab_of(browser, f"{address}#table2/gcnii/cora") as tab:
+        assert tab.is_visible(".beside [id='table2/gcnii/cora'] code")
+
+
+def test_the_header_of_a_table_stays_in_sight(tab):
+    """At the top of the window, or of its own box where the table scrolls in one."""
+    tab.locator("#table5 tbody th[scope=row]").last.scroll_into_view_if_needed()
+    assert place(tab, "#table5 .scroll")["top"] < 0
+    assert place(tab, "#table5 thead th")["top"] == pytest.approx(0, abs=2)
+    tab.set_viewport_size({"width": 400, "height": 900})
+    tab.wait_for_selector("#table5 .more-right")
+    tab.eval_on_selector("#table5 .scroll", "box => box.scrollTop = 400")
+    head, box = place(tab, "#table5 thead th"), place(tab, "#table5 .scroll")
+    assert head["top"] == pytest.approx(box["top"], abs=2)
+    assert place(tab, "#table5 tbody tr")["bottom"] < head["top"]
+
+
+def test_on_a_narrow_screen_the_first_column_stays_in_sight(tab):
+    tab.set_viewport_size({"width": 400, "height": 900})
+    before = place(tab, "#table5 tbody th[scope=row]")["left"]
+    tab.eval_on_selector("#table5 .scroll", "box => box.scrollLeft = 200")
+    assert place(tab, "#table5 tbody th[scope=row]")["left"] == before
+
+
+def test_a_shadow_shows_where_a_box_can_still_be_scrolled(tab):
+    edges = "box => [...box.parentElement.classList].filter(name => name !== 'edge').sort()"
+    assert tab.eval_on_selector("#table5 .scroll", edges) == ["fits"]
+    tab.set_viewport_size({"width": 400, "height": 900})
+    tab.wait_for_selector("#table5 .more-right")
+    assert tab.eval_on_selector("#table5 .scroll", edges) == ["more-right"]
+    shade = "edge => getComputedStyle(edge, '::after').opacity"
+    tab.wait_for_timeout(200)
+    assert tab.eval_on_selector("#table5 .edge", shade) == "1"
+    for left, found in ((50, ["more-left", "more-right"]), (10_000, ["more-left"])):
+        tab.eval_on_selector("#table5 .scroll", f"box => box.scrollLeft = {left}")
+        tab.wait_for_timeout(50)
+        assert tab.eval_on_selector("#table5 .scroll", edges) == found
+
+
+def test_a_wide_screen_is_used(tab):
+    """The words are beside the counts, and the doctor's pictures are side by side."""
+    tab.set_viewport_size({"width": 1920, "height": 900})
+    assert place(tab, "main")["right"] > 1800
+    assert place(tab, ".words")["left"] > place(tab, ".counts")["right"]
+    tops = "all => all.slice(0, 2).map(one => one.getBoundingClientRect().top)"
+    first, second = tab.eval_on_selector_all("#doctor-cora figure", tops)
+    assert first == second
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_word_stands_out_from_its_ground(scheme, tab):
     """WCAG's contrast of at least 4.5 for text."""
     tab.emulate_media(color_scheme=scheme)
-    contrast = """all => all.map(one => {
-      const light = colour => colour.match(/[\\d.]+/g).slice(0, 3).map(c => c / 255)
-        .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-      const [a, b] = [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor]
-        .map(light);
-      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    })"""
-    assert (
-        min(tab.eval_on_selector_all(".word, .paper, .ours, figcaption, a, code", contrast)) >= 4.5
-    )
+    words = ".word, .paper, .ours, figcaption, a, code, .takeaway"
+    assert min(tab.eval_on_selector_all(words, chromium.CONTRAST)) >= 4.5
 
 
 def test_a_browser_that_is_not_the_pinned_one_is_refused(tmp_path, monkeypatch):

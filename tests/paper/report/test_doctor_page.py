@@ -14,7 +14,7 @@ from gcnii.analysis.layers.checkup import Checkup, Doctor
 from gcnii.analysis.layers.diagnosis import diagnose
 from gcnii.data import load
 from gcnii.paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
-from gcnii.paper.report.page import page
+from gcnii.paper.report.html.page import page
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(do
     assert "<h3>What the deepest networks have learned</h3>" in html
     for name, caption in CAPTIONS.items():
         (figure,) = re.findall(
-            rf'<figure class="narrow">\n<div [^>]+><svg [^>]+aria-label="csbm: {name}".*?</figure>',
+            rf'<figure class="narrow">\n(?:<div [^>]+>\n)+<svg [^>]+"csbm: {name}".*?</figure>',
             html,
             re.S,
         )

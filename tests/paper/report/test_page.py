@@ -7,19 +7,27 @@ from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
+from support.elements import Elements
 from support.hostile_pages import NAMES, hostile_page
 from support.made_up_cells import a_page_of_everything, around, cell_of, measured
 
 from gcnii.paper.report.dots import dot_plot
 from gcnii.paper.report.figures.paper_figures import figures
 from gcnii.paper.report.grid import MARKS, TableCell, grid
-from gcnii.paper.report.page import page
+from gcnii.paper.report.html.page import page
+from gcnii.paper.report.html.takeaway import takeaway
 from gcnii.paper.tables.printed import Printed
 from gcnii.paper.tables.registry import CELLS
 
 
 def written(cells):
     return page(cells, figures(cells))
+
+
+def details(html, name):
+    """The details of the cell of this id."""
+    (part,) = re.findall(rf'<details class="cell" id="{name}">.*?</details>', html, re.DOTALL)
+    return part
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +127,9 @@ def test_a_table_says_how_long_its_runs_took_each_counted_once():
 
 
 def test_a_cell_says_how_it_was_measured_and_how_to_repeat_it(html):
-    (part,) = re.findall(r'<details id="table2/gcnii/cora">.*?</details>', html, re.DOTALL)
+    (part,) = re.findall(
+        r'<details class="cell" id="table2/gcnii/cora">.*?</details>', html, re.DOTALL
+    )
     for words in (
         "layers 64, alpha 0.1",
         "torch 2.13.0",
@@ -134,7 +144,9 @@ def test_a_cell_says_how_it_was_measured_and_how_to_repeat_it(html):
 
 
 def test_a_stand_in_has_no_verdict_and_is_not_drawn_over_the_printed_number(html):
-    (part,) = re.findall(r'<details id="table4/gcnii/ppi">.*?</details>', html, re.DOTALL)
+    (part,) = re.findall(
+        r'<details class="cell" id="table4/gcnii/ppi">.*?</details>', html, re.DOTALL
+    )
     assert 'href="#mark-stand-in"/></svg> stand-in' in part
     assert "difference" not in part
     assert 'class="band"' not in part
@@ -171,27 +183,29 @@ def test_an_id_stands_once(html):
     assert len(names) == len(set(names))
 
 
+def test_the_page_begins_with_what_replicates_and_what_does_not():
+    cells = a_page_of_everything()
+    sentences = takeaway([grid(name, cells) for name in CELLS], figures(cells))
+    judged = "1 of the 5 printed numbers that were measured again replicates"
+    rest = "1 is undecided, 1 is higher, 1 is lower and 1 is failed"
+    assert sentences[0] == f"{judged}; {rest}. The paper's own models replicate in 1 of 2 cells."
+    assert sentences[1] == "Theirs that differ: Cora GCNII, 64 layers (failed)."
+    assert sentences[-1].endswith(
+        "are not measured yet and 1 is measured on a stand-in graph only."
+    )
+    html = written(cells)
+    assert html.index('<p class="takeaway">') < html.index("<nav")
+
+
+def test_without_a_measured_number_the_page_says_so():
+    printed = sum(bool(one.printed) for cells in CELLS.values() for one in cells if not one.extra)
+    (sentence,) = takeaway([grid(name, []) for name in CELLS], figures([]))
+    assert sentence == f"None of the {printed} numbers that the paper prints has been measured yet."
+
+
 def test_what_stands_in_a_file_cannot_write_html():
     evil = measured("table2/gcnii/cora", around(85), command="<script>alert(1)</script>")
     assert "<script>alert" not in written([evil])
-
-
-class Elements(HTMLParser):
-    """The names of a page's elements and attributes, the texts after their tags, its policy."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.tags, self.names, self.texts, self.policy = [], set(), [], ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.names |= {name for name, _ in attributes}
-        if ("http-equiv", "Content-Security-Policy") in attributes:
-            self.policy = dict(attributes)["content"]
-
-    def handle_data(self, text):
-        self.texts.append((self.tags[-1] if self.tags else "", text))
 
 
 def test_hostile_names_add_no_element_attribute_or_id_to_the_page(html):

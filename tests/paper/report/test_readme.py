@@ -159,7 +159,10 @@ def test_updating_changes_nothing_but_the_marked_part(project):
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", *(f"docs/{one}.md" for one in ("performance", "filters-learned", "doctor"))],
+    [
+        "README.md",
+        *(f"docs/{one}.md" for one in ("performance", "filters-learned", "doctor", "explaining")),
+    ],
 )
 def test_a_page_without_a_place_for_results_is_refused(name, project):
     (project / "README.md").write_text(README, "utf-8")

@@ -75,6 +75,23 @@ def test_a_bundle_holds_the_training_curves(bundle):
     assert len(lines) == 1 + 2 * 3
 
 
+def test_an_opened_bundle_has_its_curves_if_they_are_asked_for(graph, tmp_path):
+    trained = fit(graph, seeds=range(2), **SMALL)
+    folder = trained.save(tmp_path / "bundle")
+    opened = open_bundle(folder, curves=True)
+    for run, own in zip(opened.runs, trained.runs, strict=True):
+        assert run.curve == [tuple(map(float, map(str, point))) for point in own.curve]
+    assert open_bundle(folder).runs[0].curve == []
+
+
+def test_curves_that_were_changed_are_refused(bundle):
+    with (bundle / "curves.csv").open("a") as file:
+        file.write("0,3,1.0,1.0,1.0\n")
+    assert open_bundle(bundle).runs
+    with pytest.raises(BundleError, match=r"is not the file that run\.json was written with"):
+        open_bundle(bundle, curves=True)
+
+
 def test_a_graph_with_other_features_is_refused(graph, bundle):
     other = Graph(X=np.ones((4, 5)), edges=[[0], [1]], name="other")
     with pytest.raises(

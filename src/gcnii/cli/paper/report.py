@@ -17,7 +17,7 @@ Root = Annotated[Path, Parameter(help="The project's folder, with README.md and 
 
 def html(*, out: Page = Path("report.html"), results: Results = Path("results")) -> None:
     """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
-    from gcnii.paper.report.page import write_page
+    from gcnii.paper.report.html.page import write_page
 
     if out.is_dir():
         raise InputError(

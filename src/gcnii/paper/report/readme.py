@@ -10,6 +10,7 @@ from gcnii.errors import InputError
 from gcnii.files import Document, atomic_write
 from gcnii.paper.defaults.choose import Study
 from gcnii.paper.defaults.records import Records
+from gcnii.paper.explaining import explaining_table, read_measured
 from gcnii.paper.forecast import read_records as read_forecasts
 from gcnii.paper.report.defaults_page import defaults_page
 from gcnii.paper.report.doctor_page import visit_markdown
@@ -39,12 +40,16 @@ def update_readme(root: Path) -> list[Path]:
     cells = read_cells(results / "cells")
     speed, forecasts = docs / "performance.md", docs / "filters-learned.md"
     tuning, doctor = docs / "tuning.md", docs / "doctor.md"
+    explaining = docs / "explaining.md"
     texts = {
         readme: _filled(readme, summary(cells, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
         forecasts: _filled(forecasts, forecast_tables(read_forecasts(results / "forecast"))),
         tuning: _filled(tuning, tuning_table(read_studies(results / "tuning"))),
         doctor: _filled(doctor, visit_markdown(results / "doctor" / "cora.json")),
+        explaining: _filled(
+            explaining, explaining_table(read_measured(results / "explain" / "cora.json"))
+        ),
         docs / "results.md": results_page(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
 from math import nan
 from pathlib import Path
 
@@ -17,14 +20,17 @@ from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.record import read_record, refuse_misfit, refusing
 from gcnii.train.results.result import Origin, Result
 from gcnii.train.results.run import Run
-from gcnii.train.results.saving import WEIGHTS, file_sha256, fresh, settle
+from gcnii.train.results.saving import CURVE, CURVES, WEIGHTS, file_sha256, fresh, settle
 from gcnii.train.scaling import Scaling
 
 MADE = ("versions", "git", "command")
 
 
-def open_bundle(folder: Path | str) -> Result:
-    """The result that `save` wrote; neither the data nor the device of its training is needed."""
+def open_bundle(folder: Path | str, *, curves: bool = False) -> Result:
+    """The result that `save` wrote; neither the data nor the device of its training is needed.
+
+    curves  whether its runs have their curves, too, which predictions do not need
+    """
     folder = _bundle_folder(Path(folder))
     record = read_record(folder)
     parts = open_record(folder, record)
@@ -34,7 +40,7 @@ def open_bundle(folder: Path | str) -> Result:
     sizes = (result.graph.d, result.graph.k, len(result.runs))
     with refusing(folder / "run.json"):
         refuse_misfit(result.weights, result.plan, *sizes)
-    return result
+    return _with_curves(result, folder, record) if curves else result
 
 
 def _bundle_folder(folder: Path) -> Path:
@@ -79,6 +85,32 @@ def _open_scaling(document: Document | None, scale: str, d: int) -> Scaling | No
 def _open_run(summary: Document) -> Run:
     fields: Document = {name: nan if one is None else one for name, one in summary.items()}
     return Run(**fields)
+
+
+def _with_curves(result: Result, folder: Path, record: Document) -> Result:
+    """The result with what curves.csv has of each of its runs."""
+    content = _read(folder, CURVES, record.get("curves_sha256"))
+    found: dict[int, list[tuple[float, float, float]]] = {}
+    try:
+        for row in csv.DictReader(content.decode().splitlines()):
+            train_loss, val_loss, val = (float(row[name]) for name in CURVE)
+            found.setdefault(int(row["seed"]), []).append((train_loss, val_loss, val))
+    except (ValueError, KeyError, TypeError):
+        raise BundleError(f"{folder / CURVES} does not hold {', '.join(CURVE)} by epoch") from None
+    runs = (replace(run, curve=found.get(run.seed, [])) for run in result.runs)
+    return replace(result, runs=tuple(runs))
+
+
+def _read(folder: Path, name: str, digest: str | None) -> bytes:
+    """A file of the bundle: the one with this digest, if one is known."""
+    for path in (fresh(folder, name), folder / name):
+        with suppress(FileNotFoundError):
+            content = path.read_bytes()
+            if digest in (None, sha256(content).hexdigest()):
+                return content
+    raise BundleError(
+        f"{folder / name} is not the file that run.json was written with; train again or restore it"
+    )
 
 
 def _open_weights(folder: Path, record: Document) -> Stack:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from gcnii.inference.evaluation import Evaluation
+    from gcnii.inference.explaining import Explanation
 
 NAMES = ("classes", "features")
 
@@ -137,6 +138,22 @@ class Result(Predictor):
         from gcnii.inference.evaluation import evaluate
 
         return evaluate(self, graph, device, baselines=baselines)
+
+    def explain(
+        self,
+        graph: Graph | None = None,
+        node: str | int | None = None,
+        *,
+        label: str | int | None = None,
+        against: str | int | None = None,
+        top: int = 10,
+        device: str = "auto",
+    ) -> Explanation:
+        """Why the best run gives a node its label: `inference.explaining.explain`."""
+        from gcnii.inference.explaining import explain
+
+        asked = {"label": label, "against": against}
+        return explain(self, graph, node, **asked, top=top, device=device)
 
     def part(self, rows: list[int]) -> Result:
         """The result of these runs of one setting."""

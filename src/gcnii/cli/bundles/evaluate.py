@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gcnii.cli.bundles.predict import Bundle, load_asked
 from gcnii.cli.options import Device, Json, Offline, Quiet, print_json
-from gcnii.cli.predict import Bundle, load_for
 from gcnii.cli.terminal import table_console
 from gcnii.inference.evaluation import evaluate as measure
 from gcnii.train.results.bundle import open_bundle
@@ -41,7 +41,7 @@ def evaluate(
     if quiet:
         warnings.simplefilter("ignore")
     result = open_bundle(bundle)
-    data = load_for(result, bundle, graph, offline)
+    data = load_asked(result, bundle, graph, offline)
     evaluation = measure(result, data, device, baselines=baselines)
     if json:
         print_json({"bundle": str(bundle), **evaluation.document()})

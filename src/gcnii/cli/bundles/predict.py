@@ -101,12 +101,12 @@ def predict(
         refuse_unwritable(out.parent)
     _notice_promise(coverage, kind, elsewhere=bool(graph or add))
     result = open_bundle(bundle)
-    data = load_for(result, bundle, graph, offline)
+    data = load_asked(result, bundle, graph, offline)
     if add:
         new = read_new(result, add, data)
         table = label_new(result, data, new, device, ensemble, coverage, kind)
     else:
-        _notice_change(result, data, graph)
+        notice_change(result, data, graph)
         sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
         table = label_table(result, data, device, ensemble=ensemble, **sets)
     if only:
@@ -126,7 +126,7 @@ def predict(
         print(_csv(_safe(table, raw)), end="")
 
 
-def load_for(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
+def load_asked(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
     """The graph of --graph, else the one that the model was trained on."""
     if graph:
         return load(graph, offline=offline, **_options(result, graph))
@@ -149,7 +149,8 @@ def _options(result: Result, graph: str) -> dict[str, object]:
     return {name: value for name, value in options.items() if name in accepted}
 
 
-def _notice_change(result: Result, data: Graph, graph: str | None) -> None:
+def notice_change(result: Result, data: Graph, graph: str | None) -> None:
+    """Warn if the graph of the training is not what it was."""
     if not graph and not is_training_graph(result, data):
         notice(f"{data.name} has changed since the model was trained")
 

@@ -1,0 +1,87 @@
+"""write_page: measure a result, explain some of its nodes, and write all of it as one file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from gcnii import __version__
+from gcnii.analysis.report.html.one_file import one_file
+from gcnii.files import atomic_write
+from gcnii.graph import Graph
+from gcnii.inference.evaluation import Evaluation, evaluate
+from gcnii.inference.page.about import about, again, predicting, settings, verdict
+from gcnii.inference.page.confusions import Confusions
+from gcnii.inference.page.drawings import Drawing, draw_curves, draw_reliability
+from gcnii.inference.page.nodes import cards
+from gcnii.inference.page.scores import class_rows, group_tables, score_rows
+from gcnii.inference.training_graph import load_training_graph
+from gcnii.metrics.calibration import calibration_error, reliability
+from gcnii.train.results.result import Result
+
+
+def write_page(
+    result: Result,
+    path: Path | str,
+    graph: Graph | None = None,
+    device: str = "auto",
+) -> Path:
+    """Write the page of a result to a file; nothing is written if its graph cannot be loaded.
+
+    graph  that of the training; default: the one that was trained on, or loaded from where it was
+    """
+    if graph is None:
+        graph = result.trained_on or load_training_graph(result)
+    evaluation = evaluate(result, graph, device)
+    text = page(result, graph, evaluation, device)
+    with atomic_write(Path(path)) as temporary:
+        temporary.write_text(text, "utf-8", "xmlcharrefreplace")
+    return Path(path)
+
+
+def page(
+    result: Result,
+    graph: Graph,
+    evaluation: Evaluation,
+    device: str = "auto",
+) -> str:
+    """The page as HTML."""
+    certain, surprising = cards(result, graph, device)
+    return one_file(
+        "gcnii.inference.page",
+        evaluation=evaluation,
+        verdict=verdict(result, evaluation),
+        about=about(result, graph),
+        predicting=predicting(result),
+        scores=score_rows(evaluation),
+        curves=draw_curves(result),
+        classes=class_rows(evaluation),
+        confusions=Confusions.of(evaluation),
+        calibration=_calibration(result, graph, device),
+        groups=group_tables(evaluation),
+        least_certain=certain,
+        most_surprising=surprising,
+        settings=settings(result, graph),
+        again=again(result, graph),
+        command=(result.made or {}).get("command"),
+        version=__version__,
+    )
+
+
+def _calibration(result: Result, graph: Graph, device: str) -> list[Drawing]:
+    """How often probabilities are right on the test nodes, without and with the temperatures."""
+    test = graph.splits[result.runs[result.best].split].test
+    states = {"probabilities": result}
+    if any(result.runs[i].temperature for i in result.predicting()):
+        states = {"before calibration": _uncalibrated(result), "after calibration": result}
+    found = {title: one.predict_proba(graph, device)[test] for title, one in states.items()}
+    y = graph.labels[test]
+    return [
+        draw_reliability(title, reliability(P, y), calibration_error(P, y))
+        for title, P in found.items()
+    ]
+
+
+def _uncalibrated(result: Result) -> Result:
+    """The same runs without their temperatures."""
+    return replace(result, runs=tuple(replace(run, temperature=None) for run in result.runs))

@@ -1,0 +1,1 @@
+"""report.html: the page of the paper's tables and figures."""

@@ -1,0 +1,43 @@
+"""docs/explaining.md shows what results/explain holds, and says whether the bar is met."""
+
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from gcnii.errors import InputError
+from gcnii.files import write_document
+from gcnii.paper.explaining import explaining_table, read_measured
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return read_measured(ROOT / "results" / "explain" / "cora.json")
+
+
+def test_the_page_holds_the_table(measured):
+    table = explaining_table(measured)
+    assert table in (ROOT / "docs" / "explaining.md").read_text("utf-8")
+    for way in measured["ways"].values():
+        assert f"|{way['drop']:+.4f}|" in table
+    assert f"    {measured['command']}\n" in table
+
+
+def test_a_missed_bar_is_said(measured):
+    worse = deepcopy(measured)
+    ways = worse["ways"]
+    ways["gradient"] |= {"drop": 0.04, "seconds": 0.3}
+    ways["search"] |= {"seconds": 1.0, "against": {"mean": -0.02, "low": -0.03, "high": -0.01}}
+    ways["random"]["drop"] = 0.02
+    text = explaining_table(worse)
+    assert "(missed: +0.0400, 2 times that of random links)" in text
+    assert "significantly below the search's (missed)" in text
+    assert "(missed: 1/3)" in text
+
+
+def test_a_damaged_measurement_is_named(tmp_path):
+    write_document(tmp_path / "x.json", {"graph": "x"})
+    with pytest.raises(InputError, match=r"x\.json is not a measurement of explanations: "):
+        read_measured(tmp_path / "x.json")
