@@ -2,7 +2,7 @@
 
     python benchmarks/calibrating.py [GRAPH …] [--seeds 10] [--out results/calibration]
 
-trains GCNII with 8 layers of width 64, and else the graph's default settings, once per seed.  Of
+trains GCNII with 4 layers of width 64, and else the graph's default settings, once per seed.  Of
 each run it measures the calibration error on the test nodes before and after the temperature of the
 validation nodes, and after that of 20 of them.  Then validation and test nodes are divided anew at
 random, 100 times: half of the new validation nodes set a temperature, half the bound of sets of
@@ -27,7 +27,7 @@ from gcnii.metrics.conformal import Sets, conformal_sets
 from gcnii.paper.provenance import commit, versions
 
 GRAPHS = ("cora", "citeseer", "pubmed", "amazon-photo")
-SETTINGS = {"layers": 8, "width": 64}
+SETTINGS = {"layers": 4, "width": 64}
 COVERAGE, REDIVISIONS, FEW = 0.9, 100, 20
 KINDS: tuple[Sets, ...] = ("lac", "aps")
 Floats = NDArray[np.float64]

@@ -89,7 +89,7 @@ def test_no_line_of_the_result_is_broken_in_a_narrow_terminal(trained, bundle):
     assert headline == f"gcnii, 2 layers, on pets: test accuracy {score} (1 run)"
     assert errors[0].startswith("majority ")
     assert all(line.startswith("warning: ") for line in errors[1:-1])
-    assert errors[-1].startswith("The probabilities are calibrated by 2 validation nodes: ")
+    assert errors[-1].startswith("The probabilities are not calibrated: that takes 10 validation ")
     assert where == f"bundle: {BUNDLE}   (label nodes with: gcnii predict '{BUNDLE}')"
 
 

@@ -134,15 +134,15 @@ def _confusions(y: Ints, guess: Ints, names: Sequence[str]) -> list[str]:
 
 
 def _trust(result: Result) -> list[str]:
-    T, graph = result.runs[result.best].temperature, result.trained_on
+    T, graph, few = result.runs[result.best].temperature, result.trained_on, ""
     if T is None:
-        words = "They are not calibrated: no temperature was found on validation nodes."
+        words = "They are not calibrated: no temperature was looked for on validation nodes."
     else:
         words = f"Scores are divided by a temperature first, in the best run {T:.3g}."
         if graph is not None:
             nodes = int(graph.splits[_split(result)].val.sum())
             words += f" It was found on {nodes:,} validation nodes."
-    few = few_validation_nodes(result)
+        few = few_validation_nodes(result)
     return ["## How far to trust its probabilities", "", words, *(["", few] if few else [])]
 
 

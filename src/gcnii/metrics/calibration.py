@@ -1,11 +1,12 @@
 """Calibration: of the nodes that get a label with probability 0.8, are 80 % labelled rightly?
 
 Guo et al., On Calibration of Modern Neural Networks (2017): softmax(scores / T) with one
-temperature T keeps every label, and T is found by the likelihood of nodes that were not trained on.
+temperature T keeps every label.  T is found on nodes that were not trained on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
 
@@ -14,31 +15,60 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 
 BINS = 15
-COLDEST, WARMEST = 1e-3, 1e3  # between which T is looked for
+COLDEST, WARMEST = 1e-2, 1e2  # between which T is looked for
 HALVINGS = 60  # of that interval, on a logarithmic scale
+LEAST = 10  # validation nodes, below which no temperature is looked for
 FEW = 100  # validation nodes, below which the error that is left is worth a word
 
 
 def best_temperature(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float:
-    """T that makes labels y likeliest under softmax(scores / T), or sigmoid if y is (n, k).
+    """T with which scores (n, k) are as sure of labels y as they are right.
+
+    Guo et al. take the likeliest T, and so does this where y is (n, k) and a node can have several
+    labels.  With one label a node, a few confident mistakes weigh so much in the likelihood that T
+    is too warm: on Citeseer's validation nodes a mean confidence of 0.65 where 0.70 are right.
+    """
+    return _likeliest(scores, y) if y.ndim == 2 else matching_temperature(scores[None], y)
+
+
+def matching_temperature(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    """T at which the mean probability of models with scores (r, n, k) is right as often as it says.
+
+    What it says is the mean confidence of the n nodes; how often it is right, their accuracy, with
+    Laplace's two nodes more, of which one is right: of few nodes that are all right, T would else
+    be 0.  Confidence falls as T rises.
+    """
+    if np.ptp(scores, axis=2).max() == 0:
+        return 1.0  # no temperature changes anything
+    right = softmax(scores, axis=2).mean(0).argmax(1) == y
+    accuracy = (right.sum() + 1) / (len(y) + 2)
+
+    def too_sure(T: float) -> bool:
+        confidence = softmax(scores / T, axis=2).mean(0).max(1)
+        return bool(confidence.mean() > accuracy)
+
+    return _bisected(too_sure)
+
+
+def _likeliest(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    """T that makes labels y (n, k) likeliest under sigmoid(scores / T).
 
     The loss is convex in 1 / T, so its slope has one zero.  Each label is trusted but for the
-    share 1 / (n + 2), as Platt has it: of labels that are all predicted rightly, T would else be 0.
+    share 1 / (n + 2), as Platt has it.
     """
-    target = y.astype(np.float64) if y.ndim == 2 else np.eye(scores.shape[1])[y]
+    if np.ptp(scores) == 0:
+        return 1.0
     unsure = 1 / (len(y) + 2)
-    target = (1 - unsure) * target + unsure * (0.5 if y.ndim == 2 else 1 / scores.shape[1])
-    if np.ptp(scores, axis=None if y.ndim == 2 else 1).max() == 0:
-        return 1.0  # no temperature changes anything
+    target = (1 - unsure) * y + unsure / 2
+    return _bisected(lambda T: float(((expit(scores / T) - target) * scores).sum()) > 0)
 
-    def slope(T: float) -> float:
-        P = expit(scores / T) if y.ndim == 2 else softmax(scores / T, axis=1)
-        return float(((P - target) * scores).sum())
 
+def _bisected(too_cold: Callable[[float], bool]) -> float:
+    """The temperature above those that are too cold."""
     cold, warm = np.log(COLDEST), np.log(WARMEST)
     for _ in range(HALVINGS):
         middle = (cold + warm) / 2
-        cold, warm = (middle, warm) if slope(np.exp(middle)) > 0 else (cold, middle)
+        cold, warm = (middle, warm) if too_cold(float(np.exp(middle))) else (cold, middle)
     return float(np.exp((cold + warm) / 2))
 
 

@@ -38,7 +38,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 CHECKPOINT = "checkpoint.safetensors"
 # What a folder of a study may hold: its own files, and those of a bundle.
 OWN = re.compile(
-    r"\..*|study\.(json|db(-.*)?)|search\.png|slurm|run\.json|model\.safetensors|curves\.csv"
+    r"\..*|study\.(json|db(-.*)?)|search\.png|slurm|run\.json|model\.safetensors|curves\.csv|card\.md"
     r"|checkpoint(\.previous)?\.safetensors"
 )
 

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from markupsafe import escape
 from support.command_line import call, write_pets
 from support.made_up_cells import a_page_of_everything, measured
@@ -51,8 +50,8 @@ def test_a_folder_as_page_and_a_project_without_a_readme_are_refused(tmp_path):
     assert readme.err == "gcnii: . has no README.md; give the project's folder\n"
 
 
-@pytest.mark.parametrize("name", ['"><img src=x onerror=alert(1)>', r"a\b\1 $x$ $\frac$"])
-def test_the_doctors_document_of_a_graph_with_a_hostile_name_is_shown_as_text(name, tmp_path):
+def test_the_doctors_document_of_a_graph_with_a_hostile_name_is_shown_as_text(tmp_path):
+    name = r'"><img src=x onerror=alert(1)> a\b\1 $x$ $\frac$'
     write_pets(tmp_path / name)
     words = ("--model", "gcn", "--depths", "2", "--device", "cpu", "--json", "--trials", "2")
     document = call("doctor", f"./{name}", *words, cwd=tmp_path)

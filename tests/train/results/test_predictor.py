@@ -23,13 +23,13 @@ def graph():
 
 @pytest.fixture(scope="module")
 def one_split(graph):
-    return fit(graph, seeds=range(3), split=1, **SMALL)
+    return fit(graph, seeds=range(3), split=1, calibrate="none", **SMALL)
 
 
 @pytest.fixture(scope="module")
 def two_splits(graph):
     """Seeds 0, 3, 1 and 4 on splits 0, 0, 1 and 1."""
-    return fit(graph, seeds=[0, 3, 1, 4], **SMALL)
+    return fit(graph, seeds=[0, 3, 1, 4], calibrate="none", **SMALL)
 
 
 def test_labels_are_the_names_of_the_classes(graph, one_split, tmp_path):

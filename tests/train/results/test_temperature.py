@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from gcnii import data, fit, open_bundle
 from gcnii.errors import BundleError, InputError
 from gcnii.files import document_key
-from gcnii.metrics.calibration import best_temperature
+from gcnii.metrics.calibration import best_temperature, matching_temperature
 
 SMALL = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu"}
 
@@ -41,6 +41,21 @@ def test_scores_are_raw_and_probabilities_calibrated(graph, result):
         scores = alone.scores(graph, "cpu")
         P = softmax(scores / run.temperature, axis=1)
         np.testing.assert_allclose(alone.predict_proba(graph, "cpu"), P, rtol=1e-12)
+
+
+def test_runs_that_predict_together_have_a_factor_of_their_own(graph, result, tmp_path):
+    mates = result.predicting()
+    val = graph.splits[result.runs[mates[0]].split].val
+    each = np.stack(
+        [result.alone(i).scores(graph, "cpu") / result.runs[i].temperature for i in mates]
+    )
+    assert result.together == matching_temperature(each[:, val], graph.labels[val])
+    P = softmax(each / result.together, axis=2).mean(0)
+    part = result.part(mates)
+    np.testing.assert_allclose(part.predict_proba(graph, "cpu"), P, rtol=1e-12)
+    opened = open_bundle(result.save(tmp_path / "bundle"))
+    assert opened.together == result.together
+    assert result.alone(mates[0]).together is None
 
 
 def test_no_score_and_no_label_of_a_run_changes(graph, result):
@@ -78,6 +93,15 @@ def test_a_temperature_that_cannot_be_is_refused(temperature, result, tmp_path):
     path.write_text(json.dumps(rest | {"seal": document_key(rest)}))
     with pytest.raises(BundleError, match="temperatures of runs must be above 0"):
         open_bundle(tmp_path / "bundle")
+
+
+@pytest.mark.parametrize("nodes", [9, 10])
+def test_fewer_than_ten_validation_nodes_calibrate_nothing(nodes, graph):
+    split = graph.splits[0]
+    val = split.val & (np.cumsum(split.val) <= nodes)
+    few = replace(graph, splits=(replace(split, val=val),))
+    run = fit(few, seeds=[0], **SMALL).runs[0]
+    assert (run.temperature is None) == (nodes < 10)
 
 
 def test_another_calibration_is_refused(graph):

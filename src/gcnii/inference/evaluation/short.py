@@ -15,7 +15,7 @@ from gcnii.errors import some_of
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.metrics.by_class import Counts, Floats, Ints, confusion, label_counts
-from gcnii.metrics.calibration import FEW, error_left
+from gcnii.metrics.calibration import FEW, LEAST, error_left
 from gcnii.metrics.objective import percent
 from gcnii.train.results.result import Result
 
@@ -88,12 +88,17 @@ def _summary(result: Result, counts: Sequence[Counts], majority: Sequence[float]
 
 
 def few_validation_nodes(result: Result) -> str:
-    """The error that is left in probabilities if few nodes calibrate them; else empty."""
+    """What is left to doubt in probabilities if few nodes calibrate them; else empty."""
     best, graph = result.runs[result.best], result.trained_on
-    if best.temperature is None or graph is None:
-        return ""
-    nodes = int(graph.splits[best.split].val.sum())
+    nodes = FEW if graph is None else int(graph.splits[best.split].val.sum())
     if nodes >= FEW:
+        return ""
+    if nodes < LEAST:
+        return (
+            f"The probabilities are not calibrated: that takes {LEAST} validation nodes or more, "
+            f"and there {'is' if nodes == 1 else 'are'} {nodes}."
+        )
+    if best.temperature is None:
         return ""
     # Of other scores than accuracy, the widest error is named.
     right = round(best.val * nodes) if result.metric == "accuracy" else nodes // 2

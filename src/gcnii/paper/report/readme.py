@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gcnii.errors import InputError
 from gcnii.files import Document, atomic_write
+from gcnii.paper.calibrating import calibration_table, read_calibrations
 from gcnii.paper.defaults.choose import Study
 from gcnii.paper.defaults.records import Records
 from gcnii.paper.explaining import explaining_table, read_measured
@@ -40,7 +41,7 @@ def update_readme(root: Path) -> list[Path]:
     cells = read_cells(results / "cells")
     speed, forecasts = docs / "performance.md", docs / "filters-learned.md"
     tuning, doctor = docs / "tuning.md", docs / "doctor.md"
-    explaining = docs / "explaining.md"
+    explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
     texts = {
         readme: _filled(readme, summary(cells, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
@@ -49,6 +50,9 @@ def update_readme(root: Path) -> list[Path]:
         doctor: _filled(doctor, visit_markdown(results / "doctor" / "cora.json")),
         explaining: _filled(
             explaining, explaining_table(read_measured(results / "explain" / "cora.json"))
+        ),
+        evaluation: _filled(
+            evaluation, calibration_table(read_calibrations(results / "calibration"))
         ),
         docs / "results.md": results_page(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),

@@ -37,6 +37,7 @@ RUN = Only(
         "versions": Maybe((dict, NOTHING)),
         "commit": Maybe((str, NOTHING)),
         "by_degree": Maybe(([GROUP], NOTHING)),
+        "temperature": Maybe(float),  # of `gcnii train`; no score depends on it
     }
 )
 CELL = Only(
@@ -128,7 +129,7 @@ class MeasuredRun:
         for name, most in LIMITS.items():
             if record[name] is not None and not 0 <= record[name] <= most:
                 raise InputError(f"{at}.{name} must lie in [0, {most}], got {record[name]!r}")
-        return cls(**record)
+        return cls(**{name: value for name, value in record.items() if name != "temperature"})
 
     def record(self) -> Document:
         """As a JSON object; `by_degree` only if the cell asks for it."""

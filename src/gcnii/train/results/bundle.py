@@ -65,6 +65,7 @@ def open_record(folder: Path, record: Document) -> Document:
             "plan": plan,
             "scaling": _open_scaling(record.get("scaling"), plan.recipe.scale, origin.d),
             "runs": tuple(_open_run(run) for run in record["runs"]),
+            "together": record.get("together"),
             "device": record["device"],
             "interrupted": record["interrupted"],
             "made": {name: record[name] for name in MADE if name in record},

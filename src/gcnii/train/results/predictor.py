@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, notice
 from gcnii.graph import Graph
-from gcnii.metrics.calibration import best_temperature, warmed
+from gcnii.metrics.calibration import LEAST, best_temperature, matching_temperature, warmed
 from gcnii.metrics.objective import RANKINGS, Objective
 from gcnii.metrics.probabilities import (
     HALF,
@@ -45,6 +45,8 @@ class Predictor:
 
     plan    of the runs of setting 0, which are all where only one setting was tried
     others  of the runs of setting 1, 2, …
+    together   a factor of the temperatures of the runs that predict, where they predict together:
+               a mean of probabilities is less sure than each of them
     """
 
     graph: Origin
@@ -53,6 +55,7 @@ class Predictor:
     weights: Stack
     scaling: Scaling | None
     others: tuple[Plan, ...] = field(default=(), kw_only=True)
+    together: float | None = field(default=None, kw_only=True)
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -126,29 +129,38 @@ class Predictor:
 
         A threshold is a probability, too, and moves with them, so that every label stays.
         """
-        return replace(self, runs=tuple(self._calibrated(i, task) for i in range(len(self.runs))))
+        runs = tuple(self._calibrated(i, task) for i in range(len(self.runs)))
+        return replace(self, runs=runs)._calibrated_together(task)
 
     def _calibrated(self, i: int, task: Task) -> Run:
         run, graph = self.runs[i], task.graph
         val = graph.splits[run.split].val
-        if isnan(run.val) or not val.any():  # it diverged; or there is nothing to calibrate by
+        if isnan(run.val) or val.sum() < LEAST:  # it diverged; or it would be calibrated by chance
             return run
-        scores = self._output("forward", i, task).double().numpy()
-        T = best_temperature(scores[val], graph.labels[val])
+        T = best_temperature(self._double(i, task)[val], graph.labels[val])
         threshold = None if run.threshold is None else warmed(run.threshold, T)
         return replace(run, temperature=T, threshold=threshold)
 
+    def _calibrated_together(self, task: Task) -> Self:
+        runs, graph = self.predicting(), task.graph
+        val = graph.splits[self.runs[runs[0]].split].val
+        known = all(self.runs[i].temperature for i in runs)
+        if len(runs) < 2 or graph.multilabel or not known:
+            return self
+        scores = np.stack([self._double(i, task)[val] / self._temperature(i) for i in runs])
+        return replace(self, together=matching_temperature(scores, graph.labels[val]))
+
     def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
         """(n, k) the raw scores of the best run, before any temperature."""
-        task = self._task(graph, device)
-        return np.asarray(self._output("forward", self.best, task).double())
+        return self._double(self.best, self._task(graph, device))
 
     def predict_proba(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
     ) -> NDArray[np.float64]:
         """(n, k) probabilities: the mean over the runs that share the split of the best run.
 
-        Each run's scores are divided by its temperature first, if it has one.
+        Each run's scores are divided by its temperature first, if it has one, and by a common
+        factor if several runs predict.
 
         ensemble  False: the probabilities of the best run alone
         """
@@ -156,7 +168,12 @@ class Predictor:
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
         task = self._task(graph, device)
-        scores = (self._output("forward", i, task).double() / self._temperature(i) for i in runs)
+        factor = self.together or 1.0 if len(runs) > 1 else 1.0
+        temperatures = [factor * self._temperature(i) for i in runs]
+        scores = (
+            self._output("forward", i, task).double() / T
+            for i, T in zip(runs, temperatures, strict=True)
+        )
         P = mean_probabilities(scores, multilabel=self.graph.multilabel)
         if wrong := int((~np.isfinite(P).all(1)).sum()):
             nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
@@ -165,6 +182,9 @@ class Predictor:
                 "larger than those of the training"
             )
         return P
+
+    def _double(self, i: int, task: Task) -> NDArray[np.float64]:
+        return np.asarray(self._output("forward", i, task).double())
 
     def _temperature(self, i: int) -> float:
         return self.runs[i].temperature or 1.0

@@ -60,6 +60,7 @@ SHAPE = {
     "runs": [Only(RUN)],
     "test_mean": SCORE,
     "test_std": SCORE,
+    "together": Maybe(float),
     "device": str,
     "interrupted": bool,
     "weights_sha256": str,
@@ -144,6 +145,8 @@ def _refuse_contradictions(record: Document) -> None:
             raise InputError("thresholds of runs must lie between 0 and 1")
         if not 0 < run.get("temperature", 1.0) < inf:
             raise InputError("temperatures of runs must be above 0")
+    if not 0 < record.get("together", 1.0) < inf:
+        raise InputError("together must be above 0")
     chosen = record["settings"].get("label_threshold") == "validation"
     if any(("threshold" in run) != chosen for run in runs):
         raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")

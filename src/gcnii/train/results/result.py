@@ -160,7 +160,9 @@ class Result(Predictor):
         weights = {name: weight[rows] for name, weight in self.weights.items()}
         plan = self.plans[self.runs[rows[0]].setting]
         runs = tuple(replace(self.runs[i], setting=0) for i in rows)
-        return replace(self, runs=runs, weights=weights, plan=plan, others=())
+        together = self.together if rows == self.predicting() else None
+        same = replace(self, runs=runs, weights=weights, plan=plan, others=())
+        return replace(same, together=together)
 
     @property
     def metric(self) -> str:

@@ -74,7 +74,8 @@ def _write(result: Result, folder: Path) -> Document:
 def _record(result: Result) -> Document:
     """What run.json holds, but for the digests of the other files."""
     scaling = {"scaling": result.scaling.document()} if result.scaling else {}
-    about = {"graph": result.graph.document(), **scaling, **(result.made or {})}
+    together = {} if result.together is None else {"together": result.together}
+    about = {"graph": result.graph.document(), **scaling, **together, **(result.made or {})}
     return {"format": FORMAT, **result.summary(), **about}
 
 
