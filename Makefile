@@ -1,10 +1,11 @@
 # On a fresh machine, `make demo` installs and shows GCNII at work; `make test` installs and runs
-# every check; `make hostile` runs thousands of hostile inputs; `make lock` pins the newest releases.
+# every check but the slow tests, which are `make slow`; `make hostile` runs thousands of hostile
+# inputs; `make lock` pins the newest releases.
 PYTHON ?= python3
 RUN = .venv/bin/
 PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test hostile lock clean
+.PHONY: demo test slow hostile lock clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -16,7 +17,11 @@ test: .venv/ready-dev
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
 	$(RUN)mypy
-	$(RUN)python -m pytest -n auto
+	$(RUN)python -m pytest -n auto -m "not slow"
+
+slow: .venv/ready-dev
+	$(RUN)python tests/support/postgres.py
+	$(RUN)python -m pytest -n auto -m slow
 
 hostile: .venv/ready-dev
 	$(RUN)python tests/hostile/run.py --long

@@ -138,11 +138,13 @@ print([name for name in sys.modules if name.startswith(rooms)])
 """
 
 
+@pytest.mark.slow
 def test_fit_loads_nothing_of_the_paper():
     done = subprocess.run([sys.executable, "-c", FIT], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_few_files_run_in_a_training(real_data, tmp_path):
     real_data("cora")
     script = TESTS / "support" / "running_files.py"

@@ -16,6 +16,7 @@ def blocks(page):
     return re.findall(r"^```(python|sh)\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "file", "words"),
     [

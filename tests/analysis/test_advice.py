@@ -117,6 +117,7 @@ def quick():
         yield
 
 
+@pytest.mark.slow
 def test_every_model_is_tried_and_the_best_at_other_depths(graph, quick):
     seen = []
     found = advice.advise(graph, MODELS, 8, device="cpu", show=seen.append)
@@ -131,6 +132,7 @@ def test_every_model_is_tried_and_the_best_at_other_depths(graph, quick):
     assert len(seen) == 8
 
 
+@pytest.mark.slow
 def test_no_test_label_has_an_influence_on_the_advice(graph, quick):
     def relabelled(shift):
         y, test = graph.y.copy(), graph.splits[0].test

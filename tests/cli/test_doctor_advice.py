@@ -44,6 +44,7 @@ def test_three_lines_come_first(answer):
     assert rest[0] == ""
 
 
+@pytest.mark.slow
 def test_the_command_runs_and_trains_what_was_advised(home):
     document = json.loads(call("doctor", "pets", *QUICK, "--json", cwd=home).out)["advice"]
     assert f"run: {document['command']}   (or" in document["lines"][2]

@@ -69,6 +69,7 @@ def test_json_holds_every_layer_before_and_after_training(home):
     assert deep["by_degree"]
 
 
+@pytest.mark.slow
 def test_each_question_has_a_figure_in_both_formats(home, tmp_path):
     answer = call("doctor", "pets", *QUICK, "--out", tmp_path, cwd=home)
     names = ("depth", "energy", "gradient", "mad", "probe", "rank")

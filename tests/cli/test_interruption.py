@@ -10,6 +10,8 @@ from support.command_line import SAVING, call, files, finish, start
 
 from gcnii.train.results.bundle import open_bundle
 
+pytestmark = pytest.mark.slow
+
 CHECKPOINTS = ["checkpoint.previous.safetensors", "checkpoint.safetensors"]
 EPOCHS = 120
 WORDS = (

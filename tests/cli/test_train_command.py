@@ -140,6 +140,7 @@ def in_a_terminal(*words, cwd):
     return process.communicate()[0], shown.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_terminal_shows_a_bar_unless_it_is_to_be_quiet(quiet, home, tmp_path):
     words = ("train", home / "pets", *SMALL, *(["--quiet"] if quiet else []))

@@ -45,6 +45,7 @@ def test_a_full_disk_behind_stdout_is_reported():
     assert (full.returncode, full.stderr) == (1, sentence)
 
 
+@pytest.mark.slow
 def test_tables_replace_what_stdout_cannot_encode_and_json_is_ascii(tmp_path):
     table, document = (
         run("models", *more, cwd=tmp_path, PYTHONIOENCODING="ascii") for more in ((), ("--json",))
@@ -54,6 +55,7 @@ def test_tables_replace_what_stdout_cannot_encode_and_json_is_ascii(tmp_path):
     assert json.loads(document.out)[0]["equation"].startswith("H ← σ(")
 
 
+@pytest.mark.slow
 def test_predict_does_not_replace_letters_of_names(tmp_path):
     folder = write_pets(tmp_path / "pets")
     (folder / "nodes.csv").write_text(
@@ -83,6 +85,7 @@ def test_an_error_of_the_package_is_a_sentence_and_bad_input_has_code_2(kind, co
     assert gcnii.cli._explain(kind("expected a, got b")) == ("expected a, got b", code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", ["0", "1", "12"])
 def test_help_is_printed_in_the_narrowest_terminal(columns, tmp_path):
     answer = run("train", "--help", cwd=tmp_path, COLUMNS=columns)

@@ -54,6 +54,7 @@ def answer(make):
             return None, str(error)
 
 
+@pytest.mark.slow
 @QUIET
 @given(nodes=tables(), edges=tables())
 def test_a_folder_is_a_graph_or_is_refused_in_a_sentence(tmp_path, nodes, edges):

@@ -8,6 +8,7 @@ from hostile.run import KINDS, report, run_kind
 from hostile.tables import compare, meaning_of_graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_case_is_answered_properly(kind):
     tally = run_kind(kind, range(KINDS[kind].quick))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_kernel_compiles_for_a_gpu(tmp_path):
     pytest.importorskip("triton", reason="no Triton")

@@ -11,6 +11,8 @@ from gcnii.dropout import LEVELS, epoch_key, keep_mask, levels
 from gcnii.kernels.layouts import schedule_of, slots_of
 from gcnii.propagation import Sparse
 
+pytestmark = pytest.mark.slow
+
 
 def hubs(n, d, seed=0):
     """A sparse matrix with two long rows, a long column, an empty row, and values of both signs."""

@@ -10,6 +10,8 @@ from gcnii.nn import MODELS
 from gcnii.nn.model import differing, scalars
 from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
 
+pytestmark = pytest.mark.slow
+
 DROPEDGE = ("dropedge-gcn", "jknet", "incep")
 
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from gcnii.paper import provenance
 
 
@@ -33,6 +35,7 @@ def test_git_is_asked_once_so_that_a_later_commit_is_not_recorded(monkeypatch):
         provenance.commit.cache_clear()
 
 
+@pytest.mark.slow
 def test_importing_a_room_runs_no_git():
     code = (
         "import subprocess, sys\n"

@@ -48,6 +48,7 @@ def test_every_model_learns_and_beats_the_majority_class_clearly(model, graph):
     assert result.runs[0].curve[-1][0] < result.runs[0].curve[0][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
     settings = fitting(model, SMALL)

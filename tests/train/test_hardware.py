@@ -180,6 +180,7 @@ print(two)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_process_that_is_forked_after_a_fit_trains_with_one_thread():
     many = os.environ | {"OMP_NUM_THREADS": "2"}

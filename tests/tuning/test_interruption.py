@@ -12,6 +12,8 @@ from gcnii.tuning.trials import first_number
 from gcnii.tuning.workers import storage
 from gcnii.tuning.workers.storage import sqlite_url
 
+pytestmark = pytest.mark.slow
+
 TRIALS = 4
 WORDS = ("--models", "gcn", "--layers", 2, "--epochs", 40, "--patience", 40, "--seeds", 1)
 WORDS = ("tune", "pets", "--trials", TRIALS, *WORDS, "--device", "cpu", "--threads", 1)

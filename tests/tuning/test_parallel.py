@@ -45,6 +45,7 @@ def test_a_warning_of_a_task_is_repeated_here():
         assert list(run_parallel(complain, ["a"], 2)) == [("a", "A")]
 
 
+@pytest.mark.slow
 def test_cells_at_once_are_the_cells_one_by_one(tmp_path):
     cells = [cell(runs=2), cell("GCN", "deep-gcn", runs=2)]
     one = partial(reproduce_one, ledger=tmp_path / "many", runs=None, device="cpu")
@@ -79,6 +80,7 @@ def starting(process, folder):
     return len(children.read_text().split()) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "when"), [(signal.SIGINT, begun), (signal.SIGINT, starting), (signal.SIGKILL, begun)]
 )

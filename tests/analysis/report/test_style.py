@@ -16,6 +16,7 @@ def texts(path):
     return [node.text or "" for node in tree.iter("{http://www.w3.org/2000/svg}text")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 def test_a_name_is_neither_taken_for_a_formula_nor_written_as_a_control_character(name, tmp_path):
     drawing = hostile_visit(name).figures["energy"]

@@ -9,6 +9,8 @@ from support.command_line import call, files
 from gcnii.paper.bench import floor, measure, runners
 from gcnii.paper.bench.cases import CASES, BenchCase, Line, Named, Shape
 
+pytestmark = pytest.mark.slow
+
 SHAPE = Shape(n=60, entries=400, d=12, k=3)
 SMALL = {"layers": 2, "width": 8}
 WHO = ("gcnii", "pyg", "authors")

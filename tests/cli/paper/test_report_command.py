@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from markupsafe import escape
 from support.command_line import call, write_pets
 from support.made_up_cells import a_page_of_everything, measured
@@ -50,6 +51,7 @@ def test_a_folder_as_page_and_a_project_without_a_readme_are_refused(tmp_path):
     assert readme.err == "gcnii: . has no README.md; give the project's folder\n"
 
 
+@pytest.mark.slow
 def test_the_doctors_document_of_a_graph_with_a_hostile_name_is_shown_as_text(tmp_path):
     name = r'"><img src=x onerror=alert(1)> a\b\1 $x$ $\frac$'
     write_pets(tmp_path / name)

@@ -78,6 +78,7 @@ def stop(folder, number):
     return finish(process)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_every_finished_run_and_the_same_command_resumes(tmp_path, uninterrupted):
     answer = stop(tmp_path, signal.SIGINT)
     assert (answer.code, answer.out) == (1, "")
@@ -89,6 +90,7 @@ def test_ctrl_c_keeps_every_finished_run_and_the_same_command_resumes(tmp_path, 
     assert not list(tmp_path.glob("ledger.sqlite-unfinished/*"))
 
 
+@pytest.mark.slow
 def test_kill_9_keeps_every_finished_run_and_the_same_command_resumes(tmp_path, uninterrupted):
     assert stop(tmp_path, signal.SIGKILL).code == -signal.SIGKILL
     again = call(*WORDS, cwd=tmp_path)
@@ -96,6 +98,7 @@ def test_kill_9_keeps_every_finished_run_and_the_same_command_resumes(tmp_path, 
     assert numbers(again.out) == uninterrupted
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_share_the_work(tmp_path, uninterrupted):
     processes = [begin(tmp_path) for _ in range(2)]
     answers = [finish(process) for process in processes]

@@ -30,6 +30,7 @@ def mask(*rows):
     return torch.isin(torch.arange(6), torch.tensor(rows))
 
 
+@pytest.mark.slow
 def test_edges_listed_both_ways_are_undirected():
     graph = gcnii.from_pyg(ring())
     assert (graph.n, graph.m, graph.directed, graph.weights) == (6, 6, False, None)

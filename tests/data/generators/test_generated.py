@@ -44,6 +44,7 @@ def test_pixels_lie_between_0_and_1():
     assert (graph.X.min(), graph.X.max(), graph.X.dtype) == (0, 1, np.float32)
 
 
+@pytest.mark.slow
 def test_digits_are_joined_to_their_nearest_either_way():
     graph = load("digits", neighbours=3)
     (u, v), X = graph.edges, graph.X.astype(float)

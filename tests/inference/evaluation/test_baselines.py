@@ -96,6 +96,7 @@ def test_a_node_that_no_label_reaches_has_the_shares_of_the_training_nodes():
     np.testing.assert_allclose(said.P, [[2 / 3, 1 / 3]])
 
 
+@pytest.mark.slow
 def test_several_labels_are_answered_with_a_threshold_of_validation():
     graph = data.load("ppi-like", graphs=3, n=100, degree=2)
     split = graph.splits[0]

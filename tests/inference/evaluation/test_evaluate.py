@@ -113,6 +113,7 @@ def test_nothing_is_pooled_over_splits(blocks):
     np.testing.assert_array_equal(found.confusion, C)
 
 
+@pytest.mark.slow
 def test_several_labels_have_f1_and_no_confusion():
     graph = data.load("ppi-like", graphs=3, n=100, degree=2)
     result = fit(graph, seeds=[0], **SMALL)

@@ -14,6 +14,8 @@ from gcnii.train.presets import own
 from gcnii.train.presets.own import BASELINES, own_default, shared
 from gcnii.train.presets.traits import Traits
 
+pytestmark = pytest.mark.slow
+
 TRAITS = [
     Traits(n=100, d=10, train=train, sparse=sparse, multilabel=multilabel)
     for train in (5, 50, 500)

@@ -136,6 +136,7 @@ def test_answers_read_from_json_are_the_answers(checkup, answers):
     assert Learned.of(again, [checkup]).document() == answers
 
 
+@pytest.mark.slow
 def test_the_advice_stands_in_the_page_and_is_optional(document):
     lines = ["use: gcn (validation accuracy 90.0)", "depth: 2 layers", "run: gcnii train a&b"]
     html = page([], [], [DoctorVisit.of(document | {"advice": {"lines": lines}})])

@@ -190,6 +190,7 @@ def killed_at(move, monkeypatch, after):
 MOVES = range(7)  # three files to hidden places, run.json, and the three to their own places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_a_save_that_is_killed_leaves_the_old_bundle_or_the_new_one(
     graph, tmp_path, monkeypatch, after

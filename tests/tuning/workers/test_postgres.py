@@ -14,6 +14,8 @@ from support.small_studies import finished, hold, study_at
 from gcnii.train.results.bundle import open_bundle
 from gcnii.tuning.trials import first_number
 
+pytestmark = pytest.mark.slow
+
 TRIALS = 7
 WORDS = ("--models", "gcn", "--layers", 2, "--epochs", 40, "--patience", 40, "--seeds", 1)
 WORDS = ("tune", "pets", "--trials", TRIALS, *WORDS, "--device", "cpu", "--threads", 1, "--json")

@@ -15,6 +15,8 @@ from gcnii.tuning.workers import slurm as room
 from gcnii.tuning.workers.slurm import refuse_options
 from gcnii.tuning.workers.storage import sqlite_url
 
+pytestmark = pytest.mark.slow
+
 TRIALS = 5
 SMALL = ("--models", "gcn", "--layers", 2, *WORDS)
 
