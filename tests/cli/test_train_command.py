@@ -179,6 +179,13 @@ def test_the_word_tensorboard_logs_beside_the_bundle(home, tmp_path):
     assert Path(found).parent == Path("bundle/seed-0")
 
 
+def test_a_log_is_a_csv_file_or_the_word(home, tmp_path):
+    answer = call("train", home / "pets", *SMALL, "--log", "tensorbord", cwd=tmp_path)
+    sentence = "gcnii: --log must be a .csv file or the word tensorboard, got 'tensorbord'\n"
+    assert answer == Answer(2, "", sentence)
+    assert files(tmp_path) == []
+
+
 def test_a_bundle_knows_its_command_and_versions(home, tmp_path):
     words = ("train", home / "pets", *SMALL, "--out", "bundle")
     assert call(*words, cwd=tmp_path).code == 0

@@ -183,6 +183,8 @@ def _writers(bundle: Path, log: str | None, tensorboard: Path | None) -> list[Ca
     if log == BOARD:
         log, tensorboard = None, tensorboard or bundle.parent / BOARD / bundle.name
     table = None if log is None else Path(log)
+    if table and table.suffix != ".csv":
+        raise InputError(f"--log must be a .csv file or the word {BOARD}, got {log!r}")
     for flag, path in (("--log", table), ("--tensorboard", tensorboard)):
         if path and bundle.absolute() in (path.absolute(), *path.absolute().parents):
             raise InputError(f"{path} is in the folder of the bundle; choose another {flag}")
