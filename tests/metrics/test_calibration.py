@@ -9,8 +9,8 @@ from gcnii.metrics.calibration import (
     best_temperature,
     calibration_error,
     error_left,
-    matching_temperature,
     reliability,
+    tempered,
     warmed,
 )
 
@@ -36,15 +36,15 @@ def test_nodes_are_as_sure_as_they_are_right():
     assert softmax(scores / T, axis=1).max(1).mean() == pytest.approx((right + 1) / 302)
 
 
-def test_models_together_are_as_sure_as_they_are_right():
+def test_a_mean_of_models_has_a_temperature_that_keeps_every_label():
     scores, y = drawn(1.0, n=500)
-    noise = np.random.default_rng(1).standard_normal((3, *scores.shape))
-    models = scores + noise
-    right = softmax(models, axis=2).mean(0).argmax(1) == y
-    T = matching_temperature(models, y)
-    confidence = softmax(models / T, axis=2).mean(0).max(1)
-    assert confidence.mean() == pytest.approx((right.sum() + 1) / 502)
-    assert T < 1.0 < min(best_temperature(one, y) for one in models)
+    noise = 2 * np.random.default_rng(1).standard_normal((3, *scores.shape))
+    mean = softmax(scores + noise, axis=2).mean(0)
+    P = tempered(mean, best_temperature(np.log(mean), y))
+    assert np.array_equal(P.argmax(1), mean.argmax(1))
+    assert P.max(1).mean() == pytest.approx(((P.argmax(1) == y).sum() + 1) / 502)
+    np.testing.assert_allclose(tempered(mean, 1.0), mean)
+    assert np.isfinite(tempered(np.array([[1.0, 0.0]]), 0.01)).all()
 
 
 def test_no_other_temperature_makes_several_labels_likelier():

@@ -16,6 +16,7 @@ from scipy.special import expit, logit, softmax
 
 BINS = 15
 COLDEST, WARMEST = 1e-2, 1e2  # between which T is looked for
+TINY = 1e-300  # the logarithm of 0 is none
 HALVINGS = 60  # of that interval, on a logarithmic scale
 LEAST = 10  # validation nodes, below which no temperature is looked for
 FEW = 100  # validation nodes, below which the error that is left is worth a word
@@ -28,26 +29,19 @@ def best_temperature(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float
     labels.  With one label a node, a few confident mistakes weigh so much in the likelihood that T
     is too warm: on Citeseer's validation nodes a mean confidence of 0.65 where 0.70 are right.
     """
-    return _likeliest(scores, y) if y.ndim == 2 else matching_temperature(scores[None], y)
+    return _likeliest(scores, y) if y.ndim == 2 else _matching(scores, y)
 
 
-def matching_temperature(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float:
-    """T at which the mean probability of models with scores (r, n, k) is right as often as it says.
+def _matching(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    """T at which the mean confidence of the n nodes is their accuracy.
 
-    What it says is the mean confidence of the n nodes; how often it is right, their accuracy, with
-    Laplace's two nodes more, of which one is right: of few nodes that are all right, T would else
-    be 0.  Confidence falls as T rises.
+    With Laplace's two nodes more, of which one is right: of few nodes that are all right, T would
+    else be 0.  Confidence falls as T rises.
     """
-    if np.ptp(scores, axis=2).max() == 0:
+    if np.ptp(scores, axis=1).max() == 0:
         return 1.0  # no temperature changes anything
-    right = softmax(scores, axis=2).mean(0).argmax(1) == y
-    accuracy = (right.sum() + 1) / (len(y) + 2)
-
-    def too_sure(T: float) -> bool:
-        confidence = softmax(scores / T, axis=2).mean(0).max(1)
-        return bool(confidence.mean() > accuracy)
-
-    return _bisected(too_sure)
+    accuracy = ((scores.argmax(1) == y).sum() + 1) / (len(y) + 2)
+    return _bisected(lambda T: bool(softmax(scores / T, axis=1).max(1).mean() > accuracy))
 
 
 def _likeliest(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float:
@@ -70,6 +64,11 @@ def _bisected(too_cold: Callable[[float], bool]) -> float:
         middle = (cold + warm) / 2
         cold, warm = (middle, warm) if too_cold(float(np.exp(middle))) else (cold, middle)
     return float(np.exp((cold + warm) / 2))
+
+
+def tempered(P: NDArray[np.float64], T: float) -> NDArray[np.float64]:
+    """(n, k) probabilities that have a temperature of their own: softmax(log P / T)."""
+    return np.asarray(softmax(np.log(np.maximum(P, TINY)) / T, axis=1))
 
 
 def warmed(p: float, T: float) -> float:

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from gcnii import data, fit, open_bundle
 from gcnii.errors import BundleError, InputError
 from gcnii.files import document_key
-from gcnii.metrics.calibration import best_temperature, matching_temperature
+from gcnii.metrics.calibration import best_temperature, tempered
 
 SMALL = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu"}
 
@@ -43,16 +43,14 @@ def test_scores_are_raw_and_probabilities_calibrated(graph, result):
         np.testing.assert_allclose(alone.predict_proba(graph, "cpu"), P, rtol=1e-12)
 
 
-def test_runs_that_predict_together_have_a_factor_of_their_own(graph, result, tmp_path):
+def test_runs_that_predict_together_have_a_temperature_of_their_own(graph, result, tmp_path):
     mates = result.predicting()
     val = graph.splits[result.runs[mates[0]].split].val
-    each = np.stack(
-        [result.alone(i).scores(graph, "cpu") / result.runs[i].temperature for i in mates]
-    )
-    assert result.together == matching_temperature(each[:, val], graph.labels[val])
-    P = softmax(each / result.together, axis=2).mean(0)
-    part = result.part(mates)
-    np.testing.assert_allclose(part.predict_proba(graph, "cpu"), P, rtol=1e-12)
+    mean = np.mean([result.alone(i).predict_proba(graph, "cpu") for i in mates], 0)
+    assert result.together == best_temperature(np.log(mean[val]), graph.labels[val])
+    P = tempered(mean, result.together)
+    np.testing.assert_allclose(result.part(mates).predict_proba(graph, "cpu"), P, rtol=1e-9)
+    assert np.array_equal(P.argmax(1), mean.argmax(1))
     opened = open_bundle(result.save(tmp_path / "bundle"))
     assert opened.together == result.together
     assert result.alone(mates[0]).together is None

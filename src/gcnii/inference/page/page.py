@@ -84,4 +84,5 @@ def _calibration(result: Result, graph: Graph, device: str) -> list[Drawing]:
 
 def _uncalibrated(result: Result) -> Result:
     """The same runs without their temperatures."""
-    return replace(result, runs=tuple(replace(run, temperature=None) for run in result.runs))
+    runs = tuple(replace(run, temperature=None) for run in result.runs)
+    return replace(result, runs=runs, together=None)

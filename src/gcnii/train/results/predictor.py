@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, notice
 from gcnii.graph import Graph
-from gcnii.metrics.calibration import LEAST, best_temperature, matching_temperature, warmed
+from gcnii.metrics.calibration import LEAST, best_temperature, tempered, warmed
 from gcnii.metrics.objective import RANKINGS, Objective
 from gcnii.metrics.probabilities import (
     HALF,
@@ -45,8 +45,8 @@ class Predictor:
 
     plan    of the runs of setting 0, which are all where only one setting was tried
     others  of the runs of setting 1, 2, …
-    together   a factor of the temperatures of the runs that predict, where they predict together:
-               a mean of probabilities is less sure than each of them
+    together   the temperature of the mean probability of the runs that predict, where there are
+               several: it is less sure than each of them
     """
 
     graph: Origin
@@ -147,8 +147,13 @@ class Predictor:
         known = all(self.runs[i].temperature for i in runs)
         if len(runs) < 2 or graph.multilabel or not known:
             return self
-        scores = np.stack([self._double(i, task)[val] / self._temperature(i) for i in runs])
-        return replace(self, together=matching_temperature(scores, graph.labels[val]))
+        P = self._mean(runs, task)[val]
+        return replace(self, together=best_temperature(np.log(P), graph.labels[val]))
+
+    def _mean(self, runs: list[int], task: Task) -> NDArray[np.float64]:
+        """(n, k) the mean of the runs' probabilities, each after its own temperature."""
+        scores = (self._output("forward", i, task).double() / self._temperature(i) for i in runs)
+        return mean_probabilities(scores, multilabel=self.graph.multilabel)
 
     def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
         """(n, k) the raw scores of the best run, before any temperature."""
@@ -159,8 +164,8 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """(n, k) probabilities: the mean over the runs that share the split of the best run.
 
-        Each run's scores are divided by its temperature first, if it has one, and by a common
-        factor if several runs predict.
+        Each run's scores are divided by its temperature first, if it has one, and a mean of several
+        runs has a temperature of its own; no label depends on the latter.
 
         ensemble  False: the probabilities of the best run alone
         """
@@ -168,20 +173,16 @@ class Predictor:
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
         task = self._task(graph, device)
-        factor = self.together or 1.0 if len(runs) > 1 else 1.0
-        temperatures = [factor * self._temperature(i) for i in runs]
-        scores = (
-            self._output("forward", i, task).double() / T
-            for i, T in zip(runs, temperatures, strict=True)
-        )
-        P = mean_probabilities(scores, multilabel=self.graph.multilabel)
+        P = self._mean(runs, task)
         if wrong := int((~np.isfinite(P).all(1)).sum()):
             nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
             raise GraphError(
                 f"the scores of {nodes} of {graph.name} are not finite; its features may be far "
                 "larger than those of the training"
             )
-        return P
+        if self.together is None or len(runs) == 1:
+            return P
+        return tempered(P, self.together)
 
     def _double(self, i: int, task: Task) -> NDArray[np.float64]:
         return np.asarray(self._output("forward", i, task).double())
