@@ -76,11 +76,13 @@ def reading_bar(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 
 @contextmanager
-def counting_bar(title: str, steps: int) -> Iterator[Callable[[str], None]]:
+def counting_bar(
+    title: str, steps: int, *, hidden: bool = False
+) -> Iterator[Callable[[str], None]]:
     """A callback that advances by one of `steps` steps and shows the text that it is given."""
     console, count = Console(stderr=True), MofNCompleteColumn()
-    hidden = not console.is_terminal
-    with make_progress(console, title, count, f"{steps}/{steps}", disable=hidden) as progress:
+    off = hidden or not console.is_terminal
+    with make_progress(console, title, count, f"{steps}/{steps}", disable=off) as progress:
         task = progress.add_task(title, total=steps, now="")
 
         def show(now: str) -> None:

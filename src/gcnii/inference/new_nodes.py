@@ -55,7 +55,7 @@ def predict_new(
     nodes  a data frame with the names and features of the new nodes, in columns as the training had
            them, and optionally their labels, which are shown as known
     edges  a data frame of edges, which name new nodes or nodes of the graph
-    graph  the graph of the training; default: loaded again from where it was
+    graph  the graph of the training; default: the one in memory, or from where it was
     coverage, kind  of the sets, as `predict_sets` has them; None: no sets
     """
     whole = load_training_graph(result) if graph is None else graph

@@ -17,11 +17,11 @@ def is_training_graph(result: Predictor, graph: Graph) -> bool:
     return graph.fingerprint == result.graph.fingerprint
 
 
-def training_graph(result: Result, graph: Graph | None = None, *, offline: bool = False) -> Graph:
+def training_graph(result: Result, graph: Graph | None = None) -> Graph:
     """The given graph if it is that of the training, else the one that was; never another."""
     if graph is not None and is_training_graph(result, graph):
         return graph
-    known = result.trained_on or load_training_graph(result, offline=offline)
+    known = load_training_graph(result)
     if not is_training_graph(result, known):
         raise InputError(
             f"this needs the splits and labels of the training, but {known.name} has changed since "
@@ -30,8 +30,10 @@ def training_graph(result: Result, graph: Graph | None = None, *, offline: bool 
     return known
 
 
-def load_training_graph(result: Predictor, *, offline: bool = False) -> Graph:
-    """The graph of the training, from where it was."""
+def load_training_graph(result: Result, *, offline: bool = False) -> Graph:
+    """The graph of the training: the one in memory, else from where it was."""
+    if result.trained_on is not None:
+        return result.trained_on
     origin = result.graph
     if not origin.source:
         raise InputError("the model was trained on a graph made in Python; give it as graph=")

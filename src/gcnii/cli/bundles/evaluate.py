@@ -9,8 +9,9 @@ from cyclopts import Parameter
 
 from gcnii.cli.bundles.predict import Bundle, load_asked
 from gcnii.cli.options import Device, Json, Offline, Quiet, print_json
-from gcnii.cli.terminal import table_console
-from gcnii.inference.evaluation import evaluate as measure
+from gcnii.cli.terminal import counting_bar, table_console
+from gcnii.inference.evaluation.evaluate import evaluate as measure
+from gcnii.inference.evaluation.evaluate import steps
 from gcnii.train.results.bundle import open_bundle
 
 TrainingGraph = Annotated[
@@ -42,7 +43,9 @@ def evaluate(
         warnings.simplefilter("ignore")
     result = open_bundle(bundle)
     data = load_asked(result, bundle, graph, offline)
-    evaluation = measure(result, data, device, baselines=baselines)
+    count = steps(result, baselines=baselines)
+    with counting_bar(f"evaluating {data.name}", count, hidden=quiet) as show:
+        evaluation = measure(result, data, device, baselines=baselines, show=show)
     if json:
         print_json({"bundle": str(bundle), **evaluation.document()})
     else:

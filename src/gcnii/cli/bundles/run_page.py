@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gcnii.cli.bundles.evaluate import TrainingGraph
 from gcnii.cli.bundles.predict import Bundle, load_asked
 from gcnii.cli.options import (
     Device,
@@ -17,14 +18,11 @@ from gcnii.cli.options import (
     print_json,
     refuse_unwritable,
 )
+from gcnii.cli.terminal import counting_bar
 from gcnii.errors import InputError
-from gcnii.inference.page import write_page
+from gcnii.inference.page.page import steps, write_page
 from gcnii.train.results.bundle import open_bundle
 
-TrainingGraph = Annotated[
-    str | None,
-    Parameter(help="The graph of the training, if it is elsewhere now; default: where it was."),
-]
 Page = Annotated[
     Path | None, Parameter(help="An .html file; default: BUNDLE.html, beside the bundle.")
 ]
@@ -47,7 +45,8 @@ def run(
     result = open_bundle(bundle, curves=True)
     path = _path(bundle, out)
     data = load_asked(result, bundle, graph, offline)
-    write_page(result, path, data, device)
+    with counting_bar(f"page of {data.name}", steps(result), hidden=quiet) as show:
+        write_page(result, path, data, device, show)
     if json:
         print_json({"bundle": str(bundle), "graph": data.name, "out": str(path)})
     else:

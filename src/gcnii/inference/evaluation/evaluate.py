@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -33,22 +33,34 @@ BySplit = Mapping[int, Answers]  # of a baseline
 
 
 def evaluate(
-    result: Result, graph: Graph | None = None, device: str = "auto", *, baselines: bool = True
+    result: Result,
+    graph: Graph | None = None,
+    device: str = "auto",
+    *,
+    baselines: bool = True,
+    show: Callable[[str], None] = lambda words: None,
 ) -> Evaluation:
     """Measure each run on the test nodes of its own split, and what `predict` says on its own.
 
     graph      that of the training; default: the one that was trained on, or loaded from where it
                was
     baselines  False: the majority alone, which costs nothing
+    show       called with words after each run and baseline, `steps` times in all
     """
     if graph is None:
-        graph = result.trained_on or load_training_graph(result)
+        graph = load_training_graph(result)
     _refuse(result, graph)
-    answers = [graded(result.alone(i), graph, device) for i in range(len(result.runs))]
+    answers = []
+    for i, run in enumerate(result.runs):
+        answers.append(graded(result.alone(i), graph, device))
+        show(f"seed {run.seed}")
     best = result.part(result.predicting())
     said = answers[result.best] if len(best.runs) == 1 else graded(best, graph, device)
     names = BASELINES if baselines else (MAJORITY,)
-    beside = {name: _on_splits(name, result, graph) for name in names}
+    beside = {}
+    for name in names:
+        beside[name] = _on_splits(name, result, graph)
+        show(name)
     metric = result.metric.lower().replace("-", "_").replace(" ", "_")
     found = Found(result, graph, best.runs[0].split, said, answers, beside, metric)
     evaluation = Evaluation(
@@ -72,6 +84,11 @@ def evaluate(
     for sentence in evaluation.warnings:
         notice(sentence)
     return evaluation
+
+
+def steps(result: Result, *, baselines: bool = True) -> int:
+    """How many steps `evaluate` shows."""
+    return len(result.runs) + (len(BASELINES) if baselines else 1)
 
 
 def graded(result: Result, graph: Graph, device: str = "auto") -> Answers:

@@ -55,7 +55,7 @@ def explain(
 ) -> Explanation:
     """Why the best run by validation gives a node its label.
 
-    graph    default: the graph of the training, loaded again from where it was
+    graph    default: the graph of the training, in memory or from where it was
     node     its name, or its number if the graph has no names
     label    the class to explain; default: the most probable one
     against  a class whose score is subtracted: the shares are then those of the difference

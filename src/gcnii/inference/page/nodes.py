@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -25,6 +25,7 @@ TOO_SLOW = "explanations take long on this graph; ask for this one with `gcnii e
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Show = Callable[[str], None]  # is told what has been done
 Asked = tuple[int, int]  # a node, and the class that it is asked about
 
 
@@ -46,7 +47,13 @@ class Card:
     why_not: str = ""
 
 
-def cards(result: Result, graph: Graph, device: str = "auto") -> tuple[list[Card], list[Card]]:
+def quietly(words: str) -> None:
+    """Show nothing."""
+
+
+def cards(
+    result: Result, graph: Graph, device: str = "auto", show: Show = quietly
+) -> tuple[list[Card], list[Card]]:
     """The least certain test or unlabelled nodes; the surest of the wrongly labelled test nodes."""
     P = result.predict_proba(graph, device)
     guess = result.decide(P)
@@ -57,7 +64,7 @@ def cards(result: Result, graph: Graph, device: str = "auto") -> tuple[list[Card
         chosen = _unsure_labels(P, open_ones), _wrong_labels(P, guess, graph.labels, tested)
     else:
         chosen = _unsure(P, open_ones), _wrong(P, guess, graph.labels, tested)
-    unsure, wrong = (_cards(result, graph, P, some, device) for some in chosen)
+    unsure, wrong = (_cards(result, graph, P, some, device, show) for some in chosen)
     return unsure, wrong
 
 
@@ -90,7 +97,7 @@ def _wrong_labels(P: Floats, guess: Ints, y: Ints, nodes: Ints) -> list[Asked]:
 
 
 def _cards(
-    result: Result, graph: Graph, P: Floats, chosen: Sequence[Asked], device: str
+    result: Result, graph: Graph, P: Floats, chosen: Sequence[Asked], device: str, show: Show
 ) -> list[Card]:
     rows = [node for node, _ in chosen]
     names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
@@ -104,6 +111,7 @@ def _cards(
         late = bool(found) and monotonic() - began > PATIENCE
         reasons = (None, TOO_SLOW) if late else _explained(result, graph, name, called, device)
         found.append(Card(name, label, own, called, _chances(result, P[node], asked), *reasons))
+        show(f"node {name}")
     return found
 
 

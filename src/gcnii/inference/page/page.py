@@ -10,10 +10,11 @@ from gcnii.analysis.report.html.one_file import one_file
 from gcnii.files import atomic_write
 from gcnii.graph import Graph
 from gcnii.inference.evaluation import Evaluation, evaluate
+from gcnii.inference.evaluation.evaluate import steps as evaluation_steps
 from gcnii.inference.page.about import about, again, predicting, settings, verdict
 from gcnii.inference.page.confusions import Confusions
 from gcnii.inference.page.drawings import Drawing, draw_curves, draw_reliability
-from gcnii.inference.page.nodes import cards
+from gcnii.inference.page.nodes import SHOWN, Show, cards, quietly
 from gcnii.inference.page.scores import class_rows, group_tables, score_rows
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.metrics.calibration import calibration_error, reliability
@@ -25,18 +26,25 @@ def write_page(
     path: Path | str,
     graph: Graph | None = None,
     device: str = "auto",
+    show: Show = quietly,
 ) -> Path:
     """Write the page of a result to a file; nothing is written if its graph cannot be loaded.
 
     graph  that of the training; default: the one that was trained on, or loaded from where it was
+    show   called with words after each part of the work, at most `steps` times
     """
     if graph is None:
-        graph = result.trained_on or load_training_graph(result)
-    evaluation = evaluate(result, graph, device)
-    text = page(result, graph, evaluation, device)
+        graph = load_training_graph(result)
+    evaluation = evaluate(result, graph, device, show=show)
+    text = page(result, graph, evaluation, device, show)
     with atomic_write(Path(path)) as temporary:
         temporary.write_text(text, "utf-8", "xmlcharrefreplace")
     return Path(path)
+
+
+def steps(result: Result) -> int:
+    """How many steps `write_page` shows at most."""
+    return evaluation_steps(result) + 2 * SHOWN
 
 
 def page(
@@ -44,9 +52,10 @@ def page(
     graph: Graph,
     evaluation: Evaluation,
     device: str = "auto",
+    show: Show = quietly,
 ) -> str:
     """The page as HTML."""
-    certain, surprising = cards(result, graph, device)
+    certain, surprising = cards(result, graph, device, show)
     return one_file(
         "gcnii.inference.page",
         evaluation=evaluation,

@@ -1,0 +1,62 @@
+"""The graph of the training: in memory after a fit, from where it was for a bundle."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gcnii import data, fit, open_bundle
+from gcnii.errors import InputError
+from gcnii.inference.evaluation.evaluate import evaluate
+from gcnii.inference.evaluation.evaluate import steps as evaluation_steps
+from gcnii.inference.page.page import steps as page_steps
+from gcnii.inference.page.page import write_page
+
+# What is wrong with so small a training is not asked here.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+SMALL = {"layers": 2, "width": 8, "epochs": 10, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """A graph that was made in Python, so that it cannot be loaded again."""
+    one = data.load("csbm", n=200, degree=6, labels_per_class=10)
+    features = tuple(map(str, range(one.d)))
+    nodes = tuple(f"n{i}" for i in range(one.n))
+    return replace(one, source="", features=features, nodes=nodes)
+
+
+@pytest.fixture(scope="module")
+def result(graph):
+    return fit(graph, seeds=range(2), **SMALL)
+
+
+def test_a_fit_answers_every_question_about_its_own_graph(graph, result):
+    new = pd.DataFrame({"id": ["new"], **{name: [0.1] for name in graph.features}})
+    edges = pd.DataFrame({"source": ["new"], "target": ["n0"]})
+    assert list(result.predict_new(new, edges, device="cpu")["node"]) == ["new"]
+    assert result.explain(node="n0").document()["node"] == "n0"
+    assert np.array_equal(result.predict_sets(device="cpu"), result.predict_sets(graph, 0.9, "cpu"))
+    assert result.evaluate(device="cpu", baselines=False).nodes == graph.splits[0].test.sum()
+
+
+def test_a_bundle_of_it_says_that_the_graph_is_needed(result, tmp_path):
+    opened = open_bundle(result.save(tmp_path / "bundle"))
+    with pytest.raises(InputError, match="trained on a graph made in Python; give it as graph="):
+        opened.explain(node="n0")
+
+
+@pytest.mark.parametrize("baselines", [True, False])
+def test_an_evaluation_shows_each_of_its_steps(result, baselines):
+    shown = []
+    evaluate(result, device="cpu", baselines=baselines, show=shown.append)
+    assert shown[:2] == ["seed 0", "seed 1"]
+    assert len(shown) == evaluation_steps(result, baselines=baselines)
+
+
+def test_a_page_shows_its_steps_node_by_node(result, tmp_path):
+    shown = []
+    write_page(result, tmp_path / "page.html", device="cpu", show=shown.append)
+    assert sum(words.startswith("node ") for words in shown) > 5
+    assert len(shown) <= page_steps(result)
