@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from support.command_line import write_pets
 
-from gcnii import data, fit
+from gcnii import data, fit, open_bundle
 from gcnii.columns import Column, Columns
 from gcnii.data.converters.frames import from_frames, open_frames
 from gcnii.data.tables.reading import Reading
@@ -97,9 +97,9 @@ def test_a_graph_that_has_changed_is_refused(pets, model):
         model.predict_new(NODES, EDGES, changed, "cpu")
 
 
-def test_a_graph_made_in_python_is_given(pets):
+def test_a_graph_made_in_python_is_given(pets, tmp_path):
     made = replace(pets, source="")
-    model = fit(made, seeds=[0], **SMALL)
+    model = open_bundle(fit(made, seeds=[0], **SMALL).save(tmp_path / "bundle"))
     with pytest.raises(InputError, match="trained on a graph made in Python; give it as graph="):
         model.predict_new(NODES, EDGES, device="cpu")
     assert len(model.predict_new(NODES, EDGES, made, "cpu")) == 2

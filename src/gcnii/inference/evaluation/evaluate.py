@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -50,23 +50,12 @@ def evaluate(
     if graph is None:
         graph = load_training_graph(result)
     _refuse(result, graph)
-    answers = []
-    for i, run in enumerate(result.runs):
-        answers.append(graded(result.alone(i), graph, device))
-        show(f"seed {run.seed}")
-    best = result.part(result.predicting())
-    said = answers[result.best] if len(best.runs) == 1 else graded(best, graph, device)
-    names = BASELINES if baselines else (MAJORITY,)
-    beside = {}
-    for name in names:
-        beside[name] = _on_splits(name, result, graph)
-        show(name)
-    metric = result.metric.lower().replace("-", "_").replace(" ", "_")
-    found = Found(result, graph, best.runs[0].split, said, answers, beside, metric)
+    found = _measured(result, graph, device, BASELINES if baselines else (MAJORITY,), show)
+    said, answers, beside = found.said, found.answers, found.baselines
     evaluation = Evaluation(
         graph=graph.name,
         model=result.plan.model,
-        metric=metric,
+        metric=found.metric,
         runs=tuple(_run(result, i, one) for i, one in enumerate(answers)),
         scores=_estimates(answers),
         interval=BOOTSTRAP if len(answers) == 1 else RUNS,
@@ -84,6 +73,28 @@ def evaluate(
     for sentence in evaluation.warnings:
         notice(sentence)
     return evaluation
+
+
+def _measured(
+    result: Result,
+    graph: Graph,
+    device: str,
+    names: Iterable[str],
+    show: Callable[[str], None],
+) -> Found:
+    """The answers of each run, of those that predict, and of these baselines."""
+    answers = []
+    for i, run in enumerate(result.runs):
+        answers.append(graded(result.alone(i), graph, device))
+        show(f"seed {run.seed}")
+    best = result.part(result.predicting())
+    said = answers[result.best] if len(best.runs) == 1 else graded(best, graph, device)
+    beside = {}
+    for name in names:
+        beside[name] = _on_splits(name, result, graph)
+        show(name)
+    metric = result.metric.lower().replace("-", "_").replace(" ", "_")
+    return Found(result, graph, best.runs[0].split, said, answers, beside, metric)
 
 
 def steps(result: Result, *, baselines: bool = True) -> int:
