@@ -71,7 +71,7 @@ def _scores(evaluation: Evaluation) -> Group:
 
 
 def _cell(name: str, estimate: Estimate) -> str:
-    """`81.3 [79.0, 83.6]`; the log loss is no percentage."""
+    """`81.3 [79.0, 83.6]`; the log loss is not a percentage."""
     shown = percent if name != "log_loss" else lambda x: "–" if isnan(x) else f"{x:.3f}"
     if isnan(estimate.low):
         return shown(estimate.mean)

@@ -17,7 +17,7 @@ from gcnii.metrics.objective import percent
 from gcnii.propagation.adjacency import adjacency
 
 FEWEST, SHARE = 5, 0.05  # twins that are worth a word: a number, and a share of the test nodes
-LINKS = 2  # a single neighbour in common is no sign of a copy
+LINKS = 2  # a single shared neighbour is not evidence of a copy
 DISTINCT = 0.5  # of the rows of X; if fewer differ, equal ones are no sign of a copy
 
 

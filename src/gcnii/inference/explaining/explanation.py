@@ -13,7 +13,7 @@ from gcnii.files import Document
 class NodeShare:
     """What a node's features add to the score.
 
-    hop  links between it and the explained node, None if there is no way
+    hop  links between it and the explained node, None if no path joins them
     """
 
     node: str | int
