@@ -135,11 +135,11 @@ def class_names(result: Result) -> tuple[str, ...]:
 def never_predicted(
     names: Sequence[str], never: NDArray[np.bool_], there: Floats, several: bool = False
 ) -> str:
-    """A warning of classes that have test nodes and are predicted for none; "" if there are none.
+    """A warning of classes that have a test node and are predicted for none; "" if there are none.
 
-    there  (k,) the test nodes of each class
+    there  (k,) the test nodes of each class, the mean over the runs
     """
-    lost = np.flatnonzero(never & (there > 0)).tolist()
+    lost = np.flatnonzero(never & (there >= 0.5)).tolist()
     if not lost:
         return ""
     what = ("label", "labels") if several else ("class", "classes")
