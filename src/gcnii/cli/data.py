@@ -29,6 +29,7 @@ from gcnii.errors import DataError, InputError
 from gcnii.files import Document, one_line, user_path
 from gcnii.graph import Graph
 from gcnii.train.presets import presets_of, uses_own_default
+from gcnii.train.presets.record import records
 
 Name = Annotated[str, Parameter(help="A name from `gcnii data list`, or a folder of your own.")]
 Names = Annotated[str, Parameter(help="Names from `gcnii data list`, or `all`.")]
@@ -176,6 +177,7 @@ def _document(entry: data.Entry) -> Document:
     extra = entry.neighbourhoods.items()
     return _summary(entry) | {
         "presets": dict(presets_of(entry.name)),
+        "record": record.document() if (record := records().get(entry.name)) else None,
         "notes": entry.notes,
         "files": [asdict(file) for file in entry.files],
         "neighbourhoods": {geometry: asdict(file) for geometry, file in extra},
@@ -195,6 +197,9 @@ def _lines(entry: data.Entry) -> Iterator[str]:
         own = "no published settings: the default for such graphs applies (docs/defaults.md)"
         classes = "no presets: the defaults of the model and of the recipe apply"
         yield own if uses_own_default(entry.name) else classes
+    if record := records().get(entry.name):
+        best = f"{record.model}, by validation the best of {record.tried} settings"
+        yield f"record: {best} (gcnii train {entry.name} --preset record)"
 
 
 def _presets_table(presets: Mapping[str, Mapping[str, object]]) -> Table:

@@ -37,7 +37,7 @@ from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard
 from gcnii.train.checkpoint import Checkpoint, before, remove
 from gcnii.train.fit import Calibrate, fit_plan
-from gcnii.train.plan import Plan, make_plan
+from gcnii.train.plan import Plan, Preset, chosen_model, make_plan
 from gcnii.train.recipe import in_force
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run, make_runs
@@ -47,7 +47,18 @@ CHECKPOINT = "checkpoint.safetensors"
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
 FILES = {*DIGESTS, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
 ModelName = Annotated[
-    str | None, Parameter(help="A name from `gcnii models`; default: gcnii.", show_default=False)
+    str | None,
+    Parameter(
+        help="A name from `gcnii models`; default: gcnii, or that of the record.",
+        show_default=False,
+    ),
+]
+PresetName = Annotated[
+    Preset,
+    Parameter(
+        help="Settings that are not given: those published for the graph, or the record: the best "
+        "that `gcnii tune` has found for some data sets, model included."
+    ),
 ]
 Study = Annotated[
     Path | None,
@@ -104,6 +115,7 @@ def train(
     *,
     model: ModelName = None,
     study: Study = None,
+    preset: PresetName = "published",
     runs: Runs = None,
     seed: Seed = 0,
     split: Split = None,
@@ -124,7 +136,7 @@ def train(
     if quiet:
         warnings.simplefilter("ignore")
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
-    plan = _plan(data, model, _given(settings), study)
+    plan = _plan(data, model, _given(settings), study, preset)
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)
     refuse_unwritable(folder)
@@ -147,10 +159,14 @@ def train(
         sys.exit(1)
 
 
-def _plan(graph: Graph, model: str | None, given: Settings, study: Path | None) -> Plan:
-    """What is given, over what a study has found."""
+def _plan(
+    graph: Graph, model: str | None, given: Settings, study: Path | None, preset: Preset
+) -> Plan:
+    """What is given, over what a study has found, or over the preset."""
     if study is None:
-        return make_plan(model or "gcnii", given, graph)
+        return make_plan(chosen_model(model, graph, preset), given, graph, preset)
+    if preset == "record":
+        raise InputError("--settings and --preset record both choose the settings; give one")
     from gcnii.tuning.winner import winner_in  # few trainings need it
 
     found, settings = winner_in(study)

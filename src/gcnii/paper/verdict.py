@@ -87,8 +87,7 @@ def judge(
         return None
     groups = by_split(scores, splits)
     difference = fmean(map(fmean, groups)) - printed.mean
-    within = shared and len(scores) > len(groups)
-    error = _within(groups, printed.runs) if within else _between(groups)
+    error = standard_errors(groups, printed.runs, shared=shared)
     margin = printed.sd or MARGIN
     tost = error.quantile(ALPHA) * error.ours
     luck = error.quantile(ALPHA / 2) * hypot(error.ours, error.theirs)
@@ -100,7 +99,7 @@ def judge(
     return Verdict(word, difference, margin, difference - tost, difference + tost)
 
 
-class _Error(NamedTuple):
+class Errors(NamedTuple):
     """Standard errors of both means, and the degrees of freedom that they were estimated with."""
 
     ours: float
@@ -112,7 +111,20 @@ class _Error(NamedTuple):
         return float(t.ppf(1 - tail, max(self.freedom, 1)))
 
 
-def _within(groups: Sequence[Sequence[float]], printed: int | None) -> _Error:
+def standard_errors(
+    groups: Sequence[Sequence[float]], printed: int | None = None, *, shared: bool = True
+) -> Errors:
+    """The errors of our mean and of another's.
+
+    groups   our scores, by split
+    printed  the number of runs behind the other mean on a single split; None if unknown
+    shared   whether the other mean is of the same splits
+    """
+    repeated = sum(map(len, groups)) > len(groups)
+    return _within(groups, printed) if shared and repeated else _between(groups)
+
+
+def _within(groups: Sequence[Sequence[float]], printed: int | None) -> Errors:
     """Of means over these very splits.
 
     printed  the number of runs behind the printed mean on a single split; None if unknown
@@ -121,11 +133,11 @@ def _within(groups: Sequence[Sequence[float]], printed: int | None) -> _Error:
     s = sqrt(sum((score - fmean(scores)) ** 2 for scores in groups for score in scores) / freedom)
     ours = s * sqrt(sum(1 / len(scores) for scores in groups)) / splits
     theirs = splits if splits > 1 else printed
-    return _Error(ours, s / sqrt(theirs) if theirs else 0.0, freedom)
+    return Errors(ours, s / sqrt(theirs) if theirs else 0.0, freedom)
 
 
-def _between(groups: Sequence[Sequence[float]]) -> _Error:
+def _between(groups: Sequence[Sequence[float]]) -> Errors:
     """Of means over any splits that might have been drawn, the same number on both sides."""
     means, splits = [fmean(scores) for scores in groups], len(groups)
     error = stdev(means) / sqrt(splits) if splits > 1 else inf
-    return _Error(error, error, splits - 1)
+    return Errors(error, error, splits - 1)

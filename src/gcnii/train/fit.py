@@ -23,7 +23,7 @@ from gcnii.train.hardware import (
     threads_for,
     tuned_cpu,
 )
-from gcnii.train.plan import Plan, make_plans
+from gcnii.train.plan import Plan, Preset, chosen_model, make_plans
 from gcnii.train.replicas.training import Leave, Training
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import make_runs
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 def fit(
     graph: Graph,
-    model: str = "gcnii",
+    model: str | None = None,
     *,
     seeds: Sequence[int] | None = None,
     split: int | None = None,
@@ -50,10 +50,12 @@ def fit(
     verbose: bool | None = None,
     calibrate: Calibrate = "temperature",
     settings: Sequence[Mapping[str, Any]] | None = None,
+    preset: Preset = "published",
     **given: Any,
 ) -> Result:
     """Train `model` once per seed and return, for each, the weights that were best on validation.
 
+    model       a name of the registry; default: gcnii, or that of the record
     seeds       one run each; default: one for each split of the graph.  Seed s trains on split
                 s modulo the number of splits
     split       train every seed on this split instead
@@ -70,6 +72,8 @@ def fit(
     calibrate   find the temperature of each run on its validation nodes, so that probabilities mean
                 what they say; none: leave them as they are.  Labels do not change
     settings    several settings to try, a dictionary each: every one is trained with every seed
+    preset      published: what was published for the graph, or the default for graphs without;
+                record: the model and the settings that our searches found best, where they did
     given       settings of the model and of the Recipe; what is not given comes from the graph's
                 preset, then from the defaults
 
@@ -81,7 +85,7 @@ def fit(
     SIGHUP stop after the epoch: the result is `interrupted`.  Start processes by "spawn": in one
     forked after a fit torch has one thread.  Dropout masks follow the order of the nodes.
     """
-    plans = make_plans(model, given, graph, settings)
+    plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
     where: dict[str, Any] = {"device": device, "batch": batch, "threads": threads}
     watched: dict[str, Any] = {"callbacks": callbacks, "verbose": verbose}
     which: dict[str, Any] = {"seeds": seeds, "split": split, "checkpoint": checkpoint}

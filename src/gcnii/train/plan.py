@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -17,11 +17,19 @@ from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
 from gcnii.nn.weights import DrawnFrom
-from gcnii.train.presets import preset, uses_own_default
+from gcnii.train.presets import preset as published
+from gcnii.train.presets import uses_own_default
 from gcnii.train.presets.own import own_default
 from gcnii.train.presets.traits import Traits
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import choose
+
+if TYPE_CHECKING:
+    from gcnii.train.presets.record import Record
+
+# What fills in the settings that are not given: what was published for the graph, else the default
+# for graphs without; or the best that our own searches have found for it.
+Preset: TypeAlias = Literal["published", "record"]
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,17 @@ class Plan:
             return MODELS[self.model](d, k, **self.model_settings).to(self.recipe.dtype)
 
 
-def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = None) -> Plan:
+def make_plan(
+    model: str,
+    settings: Mapping[str, Any],
+    graph: Graph | None = None,
+    preset: Preset = "published",
+) -> Plan:
     """Settings given, over a preset, over the model card's, over the defaults of the classes.
 
     The preset is what was published for a graph of the catalog, or else the default for graphs
-    without one; without a graph there is none.  A scale "auto" becomes what it means for the graph.
+    without one, or our record; without a graph there is none.  A scale "auto" becomes what it means
+    for the graph.
     """
     defaults = model_defaults(known_model(model))
     known = (*defaults, *RECIPE_FIELDS)
@@ -64,7 +78,8 @@ def make_plan(model: str, settings: Mapping[str, Any], graph: Graph | None = Non
         if name not in known:
             guess = did_you_mean(name, known)
             raise InputError(f"{model} has no setting {name!r}; {guess}known: {', '.join(known)}")
-    merged = {**MODELS[model].card.recipe, **_preset(model, settings, graph), **settings}
+    below = _preset(model, settings, graph, preset)
+    merged = {**MODELS[model].card.recipe, **below, **settings}
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     if graph is not None and recipe.scale == "auto":
         recipe = replace(recipe, scale=choose(graph.X))
@@ -101,6 +116,7 @@ def make_plans(
     settings: Mapping[str, Any],
     graph: Graph | None = None,
     each: Sequence[Mapping[str, Any]] | None = None,
+    preset: Preset = "published",
 ) -> list[Plan]:
     """A plan for each of several settings that can be trained as one batch.
 
@@ -128,7 +144,7 @@ def make_plans(
         each = [dict(zip(lists, row, strict=True)) for row in rows] if lists else [{}]
     if not each:
         raise InputError(f"{', '.join(lists)} must have one value or more, got none")
-    plans = [make_plan(model, {**shared, **one}, graph) for one in each]
+    plans = [make_plan(model, {**shared, **one}, graph, preset) for one in each]
     if len({batch_key(plan) for plan in plans}) > 1:
         raise InputError("drop_edge must be 0 in all settings of a fit, or in none")
     return plans
@@ -141,13 +157,36 @@ def _is_list(name: str, value: object, model: str) -> bool:
     return several and not (name in hints and get_origin(get_args(hints[name])[0]) is tuple)
 
 
-def _preset(model: str, given: Mapping[str, Any], graph: Graph | None) -> Settings:
-    """What was published for the graph, or the default for graphs without published settings."""
+def _preset(model: str, given: Mapping[str, Any], graph: Graph | None, preset: Preset) -> Settings:
+    """What was published for the graph, or the default for graphs without; or its record."""
     if graph is None:
         return {}
+    if preset == "record":
+        return _record(graph).settings
     if uses_own_default(graph.catalog_name):
         return own_default(model, Traits.of(graph), given)
-    return preset(graph.catalog_name, model)
+    return published(graph.catalog_name, model)
+
+
+def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
+    """The model that is given, else gcnii or, with the preset `record`, that of the record."""
+    if preset not in get_args(Preset):
+        raise InputError(f"preset must be {' or '.join(get_args(Preset))}, got {preset!r}")
+    if preset == "published":
+        return model or "gcnii"
+    found = _record(graph).model
+    if model not in (None, found):
+        raise InputError(
+            f"the record of {graph.name} has settings of {found}, got the model {model}; leave the "
+            "model out, or the preset"
+        )
+    return found
+
+
+def _record(graph: Graph) -> Record:
+    from gcnii.train.presets.record import record_of  # few trainings need it
+
+    return record_of(graph.catalog_name, graph.name)
 
 
 def refuse_weights(model: str, recipe: Recipe) -> None:

@@ -20,7 +20,7 @@ from gcnii.paper.report.figures.depth import LINES, draw_depth
 from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.grid import notes
 from gcnii.paper.report.markdown import results_page, scores_table
-from gcnii.paper.report.readme import summary, update_readme
+from gcnii.paper.report.readme import all_results, summary, update_readme
 from gcnii.paper.report.speed import read_records, speed_tables
 from gcnii.paper.tables.cells import read_cells
 from gcnii.paper.tables.printed import DEPTHS
@@ -44,7 +44,7 @@ def marked(text):
 
 def test_the_readme_and_the_page_of_results_say_what_the_cells_give(cells):
     assert marked(README) == summary(cells, ROOT / "results" / "bench")
-    assert results_page(cells) == (ROOT / "docs" / "results.md").read_text("utf-8")
+    assert all_results(cells) == (ROOT / "docs" / "results.md").read_text("utf-8")
 
 
 def test_the_page_of_speed_has_the_tables_that_results_give():

@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from gcnii.cli.options import Device, Json, print_json, refuse_below_one, refuse_unwritable
 from gcnii.cli.paper.options import Jobs, refuse_not_a_folder, says_what_is_kept
 from gcnii.errors import InputError
+from gcnii.paper.tables import beyond
 from gcnii.paper.tables.registry import TITLES, cells_of, choose
 
 # torch takes seconds to import; --help and wrong usage are answered without it: hence imports below
@@ -32,12 +33,23 @@ app.command(
     help="Use the best settings of finished searches in the tables' cells.",
 )
 app.command(
+    "gcnii.cli.paper.search:adopt_record",
+    name="adopt-record",
+    help="Make the winners of studies of `gcnii tune` the record settings of their data sets.",
+)
+app.command(
     "gcnii.cli.paper.defaults:defaults",
     name="defaults",
     help="The default for graphs without published settings: measure what is missing, and choose.",
 )
 
-Table = Annotated[str, Parameter(help=f"{', '.join(TITLES)} or all.")]
+Table = Annotated[
+    str,
+    Parameter(
+        help=f"{', '.join(TITLES)} or all; or {beyond.NAME}, which is not of the paper: our record "
+        "settings beside the best known numbers."
+    ),
+]
 Only = Annotated[
     str,
     Parameter(
@@ -49,7 +61,8 @@ Runs = Annotated[
     int | None,
     Parameter(
         help="Number of seeds per cell; default: 100 in Table 2, 3 on PPI (1 on its stand-in), "
-        "10 elsewhere."
+        f"10 elsewhere; in {beyond.NAME} {beyond.RUNS_PUBLIC} on public splits, "
+        f"{beyond.RUNS_SPLITS} elsewhere."
     ),
 ]
 LedgerFile = Annotated[
@@ -77,11 +90,50 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Run what is missing of a table or figure, and print it beside the paper's numbers."""
-    cells = choose(table, only)
+    best = beyond.choose_best(only) if table == beyond.NAME else ()
+    cells = _records_of(best) if best else choose(table, only)
     refuse_below_one("--runs", runs)
     refuse_below_one("--jobs", jobs)
     found = _run(cells, ledger, runs=runs, device=device, jobs=jobs)
-    _print(found, json)
+    if best:
+        _print_beyond(best, [*found, *_plain(best, ledger)], json)
+    else:
+        _print(found, json)
+
+
+def _records_of(chosen: Sequence[beyond.BestKnown]) -> list[Cell]:
+    """The cells of the data sets that have a record."""
+    names = {best.cell for best in chosen}
+    return [cell for cell in cells_of(beyond.NAME) if cell.id in names]
+
+
+def _plain(chosen: Sequence[beyond.BestKnown], ledger: Path | None) -> list[MeasuredCell]:
+    """What the ledger has of the paper's GCNII on the data sets that have a record."""
+    from gcnii.paper.ledger.ledger_io import measured
+
+    held = {cell.graph for cell in _records_of(chosen)}
+    names = {best.plain for best in chosen if best.graph in held}
+    with _open(ledger) as book:
+        return [measured(cell, book) for cell in cells_of("all") if cell.id in names]
+
+
+def _print_beyond(
+    chosen: Sequence[beyond.BestKnown], found: Sequence[MeasuredCell], as_json: bool
+) -> None:
+    from gcnii.cli.terminal import table_console
+    from gcnii.paper.report.beyond.rows import beyond_rows
+    from gcnii.paper.report.beyond.standing import RULE
+    from gcnii.paper.report.beyond.tables import notes_on, terminal_table
+    from gcnii.paper.report.terminal import as_json as document
+
+    rows = beyond_rows(found, chosen)
+    if as_json:
+        print_json({"rows": [row.document() for row in rows], "rule": RULE} | document(found))
+        return
+    console = table_console(narrow=60)
+    console.print(
+        terminal_table(rows), *(f"  {note}" for note in (*notes_on(rows), RULE)), sep="\n"
+    )
 
 
 def _run(
@@ -138,7 +190,7 @@ def export_cells(*, out: CellsFolder = Path("results/cells"), ledger: LedgerFile
             f"{path} does not exist; give --ledger the file that `gcnii reproduce` wrote"
         )
     with _open(path) as book:
-        files = ledger_io.export_cells(book, cells_of("all"), out)
+        files = ledger_io.export_cells(book, _every_cell(), out)
     print(f"{len(files)} cells in {out}")
 
 
@@ -152,12 +204,16 @@ def import_runs(folder: Documents, /, *, ledger: LedgerFile = None) -> None:
         raise InputError(
             f"{folder} holds no JSON document; give the folder that `gcnii reproduce export` wrote"
         )
-    found = ledger_io.find_runs(cells_of("all"), folder)  # before a ledger is made: may refuse
+    found = ledger_io.find_runs(_every_cell(), folder)  # before a ledger is made: may refuse
     with _open(ledger) as book:
         print(f"{book.record_all(found.runs)} new runs in {book.path}")
     if found.strangers:
         left_out = f"documents left out because they match no cell of the tables: {found.strangers}"
         warnings.warn(left_out, stacklevel=2)
+
+
+def _every_cell() -> tuple[Cell, ...]:
+    return (*cells_of("all"), *cells_of(beyond.NAME))
 
 
 def _path(ledger: Path | None) -> Path:

@@ -1,4 +1,4 @@
-"""gcnii reproduce search and adopt: settings for cells that have no published ones."""
+"""gcnii reproduce search, adopt and adopt-record: settings that nobody has published."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from gcnii.cli.options import Device, refuse_below_one, refuse_unwritable
 from gcnii.cli.paper.options import Jobs, refuse_not_a_folder, says_what_is_kept
-from gcnii.errors import notice
+from gcnii.errors import InputError, notice
 from gcnii.files import Document
 
 # torch takes seconds to import; --help and wrong usage are answered without it: hence imports below
@@ -29,6 +29,13 @@ Searches = Annotated[Path, Parameter(help="The folder that `search` wrote.")]
 Adopted = Annotated[
     Path | None, Parameter(help="The file to add them to; default: the one that the cells read.")
 ]
+
+Studies = Annotated[Path, Parameter(help="A study.json of `gcnii tune`, or its folder.")]
+RecordFile = Annotated[
+    Path | None,
+    Parameter(help="The file to add them to; default: the one that --preset record reads."),
+]
+StudiesFolder = Annotated[Path, Parameter(help="A folder for copies of the studies.")]
 
 
 def search(
@@ -100,3 +107,27 @@ def adopt(folder: Searches = Path("results/search"), /, *, out: Adopted = None) 
     file = out or FILE
     found, adopted = adopt_winners(folder, file)
     print(f"{found} winners of at least {ENOUGH} tries adopted; {file} holds {adopted}")
+
+
+def adopt_record(
+    *studies: Studies,
+    out: RecordFile = None,
+    keep: StudiesFolder = Path("results/beyond/studies"),
+) -> None:
+    """Make the winners of studies the record settings of their data sets.
+
+    Give all studies of a data set at once: the best by validation wins, and all their settings
+    count as tried.
+    """
+    if not studies:
+        raise InputError("give at least one study.json that `gcnii tune` wrote, or its folder")
+    from gcnii.paper.search.studies import adopt_studies
+    from gcnii.train.presets.record import FILE
+
+    file = out or FILE
+    refuse_unwritable(keep, "--keep")
+    refuse_unwritable(file.parent)
+    for name, record in adopt_studies(studies, file, keep).items():
+        best = f"by validation ({100 * record.val:.1f}) the best of {record.tried} settings"
+        print(f"{name}: {record.model}, {best}")
+    print(f"{file} holds them; measure them with: gcnii reproduce beyond")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gcnii.errors import InputError
@@ -13,6 +13,8 @@ from gcnii.paper.defaults.choose import Study
 from gcnii.paper.defaults.records import Records
 from gcnii.paper.explaining import explaining_table, read_measured
 from gcnii.paper.forecast import read_records as read_forecasts
+from gcnii.paper.report.beyond.rows import beyond_rows
+from gcnii.paper.report.beyond.tables import section, short_table
 from gcnii.paper.report.defaults_page import defaults_page
 from gcnii.paper.report.doctor_page import visit_markdown
 from gcnii.paper.report.figures.depth import draw_depth
@@ -54,7 +56,7 @@ def update_readme(root: Path) -> list[Path]:
         evaluation: _filled(
             evaluation, calibration_table(read_calibrations(results / "calibration"))
         ),
-        docs / "results.md": results_page(cells),
+        docs / "results.md": all_results(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }
     picture = draw_depth(docs / "depth.png", cells)
@@ -64,8 +66,14 @@ def update_readme(root: Path) -> list[Path]:
     return [*texts, picture]
 
 
+def all_results(cells: Sequence[MeasuredCell]) -> str:
+    """docs/results.md: the paper's tables, then what is beyond the paper."""
+    return f"{results_page(cells)}\n{section(beyond_rows(cells))}"
+
+
 def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
-    """The README's part: Table 2, and the time of an epoch."""
+    """The README's part: Table 2, the records that were measured, and the time of an epoch."""
+    cells = list(cells)
 
     def record(name: str) -> Document:
         case, _, device = name.rpartition("-")
@@ -77,7 +85,7 @@ def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
 
     on_cpu = speed_sentence(record("cora-1-cpu"))
     on_gpu = many_sentence(record("cora-1-cuda"), record("cora-100-cuda"))
-    return scores_table(cells) + on_cpu + on_gpu
+    return scores_table(cells) + short_table(beyond_rows(cells)) + on_cpu + on_gpu
 
 
 def _filled(path: Path, measured: str) -> str:

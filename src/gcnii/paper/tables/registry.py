@@ -1,9 +1,9 @@
-"""Every table and figure of the paper: its cells, by name, and its models."""
+"""Every table and figure of the paper: its cells, by name, and its models; and one of our own."""
 
 from __future__ import annotations
 
 from gcnii.errors import InputError, did_you_mean
-from gcnii.paper.tables import figure1, figure2, table2, table3, table4, table5
+from gcnii.paper.tables import beyond, figure1, figure2, table2, table3, table4, table5
 from gcnii.paper.tables.cells import Cell
 
 TITLES = {
@@ -22,16 +22,21 @@ CELLS: dict[str, tuple[Cell, ...]] = {
     "figure1": figure1.CELLS,
     "figure2": figure2.CELLS,
 }
+NAMES = (*TITLES, "all", beyond.NAME)
 
 
 def cells_of(table: str) -> tuple[Cell, ...]:
-    """The cells of a table or figure, or of `all`; Table 4's on a stand-in if PPI is not here."""
+    """The cells of a table or figure; `all` are the paper's, so those of `beyond` are not in it.
+
+    Table 4's are on a stand-in if PPI is not here.
+    """
     if table == "all":
         return tuple(cell for name in TITLES for cell in cells_of(name))
+    if table == beyond.NAME:
+        return beyond.cells()
     if table not in TITLES:
         raise InputError(
-            f"the paper has no {table!r}; {did_you_mean(table, TITLES)}"
-            f"known: {', '.join(TITLES)}, all"
+            f"the paper has no {table!r}; {did_you_mean(table, NAMES)}known: {', '.join(NAMES)}"
         )
     if table == "table4" and not table4.has_ppi():
         return tuple(map(table4.stand_in, table4.CELLS))

@@ -9,12 +9,21 @@ from gcnii import __version__
 from gcnii.analysis.report.html.one_file import one_file
 from gcnii.analysis.report.style import save
 from gcnii.files import atomic_write
+from gcnii.paper.report.beyond.rows import beyond_rows
+from gcnii.paper.report.beyond.tables import ABOUT, HEADS, notes_on, words_of
 from gcnii.paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
 from gcnii.paper.report.figures.paper_figures import PaperFigure, figures
 from gcnii.paper.report.grid import MARKS, grid
 from gcnii.paper.report.html.takeaway import takeaway
+from gcnii.paper.tables.beyond import TITLE
 from gcnii.paper.tables.cells import MeasuredCell, read_cells
 from gcnii.paper.tables.registry import CELLS
+
+# what the page's section on our records says: its title, the heads of its table, and functions
+TOLD = {
+    **{"title": TITLE, "heads": HEADS, "about": ABOUT},
+    **{"words_of": words_of, "notes_on": notes_on},
+}
 
 
 def page(
@@ -24,6 +33,7 @@ def page(
 ) -> str:
     """The page as HTML."""
     measured, drawn = list(measured), list(drawn)
+    papers = [one for one in measured if one.table in CELLS]
     grids = {name: grid(name, measured) for name in CELLS}
     return one_file(
         "gcnii.paper.report.html",
@@ -31,10 +41,12 @@ def page(
         grids=grids,
         figures={one.name: one for one in drawn},
         visits=list(visits),
+        beyond=beyond_rows(measured),
+        told=TOLD,
         captions=CAPTIONS,
         words=list(MARKS),
         # cells share runs
-        runs=len({(one.settings_hash, run.seed) for one in measured for run in one.runs}),
+        runs=len({(one.settings_hash, run.seed) for one in papers for run in one.runs}),
         version=__version__,
     )
 

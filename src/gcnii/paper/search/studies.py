@@ -1,0 +1,116 @@
+"""Adopt the winners of `gcnii tune` as record settings; the studies are kept beside the results."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isclose
+from pathlib import Path
+from statistics import fmean
+
+from gcnii.data import CATALOG, load
+from gcnii.errors import InputError
+from gcnii.files import NOTHING, Document, read_document, write_document
+from gcnii.metrics.objective import metric_name
+from gcnii.train.plan import make_plan
+from gcnii.train.presets.record import Record, records
+from gcnii.train.presets.settings import Settings
+from gcnii.tuning.winner import STUDY
+
+LEAST = 5  # runs behind the validation score of a choice
+PLACES = ("--out", "--storage", "--slurm")  # flags whose value is of one machine
+SHAPE = {
+    **dict.fromkeys(("graph", "fingerprint", "measured", "command"), str),
+    "tried": int,
+    "winner": {"number": int, "model": str, "val": float, "settings": dict},
+    "trials": [{"number": int, "outcome": str, "val": [(float, NOTHING)]}],
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that was closed and checked: its graph, its winner, and its document to keep."""
+
+    graph: str
+    record: Record
+    document: Document
+
+
+def adopt_studies(paths: Sequence[Path], file: Path, folder: Path) -> dict[str, Record]:
+    """Write the records of these studies to the file and the studies to the folder.
+
+    Several studies of one data set count together: the best by validation wins, among all their
+    settings.  Nothing is written if one of the studies is refused.
+    """
+    held, found = records(file) if file.exists() else {}, dict[str, list[Study]]()
+    for path in paths:
+        study = read_study(path / STUDY if path.is_dir() else path)
+        found.setdefault(study.graph, []).append(study)
+    adopted = {name: _best(studies) for name, studies in found.items()}
+    for name, studies in found.items():
+        for number, study in enumerate(studies, 1):
+            write_document(folder / f"{name}{f'-{number}' * (number > 1)}.json", study.document)
+    # last, so that no record is without its study
+    every = {**held, **adopted}
+    write_document(file, {name: every[name].document() for name in sorted(every)})
+    return adopted
+
+
+def _best(studies: Sequence[Study]) -> Record:
+    best = max((study.record for study in studies), key=lambda record: record.val)
+    tried = sum(study.record.tried for study in studies)
+    return Record(best.model, best.settings, tried, best.val)
+
+
+def read_study(path: Path) -> Study:
+    """The study of a document of `gcnii tune`; InputError if it cannot be a record."""
+    return read_document(path, SHAPE, "study of `gcnii tune`", _checked)
+
+
+def _checked(document: Document) -> Study:
+    name, won = document["graph"], document["winner"]
+    if name not in CATALOG:
+        raise InputError(f"{name!r} is not a data set of the catalog")
+    _refuse_other_graph(document)
+    (own, *_) = [one for one in document["trials"] if one["number"] == won["number"]] or [None]
+    if own is None or own["outcome"] != "complete" or document["tried"] != len(document["trials"]):
+        raise InputError("its winner must be a complete one of its trials, and all must be there")
+    scores = [score for score in own["val"] if score is not None]
+    if len(scores) < LEAST or len(scores) < len(own["val"]):
+        raise InputError(
+            f"the winner's validation score must be of at least {LEAST} runs, got {len(scores)}"
+        )
+    if not 0 <= won["val"] <= 1 or not isclose(fmean(scores), won["val"], abs_tol=1e-6):
+        raise InputError(f"the winner's val must be the mean of its runs, got {won['val']}")
+    settings = _differing(won["model"], won["settings"])
+    record = Record(won["model"], settings, document["tried"], won["val"])
+    return Study(name, record, document | {"command": own_words(document["command"], name)})
+
+
+def _refuse_other_graph(document: Document) -> None:
+    graph = load(document["graph"])
+    if document["fingerprint"] != graph.fingerprint:
+        raise InputError(
+            f"it is of another graph than {graph.name} of the catalog, or other splits"
+        )
+    usual = metric_name("auto", multilabel=graph.multilabel)
+    if document["measured"] != usual:
+        raise InputError(f"it must maximise {usual}, got {document['measured']}")
+
+
+def _differing(model: str, settings: Settings) -> Settings:
+    """Those that differ from the defaults of the model and of Recipe; refuses unknown ones."""
+    usual, whole = make_plan(model, {}).settings, make_plan(model, settings).settings
+    return {name: value for name, value in whole.items() if value != usual[name]}
+
+
+def own_words(command: str, graph: str) -> str:
+    """The command without what is of one machine alone: its folders and its database."""
+    kept, words = list[str](), iter(shlex.split(command))
+    for word in words:
+        if word in PLACES:
+            next(words, None)
+        elif word.partition("=")[0] not in PLACES:
+            kept.append(graph if Path(word).is_absolute() else word)
+    return shlex.join(kept)
