@@ -30,7 +30,7 @@ GRAND = "GRAND, Feng et al. 2020"
 GREAD = "GREAD, Choi et al. 2023"
 FABERNET = "FaberNet, Koke & Cremers 2024"
 FSGNN = "FSGNN, Maurya et al. 2022"
-LUO = "a tuned GNN, Luo et al. 2024"
+LUO = "tunedGNN, Luo et al. 2024"
 
 
 @dataclass(frozen=True)

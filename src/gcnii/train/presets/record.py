@@ -46,7 +46,7 @@ def record_of(name: str, graph: str = "") -> Record:
     """The record of a data set of the catalog; InputError, naming the graph, if there is none."""
     held = records()
     if name not in held:
-        known = f"those of {', '.join(held)} have" if held else "no data set has any yet"
+        known = f"there are some for {', '.join(held)}" if held else "no data set has any yet"
         raise InputError(
             f"{graph or name} has no record settings; {known}; leave the preset out, or search "
             "with `gcnii tune`"

@@ -89,7 +89,7 @@ def short_table(rows: Iterable[BeyondRow]) -> str:
         if row.ours
     )
     heads = ("data set", "record", "best known", "whose")
-    return f"\nBeyond the paper (`gcnii reproduce beyond`):\n\n{markdown_table(heads, lines)}\n"
+    return f"\nBeyond the paper (`gcnii reproduce beyond`):\n\n{markdown_table(heads, lines)}"
 
 
 def _tight(text: str) -> str:

@@ -1,0 +1,179 @@
+"""Our records beside the best known numbers: from results alone, by a rule that can be checked."""
+
+from dataclasses import replace
+from math import sqrt
+
+import pytest
+from scipy.stats import t, ttest_1samp
+from support.made_up_cells import measured
+from support.made_up_records import hold
+
+from gcnii.paper.report.beyond.rows import beyond_rows
+from gcnii.paper.report.beyond.standing import gain, stands
+from gcnii.paper.report.beyond.tables import section, short_table
+from gcnii.paper.report.grid import grid
+from gcnii.paper.report.html.page import page
+from gcnii.paper.report.html.takeaway import takeaway
+from gcnii.paper.tables.beyond import BEST, NAME, BestKnown, choose_best
+from gcnii.paper.tables.cells import MeasuredCell
+from gcnii.paper.tables.registry import CELLS, TITLES, cells_of, tables_of
+from gcnii.train.plan import make_plan
+
+SCORES = [70.0, 72.0, 74.0]  # their mean is 72, their deviation 2
+RECORD = {"model": "gcnii-star", "settings": {"layers": 3}, "tried": 40}
+
+
+def best(mean, **more):
+    return BestKnown("mars", "Mars", mean, "Nobody 2020", **more)
+
+
+def on_splits(name, scores, splits, **changes):
+    """A cell of the paper with these scores on these splits."""
+    cell = measured(name, scores)
+    runs = (replace(run, split=split) for run, split in zip(cell.runs, splits, strict=True))
+    return replace(cell, runs=tuple(runs), **changes)
+
+
+def of_record(graph, scores, **changes):
+    """The measured cell of a record on one split."""
+    (cell,) = (cell for cell in cells_of(NAME) if cell.graph == graph)
+    fields = ("table", "row", "column", "graph", "model", "command", "note", "extra", "stand_in")
+    about = {name: getattr(cell, name) for name in fields} | {"settings": dict(cell.settings)}
+    runs = measured("table2/gcnii/cora", scores).runs
+    found = {"cell": cell.id, "settings_hash": "fedcba9876543210", "printed": None, "runs": runs}
+    return MeasuredCell(**about | found | changes)
+
+
+def test_on_one_split_the_rule_is_a_t_test_of_our_runs():
+    error = 2 / sqrt(3)
+    edge = t.ppf(0.975, 2) * error  # 4.97 points
+    assert stands(SCORES, [0, 0, 0], best(72 + edge - 0.01)).word == "not significantly behind"
+    assert stands(SCORES, [0, 0, 0], best(72 + edge + 0.01)).word == "behind"
+    assert stands(SCORES, [0, 0, 0], best(72 - edge - 0.01)).word == "ahead"
+    found = stands(SCORES, [0, 0, 0], best(70))
+    assert (found.difference, found.error) == (pytest.approx(2), pytest.approx(error))
+    for known in (60.0, 66.9, 67.1, 72.0, 76.9, 77.1):
+        significant = ttest_1samp(SCORES, known).pvalue < 0.05
+        assert (stands(SCORES, [0, 0, 0], best(known)).word[:3] != "not") == significant
+
+
+def test_the_error_of_a_number_counts_where_its_deviation_and_runs_are_known():
+    found = stands(SCORES, [0, 0, 0], best(70, sd=3.0, runs=9))
+    assert found.error == pytest.approx(sqrt(4 / 3 + 1))
+    assert stands(SCORES, [0, 0, 0], best(70, sd=3.0)).error == pytest.approx(2 / sqrt(3))
+
+
+def test_on_the_same_splits_their_levels_cancel_and_on_others_they_do_not():
+    scores, splits = [60.0, 62.0, 80.0, 82.0], [0, 0, 1, 1]
+    # within a split the deviation is √2: our error is √2/√4, theirs, of one run per split, √2/√2
+    assert stands(scores, splits, best(70)).error == pytest.approx(sqrt(0.5 + 1))
+    # the splits' means are 61 and 81: the error of their mean is 10, on both sides
+    assert stands(scores, splits, best(70, shared=False)).error == pytest.approx(sqrt(200))
+
+
+def test_no_verdict_rests_on_one_run_or_on_a_run_that_diverged():
+    assert stands([70.0], [0], best(60)) is None
+    assert stands([70.0, float("nan")], [0, 0], best(60)) is None
+
+
+def test_the_difference_is_paired_by_split_and_on_one_split_by_seed():
+    one = on_splits("table5/gcnii/texas", [60.0, 70.0, 62.0, 72.0], [0, 1, 0, 1])
+    other = on_splits("table5/gcnii/texas", [50.0, 64.0], [0, 1])
+    assert (gain(one, other).mean, gain(one, other).pairs) == (pytest.approx(9), 2)  # 11 and 7
+    assert gain(one, other).error == pytest.approx(2)
+    seeds = gain(measured("table2/gcnii/cora", SCORES), measured("table2/gcnii/cora", [70.0, 71]))
+    assert (seeds.mean, seeds.pairs) == (pytest.approx(0.5), 2)
+
+
+def test_the_table_is_not_among_the_papers(monkeypatch, tmp_path):
+    hold(monkeypatch, tmp_path, {"cora": {"model": "mlp", "settings": {"width": 32}}})
+    assert [cell.id for cell in cells_of(NAME)] == ["beyond/record/cora"]
+    assert NAME not in TITLES
+    assert NAME not in CELLS
+    assert not [cell for cell in cells_of("all") if cell.table == NAME]
+    found = [of_record("cora", SCORES)]
+    assert takeaway([grid(name, found) for name in CELLS], []) == takeaway(
+        [grid(name, []) for name in CELLS], []
+    )
+    assert "beside 0 runs of our own" in " ".join(page(found, []).split())
+    assert "Beyond" not in tables_of("mlp")
+
+
+def test_every_best_known_number_names_its_source_and_splits():
+    assert len({one.graph for one in BEST}) == len(BEST) == 15
+    for one in BEST:
+        assert one.whose, one.graph
+        assert one.protocol, one.graph
+        assert one.least == (20 if one.graph in ("cora", "citeseer", "pubmed") else 30)
+        assert not one.plain or one.plain in {cell.id for cell in cells_of("all")}
+
+
+def test_a_name_that_is_part_of_another_is_chosen_alone():
+    assert [one.graph for one in choose_best("cora")] == ["cora"]
+    assert [one.graph for one in choose_best("beyond/record/chameleon")] == ["chameleon"]
+    assert {one.graph for one in choose_best("full")} == {
+        "cora-full",
+        "citeseer-full",
+        "pubmed-full",
+    }
+    assert choose_best() == BEST
+    with pytest.raises(ValueError, match="beyond has no data set 'mars'; known: cora, citeseer,"):
+        choose_best("mars")
+
+
+def test_a_cell_has_the_settings_of_the_record_alone(monkeypatch, tmp_path):
+    hold(monkeypatch, tmp_path, {"texas": {"model": "gcnii", "settings": {"layers": 2}}})
+    (cell,) = cells_of(NAME)
+    assert cell.settings == make_plan("gcnii", {"layers": 2}).settings
+    assert (cell.runs, cell.extra, cell.printed) == (30, True, None)
+    assert cell.note.startswith("by validation the best of 40 settings; the ten splits of Geom-GCN")
+
+
+def test_a_row_has_our_number_the_best_known_one_and_the_difference_to_gcnii(monkeypatch, tmp_path):
+    hold(monkeypatch, tmp_path, {"citeseer": RECORD})
+    cells = [
+        of_record("citeseer", [75.0, 76.0, 75.5]),
+        measured("table2/gcnii/citeseer", [73, 74, 74.5]),
+    ]
+    lines = section(beyond_rows(cells)).splitlines()
+    assert (
+        "|Citeseer|75.5 ± 0.5 (3)|75.4 ± 0.4|GRAND, Feng et al. 2020|not significantly behind"
+        "|73.8 ± 0.8 (3)|+1.7 ± 0.3 (3)|gcnii-star|40|" in lines
+    )
+    assert "|Film|–|37.75|FSGNN, Maurya et al. 2022|missing|–|–|–|–|" in lines
+    assert (
+        "- Citeseer: measure it with `gcnii reproduce beyond --only beyond/record/citeseer`"
+        in lines
+    )
+
+
+def test_runs_of_an_earlier_record_do_not_count(monkeypatch, tmp_path):
+    hold(monkeypatch, tmp_path, {"citeseer": RECORD})
+    cells = [of_record("citeseer", SCORES)]
+    (row,) = beyond_rows(cells, choose_best("citeseer"))
+    assert row.word == "behind"
+    hold(monkeypatch, tmp_path, {"citeseer": RECORD | {"settings": {"layers": 9}}})
+    (row,) = beyond_rows(cells, choose_best("citeseer"))
+    assert (row.word, row.ours) == ("missing", None)
+
+
+def test_a_run_that_diverged_fails_the_row(monkeypatch, tmp_path):
+    hold(monkeypatch, tmp_path, {"citeseer": RECORD})
+    (row,) = beyond_rows([of_record("citeseer", [75.0, None])], choose_best("citeseer"))
+    assert (row.word, row.document()["ours"]["mean"]) == ("failed", None)
+    assert short_table([row]) == ""
+
+
+def test_the_readme_has_what_was_measured_and_nothing_before(monkeypatch, tmp_path):
+    hold(monkeypatch, tmp_path, {"citeseer": RECORD})
+    assert short_table(beyond_rows([])) == ""
+    lines = short_table(beyond_rows([of_record("citeseer", SCORES)])).splitlines()
+    assert lines[-1] == "|citeseer|72.0±2.0|75.4±0.4|GRAND|"
+
+
+def test_the_page_has_the_section_with_its_rule(monkeypatch, tmp_path):
+    hold(monkeypatch, tmp_path, {"citeseer": RECORD})
+    html = page([of_record("citeseer", SCORES)], [])
+    assert '<section id="beyond">' in html
+    assert "<td>72.0 ± 2.0 (3)</td>" in html
+    assert "by a two-sided t-test at" in html

@@ -1,0 +1,101 @@
+"""The winners of studies become records; a study that cannot be one changes nothing."""
+
+import json
+
+import pytest
+from support.made_up_records import hold
+
+import gcnii
+from gcnii.errors import InputError
+from gcnii.paper.search.studies import adopt_studies, own_words
+from gcnii.train.plan import make_plan
+from gcnii.train.presets.record import Record, records
+
+VAL = [0.7, 0.8, 0.75, 0.8, 0.7]
+CHANGED = {"layers": 4, "alpha": 0.3}
+
+
+@pytest.fixture(scope="module")
+def study():
+    """A study of csbm as `gcnii tune` writes it, as far as it is read."""
+    settings = make_plan("gcnii", CHANGED).settings
+    winner = {"number": 1, "model": "gcnii", "val": sum(VAL) / 5, "settings": settings}
+    trials = [
+        {"number": 1, "outcome": "complete", "val": VAL},
+        {"number": 0, "outcome": "given up", "val": [0.1]},
+    ]
+    return {
+        **{"graph": "csbm", "fingerprint": gcnii.load("csbm").fingerprint, "measured": "accuracy"},
+        **{"tried": 2, "command": "gcnii tune csbm --out /home/me/x --budget 3m"},
+        **{"winner": winner, "trials": trials, "verdict": "The graph helps."},
+    }
+
+
+@pytest.fixture
+def adopt(tmp_path, monkeypatch):
+    """Adopt these documents; the file of records has one of texas before."""
+    file = hold(monkeypatch, tmp_path, {"texas": {"model": "gcn", "settings": {}}})
+
+    def adopted(*documents):
+        paths = []
+        for number, document in enumerate(documents):
+            paths.append(tmp_path / f"{number}.json")
+            paths[-1].write_text(json.dumps(document))
+        return adopt_studies(paths, file, tmp_path / "studies")
+
+    return adopted
+
+
+def test_a_winner_is_a_record_with_the_settings_that_differ_from_the_defaults(
+    study, adopt, tmp_path
+):
+    adopt(study)
+    assert records()["csbm"] == Record("gcnii", CHANGED, 2, pytest.approx(0.75))
+    assert records()["texas"].model == "gcn"
+    kept = json.loads((tmp_path / "studies" / "csbm.json").read_text())
+    assert kept == study | {"command": "gcnii tune csbm --budget 3m"}
+
+
+def test_studies_of_one_data_set_count_together_and_the_best_wins(study, adopt, tmp_path):
+    better = study["winner"] | {"model": "gcn", "settings": {"layers": 3}, "val": 0.9}
+    trials = [{"number": 1, "outcome": "complete", "val": [0.9] * 5}]
+    adopt(study, study | {"winner": better, "trials": trials, "tried": 1})
+    assert records()["csbm"] == Record("gcn", {"layers": 3}, 3, 0.9)
+    assert {path.name for path in (tmp_path / "studies").iterdir()} == {"csbm.json", "csbm-2.json"}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"graph": "mars"}, "'mars' is not a data set of the catalog"),
+        ({"fingerprint": "0"}, "it is of another graph than csbm"),
+        ({"measured": "auc"}, "it must maximise accuracy, got auc"),
+        ({"tried": 9}, "its winner must be a complete one of its trials, and all must be there"),
+        ({"tried": "two"}, "tried must be a whole number, got 'two'"),
+        ({"trials": []}, "its winner must be a complete one of its trials"),
+        ({"winner": {"val": 0.9}}, "the winner's val must be the mean of its runs, got 0.9"),
+        ({"winner": {"model": "gcnli"}}, "no model 'gcnli'; did you mean"),
+        ({"winner": {"settings": {"depth": 3}}}, "gcnii has no setting 'depth'"),
+        ({"winner": {"settings": {"layers": -1}}}, "layers must be"),
+    ],
+)
+def test_a_broken_study_is_refused_and_changes_nothing(change, sentence, study, adopt, tmp_path):
+    broken = study | change
+    if "winner" in change:
+        broken["winner"] = study["winner"] | change["winner"]
+    before = (tmp_path / "record.json").read_bytes()
+    with pytest.raises(InputError, match=sentence):
+        adopt(study, broken)
+    assert (tmp_path / "record.json").read_bytes() == before
+    assert not (tmp_path / "studies").exists()
+
+
+def test_a_choice_by_few_runs_is_refused(study, adopt):
+    few = [{"number": 1, "outcome": "complete", "val": [0.75, 0.75, 0.75]}]
+    with pytest.raises(InputError, match="must be of at least 5 runs, got 3"):
+        adopt(study | {"trials": few, "tried": 1})
+
+
+def test_a_command_is_kept_without_folders_and_databases():
+    words = "gcnii tune /data/texas --storage=postgresql://me@db --jobs 2 --out '/a b' --lr 0.1"
+    assert own_words(words, "texas") == "gcnii tune texas --jobs 2 --lr 0.1"
