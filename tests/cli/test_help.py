@@ -18,6 +18,7 @@ from gcnii.train.recipe import Recipe
 
 OWN = {
     "model",
+    "preset",
     "runs",
     "seed",
     "split",

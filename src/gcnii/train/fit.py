@@ -55,27 +55,23 @@ def fit(
 ) -> Result:
     """Train `model` once per seed and return, for each, the weights that were best on validation.
 
-    model       a name of the registry; default: gcnii, or that of the record
     seeds       one run each; default: one for each split of the graph.  Seed s trains on split
                 s modulo the number of splits
     split       train every seed on this split instead
     device      auto, cpu or cuda
-    batch       replicas trained at once; default: one on a CPU, whose caches are small, and all on
-                a GPU
+    batch       replicas trained at once; default: one on a CPU, all on a GPU
     threads     on a CPU; default: one for small work, else torch's number of threads
     checkpoint  a file to save the state to now and then; if it holds this very training, resume it
     callbacks   functions that are called with an EpochReport after each epoch, such as CsvLog and
                 TensorBoard, and may raise StopTraining; a resumed training reports its earlier
                 epochs first.  Where a callback has `close()`, that is called at the end
-    verbose     whether to show a progress bar and print the result in a line, on stderr; default:
-                in terminals and notebooks
+    verbose     show a bar and the result on stderr; default: in terminals and notebooks
     calibrate   find the temperature of each run on its validation nodes, so that probabilities mean
                 what they say; none: leave them as they are.  Labels do not change
     settings    several settings to try, a dictionary each: every one is trained with every seed
     preset      published: what was published for the graph, or the default for graphs without;
-                record: the model and the settings that our searches found best, where they did
-    given       settings of the model and of the Recipe; what is not given comes from the graph's
-                preset, then from the defaults
+                record: the model and the settings that our searches found best for it
+    given       settings of the model and of the Recipe, over the preset and the defaults
 
     In the fields that are but numbers, such as alpha, dropout and lr, a list tries several values;
     lists go together: alpha=[0.1, 0.2], dropout=[0.5, 0.7] are two settings.  `run.setting` says
