@@ -1,5 +1,7 @@
 """P̃ is the matrix of the authors' code, and the sparse product equals the dense one."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,8 +10,11 @@ from support.exact import exact_matrix
 from torch.autograd import gradcheck
 from torch.func import vmap
 
+from gcnii.errors import InputError
 from gcnii.graph import Graph
-from gcnii.propagation import Sparse
+from gcnii.propagation import GraphAdjacency, Sparse, adjacency, propagation_matrix
+from gcnii.train.recipe import Recipe
+from gcnii.train.task import make_adjacency
 
 STAR = Graph(X=np.eye(4), edges=[[0, 0, 0], [1, 2, 3]])
 # 2 links to itself, none to 3
@@ -54,6 +59,43 @@ def test_web_graphs_are_propagated_as_named(choice, A):
     np.testing.assert_allclose(
         exact_matrix(WEB, **choice).to_dense().numpy(), literal(A), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("direction", ["out", "in", "both"])
+def test_without_self_loops_rows_and_columns_have_degrees_of_their_own(direction):
+    P = exact_matrix(WEB, direction=direction, loops="none").to_dense().numpy()
+    A = {"out": OUT, "in": OUT.T, "both": np.maximum(OUT, OUT.T)}[direction] * (1 - np.eye(4))
+    expected = np.zeros((4, 4))
+    for u, v in zip(*A.nonzero(), strict=True):
+        expected[u, v] = 1 / np.sqrt(A[u].sum() * A[:, v].sum())
+    np.testing.assert_allclose(P, expected, atol=1e-12)
+    assert np.linalg.norm(P, 2) <= 1 + 1e-12
+
+
+def test_a_walk_without_self_loops_goes_to_the_neighbours_alone():
+    P = propagation_matrix(WEB, loops="none", norm="walk", dtype=torch.float64).to_dense()
+    assert P.tolist() == [[0, 0.5, 0.5, 0], [0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("norm", ["symmetric+I", "first-order", "enhanced"])
+def test_a_norm_that_adds_self_loops_is_refused_without_them(norm):
+    with pytest.raises(InputError, match=f"norm {re.escape(norm)} gives every node a self-loop"):
+        propagation_matrix(WEB, loops="none", norm=norm)
+
+
+@pytest.mark.parametrize("settings", [{"geometry": "isomap"}, {"diffusion": "ppr"}])
+def test_a_geometry_or_a_diffusion_needs_self_loops(settings):
+    with pytest.raises(InputError, match="loops must be keep or remove, got none"):
+        make_adjacency(WEB, Recipe(loops="none", **settings))
+
+
+def test_links_dropped_without_self_loops_leave_no_self_loop():
+    links = GraphAdjacency.of(adjacency(WEB, loops="none"), loops="none")
+    kept = (links.pattern.row_of != 0).double()
+    P = links.matrix(kept).to_dense()
+    assert P[0].abs().max() == 0
+    assert P.diagonal().abs().max() == 0
+    assert P[1, 2] == 1  # the only link into 2 that is left
 
 
 def test_a_node_without_neighbours_keeps_itself():

@@ -1,5 +1,6 @@
 """P̃ and its relatives, and the one sparse product."""
 
+from gcnii.propagation.adjacency import OWN_LOOPS as OWN_LOOPS
 from gcnii.propagation.adjacency import Direction as Direction
 from gcnii.propagation.adjacency import Geometry as Geometry
 from gcnii.propagation.adjacency import GraphAdjacency as GraphAdjacency

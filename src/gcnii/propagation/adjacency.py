@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import row_sums
@@ -18,8 +19,10 @@ from gcnii.propagation.sparse import Sparse
 
 Direction = Literal["out", "in", "both"]
 Geometry = Literal["none", "isomap", "poincare", "struc2vec"]
-Loops = Literal["keep", "remove"]
+Loops = Literal["keep", "remove", "none"]
 Norm = Literal["symmetric", "walk", "symmetric+I", "first-order", "mean", "enhanced"]
+
+OWN_LOOPS: tuple[Norm, ...] = ("symmetric+I", "first-order", "enhanced")
 
 
 def adjacency(graph: Graph, direction: Direction = "out", loops: Loops = "keep") -> sp.csr_array:
@@ -39,12 +42,12 @@ def adjacency(graph: Graph, direction: Direction = "out", loops: Loops = "keep")
 
 
 def oriented(A: sp.csr_array, direction: Direction, loops: Loops) -> sp.csr_array:
-    """A as it is ("out"), transposed ("in"), or the larger of both; with or without its loops."""
+    """A as it is ("out"), transposed ("in"), or the larger of both; with its loops only if kept."""
     if direction == "both":
         A = sp.csr_array(A.maximum(A.T))
     elif direction == "in":
         A = sp.csr_array(A.T)
-    if loops == "remove":
+    if loops != "keep":
         A = sp.csr_array(A - sp.diags_array(A.diagonal()))
         A.eliminate_zeros()
     return A
@@ -57,9 +60,11 @@ class GraphAdjacency:
     pattern   the entries of Ã
     weights   (entries,) A's values there
     diagonal  (entries,) 1 on the diagonal, 0 elsewhere
+    looped    whether Ã has I; without, Ã = A, on the same entries
     norm      what `matrix` makes from them:
 
-        symmetric     P̃ = D̃^-1/2 Ã D̃^-1/2
+        symmetric     P̃ = D̃^-1/2 Ã D̃^-1/2, where D̃ has the row sums; unless `looped`, those of the
+                      columns on the right, because a node may have links to it and none from it
         walk          D̃^-1 Ã
         symmetric+I   P̃ + I
         first-order   I + D^-1/2 A D^-1/2
@@ -71,23 +76,31 @@ class GraphAdjacency:
     weights: Tensor
     diagonal: Tensor
     norm: Norm = "symmetric"
+    looped: bool = True
 
     @classmethod
-    def of(cls, A: sp.csr_array, norm: Norm = "symmetric") -> GraphAdjacency:
-        """From a non-negative A (n, n); in float64."""
-        looped = sp.csr_array(sp.csr_array(A) + sp.eye_array(A.shape[0]))
-        looped.sort_indices()
-        pattern = Pattern.of(looped)
+    def of(
+        cls, A: sp.csr_array, norm: Norm = "symmetric", loops: Loops = "keep"
+    ) -> GraphAdjacency:
+        """From a non-negative A (n, n), of which `loops` says whether I is added; in float64."""
+        if loops == "none" and norm in OWN_LOOPS:
+            raise InputError(
+                f"norm {norm} gives every node a self-loop, which loops none leaves out; use norm "
+                "symmetric, walk or mean"
+            )
+        whole = sp.csr_array(sp.csr_array(A) + sp.eye_array(A.shape[0]))
+        whole.sort_indices()
+        pattern = Pattern.of(whole)
         diagonal = pattern.row_of == pattern.columns
-        weights = torch.tensor(looped.data)
+        weights = torch.tensor(whole.data)
         weights[diagonal] = torch.tensor(A.diagonal(), dtype=torch.float64)  # w + 1 - 1 would round
-        return cls(pattern, weights, diagonal.double(), norm)
+        return cls(pattern, weights, diagonal.double(), norm, loops != "none")
 
     def to(self, *args: Any, **kwargs: Any) -> GraphAdjacency:
         """The same on another device or in another dtype; takes what `Tensor.to` takes."""
         weights = self.weights.to(*args, **kwargs)
         pattern = self.pattern.to(weights.device)
-        return GraphAdjacency(pattern, weights, self.diagonal.to(weights), self.norm)
+        return replace(self, pattern=pattern, weights=weights, diagonal=self.diagonal.to(weights))
 
     @cached_property
     def whole(self) -> Sparse:
@@ -97,7 +110,8 @@ class GraphAdjacency:
     def induced(self, nodes: Tensor) -> GraphAdjacency:
         """The links among these nodes, renumbered in the order given."""
         pattern, inside = induced_pattern(self.pattern, nodes)
-        return GraphAdjacency(pattern, self.weights[inside], self.diagonal[inside], self.norm)
+        weights, diagonal = self.weights[inside], self.diagonal[inside]
+        return replace(self, pattern=pattern, weights=weights, diagonal=diagonal)
 
     @cached_property
     def pairs(self) -> Tensor:
@@ -113,21 +127,30 @@ class GraphAdjacency:
         return Sparse.on(self.pattern, self._normalised(A))
 
     def _normalised(self, A: Tensor) -> Tensor:
-        norm = self.norm
-        row_of, columns, I = self.pattern.row_of, self.pattern.columns, self.diagonal
-        looped = A if norm in ("mean", "first-order") else A + I
-        degree = row_sums(self.pattern, looped)
-        # A node without neighbours must not divide by zero.
-        inverse = torch.where(degree > 0, degree, torch.inf).reciprocal()
+        norm, row_of, columns, I = self.norm, self.pattern.row_of, self.pattern.columns, self.diagonal
+        plain = norm in ("mean", "first-order") or not self.looped
+        looped = A if plain else A + I
+        inverse = _inverse(row_sums(self.pattern, looped))
         match norm:
             case "symmetric" | "symmetric+I" | "first-order":
-                root = inverse.sqrt()
-                P = looped * root[row_of] * root[columns]
+                left = right = inverse.sqrt()
+                if not self.looped:
+                    right = _inverse(self._column_sums(looped)).sqrt()
+                P = looped * left[row_of] * right[columns]
                 return P if norm == "symmetric" else P + I
             case "walk" | "mean":
                 return looped * inverse[row_of]
             case "enhanced":
                 return looped * inverse[row_of] * (1 + I)
+
+    def _column_sums(self, A: Tensor) -> Tensor:
+        transposed, order = self.pattern.transposed
+        return row_sums(transposed, A.index_select(0, order))
+
+
+def _inverse(degree: Tensor) -> Tensor:
+    """1 / degree; 0 for a node without neighbours."""
+    return torch.where(degree > 0, degree, torch.inf).reciprocal()
 
 
 def induced_pattern(pattern: Pattern, nodes: Tensor) -> tuple[Pattern, Tensor]:

@@ -53,13 +53,15 @@ def propagation_matrix(
     direction  of one-way edges u → v: u gathers from v ("out"), v from u ("in", as in PyG), or each
                from the other ("both"; with the larger weight, if both directions have one)
     loops      "keep": a self-loop of the graph, of weight 1 or its own, is added to the 1 on Ã's
-               diagonal; "remove": the diagonal is 1 everywhere
+               diagonal; "remove": the diagonal is 1 everywhere; "none": it is 0, and
+               P̃ = D^-1/2 A D^-1/2, in a directed graph with row sums on the left and column sums
+               on the right
     norm       see `GraphAdjacency`
     dtype      default: torch's default dtype, as models have it
     """
     device = source.device if isinstance(source, Tensor) else torch.device("cpu")
     A = _adjacency(source, n, directed, direction, loops)
-    return GraphAdjacency.of(A, norm).matrix().to(device, dtype or torch.get_default_dtype())
+    return GraphAdjacency.of(A, norm, loops).matrix().to(device, dtype or torch.get_default_dtype())
 
 
 def _adjacency(

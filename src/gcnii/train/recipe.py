@@ -127,8 +127,9 @@ class GraphSettings:
     loops: Annotated[
         Loops,
         Setting(
-            "keep the graph's own self-loops beside the one that P̃ adds, or remove them",
-            search=Choice(("keep", "remove")),
+            "keep the graph's own self-loops beside the one that P̃ adds, or remove them; none: no "
+            "node gathers from itself, and P̃ adds no loop either",
+            search=Choice(("keep", "remove", "none")),
         ),
     ] = "keep"
     norm: Annotated[

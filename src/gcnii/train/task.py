@@ -136,6 +136,11 @@ class Task:
 
 def make_adjacency(graph: Graph, recipe: Recipe) -> GraphAdjacency | RelationalAdjacency:
     """Who gathers from whom, as the recipe says, in float64."""
+    if recipe.loops == "none" and (recipe.geometry, recipe.diffusion) != ("none", "none"):
+        raise InputError(
+            "a geometry or a diffusion lets nodes gather from themselves; with either of them, "
+            "loops must be keep or remove, got none"
+        )
     if recipe.geometry != "none":
         if recipe.diffusion != "none":
             raise InputError(
@@ -147,4 +152,4 @@ def make_adjacency(graph: Graph, recipe: Recipe) -> GraphAdjacency | RelationalA
     if recipe.diffusion != "none":
         names = ("teleport", "heat_time", "top_k", "threshold")
         A = diffuse(A, recipe.diffusion, **{name: getattr(recipe, name) for name in names})
-    return GraphAdjacency.of(A, recipe.norm)
+    return GraphAdjacency.of(A, recipe.norm, recipe.loops)
