@@ -207,6 +207,18 @@ def epoch_key(seeds: Tensor, epoch: Tensor | int, step: Tensor | int = 0) -> Ten
     return _mix(key ^ step) if step else key
 
 
+def view_keys(keys: Tensor, views: int) -> Tensor:
+    """Keys (r, 2) of passes → (r · views, 2): those of each pass's random views.
+
+    The first view has the key of the pass itself; the others are numbered below zero, where neither
+    a step nor a dropout call is.
+    """
+    if views == 1:
+        return keys
+    numbers = -torch.arange(1, views, dtype=torch.int32, device=keys.device)
+    return torch.cat([keys[:, None], _mix(keys[:, None] ^ numbers[:, None])], 1).flatten(0, 1)
+
+
 @cache  # a copy to a GPU would wait for it, and cannot be part of a CUDA graph
 def _first_key(device: torch.device) -> Tensor:
     return torch.tensor([0x3C6EF372, 0x1B873593], dtype=torch.int32, device=device)
@@ -341,3 +353,17 @@ def drop_edges(adjacency: Adjacency, kept: int | Tensor, form: DropForm) -> Spar
     weights = adjacency.weights
     mask = keep_mask(next_key(weights.device), len(weights), kept)
     return adjacency.matrix(mask if form == "entries" else mask[adjacency.pairs])
+
+
+def drop_nodes(X: Matrix, kept: int | Tensor) -> Matrix:
+    """DropNode (Feng et al. 2020): X with some rows set to zero, and the rest scaled up.
+
+    The next key decides which ones are kept.  Of LEVELS rows, `kept` are.
+    """
+    if isinstance(kept, int) and kept == LEVELS:
+        return X
+    mask = keep_mask(next_key(X.device), X.shape[0], kept).to(X.dtype)
+    rows = mask * (LEVELS / (kept.to(X.dtype) if isinstance(kept, Tensor) else kept))
+    if isinstance(X, Sparse):
+        return X.with_values(X.values * rows[X.pattern.row_of])
+    return X * rows[:, None]

@@ -230,13 +230,17 @@ def _keep_memory() -> None:
 
 
 def recomputes(task: Task, replicas: int) -> bool:
-    """Whether this number of replicas should recompute activations; no result depends on it."""
+    """Whether this number of replicas should recompute activations; no result depends on it.
+
+    Each view of a step is one more replica.
+    """
     recipe, settings = task.plan.recipe, task.plan.model_settings
     if not MODELS[task.plan.model].can_recompute or recipe.memory == "keep":
         return False
     if recipe.memory == "recompute":
         return True
-    numbers = replicas * settings.get("layers", 0) * task.graph.n * settings["width"] * KEPT
+    layer = replicas * recipe.views * task.graph.n * settings["width"]
+    numbers = layer * settings.get("layers", 0) * KEPT
     return bool(numbers * recipe.dtype.itemsize > SHARE * _free(task.device))
 
 

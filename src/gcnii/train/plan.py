@@ -95,6 +95,9 @@ def make_plan(
 
 # Fields of Recipe that are but numbers: replicas of one batch may differ in them.
 BATCHED = frozenset({"lr", "decay_conv", "decay_dense", "epochs", "patience", "drop_edge"})
+BATCHED |= {"drop_node", "consistency", "sharpen", "warm_up"}
+# Those for which no mask is drawn at 0, so that the masks of dropout are other ones.
+DRAWN = ("drop_edge", "drop_node")
 
 
 def batched(model: str) -> frozenset[str]:
@@ -106,8 +109,7 @@ def batch_key(plan: Plan) -> str:
     """Plans with the same key can be trained as one batch: they differ in numbers alone."""
     apart = batched(plan.model)
     rest = {name: value for name, value in plan.settings.items() if name not in apart}
-    # Without DropEdge no mask is drawn for it, and the masks of dropout are other ones.
-    about = {"model": plan.model, "drop_edge": plan.recipe.drop_edge > 0}
+    about = {"model": plan.model, **{name: getattr(plan.recipe, name) > 0 for name in DRAWN}}
     return json.dumps(about | {"settings": rest}, sort_keys=True)
 
 
@@ -145,8 +147,9 @@ def make_plans(
     if not each:
         raise InputError(f"{', '.join(lists)} must have one value or more, got none")
     plans = [make_plan(model, {**shared, **one}, graph, preset) for one in each]
-    if len({batch_key(plan) for plan in plans}) > 1:
-        raise InputError("drop_edge must be 0 in all settings of a fit, or in none")
+    for name in DRAWN:
+        if len({getattr(plan.recipe, name) > 0 for plan in plans}) > 1:
+            raise InputError(f"{name} must be 0 in all settings of a fit, or in none")
     return plans
 
 

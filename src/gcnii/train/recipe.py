@@ -19,6 +19,7 @@ from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, refuse_unrank
 from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.batches.batch import Batching, History
+from gcnii.train.replicas.views import ConsistencySettings
 from gcnii.train.scaling import Scale
 from gcnii.train.stopping import RULES, Stopping
 
@@ -258,6 +259,7 @@ class HardwareSettings:
 class Recipe(
     HardwareSettings,
     BatchSettings,
+    ConsistencySettings,
     GraphSettings,
     FeatureSettings,
     LabelSettings,
@@ -280,7 +282,11 @@ class Recipe(
                 f"monitor {self.monitor} needs the full graph in one batch, got batches "
                 f"{self.batches}; monitor val_loss"
             )
-
+        if self.views > 1 and self.batches == "neighbours" and self.history != "none":
+            raise InputError(
+                f"history {self.history} remembers one activation of each node, got {self.views} "
+                "views; set history to none or views to 1"
+            )
         if self.metric not in ("auto", self.scored_by):
             raise InputError(
                 f"monitor {self.monitor} needs metric {self.scored_by}, got {self.metric}; leave "

@@ -9,13 +9,14 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 from torch.optim import Adam
 
-from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
+from gcnii.dropout import drop_edges, drop_nodes, epoch_key, keyed, view_keys
 from gcnii.metrics.objective import Objective
 from gcnii.nn import Model
 from gcnii.nn.model import differing, scalars
 from gcnii.train.batches import Batch
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Group, Layout, MixedAdam, Stack
+from gcnii.train.replicas.views import Kept, Views, repeated
 
 
 class Replicas:
@@ -34,14 +35,13 @@ class Replicas:
         self.model, self.recipe, self.sizes = models[0], plans[0].recipe, (d, k)
         self.seeds = torch.tensor(list(seeds), dtype=torch.int64, device=device)
         self.scalars = [scalars(model) for model in models]
-        self.links_kept = [kept_of(plan.recipe.drop_edge) for plan in plans]
+        self.recipes = [plan.recipe for plan in plans]
         each = [dict(model.named_parameters()) for model in models]
         kinds = {name: _kind(name, self.model) for name in each[0]}
         self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, kinds)
         stack = {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
         flats = [flat.to(device) for flat in self.layout.pack(stack)]
-        recipes = [plan.recipe for plan in plans]
-        self.groups = [Group.of(*kind, recipes) for kind in self.layout.groups]
+        self.groups = [Group.of(*kind, self.recipes) for kind in self.layout.groups]
         self._hold(flats, [flat.clone() for flat in flats])
 
     def _hold(
@@ -55,7 +55,7 @@ class Replicas:
         self.idle_keys = epoch_key(self.seeds, 0)  # for passes that drop nothing
         self.places, numbers = differing(self.model, self.scalars, self.recipe.dtype)
         self.numbers = [number.to(self.seeds.device) for number in numbers]
-        self.drop_edge = _share_kept(self.links_kept, self.seeds.device)
+        self.views = Views(self.recipes, self.seeds.device)
         steps = list(steps) or [0] * len(self.seeds)
         self.adam: Adam | MixedAdam
         if all(group.alike for group in self.groups) and len(set(steps)) == 1:
@@ -117,7 +117,7 @@ class Replicas:
         """Go on with some of the replicas."""
         steps, which = self.steps, rows.tolist()
         self.seeds, self.scalars = self.seeds[rows], [self.scalars[i] for i in which]
-        self.links_kept = [self.links_kept[i] for i in which]
+        self.recipes = [self.recipes[i] for i in which]
         self.groups = [group.rows(which) for group in self.groups]
         first, second = ([moment[rows] for moment in flats] for flats in self._moments)
         flats, best = ([flat[rows] for flat in flats] for flats in (self.flats, self.best_flats))
@@ -132,7 +132,7 @@ class Replicas:
             torch.cat([self.seeds, others.seeds]),
             self.scalars + others.scalars,
         )
-        self.links_kept += others.links_kept
+        self.recipes += others.recipes
         self.groups = [
             mine.joined(theirs) for mine, theirs in zip(self.groups, others.groups, strict=True)
         ]
@@ -145,27 +145,35 @@ class Replicas:
     def scores(
         self, batch: Batch, epoch: Tensor | int | None = None, step: Tensor | int = 0
     ) -> Tensor:
-        """(r, n, k); with an epoch, in training mode with the masks of that epoch and step."""
+        """(r, n, k); with an epoch, in training mode with the masks of that epoch and step.
+
+        In training mode each replica has S views, one below the other: (r · S, n, k).
+        """
         training = epoch is not None
+        views = self.views.count if training else 1
         self.model.train(training)
         adjacency = batch.adjacency if training and self.recipe.drop_edge else None
 
-        def one(weights: Stack, key: Tensor, numbers: list[Tensor], kept: int | Tensor) -> Tensor:
+        def one(
+            weights: Stack, key: Tensor, numbers: list[Tensor], links: Kept, nodes: Kept
+        ) -> Tensor:
             with keyed(key), self.places.holding(numbers):
                 form = self.recipe.drop_form
-                P = batch.P if adjacency is None else drop_edges(adjacency, kept, form)
-                return functional_call(self.model, weights, (P, batch.X))  # type: ignore[no-any-return]
+                P = batch.P if adjacency is None else drop_edges(adjacency, links, form)
+                X = drop_nodes(batch.X, nodes) if training else batch.X
+                return functional_call(self.model, weights, (P, X))  # type: ignore[no-any-return]
 
         keys = self.idle_keys if epoch is None else epoch_key(self.seeds, epoch, step)
-        numbers, kept = self.numbers, self.drop_edge
+        keys, kept = view_keys(keys, views), (self.views.links, self.views.nodes)
         # vmap over one replica costs half as much again as the model itself on a CPU
         if len(keys) == 1:
             weights = self.layout.named([flat[0] for flat in self.flats])
-            kept = kept if isinstance(kept, int) else kept[0]
-            return one(weights, keys[0], [number[0] for number in numbers], kept)[None]
-        differs = None if isinstance(kept, int) else 0
-        stacked = (self.layout.named(self.flats), keys, numbers, kept)
-        return vmap(one, (0, 0, 0, differs))(*stacked)
+            single = [share if isinstance(share, int) else share[0] for share in kept]
+            return one(weights, keys[0], [number[0] for number in self.numbers], *single)[None]
+        weights = self.layout.named(repeated(self.flats, views))
+        differs = [None if isinstance(share, int) else 0 for share in kept]
+        stacked = (weights, keys, repeated(self.numbers, views), *repeated(kept, views))
+        return vmap(one, (0, 0, 0, *differs))(*stacked)
 
     def step(
         self,
@@ -177,15 +185,20 @@ class Replicas:
     ) -> tuple[Tensor, Tensor]:
         """One step of Adam; the scores (r, n, k) before it, and the training losses (r,).
 
+        The scores are those of the first view, the losses means over the views, without what pulls
+        the views together.
+
         scales  (r,) by which each replica's step size is multiplied
         """
-        scores = self.scores(batch, epoch, step)
-        loss = objective.loss(scores, "train")
-        gradients = torch.autograd.grad(loss.sum(), self.flats)
+        scores = self.views.split(self.scores(batch, epoch, step))
+        loss = self.views.loss(objective, scores)
+        pull = self.views.pull(objective, scores, epoch)
+        total = loss if pull is None else loss + pull
+        gradients = torch.autograd.grad(total.sum(), self.flats)
         for flat, gradient in zip(self.flats, gradients, strict=True):
             flat.grad = gradient
         self._descend(scales)
-        return scores.detach(), loss.detach()
+        return scores[0].detach(), loss.detach()
 
     @torch.no_grad()
     def _descend(self, scales: Tensor | None) -> None:
@@ -219,8 +232,3 @@ def _joined(some: Sequence[Tensor], more: Sequence[Tensor]) -> list[Tensor]:
     """Replicas and more replicas of each of these."""
     pairs = zip(some, more, strict=True)
     return [torch.cat([one.detach(), other.detach()]) for one, other in pairs]
-
-
-def _share_kept(kept: Sequence[int], device: torch.device) -> int | Tensor:
-    """How many of LEVELS links DropEdge keeps; (r,) where the replicas differ."""
-    return kept[0] if len(set(kept)) == 1 else torch.tensor(kept, dtype=torch.int32, device=device)

@@ -156,12 +156,13 @@ def _at_once(proposal: Proposal, question: Question, device: str) -> int:
 
 
 def _capacity(proposal: Proposal, question: Question, device: str) -> int:
-    """How many replicas of this shape fill the device: one a CPU."""
+    """How many replicas of this shape, with all their views, fill the device: one a CPU."""
     if choose_device(device).type == "cpu":
         return 1
     settings = proposal.plan.settings
     width = settings.get("width", 64) * settings.get("heads", 1)
-    return int(max(FILLED // (question.graph.n * width), 1))
+    state = question.graph.n * width * settings["views"]
+    return int(max(FILLED // state, 1))
 
 
 def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
