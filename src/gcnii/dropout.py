@@ -355,7 +355,7 @@ def drop_edges(adjacency: Adjacency, kept: int | Tensor, form: DropForm) -> Spar
     return adjacency.matrix(mask if form == "entries" else mask[adjacency.pairs])
 
 
-def drop_nodes(X: Matrix, kept: int | Tensor) -> Matrix:
+def drop_nodes(X: Tensor | Sparse, kept: int | Tensor) -> Tensor | Sparse:
     """DropNode (Feng et al. 2020): X with some rows set to zero, and the rest scaled up.
 
     The next key decides which ones are kept.  Of LEVELS rows, `kept` are.

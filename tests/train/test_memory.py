@@ -105,6 +105,8 @@ def test_memory_decides_by_itself(graph, monkeypatch):
     monkeypatch.setattr(memory_file, "_free", lambda device: 1.5 * needed)
     assert not recomputes(task, 1)
     assert recomputes(task, 2)
+    viewed = make_plan("gcnii", {"layers": 64, "width": 64, "views": 2})
+    assert recomputes(Task.of(graph, viewed, torch.device("cpu")), 1)
 
 
 @pytest.mark.cuda

@@ -8,7 +8,7 @@ from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.normed import NormedDense
 from gcnii.nn.settings import Layers, Rate, Width
 from gcnii.nn.weights import glorot_dense
-from gcnii.propagation import Sparse
+from gcnii.propagation import Sparse, to_dense
 
 
 class ClusterGCN(Model):
@@ -38,7 +38,7 @@ class ClusterGCN(Model):
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """What the last layer reads: concat(P H, H) (n, 2 · width)."""
-        H = X.to_dense()
+        H = to_dense(X)
         # paper: the same layer throughout; here: the authors' code, whose first layer sums over the
         # neighbours.
         H = torch.cat([neighbour_sum(P) @ H, H], 1)

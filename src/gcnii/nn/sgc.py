@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.settings import Layers
-from gcnii.propagation import Sparse
+from gcnii.propagation import Sparse, to_dense
 
 
 class SGC(Model):
@@ -23,7 +23,7 @@ class SGC(Model):
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """P̃^K X (n, d)."""
-        H = X.to_dense()
+        H = to_dense(X)
         for _ in range(self.layers):
             H = P @ H
         return H

@@ -14,7 +14,7 @@ from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.normed import NormedDense
 from gcnii.nn.settings import Layers, Rate, Settings, Width
 from gcnii.nn.weights import glorot_dense
-from gcnii.propagation import Propagation, Sparse
+from gcnii.propagation import Propagation, Sparse, to_dense
 
 DENSE = 2  # dense layers after each gathering
 
@@ -52,7 +52,7 @@ class VRGCN(Model):
 
     def embed(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """The last hidden layer (n, width)."""
-        H = X.to_dense()
+        H = to_dense(X)
         for l, block in enumerate(self.convs):
             Q = P.at(l)
             H = torch.cat([H[: Q.shape[0]], Q.gather(H)], 1)
@@ -79,7 +79,7 @@ class VRGCNDropout(VRGCN):
         """The last hidden layer (n, width)."""
         if not self.training:  # M would be H
             return super().embed(P, X)
-        H = M = X.to_dense()
+        H = M = to_dense(X)
         for l, block in enumerate(self.convs):
             Q = P.at(l)
             own, mean = H[: Q.shape[0]], M[: Q.shape[0]]

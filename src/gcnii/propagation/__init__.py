@@ -29,4 +29,5 @@ from gcnii.propagation.relations import RelationalAdjacency as RelationalAdjacen
 from gcnii.propagation.relations import RelationalMatrix as RelationalMatrix
 from gcnii.propagation.sparse import Sparse as Sparse
 from gcnii.propagation.sparse import feature_matrix as feature_matrix
+from gcnii.propagation.sparse import to_dense as to_dense
 from gcnii.propagation.sparse import to_matrix as to_matrix

@@ -32,6 +32,11 @@ def to_matrix(X: Features, dtype: torch.dtype) -> Tensor | Sparse:
     return torch.tensor(X).to(dtype)
 
 
+def to_dense(X: Tensor | Sparse) -> Tensor:
+    """X with its zeros written out; a tensor is taken as it is, because vmap has no rule for it."""
+    return X.to_dense() if isinstance(X, Sparse) else X
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparse:
     """A sparse matrix M; `M @ H` and `linear(M, W, b)` pass gradients to H, W and M's values.

@@ -172,8 +172,8 @@ class Replicas:
             return one(weights, keys[0], [number[0] for number in self.numbers], *single)[None]
         weights = self.layout.named(repeated(self.flats, views))
         differs = [None if isinstance(share, int) else 0 for share in kept]
-        stacked = (weights, keys, repeated(self.numbers, views), *repeated(kept, views))
-        return vmap(one, (0, 0, 0, *differs))(*stacked)
+        every = vmap(one, (0, 0, 0, *differs))
+        return every(weights, keys, repeated(self.numbers, views), *repeated(kept, views))
 
     def step(
         self,
