@@ -23,6 +23,7 @@ def blocks(page):
         ("your-graph.md", "labels.csv", "node,label,probability,known,split,p(lost)"),
         ("tuning.md", "labels.csv", "node,label,probability,known,split,p(0)"),
         ("explaining.md", "why.svg", "link for it"),
+        ("consistency.md", "runs/views/run.json", '"views": 2'),
         ("evaluation.md", "evaluation.json", "does not beat naming the largest class"),
     ],
 )

@@ -162,6 +162,20 @@ def test_quiet_hides_warnings_and_keeps_errors(quiet, home, tmp_path):
     assert call(*words, "--lr", -1, cwd=tmp_path).err.startswith("gcnii: lr must be ")
 
 
+def test_views_of_a_step_are_flags_like_all_settings(home, tmp_path):
+    given = {"views": 2, "drop_node": 0.3, "consistency": 1.0, "sharpen": 0.4, "warm_up": 5}
+    words = [word for name, value in given.items() for word in (flag(name), value)]
+    answer = call("train", home / "pets", *SMALL, *words, "--out", "bundle", cwd=tmp_path)
+    assert (answer.code, "test accuracy" in answer.out) == (0, True)
+    assert open_bundle(tmp_path / "bundle").plan.settings.items() >= given.items()
+    wrong = call("train", home / "pets", "--drop-node", 1, cwd=tmp_path)
+    assert wrong.err == "gcnii: drop_node must be a number in [0, 1), got 1.0\n"
+
+
+def flag(name):
+    return f"--{name.replace('_', '-')}"
+
+
 def test_curves_are_logged_as_they_come(home, tmp_path):
     pytest.importorskip("tensorboard")
     words = ("--out", "bundle", "--log", "log.csv", "--tensorboard", "board", "--runs", 2)

@@ -6,12 +6,14 @@ from itertools import chain
 
 import optuna
 import pytest
+import torch
 from optuna.exceptions import StorageInternalError
 from support.small_studies import QUICK
 
 import gcnii
 from gcnii.train.checkpoint import Interrupt
-from gcnii.tuning.proposals import quiet, sampler_of
+from gcnii.train.plan import make_plan
+from gcnii.tuning.proposals import Proposal, quiet, sampler_of
 from gcnii.tuning.question import Question
 from gcnii.tuning.trials import NothingFound, Trial, trials_of
 from gcnii.tuning.workers import worker as room
@@ -91,6 +93,13 @@ def test_several_settings_of_one_shape_are_trained_at_once(question, study, monk
     assert max(map(len, batches)) > 1
     assert len(trials_of(study)) == 10
     assert {trial.outcome for trial in trials_of(study)} <= {"complete", "given up"}
+
+
+def test_fewer_settings_fill_a_gpu_where_each_has_several_views(question, monkeypatch):
+    monkeypatch.setattr(room, "choose_device", lambda name: torch.device("cuda"))
+    plans = (make_plan("gcnii", {"views": views}) for views in (1, 4))
+    one, four = (room._capacity(Proposal(None, plan), question, "cuda") for plan in plans)
+    assert four == one // 4
 
 
 def test_a_setting_is_scored_alike_alone_and_in_a_batch(question, study, monkeypatch):
