@@ -242,3 +242,8 @@ def _check_batches(name: str, recipe: Recipe) -> None:
         )
     if recipe.history != "none" and not model.supports_history:
         raise InputError(f"{name} has no use for old activations; set history to none")
+    if recipe.history != "none" and recipe.views > 1:
+        raise InputError(
+            f"history {recipe.history} remembers one activation of each node, got {recipe.views} "
+            "views; set history to none or views to 1"
+        )

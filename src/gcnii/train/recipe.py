@@ -282,11 +282,7 @@ class Recipe(
                 f"monitor {self.monitor} needs the full graph in one batch, got batches "
                 f"{self.batches}; monitor val_loss"
             )
-        if self.views > 1 and self.batches == "neighbours" and self.history != "none":
-            raise InputError(
-                f"history {self.history} remembers one activation of each node, got {self.views} "
-                "views; set history to none or views to 1"
-            )
+
         if self.metric not in ("auto", self.scored_by):
             raise InputError(
                 f"monitor {self.monitor} needs metric {self.scored_by}, got {self.metric}; leave "
