@@ -19,7 +19,10 @@ from gcnii.propagation import to_matrix
 from gcnii.train.fit import fit
 from gcnii.train.plan import batch_key, batched, make_plan
 from gcnii.train.replicas import training as loop
+from gcnii.train.replicas.cuda_graph import WARM
+from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.replicas.replicas import Replicas
+from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 
 CPU = torch.device("cpu")
@@ -239,7 +242,18 @@ def test_shares_so_near_0_or_1_that_masks_cannot_tell_still_train(graph):
 
 
 @pytest.mark.cuda
-def test_on_a_gpu_views_are_captured_and_train_as_on_a_cpu(graph, many):
+@pytest.mark.parametrize("model", MODELS)
+def test_on_a_gpu_a_step_with_views_is_captured(model, graph):
+    wanted = {"layers": 2, "width": 16, "epochs": 20, "patience": 20, "batches": "full"}
+    plan = make_plan(model, fitting(model, wanted) | GRAND, graph)
+    group = ReplicaGroup(Task.of(graph, plan, torch.device("cuda")), [Run(0), Run(1)])
+    while group.epoch < WARM + 2:
+        group.advance()
+    assert group.captured.replay, group.captured.why_not
+
+
+@pytest.mark.cuda
+def test_on_a_gpu_views_train_as_on_a_cpu(graph, many):
     settings = {"layers": 3, "width": 16, "epochs": 20, "patience": 20, "seeds": range(2)}
     lists = {"consistency": [0.5, 1.0], "drop_node": [0.2, 0.4], "warm_up": [0, 10]}
     for one in (graph, many):

@@ -125,9 +125,11 @@ class Views:
 
 def repeated(each: Sequence[Held], views: int) -> list[Held]:
     """For each view what its replica has: (r, …) → (r · views, …); what all share, as it is."""
-    if views == 1:
-        return list(each)
-    return [one if isinstance(one, int) else one.repeat_interleave(views, 0) for one in each]
+
+    def every(one: Tensor) -> Tensor:
+        return one[:, None].expand(-1, views, *one.shape[1:]).flatten(0, 1)
+
+    return [one if views == 1 or isinstance(one, int) else every(one) for one in each]
 
 
 def _nodes_kept(rate: float) -> int:
