@@ -17,6 +17,7 @@ from gcnii.nn.gat import GATPPI as GATPPI
 from gcnii.nn.gcn import GCN as GCN
 from gcnii.nn.gcn_residual import GCNResidual as GCNResidual
 from gcnii.nn.gcnii import GCNII as GCNII
+from gcnii.nn.gcnii_plus import GCNIIPlus as GCNIIPlus
 from gcnii.nn.gcnii_ppi import GCNIIPPI as GCNIIPPI
 from gcnii.nn.gcnii_ppi import GCNIIStarPPI as GCNIIStarPPI
 from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
@@ -45,6 +46,7 @@ MODELS: dict[str, type[Model]] = {
     "gcnii": GCNII,
     "gcnii-star": GCNIIStar,
     "gcnii-star-printed": GCNIIStarPrinted,
+    "gcnii-plus": GCNIIPlus,
     "gcnii-ppi": GCNIIPPI,
     "gcnii-star-ppi": GCNIIStarPPI,
     "deep-gcn": DeepGCN,

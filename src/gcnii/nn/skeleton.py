@@ -1,5 +1,7 @@
 """The network around the convolutions, the same for all deep models of the paper (section 3)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from math import isqrt
 
@@ -21,40 +23,64 @@ class GCNIISkeleton(Model):
 
     As in the authors' code, a convolution takes H after dropout and H0 before it.  `convs` and
     `dense` are the paper's two groups of weight decay, L2_c and L2_d.
+
+    read  the number of columns that the scores are read from, if not the width
     """
 
     can_recompute = True
 
-    def __init__(self, d: int, k: int, convs: Iterable[nn.Module], width: int, dropout: float):
+    def __init__(
+        self,
+        d: int,
+        k: int,
+        convs: Iterable[nn.Module],
+        width: int,
+        dropout: float,
+        read: int | None = None,
+    ):
         super().__init__()
-        self.dense = nn.ModuleDict({"encode": nn.Linear(d, width), "decode": nn.Linear(width, k)})
+        self.dense = nn.ModuleDict(
+            {"encode": nn.Linear(d, width), "decode": nn.Linear(read or width, k)}
+        )
         self.convs = Convs(convs)
         self.drop = Dropout(dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """The last hidden layer (n, width), from which the scores are read."""
         H0 = relu(self.dense["encode"](self.drop(X)))
-        if self.recomputes and torch.is_grad_enabled():
-            return self._recomputed(P, H0)
-        return self.convs(P, H0, H0, self.drop)  # type: ignore[no-any-return]
+        return self.layers_after(P, H0)
 
-    def _recomputed(self, P: Sparse, H0: Tensor) -> Tensor:
-        """The same, with the activations of a few layers at a time computed again in backward.
+    def layers_after(self, P: Sparse, H0: Tensor) -> Tensor:
+        """H_L, from H0."""
+        H, layers = H0, len(self.convs)
+        for start in range(0, layers, length := self._segment()):
+            H = self.pass_through(self.convs[start : start + length], P, H, H0)
+        return H
+
+    def _segment(self) -> int:
+        """How many layers at a time: all, or those whose activations are computed again together.
 
         Backward needs two numbers per entry of the segment at hand, and the inputs of all segments:
         the sum of layers / length and 2 length is least at length = √(layers / 2).
         """
-        H, layers = H0, len(self.convs)
-        length = isqrt(max(layers - 1, 0) // 2) + 1
-        for start in range(0, layers, length):
-            part = self.convs[start : start + length]
-            keys = current_keys()
-            key, first = (keys.key, keys.used) if keys else (next_key(H.device), 0)
-            places, numbers = held(part, self.drop)
-            run = _runner(part, self.drop, P.pattern, first, places)
-            H = recompute(run, P.values, P.transposed, H, H0, key, *numbers, *part.parameters())
-            if keys and self.drop.active:
-                keys.used += len(part)
+        layers = len(self.convs)
+        return isqrt(max(layers - 1, 0) // 2) + 1 if self._recomputing else max(layers, 1)
+
+    @property
+    def _recomputing(self) -> bool:
+        return self.recomputes and torch.is_grad_enabled()
+
+    def pass_through(self, part: Convs, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """H after these convolutions; their activations are kept, or computed again in backward."""
+        if not self._recomputing:
+            return part(P, H, H0, self.drop)  # type: ignore[no-any-return]
+        keys = current_keys()
+        key, first = (keys.key, keys.used) if keys else (next_key(H.device), 0)
+        places, numbers = held(part, self.drop)
+        run = _runner(part, self.drop, P.pattern, first, places)
+        H = recompute(run, P.values, P.transposed, H, H0, key, *numbers, *part.parameters())
+        if keys and self.drop.active:
+            keys.used += len(part)
         return H
 
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:

@@ -19,7 +19,7 @@ from gcnii.nn.settings import Settings, check_settings
 from gcnii.nn.weights import DrawnFrom
 from gcnii.train.presets import preset as published
 from gcnii.train.presets import uses_own_default
-from gcnii.train.presets.own import own_default
+from gcnii.train.presets.own import OURS, own_default
 from gcnii.train.presets.traits import Traits
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import choose
@@ -166,7 +166,7 @@ def _preset(model: str, given: Mapping[str, Any], graph: Graph | None, preset: P
         return {}
     if preset == "record":
         return _record(graph).settings
-    if uses_own_default(graph.catalog_name):
+    if model in OURS or uses_own_default(graph.catalog_name):
         return own_default(model, Traits.of(graph), given)
     return published(graph.catalog_name, model)
 

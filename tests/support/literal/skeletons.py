@@ -53,6 +53,32 @@ def gcn_identity(w, P, H, H0, l, lam):
     return P @ H @ ((1 - beta(lam, l)) * np.eye(H.shape[1]) + beta(lam, l) * w("W"))
 
 
+def plus(
+    w, P, X, layers, width, alpha, lam, dropout, input_dropout, product_first, row_norm, head,
+    residual,
+):  # fmt: skip
+    def norm(Z, place):
+        if row_norm == "length":
+            return np.array([row / max(np.sqrt(row @ row), 1e-12) for row in Z])
+        if row_norm == "layer":
+            centred = Z - Z.mean(1, keepdims=True)
+            scaled = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+            return scaled * w(f"{place}.norm.weight") + w(f"{place}.norm.bias")
+        return Z
+
+    Z = X @ w("dense.encode.weight").T
+    states = [relu(norm((P @ Z if product_first else Z) + w("dense.encode.bias"), "dense"))]
+    for l in range(1, layers + 1):
+        H = states[-1]
+        Z = gcnii(lambda name, l=l: w(f"convs.{l - 1}.{name}"), P, H, states[0], l, alpha, lam)
+        if residual:
+            Z = Z + H @ w(f"convs.{l - 1}.W_skip")
+        states.append(relu(norm(Z, f"convs.{l - 1}")))
+    read = np.concatenate(states, 1) if head == "all" else states[-1]
+    scores = read @ w("dense.decode.weight").T + w("dense.decode.bias")
+    return scores + X @ w("dense.features.weight").T if head == "features" else scores
+
+
 def mlp(w, P, X, width, dropout):
     H = relu(X @ w("dense.encode.weight").T + w("dense.encode.bias"))
     return H @ w("dense.decode.weight").T + w("dense.decode.bias")
@@ -86,6 +112,7 @@ SKELETONS = {
     "gcnii": deep(gcnii),
     "gcnii-star": deep(gcnii_star),
     "gcnii-star-printed": deep(gcnii_star_printed),
+    "gcnii-plus": plus,
     "gcnii-ppi": deep(lambda w, P, H, H0, **settings: gcnii(w, P, H, H0, **settings) + H),
     "gcnii-star-ppi": deep(lambda w, P, H, H0, **settings: gcnii_star(w, P, H, H0, **settings) + H),
     "deep-gcn": deep(gcn),

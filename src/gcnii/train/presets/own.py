@@ -15,6 +15,7 @@ from gcnii.train.presets.traits import Traits
 from gcnii.train.scaling import Kind
 
 FAMILY = ("gcnii", "gcnii-star", "gcnii-star-printed")
+OURS = ("gcnii-plus",)  # nobody published settings for it, on any graph
 BASELINES = ("mlp", "gcn", "gat", "appnp", "graphsage-mean")
 
 STOP: Settings = {"epochs": 500, "patience": 60}
@@ -56,6 +57,9 @@ def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Setti
     """
     if model in FAMILY:
         return shared(traits) | CHOSEN[range_of(traits)]
+    if model in OURS:
+        chosen = CHOSEN[range_of(traits)]
+        return shared(traits) | chosen | {"input_dropout": chosen["dropout"]}
     if model in BASELINES:
         return shared(traits) | _batches(model, traits, given)
     return features_and_labels(traits)
