@@ -69,9 +69,10 @@ def test_the_winner_is_tested_on_every_split(graph):
     assert sorted(run.split for run in found.result.runs) == [0, 1, 2]
 
 
-def test_the_best_three_are_confirmed_with_other_seeds_without_test_nodes(question):
-    some = [trial(i, score=score) for i, score in enumerate((0.5, 0.9, 0.8, 0.7, 0.1))]
-    some.append(trial(5, score=0.95, outcome="given up"))
+def test_the_best_five_are_confirmed_with_other_seeds_without_test_nodes(question):
+    scores = (0.5, 0.9, 0.8, 0.7, 0.1, 0.4, 0.3)
+    some = [trial(i, score=score) for i, score in enumerate(scores)]
+    some.append(trial(7, score=0.95, outcome="given up"))
     seen = []
 
     def train(graph, one, seeds):
@@ -81,8 +82,8 @@ def test_the_best_three_are_confirmed_with_other_seeds_without_test_nodes(questi
         return Fake(runs)
 
     found = confirmed(question, some, train)
-    assert seen == [(1, [1]), (2, [1]), (3, [1])]  # FINAL is 2 in these tests
-    assert [one.number for one in found] == [2, 3, 1, 0, 4, 5]  # 0.7, 0.65, 0.55, …
+    assert seen == [(i, [1]) for i in (1, 2, 3, 0, 5)]  # FINAL is 2 in these tests
+    assert [one.number for one in found] == [2, 3, 1, 0, 5, 6, 4, 7]  # 0.7, 0.65, 0.55, 0.55, …
     assert found[0].val == (0.8, 0.6)
 
 
@@ -160,10 +161,10 @@ def test_the_reserve_is_the_time_of_the_finalists_the_winner_and_the_baselines()
         trial(0, "mlp", 0.1, seconds=1.0),
         trial(1, "gcn", 0.2, seconds=10.0),
         trial(2, "gcnii", 0.9, seconds=100.0),
-        trial(3, "gcnii", 0.8, seconds=1000.0),
-        trial(4, "gcnii", 0.95, seconds=1e6, outcome="given up"),
+        *(trial(3 + i, "gcnii", 0.8, seconds=1000.0) for i in range(3)),
+        trial(6, "gcnii", 0.95, seconds=1e6, outcome="given up"),
     ]
-    confirming, final = 100 + 1000 + 10, 100 + 1 + 10
+    confirming, final = 100 + 3 * 1000 + 10, 100 + 1 + 10
     assert reserve(some) == confirming + final
     assert reserve(some[:1]) == 1.0
     assert reserve([]) == 0.0

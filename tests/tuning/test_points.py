@@ -32,7 +32,7 @@ def test_every_first_point_lies_in_the_space(name, real_data):
 def test_the_first_are_the_baselines_and_the_default_of_the_first_model(graph):
     question = Question.of(graph)
     first = first_points(question)[:3]
-    assert [point["model"] for point in first] == [*BASELINES, "gcnii"]
+    assert [point["model"] for point in first] == [*BASELINES, "gcnii-plus"]
     for point in first:
         model = point["model"]
         defaults = question.plan(model, {}).settings

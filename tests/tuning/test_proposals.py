@@ -14,7 +14,7 @@ from gcnii.tuning.proposals import (
     sampler_of,
     shape_of,
 )
-from gcnii.tuning.question import Question
+from gcnii.tuning.question import BASELINES, Question
 from gcnii.tuning.space import parameter
 from gcnii.tuning.workers.storage import give_back
 
@@ -87,14 +87,39 @@ def test_the_trials_of_a_batch_can_be_trained_together(question, learnt):
 
 def test_some_batches_begin_with_a_shape_at_random(question):
     study = begun(question)
-    shapes = [new_shape(question, study.sampler, study.ask()) for _ in range(60)]
+    shapes = [new_shape(question, study.sampler, study.ask()) for _ in range(120)]
     drawn = [shape for shape in shapes if shape]
-    assert 10 < len(drawn) < 30  # a third
-    assert len({shape["model"] for shape in drawn}) > 3
+    assert 10 < len(drawn) < 32  # a sixth
+    models = {shape["model"] for shape in drawn}
+    assert len(models) > 2
+    assert not models & set(BASELINES)
     for shape in drawn:
         model = shape["model"]
         assert set(shape) - {"model"} <= {parameter(model, name) for name in question.space(model)}
         assert "lr" not in shape
+
+
+def test_some_batches_begin_with_the_best_shape_and_one_choice_changed(question):
+    study = begun(question)
+    best = question.plan("gcnii-plus", {"layers": 4, "width": 128, "head": "all"})
+    told = {"model": best.model, "settings": best.settings, "val": [0.9], "val_loss": [0.1]}
+    trial = study.ask()
+    propose(question, trial)
+    trial.set_user_attr("told", told | ENDED)
+    study.tell(trial, 0.9)
+    shapes = [new_shape(question, study.sampler, study.ask()) for _ in range(60)]
+    near = [one for one in shapes if one.get("model") == best.model and changed(one, best) == 1]
+    assert 10 < len(near) < 32  # a third
+    assert len({str(one) for one in near}) > 5
+
+
+ENDED = {"epochs": [9], "seconds": 1.0, "final_seconds": 1.0, "lost": False}
+
+
+def changed(shape, plan):
+    """How many of a shape's choices are not the plan's."""
+    own = {parameter(plan.model, name): value for name, value in plan.settings.items()}
+    return sum(own[name] != value for name, value in shape.items() if name != "model")
 
 
 def test_a_trial_that_was_given_back_has_its_point_and_uses_up_no_other(question):

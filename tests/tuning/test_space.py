@@ -9,9 +9,9 @@ from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Range, setting_of
 from gcnii.train.plan import model_hints
 from gcnii.train.recipe import recipe_hints
-from gcnii.tuning.space import parameter, parameters_of, settings_of, space_of
+from gcnii.tuning.space import OF_VIEWS, loops_of, parameter, parameters_of, settings_of, space_of
 
-SOMETIMES = {"direction", "loops", "class_weight"}
+SOMETIMES = {"direction", "loops", "class_weight", *OF_VIEWS}
 ALPHA, WIDTH, LR = Range(0.0, 0.9, 0.05), Choice((64, 128, 256)), Range(1e-3, 3e-2)
 
 
@@ -20,7 +20,8 @@ def test_a_space_is_every_annotation_with_a_range(model, graph):
     hints = recipe_hints() | model_hints(model)
     declared = {name: setting_of(hint)[1].search for name, hint in hints.items()}
     wanted = {name: one for name, one in declared.items() if one and name not in SOMETIMES}
-    assert space_of(model, graph, "auto", {}) == wanted
+    found = space_of(model, graph, "auto", {})
+    assert {name: one for name, one in found.items() if name != "loops"} == wanted
     assert {"lr", "decay_dense", "scale"} <= set(wanted)
 
 
@@ -30,10 +31,33 @@ def test_the_direction_is_searched_in_directed_graphs_alone(graph):
     assert space_of("gcnii", directed, "auto", {})["direction"].values == ("out", "in", "both")
 
 
-def test_loops_are_searched_where_the_graph_has_some(graph):
+def test_the_graph_s_own_loops_are_searched_where_it_has_some(graph):
     looped = replace(graph, edges=np.append(graph.edges, [[0], [0]], axis=1))
-    assert "loops" not in space_of("gcnii", graph, "auto", {})
-    assert space_of("gcnii", looped, "auto", {})["loops"].values == ("keep", "remove")
+    assert space_of("gcnii", graph, "auto", {})["loops"].values == ("keep", "none")
+    assert space_of("gcnii", looped, "auto", {})["loops"].values == ("keep", "remove", "none")
+
+
+@pytest.mark.parametrize(
+    ("model", "fixed"),
+    [
+        ("geom-gcn-i", {}),
+        ("gcnii", {"diffusion": "ppr"}),
+        ("gcnii", {"norm": "first-order"}),
+        ("gcnii", {"geometry": "isomap"}),
+    ],
+)
+def test_no_trial_lacks_self_loops_where_that_would_be_refused(model, fixed, graph):
+    assert loops_of(model, graph, fixed) == ("keep",)
+    assert "loops" not in space_of(model, graph, "auto", fixed)
+
+
+@pytest.mark.parametrize(("train", "searched"), [(2, True), (10, False)])
+def test_consistency_is_searched_where_labels_are_few(train, searched, graph):
+    split = graph.splits[0]
+    few = np.zeros(graph.n, bool)
+    few[np.flatnonzero(split.train)[:train]] = True
+    space = space_of("gcn", replace(graph, splits=(replace(split, train=few),)), "auto", {})
+    assert set(OF_VIEWS) & set(space) == (set(OF_VIEWS) if searched else set())
 
 
 @pytest.mark.parametrize("metric", ["auto", "accuracy", "f1", "auc", "ap"])

@@ -79,9 +79,7 @@ class GraphAdjacency:
     looped: bool = True
 
     @classmethod
-    def of(
-        cls, A: sp.csr_array, norm: Norm = "symmetric", loops: Loops = "keep"
-    ) -> GraphAdjacency:
+    def of(cls, A: sp.csr_array, norm: Norm = "symmetric", loops: Loops = "keep") -> GraphAdjacency:
         """From a non-negative A (n, n), of which `loops` says whether I is added; in float64."""
         if loops == "none" and norm in OWN_LOOPS:
             raise InputError(
@@ -127,7 +125,12 @@ class GraphAdjacency:
         return Sparse.on(self.pattern, self._normalised(A))
 
     def _normalised(self, A: Tensor) -> Tensor:
-        norm, row_of, columns, I = self.norm, self.pattern.row_of, self.pattern.columns, self.diagonal
+        norm, row_of, columns, I = (
+            self.norm,
+            self.pattern.row_of,
+            self.pattern.columns,
+            self.diagonal,
+        )
         plain = norm in ("mean", "first-order") or not self.looped
         looped = A if plain else A + I
         inverse = _inverse(row_sums(self.pattern, looped))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gcnii.metrics.objective import Metric
-from gcnii.nn.settings import Bounds, Choice, Setting
+from gcnii.nn.settings import Bounds, Setting
 from gcnii.train.results.run import Measures, Run
 
 if TYPE_CHECKING:
@@ -133,7 +133,6 @@ class Stopping:
         Setting(
             "what counts as an improvement on validation: the loss, the score (see metric), or the "
             "score by the metric named; last: keep the last epoch's weights",
-            search=Choice(("val_loss", "val_score_loss")),
         ),
     ] = "val_loss"
     window: Annotated[

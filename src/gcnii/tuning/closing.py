@@ -29,7 +29,7 @@ from gcnii.tuning.trials import RULE, Trial, ranked, winner_of
 from gcnii.tuning.winner import STUDY
 
 FORMAT = 1
-FINALISTS = 3
+FINALISTS = 5
 SURE = 2.0  # standard errors, beyond which a difference is called one
 HELPS = {
     1: "The graph helps",

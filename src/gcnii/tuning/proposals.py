@@ -24,14 +24,16 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from gcnii.nn.settings import Choice, Range, Settings
 from gcnii.train.plan import Plan, batched
 from gcnii.tuning.points import first_points
-from gcnii.tuning.question import Question
-from gcnii.tuning.space import parameter, settings_of
-from gcnii.tuning.trials import GIVEN_BACK, first_number
+from gcnii.tuning.question import BASELINES, Question
+from gcnii.tuning.space import parameter, parameters_of, settings_of
+from gcnii.tuning.trials import GIVEN_BACK, first_number, ranked, trials_of
+from gcnii.tuning.trials import Trial as TriedSetting
 
 STARTUP = 10  # trials before TPE has something to learn from
-# Share of batches whose shape is drawn at random: a batch has many trials of one shape, by which
-# that shape would soon be all that TPE proposes.
-EXPLORED = 1 / 3
+# Shares of batches whose shape is drawn at random, and whose shape is the best one with a choice
+# changed: a batch has many trials of one shape, by which that shape would soon be all that TPE
+# proposes.
+DRAWN, CHANGED = 1 / 6, 1 / 3
 
 
 @dataclass(frozen=True)
@@ -163,17 +165,40 @@ def propose(question: Question, trial: Trial) -> Proposal:
 
 
 def new_shape(question: Question, sampler: PointsFirst, trial: Trial) -> Settings:
-    """What the first trial of a batch begins with: nothing, or sometimes a shape at random."""
+    """What the first trial of a batch begins with: nothing, or sometimes another shape."""
     random = sampler.random(trial.number)
-    if random.random() >= EXPLORED:
-        return {}
-    model = question.models[random.integers(len(question.models))]
+    kind = random.random()
+    if kind < DRAWN:
+        return _drawn_shape(question, random)
+    best = ranked(trials_of(trial.study)) if kind < DRAWN + CHANGED else []
+    return _changed_shape(question, best[0], random) if best else {}
+
+
+def _choices(question: Question, model: str) -> dict[str, Choice]:
+    """The settings of a model that are words, switches or sizes."""
+    space = question.space(model).items()
+    return {name: search for name, search in space if isinstance(search, Choice)}
+
+
+def _drawn_shape(question: Question, random: np.random.Generator) -> Settings:
+    """A shape at random, of any model but the baselines, which are not what is searched for."""
+    models = [name for name in question.models if name not in BASELINES] or question.models
+    model = models[random.integers(len(models))]
     choices = {
         parameter(model, name): search.values[random.integers(len(search.values))]
-        for name, search in question.space(model).items()
-        if isinstance(search, Choice)
+        for name, search in _choices(question, model).items()
     }
     return {"model": model, **choices}
+
+
+def _changed_shape(question: Question, best: TriedSetting, random: np.random.Generator) -> Settings:
+    """The shape of the best trial with one of its choices changed."""
+    model, choices = best.model, _choices(question, best.model)
+    shape = {name: best.settings[name] for name in choices}
+    name = list(choices)[random.integers(len(choices))]
+    others = [value for value in choices[name].values if value != shape[name]]
+    shape[name] = others[random.integers(len(others))]
+    return {"model": model, **parameters_of(model, choices, shape)}
 
 
 def shape_of(proposal: Proposal, question: Question) -> Settings:

@@ -11,12 +11,15 @@ from gcnii.graph import Graph
 from gcnii.metrics.objective import Metric
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Range, Settings, setting_of
+from gcnii.propagation import OWN_LOOPS, Loops
 from gcnii.train.plan import model_hints
 from gcnii.train.recipe import recipe_hints
 
 Space: TypeAlias = dict[str, Range | Choice]
 
 OF_LINKS = ("direction", "loops", "norm", "decay_conv")  # nothing to a model without the graph
+OF_VIEWS = ("views", "drop_node", "consistency", "sharpen", "warm_up")  # for few labels
+FEW = 0.1  # share of the nodes, below which labels are few
 IMBALANCED: tuple[Metric, ...] = ("f1", "auc", "ap")  # asked for where classes are rare
 DIGITS = 2  # of a number on a logarithmic scale: more say nothing
 
@@ -28,11 +31,14 @@ def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space
         for name, hint in (recipe_hints() | model_hints(model)).items()
         if (setting := setting_of(hint)[1]).search is not None
     }
+    declared["loops"] = Choice(loops_of(model, graph, fixed))
     pointless = {
         "direction": not graph.directed,
-        "loops": not bool((graph.edges[0] == graph.edges[1]).any()),
+        "loops": len(declared["loops"].values) == 1,
         "class_weight": metric not in IMBALANCED,
     }
+    if not few_labels(graph):
+        pointless |= dict.fromkeys(OF_VIEWS, True)
     if not MODELS[model].card.uses_graph:
         pointless |= dict.fromkeys(OF_LINKS, True)
     return {
@@ -40,6 +46,24 @@ def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space
         for name, search in declared.items()
         if search is not None and name not in fixed and not pointless.get(name, False)
     }
+
+
+def few_labels(graph: Graph) -> bool:
+    """Whether most nodes are neither trained on nor validated: they can teach consistency."""
+    return bool(graph.splits[0].train.mean() < FEW)
+
+
+def loops_of(model: str, graph: Graph, fixed: Settings) -> tuple[Loops, ...]:
+    """The choices of `loops` that differ on this graph, and that what is fixed allows."""
+    recipe = {**MODELS[model].card.recipe, **fixed}
+    looped = bool((graph.edges[0] == graph.edges[1]).any())
+    refused = (
+        recipe.get("geometry", "none") != "none"
+        or recipe.get("diffusion", "none") != "none"
+        or fixed.get("norm") in OWN_LOOPS
+    )
+    kinds: tuple[Loops, ...] = ("keep", "remove") if looped else ("keep",)
+    return kinds if refused else (*kinds, "none")
 
 
 def parameter(model: str, name: str) -> str:

@@ -16,6 +16,7 @@ from gcnii.metrics.objective import metric_name
 from gcnii.train.plan import make_plan
 from gcnii.train.presets.record import Record, records
 from gcnii.train.presets.settings import Settings
+from gcnii.train.recipe import Recipe
 from gcnii.tuning.winner import STUDY
 
 LEAST = 5  # runs behind the validation score of a choice
@@ -41,7 +42,8 @@ def adopt_studies(paths: Sequence[Path], file: Path, folder: Path) -> dict[str, 
     """Write the records of these studies to the file and the studies to the folder.
 
     Several studies of one data set count together: the best by validation wins, among all their
-    settings.  Nothing is written if one of the studies is refused.
+    settings; a winner that stops by validation loss before others, whose scores are those of the
+    best epoch and so higher by luck.  Nothing is written if one of the studies is refused.
     """
     held, found = records(file) if file.exists() else {}, dict[str, list[Study]]()
     for path in paths:
@@ -58,9 +60,16 @@ def adopt_studies(paths: Sequence[Path], file: Path, folder: Path) -> dict[str, 
 
 
 def _best(studies: Sequence[Study]) -> Record:
-    best = max((study.record for study in studies), key=lambda record: record.val)
+    best = max(
+        (study.record for study in studies), key=lambda record: (_unbiased(record), record.val)
+    )
     tried = sum(study.record.tried for study in studies)
     return Record(best.model, best.settings, tried, best.val)
+
+
+def _unbiased(record: Record) -> bool:
+    monitor = record.settings.get("monitor", Recipe.monitor)
+    return bool(monitor == "val_loss")
 
 
 def read_study(path: Path) -> Study:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gcnii.dropout import LEVELS, kept_of
 from gcnii.metrics.objective import Objective
-from gcnii.nn.settings import Bounds, Setting
+from gcnii.nn.settings import Bounds, Choice, Range, Setting
 
 if TYPE_CHECKING:
     from gcnii.train.recipe import Recipe
@@ -34,7 +34,10 @@ class ConsistencySettings:
     views: Annotated[
         int,
         Setting(
-            "random views of the graph in each step; the loss is their mean", Bounds(least=1), 1
+            "random views of the graph in each step; the loss is their mean",
+            Bounds(least=1),
+            1,
+            search=Choice((1, 2, 4)),
         ),
     ] = 1
     drop_node: Annotated[
@@ -43,6 +46,7 @@ class ConsistencySettings:
             "share of nodes whose features are set to zero in each view (DropNode)",
             Bounds(least=0, below=1),
             0.0,
+            search=Range(0.0, 0.6, 0.1),
         ),
     ] = 0.0
     consistency: Annotated[
@@ -52,6 +56,7 @@ class ConsistencySettings:
             "mean of the views (λ_c of GRAND)",
             Bounds(least=0),
             0.0,
+            search=Range(0.0, 1.6, 0.1),
         ),
     ] = 0.0
     sharpen: Annotated[
@@ -60,6 +65,7 @@ class ConsistencySettings:
             "temperature by which that mean is sharpened; 1: not at all",
             Bounds(above=0, most=1),
             unused_when=NO_CONSISTENCY,
+            search=Range(0.1, 0.6, 0.1),
         ),
     ] = 0.5
     warm_up: Annotated[
@@ -68,6 +74,7 @@ class ConsistencySettings:
             "epochs over which the weight of consistency grows from 0",
             Bounds(least=0),
             unused_when=NO_CONSISTENCY,
+            search=Range(0, 300, 50),
         ),
     ] = 0
 
