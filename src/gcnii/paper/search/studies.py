@@ -25,8 +25,12 @@ SHAPE = {
     **dict.fromkeys(("graph", "fingerprint", "measured", "command"), str),
     "tried": int,
     "winner": {"number": int, "model": str, "val": float, "settings": dict},
-    "trials": [{"number": int, "outcome": str, "val": [(float, NOTHING)]}],
+    "searched": {str: [str]},
+    "trials": [
+        {"number": int, "model": str, "outcome": str, "settings": dict, "val": [(float, NOTHING)]}
+    ],
 }
+DIGITS = 4  # of a trial's scores that are kept
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,21 @@ def _checked(document: Document) -> Study:
         raise InputError(f"the winner's val must be the mean of its runs, got {won['val']}")
     settings = _differing(won["model"], won["settings"])
     record = Record(won["model"], settings, document["tried"], won["val"])
-    return Study(name, record, document | {"command": own_words(document["command"], name)})
+    return Study(name, record, _to_keep(document, name))
+
+
+def _to_keep(document: Document, name: str) -> Document:
+    """The study without what is of one machine; of each trial, the settings that were searched."""
+    searched = document["searched"]
+    trials = [
+        {
+            **{field: trial[field] for field in ("number", "model", "outcome")},
+            "settings": {one: trial["settings"][one] for one in searched[trial["model"]]},
+            "val": [score if score is None else round(score, DIGITS) for score in trial["val"]],
+        }
+        for trial in document["trials"]
+    ]
+    return document | {"command": own_words(document["command"], name), "trials": trials}
 
 
 def _refuse_other_graph(document: Document) -> None:
