@@ -62,6 +62,12 @@ def test_only_what_was_searched_is_shown_and_in_the_papers_words(document):
     assert words(settings, "other", document) == "layers 2, α 0.1, lr 0.012, scale rows"
 
 
+def test_a_switch_is_named_where_it_is_on():
+    settings = {"layers": 2, "product_first": True, "residual": False, "row_norm": "length"}
+    document = {"searched": {"gcnii-plus": list(settings)}}
+    assert words(settings, "gcnii-plus", document) == "layers 2, product first, rows length"
+
+
 def test_what_mattered_has_an_error_bar(document):
     title, header, *rows = text(importance_table(document)).splitlines()
     assert title == "What mattered among the settings of gcn (share in the best tenth)"

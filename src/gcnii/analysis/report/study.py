@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 
 BEST = 10  # trials in the table
 MOST_BARS = 12  # settings in the picture
-SHORT = {"decay_conv": "L2_c", "decay_dense": "L2_d", "alpha": "α", "lam": "λ"}
+SHORT = {
+    **{"decay_conv": "L2_c", "decay_dense": "L2_d", "alpha": "α", "lam": "λ"},
+    **{"input_dropout": "dropout of X", "product_first": "product first", "consistency": "λ_c"},
+    **{"drop_node": "nodes dropped", "sharpen": "T", "warm_up": "warm-up", "row_norm": "rows"},
+}
 SHOWN = (
-    *("layers", "width", "alpha", "lam", "dropout", "lr", "decay_conv", "decay_dense"),
-    *("scale", "norm", "direction", "loops", "monitor", "class_weight", "batch_norm"),
+    *("layers", "width", "alpha", "lam", "dropout", "input_dropout", "lr", "decay_conv"),
+    *("decay_dense", "scale", "norm", "direction", "loops", "class_weight", "batch_norm"),
+    *("self_weight", "product_first", "row_norm", "head", "residual"),
+    *("views", "drop_node", "consistency", "sharpen", "warm_up"),
 )
 
 
@@ -46,10 +52,15 @@ def _score(val: list[float]) -> tuple[str, str]:
 
 
 def words(settings: Mapping[str, object], model: str, document: Document) -> str:
-    """`layers 8, width 64, α 0.1, …`: what was searched."""
+    """`layers 8, width 64, α 0.1, …`: what was searched; a switch is named where it is on."""
     searched = document["searched"].get(model, SHOWN)
     names = [name for name in SHOWN if name in settings and name in searched]
-    return ", ".join(f"{SHORT.get(name, name)} {_short(settings[name])}" for name in names)
+    told = {SHORT.get(name, name): settings[name] for name in names}
+    return ", ".join(
+        name if value is True else f"{name} {_short(value)}"
+        for name, value in told.items()
+        if value is not False
+    )
 
 
 def _short(value: object) -> str:

@@ -44,7 +44,10 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One row of a case: whose code trains which network, how many replicas at once, on what."""
+    """One row of a case: whose code trains which network, how many replicas at once, on what.
+
+    label  what sets it apart from other rows of the same code, if its numbers do not
+    """
 
     who: Who
     graph: Named | Shape
@@ -52,6 +55,7 @@ class Line:
     settings: Settings = field(default_factory=dict)  # over the preset of the graph
     precision: str = "float32"
     replicas: int = 1
+    label: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +123,26 @@ def _by_depth(*depths: int) -> tuple[Line, ...]:
 def _by_edges(*edges: int) -> tuple[Line, ...]:
     shapes = [Shape(n=100_000, entries=2 * m, d=64, k=10) for m in edges]
     return tuple(Line(who="gcnii", graph=shape, settings={"layers": 8}) for shape in shapes)
+
+
+def _options() -> tuple[Line, ...]:
+    """GCNII, and GCNII+ with each option alone."""
+    shape = {"layers": 16, "width": 64}
+    options: dict[str, Settings] = {
+        "options off": {},
+        "product first": {"product_first": True},
+        "head features": {"head": "features"},
+        "head all": {"head": "all"},
+        "rows of length 1": {"row_norm": "length"},
+        "layer norm": {"row_norm": "layer"},
+        "residual": {"residual": True},
+        "4 views": {"views": 4, "drop_node": 0.5, "consistency": 1.0},
+    }
+    alone = Line(who="gcnii", graph=CORA, settings=shape, label="GCNII")
+    return alone, *(
+        Line(who="gcnii", graph=CORA, model="gcnii-plus", settings=shape | one, label=label)
+        for label, one in options.items()
+    )
 
 
 def _products() -> tuple[Line, ...]:
@@ -191,6 +215,12 @@ _ALL = (
         cuda=_by_edges(500_000, 5_000_000),
         per=("replicas", "layers", "entries"),
         rounds=5,
+    ),
+    BenchCase(
+        name="plus",
+        title="GCNII and GCNII+ with each option, 16 layers",
+        cpu=_options(),
+        cuda=_options(),
     ),
     BenchCase(
         name="table2-cora",

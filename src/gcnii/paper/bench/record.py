@@ -59,6 +59,7 @@ def _line(found: Measured, timed: Timed) -> Document:
     line, settings = timed.line, plan_of(timed.line).model_settings
     return {
         "who": line.who,
+        **({"label": line.label} if line.label else {}),
         "model": line.model,
         "layers": settings["layers"],
         "width": settings["width"],

@@ -13,6 +13,7 @@ from gcnii.paper.defaults.choose import Study
 from gcnii.paper.defaults.records import Records
 from gcnii.paper.explaining import explaining_table, read_measured
 from gcnii.paper.forecast import read_records as read_forecasts
+from gcnii.paper.report.beyond.ablation import ablation_tables, read_ablations
 from gcnii.paper.report.beyond.rows import beyond_rows
 from gcnii.paper.report.beyond.tables import section, short_table
 from gcnii.paper.report.defaults_page import defaults_page
@@ -44,6 +45,7 @@ def update_readme(root: Path) -> list[Path]:
     speed, forecasts = docs / "performance.md", docs / "filters-learned.md"
     tuning, doctor = docs / "tuning.md", docs / "doctor.md"
     explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
+    beyond = docs / "beyond.md"
     texts = {
         readme: _filled(readme, summary(cells, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
@@ -56,6 +58,7 @@ def update_readme(root: Path) -> list[Path]:
         evaluation: _filled(
             evaluation, calibration_table(read_calibrations(results / "calibration"))
         ),
+        beyond: _filled(beyond, ablation_tables(read_ablations(results / "beyond" / "ablation"))),
         docs / "results.md": all_results(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }

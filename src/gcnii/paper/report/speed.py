@@ -24,6 +24,7 @@ _LINE = {
     "who": set(NAMES),
     "precision": str,
     "failed": str,
+    "label": Maybe(str),
     "floor": ({"seconds": float, "bound": str}, NOTHING),
     **dict.fromkeys(("layers", "width", "entries", "replicas"), int),
     **dict.fromkeys(("best", "median", "ratio", "peak_bytes"), _TIME),
@@ -88,7 +89,7 @@ def _remarks(record: Document) -> list[str]:
 def _cells(line: Document) -> tuple[str, ...]:
     floor, best = line["floor"], line["best"]
     return (
-        NAMES[line["who"]],
+        ", ".join(filter(None, (NAMES[line["who"]], line.get("label", "")))),
         f"{line['layers']} × {line['width']}",
         f"{line['entries']:,}",
         line["precision"],
