@@ -9,6 +9,7 @@ from support.literal import LITERAL
 from support.small_models import build, dense, inputs, plan, web
 
 import gcnii
+from gcnii.analysis.layers.states import HiddenStates
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import InputError
 
@@ -111,6 +112,19 @@ def test_rows_of_length_1_do_not_depend_on_the_scale_of_x():
     torch.nn.init.zeros_(model.dense["encode"].bias)
     P, X = inputs(graph)
     torch.testing.assert_close(model(P, X), model(P, 7 * X))
+
+
+@pytest.mark.parametrize("options", ALL[::5], ids=lambda one: "-".join(map(str, one.values())))
+def test_the_doctor_sees_h0_and_every_layer_after_its_nonlinearity(options):
+    graph = web()
+    model = build("gcnii-plus", graph, **options)
+    with HiddenStates(model) as states:
+        model(*inputs(graph))
+    names, layers = zip(*states.layers, strict=True)
+    assert names == ("input", *(f"convs.{l}" for l in range(5)))
+    for H in layers:
+        assert H.shape == (graph.n, 8)
+        assert H.min() >= 0  # H0, and not what P̃ multiplies before it
 
 
 @pytest.mark.parametrize(("name", "value"), [("row_norm", "batch"), ("head", "first")])

@@ -57,6 +57,8 @@ class HiddenStates:
         self.edges: Tensor | None = None  # (2, m), among the inputs of the model
         self._found: dict[str, State] = {}
         self._latest = ""
+        self._entered = False  # whether the first module has been called
+        self._features: object = None  # X
         self._pattern: Pattern | None = None  # of P, which a layer reads beside its state
         self._hooks: list[RemovableHandle] = []
         self._during = ExitStack()
@@ -100,11 +102,11 @@ class HiddenStates:
     def _begin(
         self, _: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[tuple[object, ...], dict[str, object]]:
-        self._found, self._latest = {}, ""
+        self._found, self._latest, self._entered = {}, "", False
         self.edges = next(_edges((*args, *kwargs.values())), None)
         self._during.enter_context(_Follow(self._follows))
         if isinstance(self.model, Model) and args and isinstance(P := args[0], Sparse):
-            self._pattern = P.pattern
+            self._pattern, self._features = P.pattern, next(iter(args[1:]), None)
             if type(P) is Sparse:
                 args = (_Seen.of(P, self._multiplies), *args[1:])
         return args, kwargs
@@ -123,11 +125,18 @@ class HiddenStates:
 
     def _reads(self, _: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         H = _state(value for value in (*args, *kwargs.values()) if not self._propagates(value))
-        if not set(self._found) & set(self.blocks) and H is not None:
-            # What a product read before the first module was called is that module's input only.
-            self._found = {"input": self._found.get("input", H)}
+        if not self._entered and H is not None:
+            self._entered = True
+            # X, if a product read it before the first module was called; else that module's input.
+            first = self._found.get("input", H)
+            self._found = {"input": first if self._is_features(first) else H}
         # What happens to the previous layer's state within a module belongs to the module.
         self._latest = ""
+
+    def _is_features(self, H: State) -> bool:
+        """Whether it is X, perhaps with its zeros written out, and not a map of it."""
+        X = self._features
+        return H is X or (isinstance(X, Sparse) and H.shape == X.shape)
 
     def _propagates(self, value: object) -> bool:
         return isinstance(value, Sparse) and value.pattern is self._pattern
