@@ -143,8 +143,12 @@ class GCNIIPlus(GCNIISkeleton):
 
     def _first(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         encode = self.dense["encode"]
-        # P̃ (X W) and not (P̃ X) W: X has more columns than W, as a rule.
-        Z = P @ linear(X, encode.weight) + encode.bias if self.product_first else encode(X)
+        assert isinstance(encode, nn.Linear)
+        if self.product_first:
+            # P̃ (X W) and not (P̃ X) W: X has more columns than W, as a rule.
+            Z = P @ linear(X, encode.weight) + encode.bias  # type: ignore[arg-type]
+        else:
+            Z = encode(X)
         return relu(self.dense["norm"](Z))
 
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:

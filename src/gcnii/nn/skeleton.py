@@ -70,7 +70,7 @@ class GCNIISkeleton(Model):
     def _recomputing(self) -> bool:
         return self.recomputes and torch.is_grad_enabled()
 
-    def pass_through(self, part: Convs, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def pass_through(self, part: nn.ModuleList, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """H after these convolutions; their activations are kept, or computed again in backward."""
         if not self._recomputing:
             return part(P, H, H0, self.drop)  # type: ignore[no-any-return]

@@ -31,10 +31,11 @@ def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space
         for name, hint in (recipe_hints() | model_hints(model)).items()
         if (setting := setting_of(hint)[1]).search is not None
     }
-    declared["loops"] = Choice(loops_of(model, graph, fixed))
+    loops = loops_of(model, graph, fixed)
+    declared["loops"] = Choice(loops)
     pointless = {
         "direction": not graph.directed,
-        "loops": len(declared["loops"].values) == 1,
+        "loops": len(loops) == 1,
         "class_weight": metric not in IMBALANCED,
     }
     if not few_labels(graph):
@@ -77,7 +78,9 @@ def settings_of(model: str, space: Space, parameters: Mapping[str, object]) -> S
     return {name: _rounded(space[name], value) for name, value in found.items()}
 
 
-def parameters_of(model: str, space: Space, settings: Mapping[str, object]) -> Settings:
+def parameters_of(
+    model: str, space: Mapping[str, Range | Choice], settings: Mapping[str, object]
+) -> Settings:
     """Optuna's parameters for these settings; a number becomes the nearest that is tried."""
     return {parameter(model, name): _inside(space[name], settings[name]) for name in space}
 
