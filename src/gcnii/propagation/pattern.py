@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -45,9 +46,20 @@ class Pattern:
     @cached_property
     def transposed(self) -> tuple[Pattern, Tensor]:
         """The transpose's pattern, and the order that brings this pattern's values into it."""
+        if self.columns.is_cpu:
+            return self._counted
         order = torch.argsort(self.columns, stable=True)
         rows = row_pointers(self.columns, self.shape[1])
         return Pattern(rows, self.row_of[order].int(), (self.shape[1], self.shape[0])), order
+
+    @property
+    def _counted(self) -> tuple[Pattern, Tensor]:
+        """The same by scipy, which counts instead of sorting: half the time on a CPU."""
+        numbers = np.arange(len(self.columns))
+        arrays = (numbers, self.columns.numpy(), self.rows.numpy())
+        other = sp.csr_array(arrays, self.shape).tocsc()
+        rows, columns, order = map(torch.from_numpy, (other.indptr, other.indices, other.data))
+        return Pattern(rows, columns, (self.shape[1], self.shape[0])), order
 
     @cached_property
     def at_rows(self) -> Pattern:

@@ -1,16 +1,19 @@
 """The draws of a seed: the same numbers today as ever, on any machine, drawn ahead or not."""
 
 import hashlib
+from math import comb
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from scipy.stats import chisquare
 from support.literal.drawing import draw
 
 from gcnii.propagation import GraphAdjacency
 from gcnii.train.batches import Neighbours
 from gcnii.train.batches.history import HistoryHop
+from gcnii.train.batches.neighbours import NeighbourSampler, _shuffled
 
 SHAPES = {  # fanout, history
     "some": ((3, 5), "none"),
@@ -100,3 +103,31 @@ def digest(batches, seed, epoch):
 )
 def test_a_seed_draws_what_it_drew_in_earlier_releases(norm, fanout, seed, epoch, expected):
     assert digest(neighbours(skewed(), norm, fanout), seed, epoch) == expected
+
+
+class Crowded:
+    """In the place of a generator: numbers that differ in their last bits alone, or not at all."""
+
+    def random(self, count):
+        last = np.random.default_rng(0).integers(0, 8, count)
+        return 0.5 + last * 2.0**-53
+
+
+def test_numbers_that_differ_in_their_last_bit_alone_are_told_apart():
+    count = np.random.default_rng(1).integers(0, 9, 5000)
+    numbers = np.split(Crowded().random(count.sum()), np.cumsum(count)[:-1])
+    expected = np.concatenate([np.argsort(own, kind="stable") for own in numbers])
+    assert _shuffled(count, Crowded()).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("fanout", [1, 3])
+def test_every_set_of_neighbours_is_drawn_equally_often(fanout):
+    A = sp.csr_array((np.ones(5), ([0] * 5, [1, 2, 3, 4, 5])), (6, 6))
+    urn, random = NeighbourSampler(GraphAdjacency.of(A, "mean").whole), np.random.default_rng(0)
+    nodes = np.zeros(20_000, np.int64)  # the same node again and again, each time on its own
+    drawn, link = urn.draw(nodes, fanout, random)
+    assert (drawn == fanout).all()
+    sets = np.sort(link.reshape(-1, fanout), axis=1)
+    kinds, times = np.unique(sets, axis=0, return_counts=True)
+    assert len(kinds) == comb(5, fanout)  # and so none with a neighbour twice
+    assert chisquare(times).pvalue > 1e-3

@@ -120,22 +120,24 @@ def small(norm="symmetric", weighted=False):
 
 
 def every_draw(urn, nodes, fanout):
-    """The links of each possible draw."""
+    """How many links of each node, and which, in each possible draw."""
     links = [range(urn.start[node], urn.start[node] + urn.count[node]) for node in nodes]
     choices = [list(combinations(own, min(fanout, len(own)))) for own in links]
     for chosen in product(*choices):
-        row = np.repeat(np.arange(len(nodes)), [len(own) for own in chosen])
-        yield row, np.array([link for own in chosen for link in own], dtype=int)
+        yield (
+            np.array([len(own) for own in chosen]),
+            np.array([link for own in chosen for link in own], dtype=int),
+        )
 
 
 def estimates(P, fanout, H, mean=None, history=None):
     """What `gather` gives in each possible draw for rows 0 and 1."""
     urn, nodes = NeighbourSampler(P), np.array([0, 1])
-    for row, link in every_draw(urn, nodes, fanout):
+    for drawn, link in every_draw(urn, nodes, fanout):
         memory = None if history is None else ActivationHistory(6)
         if memory:
             memory.tables[0] = history
-        hop, reached = urn.hop(nodes, row, link, memory)
+        hop, reached = urn.hop(nodes, drawn, link, memory)
         assert isinstance(hop, HistoryHop) == (history is not None)
         yield hop.gather(H[reached], None if mean is None else mean[reached])
 
