@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii.propagation import Adjacency, Pattern, Sparse
+from gcnii.train.batches.ahead import ahead
 from gcnii.train.batches.batch import Batch, History
 from gcnii.train.batches.history import ActivationHistory, HistoryHop
 
@@ -64,13 +67,20 @@ class Neighbours:
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
         """Every node once, in an order drawn from seed and epoch; neighbours from the step too."""
         order = np.random.default_rng((seed, epoch)).permutation(self.nodes)
-        for step, start in enumerate(range(0, len(order), self.size), 1):
-            targets = order[start : start + self.size]
-            yield self._batch(targets, np.random.default_rng((seed, epoch, step)))
-            if self.history:
-                self.history.settle()
+        starts = range(0, len(order), self.size)
+        makers = (
+            partial(self._batch, order[start : start + self.size], (seed, epoch, step))
+            for step, start in enumerate(starts, 1)
+        )
+        with closing(ahead(makers)) as batches:
+            for batch in batches:
+                yield batch
+                if self.history:
+                    self.history.settle()
 
-    def _batch(self, targets: Numbers, random: np.random.Generator) -> Batch:
+    def _batch(self, targets: Numbers, at: tuple[int, int, int]) -> Batch:
+        """It reads no history, which belongs to the step that runs meanwhile."""
+        random = np.random.default_rng(at)
         hops: list[Sparse] = []
         nodes = targets
         for layer in reversed(range(len(self.fanout))):
