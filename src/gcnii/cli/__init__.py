@@ -210,11 +210,17 @@ def main() -> None:
         sentence, code = _explain(KeyboardInterrupt() if stopped.is_set() else error)
         if not sentence or os.environ.get("GCNII_TRACEBACK"):
             raise
-        print(f"gcnii: {one_line(sentence)}", file=sys.stderr)
+        print(f"gcnii: {_rank()}{one_line(sentence)}", file=sys.stderr)
         sys.exit(code)
     finally:
         if before:
             signal.signal(signal.SIGINT, before)
+
+
+def _rank() -> str:
+    """`rank 2: ` in such a process of torchrun; rank 0 speaks for all, and has no name."""
+    rank = os.environ.get("RANK", "0")
+    return f"rank {rank}: " if rank != "0" and "TORCHELASTIC_RUN_ID" in os.environ else ""
 
 
 def _note_ctrl_c(stopped: threading.Event) -> Callable[[int, FrameType | None], object] | None:

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from cyclopts import Parameter
@@ -36,7 +36,9 @@ from gcnii.train.callbacks.csv_log import CsvLog
 from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard
 from gcnii.train.checkpoint import Checkpoint, before, remove
+from gcnii.train.distributed.world import joined, own_device, started
 from gcnii.train.fit import Calibrate, fit_plan
+from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, Preset, chosen_model, make_plan
 from gcnii.train.recipe import in_force
 from gcnii.train.results.result import Result
@@ -133,6 +135,8 @@ def train(
     **settings: object,
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
+    rank, _ = started()
+    quiet = quiet or rank > 0  # rank 0 speaks for all
     if quiet:
         warnings.simplefilter("ignore")
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
@@ -140,20 +144,16 @@ def train(
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)
     refuse_unwritable(folder)
-    _refuse_replacing(folder, data, plan, make_runs(data, seeds, split), overwrite)
-    callbacks = _writers(folder, log, tensorboard)
-    result = fit_plan(
-        data,
-        plan,
-        seeds=seeds,
-        split=split,
-        device=device,
-        threads=threads,
-        checkpoint=folder / CHECKPOINT,
-        callbacks=callbacks,
-        verbose=False if quiet else None,
-        calibrate=calibrate,
-    )
+    if rank == 0:
+        _refuse_replacing(folder, data, plan, make_runs(data, seeds, split), overwrite)
+    where = own_device(choose_device(device))
+    how: dict[str, Any] = {"seeds": seeds, "split": split, "device": str(where)}
+    how |= {"threads": threads, "checkpoint": folder / CHECKPOINT, "calibrate": calibrate}
+    how |= {"callbacks": [] if rank else _writers(folder, log, tensorboard)}
+    with joined(where) as world:
+        result = fit_plan(data, plan, verbose=False if quiet else None, world=world, **how)
+    if rank:
+        return  # rank 0 has the same result, and writes it
     _save_and_print(result, folder, overwrite, json, device)
     if result.interrupted:
         sys.exit(1)

@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 def mix(x):
-    """`dropout._mix` of 32-bit words."""
+    """`dropout.keys.mix` of 32-bit words."""
     x = (x ^ (x >> 16)) * 0x21F0AAAD
     x = (x ^ (x >> 15)) * 0x735A2D97
     return x ^ (x >> 15)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -31,6 +31,27 @@ METRIC_NAMES: dict[Metric, tuple[str, str]] = {
 }
 
 
+Total = Callable[[Tensor], Tensor]
+
+
+def alone(sums: Tensor) -> Tensor:
+    """The total, where one process has all nodes."""
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """Some of the nodes of an objective."""
+
+    whole: Objective
+    nodes: Tensor
+
+    def gathered(self, scores: Tensor) -> Tensor:
+        """The scores of all nodes (r, n, k), from those of each process."""
+        n, (r, _, k) = len(self.whole.y), scores.shape
+        return self.whole.total(scores.new_zeros(r, n, k).index_copy(1, self.nodes, scores))
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """Cross-entropy and a metric; with several labels per node, binary cross-entropy and a metric.
@@ -44,6 +65,8 @@ class Objective:
     metric   what the score is; auto: accuracy, or micro-F1 with several labels per node
     weights  (r, k) of the classes in the loss; with several labels per node (r, 2, k), of a label's
              negatives and positives; None: all weigh the same
+    total    adds up sums over nodes, where several processes have some of them each
+    share    what this process has: of which objective, and which of its nodes; None: all
     """
 
     y: Tensor
@@ -52,6 +75,8 @@ class Objective:
     parts: int
     metric: Metric = "auto"
     weights: Tensor | None = None
+    total: Total = alone
+    share: Share | None = None
 
     @classmethod
     def of(
@@ -93,13 +118,24 @@ class Objective:
         if nodes is None:
             return self
         masks = {role: mask[:, nodes] for role, mask in self.masks.items()}
-        return replace(self, y=self.y[nodes], masks=masks, part=self.part[nodes])
+        share = None if self.total is alone else Share(self, nodes)
+        return replace(self, y=self.y[nodes], masks=masks, part=self.part[nodes], share=share)
 
     def narrow(self, rows: Tensor) -> Objective:
         """The objective of these replicas."""
         masks = {role: mask[rows] for role, mask in self.masks.items()}
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, masks=masks, weights=weights)
+
+    def count(self, role: Role) -> Tensor:
+        """The number of the role's nodes (r,), over all processes."""
+        return (self.share.whole if self.share else self).masks[role].sum(-1)
+
+    def overall(self, mean: Tensor) -> Tensor:
+        """The mean over the nodes of all processes, from the mean over those at hand."""
+        if self.share is None:
+            return mean
+        return self.total(mean * (len(self.share.nodes) / len(self.share.whole.y)))
 
     def loss(self, scores: Tensor, role: Role) -> Tensor:
         """The mean loss over the role's nodes, (r,); with weights, those of the training nodes."""
@@ -117,8 +153,8 @@ class Objective:
                 entries = entries * torch.where(y == 1, positive, negative)
             each = entries.mean(-1)
         # `where`, not a product: a node outside the mask must not turn the sum into NaN.
-        mask = self.masks[role]
-        return torch.where(mask, each, 0).sum(-1) / mask.sum(-1)
+        sums = torch.where(self.masks[role], each, 0).sum(-1)
+        return self.total(sums) / self.count(role)
 
     def score(self, scores: Tensor, role: Role) -> Tensor:
         """The metric in [0, 1], (r,); NaN where the role has nothing to grade."""
@@ -131,12 +167,14 @@ class Objective:
             return self._macro_f1(scores, mask)
         several = self.y.ndim == 2
         right = ((scores > 0) == self.y).all(-1) if several else scores.argmax(-1) == self.y
-        return (right & mask).sum(-1).double() / mask.sum(-1)
+        return self.total((right & mask).sum(-1)).double() / self.count(role)
 
     def _ranking(self, scores: Tensor, role: Role) -> Tensor:
         """Of each class against the rest; of two classes, the second alone."""
         from gcnii.metrics.ranking import average_precision, roc_auc  # few trainings need it
 
+        if self.share:
+            return self.share.whole._ranking(self.share.gathered(scores), role)
         nodes, there = self._places[role]
         k = scores.shape[-1]
         own = scores.gather(1, nodes[..., None].expand(-1, -1, k)).double()
@@ -170,7 +208,8 @@ class Objective:
         classes = torch.arange(scores.shape[-1], device=mask.device)
         guess = (scores.argmax(-1)[..., None] == classes) & mask[..., None]
         truth = (self.y[:, None] == classes) & mask[..., None]
-        found, hits = guess.sum(1) + truth.sum(1), (guess & truth).sum(1)
+        sums = torch.stack([guess.sum(1) + truth.sum(1), (guess & truth).sum(1)])
+        found, hits = self.total(sums).unbind()
         f1 = 2 * hits.double() / found.clamp(min=1)
         return f1.sum(-1) / (found > 0).sum(-1)
 
@@ -181,7 +220,8 @@ class Objective:
 
         def by_part(counts: Tensor) -> Tensor:
             sums = torch.zeros(len(counts), self.parts, dtype=torch.float64, device=counts.device)
-            return sums.index_add(1, self.part, torch.where(mask, counts, 0).double())
+            own = sums.index_add(1, self.part, torch.where(mask, counts, 0).double())
+            return self.total(own)
 
         f1 = 2 * by_part(hits) / (2 * by_part(hits) + by_part(errors)).clamp(min=1)
         present = by_part(torch.ones_like(hits)) > 0

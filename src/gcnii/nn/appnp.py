@@ -42,6 +42,7 @@ class APPNP(Predict):
     )
 
     batched = frozenset({"alpha", "dropout"})
+    can_be_cut = True
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ class GCN(Model):
         equation="H ← σ(P̃ H W + b)",
         recipe={"decay_conv": 5e-4, "epochs": 200},
     )
+    can_be_cut = True
 
     def __init__(
         self, d: int, k: int, *, layers: FewLayers = 2, width: Width = 16, dropout: Rate = 0.5

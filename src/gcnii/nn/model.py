@@ -59,6 +59,9 @@ class Model(nn.Module):
     supports_sampling: ClassVar[bool] = False
     # Whether it gathers by products, P.at(l).gather(H), which old activations make more accurate.
     supports_history: ClassVar[bool] = False
+    # Whether it uses P in products P @ H alone and else treats every row by itself, so that several
+    # processes can share the nodes of a graph.
+    can_be_cut: ClassVar[bool] = False
     # Its settings that are but numbers in a formula: replicas of one batch may differ in them.
     batched: ClassVar[frozenset[str]] = frozenset({"dropout"})
     # Whether it can recompute activations in backward instead of keeping them, and whether it does.

@@ -15,6 +15,7 @@ class SGC(Model):
         equation="P̃^K X W + b",
         recipe={"lr": 0.2, "decay_dense": 1e-5, "epochs": 100, "monitor": "last"},
     )
+    can_be_cut = True
 
     def __init__(self, d: int, k: int, *, layers: Layers = 2):
         super().__init__()

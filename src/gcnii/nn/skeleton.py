@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from math import isqrt
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ from gcnii.dropout import Dropout, current_keys, keyed, next_key
 from gcnii.nn.fused import Mappings, fused_layers
 from gcnii.nn.model import Model, Places, held
 from gcnii.nn.recompute import recompute
-from gcnii.propagation import Pattern, Sparse
+from gcnii.propagation import Rows, Sparse
 
 
 class GCNIISkeleton(Model):
@@ -27,7 +28,7 @@ class GCNIISkeleton(Model):
     read  the number of columns that the scores are read from, if not the width
     """
 
-    can_recompute = True
+    can_recompute = can_be_cut = True
 
     def __init__(
         self,
@@ -77,8 +78,9 @@ class GCNIISkeleton(Model):
         keys = current_keys()
         key, first = (keys.key, keys.used) if keys else (next_key(H.device), 0)
         places, numbers = held(part, self.drop)
-        run = _runner(part, self.drop, P.pattern, first, places)
-        H = recompute(run, P.values, P.transposed, H, H0, key, *numbers, *part.parameters())
+        again = Again(first, keys.rows if keys else None)
+        run = _runner(part, self.drop, P, again, places)
+        H = recompute(run, *P.tensors, H, H0, key, *numbers, *part.parameters())
         if keys and self.drop.active:
             keys.used += len(part)
         return H
@@ -98,7 +100,7 @@ class Convs(nn.ModuleList):
         # Where P is learned, the gradient of its values is left to autograd; the GPU kernels
         # multiply float32.
         exact = H.is_cuda and H.dtype == torch.float64
-        if _alike(convs) and not P.values.requires_grad and not exact:
+        if P.fusible and _alike(convs) and not P.values.requires_grad and not exact:
             mappings: Mappings = type(convs[0]).mappings(convs)  # type: ignore[attr-defined]
             mixed = drop.active and isinstance(drop.kept, Tensor)
             if not mixed or (kernels.usable(H) and not mappings.skip):
@@ -120,18 +122,25 @@ def _offers_matrices(kind: type[nn.Module]) -> bool:
     return "mappings" in vars(next(owner for owner in kind.__mro__ if "forward" in vars(owner)))
 
 
-def _runner(
-    convs: nn.Module, drop: Dropout, pattern: Pattern, first: int, places: Places
-) -> Callable[..., Tensor]:
-    """These layers as a function of tensors alone; `first` is the first dropout call's index."""
-    names, numbers = [name for name, _ in convs.named_parameters()], len(places.places)
+class Again(NamedTuple):
+    """What `keyed` takes beside the key: the first dropout call's index, and the rows at hand."""
 
-    def run(
-        values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, key: Tensor, *rest: Tensor
-    ) -> Tensor:
-        P = Sparse(pattern, values, transposed)
-        with keyed(key, first), places.holding(rest[:numbers]):
+    first: int
+    rows: Rows | None
+
+
+def _runner(
+    convs: nn.Module, drop: Dropout, P: Sparse, again: Again, places: Places
+) -> Callable[..., Tensor]:
+    """These layers as a function of tensors alone."""
+    names, numbers = [name for name, _ in convs.named_parameters()], len(places.places)
+    held = len(P.tensors)
+
+    def run(*tensors: Tensor) -> Tensor:
+        H, H0, key, *rest = tensors[held:]
+        with keyed(key, *again), places.holding(rest[:numbers]):
             named = dict(zip(names, rest[numbers:], strict=True))
-            return functional_call(convs, named, (P, H, H0, drop))  # type: ignore[no-any-return]
+            matrix = P.holding(tensors[:held])
+            return functional_call(convs, named, (matrix, H, H0, drop))  # type: ignore[no-any-return]
 
     return run

@@ -27,6 +27,7 @@ from gcnii.propagation.protocols import Propagation as Propagation
 from gcnii.propagation.relations import DIVISIONS as DIVISIONS
 from gcnii.propagation.relations import RelationalAdjacency as RelationalAdjacency
 from gcnii.propagation.relations import RelationalMatrix as RelationalMatrix
+from gcnii.propagation.rows import Rows as Rows
 from gcnii.propagation.sparse import Sparse as Sparse
 from gcnii.propagation.sparse import feature_matrix as feature_matrix
 from gcnii.propagation.sparse import to_dense as to_dense

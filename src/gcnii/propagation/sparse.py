@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import scipy.sparse as sp
 import torch
@@ -51,6 +51,8 @@ class Sparse:
     pattern: Pattern
     values: Tensor
     transposed: Tensor
+    # Whether `pattern` and `values` are all there is to a product, so that layers can be fused.
+    fusible: ClassVar[bool] = True
 
     @classmethod
     def from_scipy(cls, matrix: sp.csr_array) -> Sparse:
@@ -92,6 +94,15 @@ class Sparse:
     def with_values(self, values: Tensor) -> Sparse:
         """A matrix with other values at the same entries."""
         return Sparse.on(self.pattern, values)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Its numbers; with others of their shapes, `holding` makes a matrix again."""
+        return self.values, self.transposed
+
+    def holding(self, tensors: Sequence[Tensor]) -> Sparse:
+        """The matrix with these in the place of `tensors`."""
+        return Sparse(self.pattern, *tensors)
 
     def at(self, layer: int) -> Sparse:
         """The matrix that this layer gathers over: itself, as no neighbour is left out."""

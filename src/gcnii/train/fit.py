@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+import torch
 from rich.console import Console
 
 from gcnii.errors import InputError
@@ -28,6 +29,9 @@ from gcnii.train.replicas.training import Leave, Training
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import make_runs
 from gcnii.train.task import Task
+
+if TYPE_CHECKING:
+    from gcnii.train.distributed.world import World
 
 Calibrate: TypeAlias = Literal["temperature", "none"]
 
@@ -111,11 +115,13 @@ def fit_plans(
     title: str = "",
     leave: Leave | None = None,
     calibrate: Calibrate = "none",
+    world: World | None = None,
 ) -> Result:
     """Train each of some plans of one `batch_key` with each seed; the bar, if any, has this title.
 
     leave      asked after some epochs with the runs in training; those that it returns end
     calibrate  temperature for models that will predict; a search or a table needs none
+    world      the processes that share the nodes of the graph; all call this, with the same words
     """
     if calibrate not in get_args(Calibrate):
         raise InputError(f"calibrate must be temperature or none, got {calibrate!r}")
@@ -127,7 +133,7 @@ def fit_plans(
     with ordinary_autograd(), watched as observers:
         about = (plan.model, graph.name, graph.n, graph.m, where, [run.seed for run in runs])
         log.info("training %s on %s (n %d, m %d), device %s, seeds %s", *about)
-        task = replace(Task.of(graph, plan, where), others=tuple(plans[1:]))
+        task = replace(_task(graph, plan, where, world), others=tuple(plans[1:]))
         path = Path(checkpoint) if checkpoint else None
         training = Training(task, runs, path, observers, leave)
         with tuned_cpu(threads_for(task, threads)):
@@ -136,9 +142,20 @@ def fit_plans(
             return result.with_temperatures(task) if calibrate == "temperature" else result
 
 
+def _task(graph: Graph, plan: Plan, device: torch.device, world: World | None) -> Task:
+    """The plan on the graph, or on this process's nodes of it."""
+    task = Task.of(graph, plan, device)
+    if world is None:
+        return task
+    from gcnii.train.distributed.shard import spread  # few trainings need it
+
+    return spread(task, world)
+
+
 def _train(training: Training, batch: int | None) -> None:
     """The loop: group after group, until all have stopped or someone stops them."""
-    with interruptible() as interrupt:
+    # One of several processes cannot stop between epochs: the others would wait for it.
+    with nullcontext(False) if training.task.shard else interruptible() as interrupt:
         for group in training.groups(batch):
             while group.running and not interrupt and not training.stop:
                 training.advance(group)

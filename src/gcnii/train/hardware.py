@@ -239,7 +239,7 @@ def recomputes(task: Task, replicas: int) -> bool:
         return False
     if recipe.memory == "recompute":
         return True
-    layer = replicas * recipe.views * task.graph.n * settings["width"]
+    layer = replicas * recipe.views * task.X.shape[0] * settings["width"]
     numbers = layer * settings.get("layers", 0) * KEPT
     return bool(numbers * recipe.dtype.itemsize > SHARE * _free(task.device))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +29,9 @@ from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe
 from gcnii.train.scaling import Scaling
 
+if TYPE_CHECKING:
+    from gcnii.train.distributed.shard import Shard
+
 NODES = 512  # per step, where neighbours are sampled and no number is given
 
 
@@ -38,6 +42,7 @@ class Task:
     plan     the first of the plans, which stands for all where they do not differ
     scaling  by which X was scaled, if it was
     others   the further plans of a fit that tries several; all have the same `batch_key`
+    shard    where several processes share the nodes: those of this one; P and X have their rows
     """
 
     graph: Graph
@@ -47,6 +52,7 @@ class Task:
     X: Tensor | Sparse
     scaling: Scaling | None = None
     others: tuple[Plan, ...] = ()
+    shard: Shard | None = None
 
     @classmethod
     def of(
@@ -81,7 +87,7 @@ class Task:
         size = recipe.batch_size or (NODES if recipe.batches == "neighbours" else 1)
         match recipe.batches:
             case "full":
-                return Full(Batch.of(self.adjacency, self.X))
+                return Full(self._all())
             case "parts":
                 return Subgraphs(self.adjacency, self.X, self._tensor(self._parts(split)), size)
             case "clusters":
@@ -105,10 +111,21 @@ class Task:
         """What these splits are judged on: all nodes, or the graphs with val or test nodes."""
         part, masks = self.graph.part, [self.graph.splits[split] for split in splits]
         if part is None or self.plan.recipe.batches == "full":
-            return Batch.of(self.adjacency, self.X)
+            return self._all()
         asked = np.any([mask.val | mask.test for mask in masks], axis=0)
         nodes = self._tensor(np.flatnonzero(np.isin(part, part[asked])))
         return Batch.of(self.adjacency.induced(nodes), self.X[nodes], nodes)
+
+    def _all(self) -> Batch:
+        """All nodes, or all that this process has."""
+        if self.shard is None:
+            return Batch.of(self.adjacency, self.X)
+        rows = self.shard.rows
+        return Batch(self.adjacency.whole, self.X, rows.nodes, self.adjacency, rows)
+
+    def collected(self, output: Tensor) -> Tensor:
+        """What a model gives for all nodes (n, …), from what it gives for those at hand."""
+        return output if self.shard is None else self.shard.gathered(output)
 
     def _parts(self, split: int) -> NDArray[np.int64]:
         """(n,) the graph of each node, -1 in graphs without training nodes."""

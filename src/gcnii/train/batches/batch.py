@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
-from gcnii.propagation import Adjacency, Propagation, Sparse
+from gcnii.propagation import Adjacency, Propagation, Rows, Sparse
 
 Batching = Literal["full", "parts", "clusters", "neighbours"]
 History = Literal["none", "cv"]
@@ -21,12 +21,14 @@ class Batch:
     nodes      the nodes whose scores the model gives, in the order of the scores' rows; None: all
     adjacency  of which P was made, so that DropEdge can leave out links; None for sampled
                neighbours, which are not thinned out further
+    rows       where several processes share the nodes: which ones are here
     """
 
     P: Propagation
     X: Tensor | Sparse
     nodes: Tensor | None = None
     adjacency: Adjacency | None = None
+    rows: Rows | None = None
 
     @classmethod
     def of(cls, adjacency: Adjacency, X: Tensor | Sparse, nodes: Tensor | None = None) -> Batch:

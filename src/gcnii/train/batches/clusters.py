@@ -28,10 +28,17 @@ def cluster(A: sp.csr_array, count: int) -> Labels:
     count = min(count, links.shape[0])
     if count == 1:
         return np.zeros(links.shape[0], np.int64)
+    labels = metis(links, count)
+    return cut(links, np.ones(links.shape[0]), count) if labels is None else labels
+
+
+def metis(A: sp.csr_array, count: int) -> Labels | None:
+    """The part (n,) of each node, by METIS; None where it is not installed."""
     try:
         import pymetis
     except ImportError:
-        return cut(links, np.ones(links.shape[0]), count)
+        return None
+    links = _undirected(A)
     _, labels = pymetis.part_graph(count, pymetis.CSRAdjacency(links.indptr, links.indices))
     return np.asarray(labels, np.int64)
 

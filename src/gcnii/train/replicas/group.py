@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf, nan
 from typing import NamedTuple
@@ -62,17 +63,18 @@ class ReplicaGroup:
         graph, device, splits = task.graph, task.device, [run.split for run in runs]
         plans = [task.plans[run.setting] for run in runs]
         self.replicas = Replicas(plans, graph.d, graph.k, [run.seed for run in runs], device)
-        self.replicas.model.recomputes = recomputes(task, len(runs))
+        self.replicas.model.recomputes = self._recomputes()
         self.objective = self._objective()
         self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
         self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
-        self.most = SYNC_EVERY[device.type]
+        # Several processes must read after the same epochs, whatever their clocks say.
+        self.most = 1 if task.shard else SYNC_EVERY[device.type]
         recipes = [plan.recipe for plan in plans]
         self.stopping = StoppingState(recipes, runs, device, self.most)
         # The sum of the losses of training nodes, and their number.
         self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)
         self.step = torch.zeros((), dtype=torch.int32, device=device)
-        self.captured = CapturedEpoch(device)
+        self.captured = CapturedEpoch(device, "several processes train" if task.shard else "")
         self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
         self.transient = CapturedEpoch(device, "each epoch draws batches of its own")
         self.pace = float("inf")  # seconds per epoch
@@ -81,7 +83,14 @@ class ReplicaGroup:
         """What the runs are graded by."""
         recipe, splits = self.recipe, [run.split for run in self.runs]
         about = (self.task.graph, splits, self.task.device)
-        return Objective.of(*about, recipe.scored_by, recipe.class_weight)
+        objective = Objective.of(*about, recipe.scored_by, recipe.class_weight)
+        shard = self.task.shard
+        return replace(objective, total=shard.world.total) if shard else objective
+
+    def _recomputes(self) -> bool:
+        """Whether activations are computed again: in all processes, if in one."""
+        here, shard = recomputes(self.task, len(self.runs)), self.task.shard
+        return shard.world.any(here) if shard else here
 
     @property
     def running(self) -> int:
@@ -174,7 +183,7 @@ class ReplicaGroup:
         """Made once for each batch, because asking whether it has training nodes waits."""
         if batch not in self.views:
             objective = self.objective.at(batch.nodes)
-            size = objective.masks["train"].sum(-1)
+            size = objective.count("train")
             trains = batch.nodes is None or bool(size.all())
             self.views[batch] = View(objective, size, trains)
         return self.views[batch]

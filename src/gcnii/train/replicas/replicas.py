@@ -157,7 +157,7 @@ class Replicas:
         def one(
             weights: Stack, key: Tensor, numbers: list[Tensor], links: Kept, nodes: Kept
         ) -> Tensor:
-            with keyed(key), self.places.holding(numbers):
+            with keyed(key, rows=batch.rows), self.places.holding(numbers):
                 form = self.recipe.drop_form
                 P = batch.P if adjacency is None else drop_edges(adjacency, links, form)
                 X = drop_nodes(batch.X, nodes) if training else batch.X
@@ -196,7 +196,7 @@ class Replicas:
         total = loss if pull is None else loss + pull
         gradients = torch.autograd.grad(total.sum(), self.flats)
         for flat, gradient in zip(self.flats, gradients, strict=True):
-            flat.grad = gradient
+            flat.grad = objective.total(gradient)  # of all processes, if there are several
         self._descend(scales)
         return scores[0].detach(), loss.detach()
 

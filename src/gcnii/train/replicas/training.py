@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from gcnii.errors import notice
+from gcnii.errors import InputError, notice
 from gcnii.files import Document
 from gcnii.train.batches import cutter
 from gcnii.train.callbacks.report import Callback, EpochMeasures, EpochReport, StopTraining
@@ -159,6 +159,8 @@ class Training:
         """Write a checkpoint, if one is wanted; without room for it, training goes on."""
         if not self.path or not any(run.epochs for run in self.runs):
             return
+        if self.task.shard and self.task.shard.world.rank:
+            return  # all processes have the same weights, and rank 0 writes them
         active = [run.key for run in group.runs if run.epochs]
         stacks = group.stacks() if active else {}
         begun = {run.key for run in self.runs if run.epochs}
@@ -199,10 +201,24 @@ class Training:
 
     def _saved(self) -> Checkpoint | None:
         """The checkpoint, if there is one of this very training."""
-        saved = Checkpoint.load(self.path, self.task.device) if self.path else None
+        saved = self._read(self.path) if self.path else None
         if saved and not saved.is_of(self.identity):
             notice(f"{self.path} is of another training; starting over")
             return None
+        return saved
+
+    def _read(self, path: Path) -> Checkpoint | None:
+        """The checkpoint; several processes must find the same one."""
+        device, shard = self.task.device, self.task.shard
+        if shard is None:
+            return Checkpoint.load(path, device)
+        with shard.world.first_alone():  # rank 0 may put another in the place of a damaged one
+            saved = Checkpoint.load(path, device)
+        if not shard.world.same(sum(run.epochs for run in saved.runs) if saved else -1):
+            raise InputError(
+                f"the processes find different checkpoints at {path}; choose a folder that all "
+                "machines share"
+            )
         return saved
 
     def _stacked(self, keys: Sequence[tuple[int, int]]) -> Stack:

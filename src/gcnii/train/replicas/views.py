@@ -121,7 +121,7 @@ class Views:
         each = disagreement(
             torch.stack(list(scores), 1), self.sharpen, multilabel=objective.y.ndim == 2
         )
-        return self._weight(epoch).to(each.dtype) * each
+        return self._weight(epoch).to(each.dtype) * objective.overall(each)
 
     def _weight(self, epoch: Tensor | int) -> Tensor:
         """λ_c · min(1, epoch / warm_up), (r,); λ_c where there is no warm-up."""

@@ -250,4 +250,4 @@ class Predictor:
         """What `forward` or `embed` of run i's model returns, on the CPU."""
         model = self._model(i).to(task.device)
         output: torch.Tensor = getattr(model, method)(task.P, task.X)
-        return output.to_dense().cpu()
+        return task.collected(output.to_dense()).cpu()

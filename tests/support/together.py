@@ -1,0 +1,40 @@
+"""What a training gives, so that several processes can be held against one."""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from gcnii import data
+from gcnii.train.fit import fit_plan
+from gcnii.train.plan import make_plan
+
+
+def graph_of(sparse=False, directed=False, parts=0, multilabel=False, **about):
+    """A small csbm graph, with sparse features, one-way links or several labels a node if asked."""
+    graph = data.load("csbm", **about)
+    rng = np.random.default_rng(0)
+    if sparse:
+        X = np.asarray(graph.X) * (rng.random(graph.X.shape) < 0.5)
+        graph = replace(graph, X=sp.csr_array(X))
+    if directed:
+        keep = rng.random(graph.edges.shape[1]) < 0.7
+        graph = replace(graph, edges=graph.edges[:, keep], directed=True)
+    if multilabel:
+        other = rng.integers(0, 2, (graph.n, 2))
+        graph = replace(graph, y=np.stack([graph.y % 2, *other.T], 1), classes=None)
+    return graph
+
+
+def trained(graph, model, settings, world=None, **how):
+    """The curve, the scores and the probabilities of a training in float64, as JSON has them."""
+    plan = make_plan(model, {"precision": "float64"} | settings, graph)
+    how = {"seeds": [0], "device": "cpu", "threads": 1, "calibrate": "temperature"} | how
+    result = fit_plan(graph, plan, world=world, **how)
+    return {
+        "curve": [list(run.curve) for run in result.runs],
+        "test": [run.test for run in result.runs],
+        "epochs": [run.epochs for run in result.runs],
+        "temperature": [run.temperature for run in result.runs],
+        "scores": result.scores(graph, "cpu").tolist(),
+    }

@@ -1,0 +1,78 @@
+"""A process that dies is named by the others, and the same command goes on to the same digits."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.processes import TESTS, started, torchrun
+
+import gcnii
+
+COMMAND = TESTS / "support" / "save_often.py"
+WORDS = ("train", "csbm", "--layers", "3", "--width", "8", "--precision", "float64")
+WORDS += ("--device", "cpu", "--threads", "1", "--patience", "100", "--lr", "0.001")
+
+
+def ranks_of(torchrun_pid):
+    """rank → pid of the processes that this torchrun has started."""
+    found = {}
+    children = Path(f"/proc/{torchrun_pid}/task/{torchrun_pid}/children").read_text().split()
+    for pid in children:
+        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        named = dict(word.split(b"=", 1) for word in words if b"=" in word)
+        if b"RANK" in named:
+            found[int(named[b"RANK"])] = int(pid)
+    return found
+
+
+def wait_for(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def killed(folder, size, rank, sent):
+    """Start a training, and send one of its processes a signal when a checkpoint is there."""
+    words = (*WORDS, "--epochs", "100", "--out", folder)
+    with started(size, COMMAND, *words) as process:
+        wait_for((folder / "checkpoint.safetensors").exists)
+        os.kill(ranks_of(process.pid)[rank] if rank is not None else process.pid, sent)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    return errors
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which process is which")
+def test_a_killed_process_is_named_and_the_training_resumes_with_fewer(tmp_path):
+    errors = killed(tmp_path / "many", 3, 1, signal.SIGKILL)
+    sentence = "rank 1 of 3 ended, and so did the others; run the same command again to resume"
+    assert f"gcnii: {sentence}" in errors, errors
+    assert f"gcnii: rank 2: {sentence}" in errors
+    assert not (tmp_path / "many" / "run.json").exists()
+    words = (*WORDS, "--epochs", "100")
+    done = torchrun(2, "-m", "gcnii", *words, "--out", tmp_path / "many")
+    assert done.returncode == 0, done.stderr
+    alone = [sys.executable, "-m", "gcnii", *words, "--out", tmp_path / "one"]
+    subprocess.run(alone, check=True, capture_output=True)
+    one, many = (gcnii.open_bundle(tmp_path / name) for name in ("one", "many"))
+    assert one.runs[0].epochs == many.runs[0].epochs == 100
+    assert abs(one.runs[0].val_loss - many.runs[0].val_loss) < 1e-9
+    assert one.runs[0].test == many.runs[0].test
+    for name, weight in one.weights.items():
+        assert np.allclose(weight, many.weights[name], 1e-9, 1e-9), name
+    assert done.stdout.count("test accuracy") == 1  # rank 0 speaks for all
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which process is which")
+def test_a_signal_ends_all_processes_at_once_and_leaves_the_checkpoint(tmp_path):
+    errors = killed(tmp_path / "run", 2, None, signal.SIGTERM)
+    assert "all 2 processes were stopped; run the same command again to resume" in errors
+    assert (tmp_path / "run" / "checkpoint.safetensors").exists()
