@@ -44,7 +44,7 @@ FILES = [
 LONGEST_FILE, LONGEST_FUNCTION = 300, 50  # lines of code
 MOST_ENTRIES = 14  # of a folder; nn/ has one file per model
 # Of our files, in `gcnii train cora`: 40 train, the others calibrate, evaluate and save.
-MOST_RUNNING = 50
+MOST_RUNNING = 53
 BUILT_IN = {"ValueError", "RuntimeError", "TypeError", "ChildProcessError", "Exception"}
 MOST_ANY = 120  # lines with Any
 

@@ -106,7 +106,7 @@ def test_a_search_in_which_nothing_was_finished_gives_no_advice(question):
 
 def test_the_settings_are_those_that_train_would_not_choose_itself(graph, question):
     found = advised(question, trial(question, "gcnii", 0.9, layers=4, lr=0.003))
-    assert found.settings == {"layers": 4, "lr": 0.003}
+    assert found.settings == {"layers": 4, "lr": 0.003, "monitor": "val_score_loss"}
     again = make_plan("gcnii", found.settings, graph).settings
     assert again | advice.LENGTH == found.chosen.settings
 

@@ -12,7 +12,7 @@ from gcnii.nn.gcnii import GCNIIConv
 from gcnii.nn.skeleton import Convs
 from gcnii.propagation import GraphAdjacency, Sparse, adjacency
 
-FUSED = ["gcnii", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-ppi"]
+FUSED = ["gcnii", "gcnii-plus", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-ppi"]
 
 
 @pytest.fixture

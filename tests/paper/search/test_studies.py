@@ -20,14 +20,16 @@ def study():
     """A study of csbm as `gcnii tune` writes it, as far as it is read."""
     settings = make_plan("gcnii", CHANGED).settings
     winner = {"number": 1, "model": "gcnii", "val": sum(VAL) / 5, "settings": settings}
+    tried = {"model": "gcnii", "settings": {"alpha": 0.3, "layers": 4}}
     trials = [
-        {"number": 1, "outcome": "complete", "val": VAL},
-        {"number": 0, "outcome": "given up", "val": [0.1]},
+        {"number": 1, "outcome": "complete", "val": VAL, **tried},
+        {"number": 0, "outcome": "given up", "val": [0.1], **tried},
     ]
     return {
         **{"graph": "csbm", "fingerprint": gcnii.load("csbm").fingerprint, "measured": "accuracy"},
         **{"tried": 2, "command": "gcnii tune csbm --out /home/me/x --budget 3m"},
         **{"winner": winner, "trials": trials, "verdict": "The graph helps."},
+        "searched": {"gcnii": ["alpha"]},
     }
 
 
@@ -53,12 +55,13 @@ def test_a_winner_is_a_record_with_the_settings_that_differ_from_the_defaults(
     assert records()["csbm"] == Record("gcnii", CHANGED, 2, pytest.approx(0.75))
     assert records()["texas"].model == "gcn"
     kept = json.loads((tmp_path / "studies" / "csbm.json").read_text())
-    assert kept == study | {"command": "gcnii tune csbm --budget 3m"}
+    trials = [one | {"settings": {"alpha": 0.3}} for one in study["trials"]]  # what was searched
+    assert kept == study | {"command": "gcnii tune csbm --budget 3m", "trials": trials}
 
 
 def test_studies_of_one_data_set_count_together_and_the_best_wins(study, adopt, tmp_path):
     better = study["winner"] | {"model": "gcn", "settings": {"layers": 3}, "val": 0.9}
-    trials = [{"number": 1, "outcome": "complete", "val": [0.9] * 5}]
+    trials = [study["trials"][0] | {"val": [0.9] * 5}]
     adopt(study, study | {"winner": better, "trials": trials, "tried": 1})
     assert records()["csbm"] == Record("gcn", {"layers": 3}, 3, 0.9)
     assert {path.name for path in (tmp_path / "studies").iterdir()} == {"csbm.json", "csbm-2.json"}
@@ -91,7 +94,7 @@ def test_a_broken_study_is_refused_and_changes_nothing(change, sentence, study, 
 
 
 def test_a_choice_by_few_runs_is_refused(study, adopt):
-    few = [{"number": 1, "outcome": "complete", "val": [0.75, 0.75, 0.75]}]
+    few = [study["trials"][0] | {"val": [0.75, 0.75, 0.75]}]
     with pytest.raises(InputError, match="must be of at least 5 runs, got 3"):
         adopt(study | {"trials": few, "tried": 1})
 

@@ -40,7 +40,9 @@ def _differences(found: Sequence[Document], score: str) -> str:
     """A row for each change, a column for each graph; a dot where the record has that value."""
     labels = list(dict.fromkeys(label for one in found for label in one["rows"]))
     labels.remove(RECORD)
-    labels.sort(key=lambda label: _setting(label) is None)  # what was left out comes last
+    settings = list(dict.fromkeys(map(_setting, labels)))
+    # The values of a setting stand together; what was left out comes last.
+    labels.sort(key=lambda label: (_setting(label) is None, settings.index(_setting(label))))
     heads = [SCORES[score], *(one["graph"] for one in found)]
     lines = [f"|{'|'.join(heads)}|", f"|{'---|' * len(heads)}"]
     own = [100 * np.mean(one["rows"][RECORD][score]) for one in found]
