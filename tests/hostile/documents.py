@@ -82,7 +82,8 @@ class Studies:
         shutil.copy(self.whole, folder)
         damage(random, folder / STUDY)
         with nothing_written(folder):
-            answer_of(lambda: train_plan(self.graph, None, {}, folder).identity(self.graph))
+            planned = (self.graph, None, {}, folder, "published")
+            answer_of(lambda: train_plan(*planned).identity(self.graph))
             answer_of(lambda: asked_in(folder) == self.asked)
 
     def close(self) -> None:
