@@ -367,6 +367,19 @@ def test_a_bundle_without_weights_is_refused(bundle, tmp_path):
     )
 
 
+@pytest.mark.parametrize("words", [["tune", "digits"], ["data", "list"]], ids=" ".join)
+def test_a_command_that_every_process_of_torchrun_would_repeat_is_refused(
+    words, monkeypatch, tmp_path
+):
+    for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    assert refusal(call(*words, cwd=tmp_path)) == (
+        "only `gcnii train` is one training over several processes; start "
+        f"`gcnii {words[0]}` without torchrun"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_bug_keeps_its_traceback(monkeypatch, tmp_path):
     monkeypatch.setattr("gcnii.data.lookup", lambda name: {}[name])
     with pytest.raises(KeyError):

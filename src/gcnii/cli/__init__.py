@@ -200,6 +200,7 @@ def main() -> None:
     before = _note_ctrl_c(stopped)
     try:
         _refuse_little_memory()
+        _refuse_torchrun(sys.argv[1:])
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except BrokenPipeError:  # `gcnii … | head`: the reader has seen enough
@@ -215,6 +216,16 @@ def main() -> None:
     finally:
         if before:
             signal.signal(signal.SIGINT, before)
+
+
+def _refuse_torchrun(words: Sequence[str]) -> None:
+    """Raise InputError if torchrun starts several processes of a command that each would repeat."""
+    several = os.environ.get("WORLD_SIZE", "1") != "1" and "TORCHELASTIC_RUN_ID" in os.environ
+    if several and words[:1] != ["train"]:
+        raise InputError(
+            f"only `gcnii train` is one training over several processes; start `gcnii "
+            f"{' '.join(words[:1])}` without torchrun"
+        )
 
 
 def _rank() -> str:

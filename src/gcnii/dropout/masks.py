@@ -94,7 +94,7 @@ class Words:
 
     @classmethod
     def of(cls, starts: Tensor, width: int) -> Words:
-        """Of rows of so many elements that begin with these elements."""
+        """Of rows of `width` elements, from the number of the first element of each."""
         even = width % 2 == 0  # then all rows begin with a word
         count = width // 2 if even else width // 2 + 1
         numbers = (starts // 2)[:, None] + torch.arange(count, device=starts.device)
