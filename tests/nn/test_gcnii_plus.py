@@ -12,6 +12,9 @@ import gcnii
 from gcnii.analysis.layers.states import HiddenStates
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import InputError
+from gcnii.inference.explaining.network import Network
+from gcnii.inference.explaining.question import Question
+from gcnii.inference.explaining.shares import shares
 
 OPTIONS = {
     "product_first": (False, True),
@@ -96,6 +99,34 @@ def test_recomputed_activations_give_the_same_gradients(options):
         scores(model, graph).square().sum().backward()
     for (name, one), other in zip(kept.named_parameters(), again.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad, msg=name)
+
+
+@pytest.mark.parametrize("options", ALL[3::11], ids=lambda one: "-".join(map(str, one.values())))
+def test_a_replica_among_other_settings_is_the_same_run_as_alone(options, graph):
+    how = {"layers": 3, "width": 8, "epochs": 5, "precision": "float64", "verbose": False}
+    rates = {"dropout": [0.2, 0.5], "input_dropout": [0.4, 0.1], "alpha": [0.1, 0.6]}
+    together = gcnii.fit(graph, "gcnii-plus", seeds=[0, 1], batch=4, **how, **options, **rates)
+    for setting in range(2):
+        own = {name: values[setting] for name, values in rates.items()}
+        single = gcnii.fit(graph, "gcnii-plus", seeds=[0, 1], **how, **options, **own)
+        curves = [run.curve for run in single.runs]
+        found = [run.curve for run in together.at(setting).runs]
+        np.testing.assert_allclose(found, curves, rtol=1e-7)
+
+
+@pytest.mark.parametrize("row_norm", ["none", "length"])
+@pytest.mark.parametrize("head", ["all", "features"])
+def test_its_scores_are_explained_and_the_residual_is_told(head, row_norm, graph):
+    options = {"head": head, "row_norm": row_norm, "product_first": True, "residual": True}
+    how = {"layers": 3, "width": 8, "epochs": 5, "precision": "float64", "verbose": False}
+    network = Network.of(gcnii.fit(graph, "gcnii-plus", **how, **options), graph, "cpu")
+    found = shares(network, Question(4, 1))
+    assert found.score == pytest.approx(network.scores()[4, 1].item())
+    assert found.nodes.sum() == pytest.approx(found.features.sum())
+    if row_norm == "none":  # piecewise linear
+        assert abs(found.residual) <= 1e-10 * found.largest
+    else:
+        assert abs(found.residual) > 1e-6 * found.largest
 
 
 def test_x_has_a_dropout_of_its_own():
