@@ -18,8 +18,8 @@ from gcnii.inference.explaining.shares import shares
 
 OPTIONS = {
     "product_first": (False, True),
-    "row_norm": ("none", "length", "layer"),
-    "head": ("last", "all", "features"),
+    "row_norm": ("none", "layer"),
+    "head": ("last", "features"),
     "residual": (False, True),
 }
 ALL = [dict(zip(OPTIONS, values, strict=True)) for values in product(*OPTIONS.values())]
@@ -114,8 +114,8 @@ def test_a_replica_among_other_settings_is_the_same_run_as_alone(options, graph)
         np.testing.assert_allclose(found, curves, rtol=1e-7)
 
 
-@pytest.mark.parametrize("row_norm", ["none", "length"])
-@pytest.mark.parametrize("head", ["all", "features"])
+@pytest.mark.parametrize("row_norm", ["none", "layer"])
+@pytest.mark.parametrize("head", ["last", "features"])
 def test_its_scores_are_explained_and_the_residual_is_told(head, row_norm, graph):
     options = {"head": head, "row_norm": row_norm, "product_first": True, "residual": True}
     how = {"layers": 3, "width": 8, "epochs": 5, "precision": "float64", "verbose": False}
@@ -137,15 +137,7 @@ def test_x_has_a_dropout_of_its_own():
     assert not torch.allclose(scores(inputs_only, graph), scores(inputs_only, graph, seed=4))
 
 
-def test_rows_of_length_1_do_not_depend_on_the_scale_of_x():
-    graph = web()
-    model = build("gcnii-plus", graph, row_norm="length", product_first=True)
-    torch.nn.init.zeros_(model.dense["encode"].bias)
-    P, X = inputs(graph)
-    torch.testing.assert_close(model(P, X), model(P, 7 * X))
-
-
-@pytest.mark.parametrize("options", ALL[::5], ids=lambda one: "-".join(map(str, one.values())))
+@pytest.mark.parametrize("options", ALL[::3], ids=lambda one: "-".join(map(str, one.values())))
 def test_the_doctor_sees_h0_and_every_layer_after_its_nonlinearity(options):
     graph = web()
     model = build("gcnii-plus", graph, **options)

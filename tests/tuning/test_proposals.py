@@ -1,9 +1,12 @@
 """Points first, then TPE; the trials of a batch share a shape and differ in numbers."""
 
+from dataclasses import replace
+
 import optuna
 import pytest
 from optuna.trial import TrialState
 
+from gcnii.nn.settings import Choice
 from gcnii.train.plan import batch_key, batched
 from gcnii.tuning.points import first_points
 from gcnii.tuning.proposals import (
@@ -101,7 +104,7 @@ def test_some_batches_begin_with_a_shape_at_random(question):
 
 def test_some_batches_begin_with_the_best_shape_and_one_choice_changed(question):
     study = begun(question)
-    best = question.plan("gcnii-plus", {"layers": 4, "width": 128, "head": "all"})
+    best = question.plan("gcnii-plus", {"layers": 4, "width": 128, "head": "features"})
     told = {"model": best.model, "settings": best.settings, "val": [0.9], "val_loss": [0.1]}
     trial = study.ask()
     propose(question, trial)
@@ -111,6 +114,26 @@ def test_some_batches_begin_with_the_best_shape_and_one_choice_changed(question)
     near = [one for one in shapes if one.get("model") == best.model and changed(one, best) == 1]
     assert 10 < len(near) < 32  # a third
     assert len({str(one) for one in near}) > 5
+
+
+def test_a_search_whose_choices_are_all_given_goes_on_with_its_numbers(question):
+    choices = {name: one for name, one in question.space("gcnii-plus").items() if chosen(one)}
+    plan = question.plan("gcnii-plus", {})
+    given = {name: plan.settings[name] for name in choices}
+    fixed = replace(question, models=("gcnii-plus",), fixed=given)
+    assert not any(chosen(one) for one in fixed.space("gcnii-plus").values())
+    study = begun(fixed)
+    trial = study.ask()
+    propose(fixed, trial)
+    told = {"model": plan.model, "settings": plan.settings, "val": [0.9], "val_loss": [0.1]}
+    trial.set_user_attr("told", told | ENDED)
+    study.tell(trial, 0.9)
+    shapes = [new_shape(fixed, study.sampler, study.ask()) for _ in range(20)]
+    assert {str(shape) for shape in shapes} == {"{}", "{'model': 'gcnii-plus'}"}
+
+
+def chosen(search):
+    return isinstance(search, Choice)
 
 
 ENDED = {"epochs": [9], "seconds": 1.0, "final_seconds": 1.0, "lost": False}

@@ -51,7 +51,8 @@ FILES = {*DIGESTS, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
 ModelName = Annotated[
     str | None,
     Parameter(
-        help="A name from `gcnii models`; default: gcnii, or that of the record.",
+        help="A name from `gcnii models`; default: gcnii, gcnii-plus where links do not join like "
+        "nodes (docs/defaults.md), or that of the record.",
         show_default=False,
     ),
 ]

@@ -2,7 +2,7 @@
 
     H0  = σ(norm(P̃ X W0 + b))              or without P̃
     H_l = σ(norm(conv_l(P̃, H, H0) + H W))  or without H W; conv_l is GCNII's, equation 5
-    scores from H_L, from H0 ‖ H_1 ‖ … ‖ H_L, or from X ‖ H_L
+    scores from H_L, or from X ‖ H_L
 
 With all options off it is GCNII, to the last bit.  docs/beyond.md has what each option gains.
 """
@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear, normalize, relu
+from torch.nn.functional import linear, relu
 
 from gcnii.dropout import Dropout
 from gcnii.nn.gcnii import GCNIIConv, betas
@@ -23,8 +22,8 @@ from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
-RowNorm = Literal["none", "length", "layer"]
-Head = Literal["last", "all", "features"]
+RowNorm = Literal["none", "layer"]
+Head = Literal["last", "features"]
 
 InputRate = Annotated[
     float,
@@ -40,28 +39,19 @@ ProductFirst = Annotated[
 RowNorms = Annotated[
     RowNorm,
     Setting(
-        "scale rows before every nonlinearity: to length 1, or by layer norm",
-        search=Choice(("none", "length", "layer")),
+        "scale rows before every nonlinearity, by layer norm", search=Choice(("none", "layer"))
     ),
 ]
 Heads = Annotated[
     Head,
     Setting(
-        "what the scores are read from: the last layer, all layers, or X and the last layer",
-        search=Choice(("last", "all", "features")),
+        "what the scores are read from: the last layer, or X and the last layer",
+        search=Choice(("last", "features")),
     ),
 ]
 Residual = Annotated[
     bool, Setting("add H W to every convolution, with a W of its own", search=Choice((False, True)))
 ]
-
-
-class UnitRows(nn.Module):
-    """Every row divided by its length; a row of zeros stays."""
-
-    def forward(self, Z: Tensor) -> Tensor:
-        """(n, width) → (n, width)."""
-        return normalize(Z, dim=1)
 
 
 class PlusConv(GCNIIConv):
@@ -82,21 +72,15 @@ class PlusConv(GCNIIConv):
 
 def norm_of(row_norm: RowNorm, width: int) -> nn.Module:
     """What scales rows (n, width)."""
-    match row_norm:
-        case "none":
-            return nn.Identity()
-        case "length":
-            return UnitRows()
-        case "layer":
-            return nn.LayerNorm(width)
+    return nn.LayerNorm(width) if row_norm == "layer" else nn.Identity()
 
 
 class GCNIIPlus(GCNIISkeleton):
-    """GCNII with a product first, rows of one length, a linear residual, and a choice of heads."""
+    """GCNII with a product first, layer norm, a linear residual, and X in the head."""
 
     card = ModelCard(
         paper="Chen et al. 2020, with ideas of Maurya et al., Rossi et al. and Luo et al.",
-        equation="H0 = σ(norm(P̃ X W0)), GCNII's layers with norm, scores of H_L, all H, or X ‖ H_L",
+        equation="H0 = σ(norm(P̃ X W0)), GCNII's layers with norm, scores of H_L or X ‖ H_L",
     )
     batched = frozenset({"alpha", "lam", "dropout", "input_dropout"})
 
@@ -123,8 +107,7 @@ class GCNIIPlus(GCNIISkeleton):
             else PlusConv(width, alpha, beta, row_norm, residual)
             for beta in betas(layers, lam)
         )
-        read = (layers + 1) * width if head == "all" else width
-        super().__init__(d, k, convs, width, dropout, read)
+        super().__init__(d, k, convs, width, dropout)
         self.drop_input = Dropout(input_dropout)
         self.product_first, self.head = product_first, head
         self.dense["norm"] = norm_of(row_norm, width)
@@ -132,14 +115,8 @@ class GCNIIPlus(GCNIISkeleton):
             self.dense["features"] = nn.Linear(d, k, bias=False)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
-        """The last hidden layer (n, width); with the head `all`, all of them side by side."""
-        H0 = self._first(P, self.drop_input(X))
-        if self.head != "all":
-            return self.layers_after(P, H0)
-        states = [H0]
-        for l in range(len(self.convs)):
-            states.append(self.pass_through(self.convs[l : l + 1], P, states[-1], H0))
-        return torch.cat(states, 1)
+        """The last hidden layer (n, width)."""
+        return self.layers_after(P, self._first(P, self.drop_input(X)))
 
     def _first(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         encode = self.dense["encode"]

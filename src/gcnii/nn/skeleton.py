@@ -37,12 +37,9 @@ class GCNIISkeleton(Model):
         convs: Iterable[nn.Module],
         width: int,
         dropout: float,
-        read: int | None = None,
     ):
         super().__init__()
-        self.dense = nn.ModuleDict(
-            {"encode": nn.Linear(d, width), "decode": nn.Linear(read or width, k)}
-        )
+        self.dense = nn.ModuleDict({"encode": nn.Linear(d, width), "decode": nn.Linear(width, k)})
         self.convs = Convs(convs)
         self.drop = Dropout(dropout)
 

@@ -19,7 +19,7 @@ from gcnii.nn.settings import Settings, check_settings
 from gcnii.nn.weights import DrawnFrom
 from gcnii.train.presets import preset as published
 from gcnii.train.presets import uses_own_default
-from gcnii.train.presets.own import OURS, own_default
+from gcnii.train.presets.own import OURS, own_default, own_model
 from gcnii.train.presets.traits import Traits
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import choose
@@ -172,11 +172,14 @@ def _preset(model: str, given: Mapping[str, Any], graph: Graph | None, preset: P
 
 
 def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
-    """The model that is given, else gcnii or, with the preset `record`, that of the record."""
+    """The model that is given; else gcnii, or what suits a graph without published settings.
+
+    With the preset `record` it is that of the record.
+    """
     if preset not in get_args(Preset):
         raise InputError(f"preset must be {' or '.join(get_args(Preset))}, got {preset!r}")
     if preset == "published":
-        return model or "gcnii"
+        return model or _usual_model(graph)
     found = _record(graph).model
     if model not in (None, found):
         raise InputError(
@@ -184,6 +187,11 @@ def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") 
             "model out, or the preset"
         )
     return found
+
+
+def _usual_model(graph: Graph) -> str:
+    own = uses_own_default(graph.catalog_name)
+    return own_model(Traits.of(graph)) if own else "gcnii"
 
 
 def _record(graph: Graph) -> Record:

@@ -33,7 +33,7 @@ FEW, SOME, MANY = CHOSEN
 WIDE: Settings = {"width": 256, "lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5}
 NORMED: Settings = {"self_weight": True, "batch_norm": True}
 # Where a node's neighbours tell its class, but not by being like it: Chameleon, Squirrel.
-LINKS: Settings = {"product_first": True, "loops": "none", "row_norm": "length", "head": "all"}
+LINKS: Settings = {"product_first": True, "loops": "none", "row_norm": "layer"}
 # Where a node's own features tell most: web pages of universities.
 FEATURES: Settings = {
     **{"head": "features", "loops": "none", "direction": "both", "scale": "length"},

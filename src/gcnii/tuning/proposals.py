@@ -192,12 +192,13 @@ def _drawn_shape(question: Question, random: np.random.Generator) -> Settings:
 
 
 def _changed_shape(question: Question, best: TriedSetting, random: np.random.Generator) -> Settings:
-    """The shape of the best trial with one of its choices changed."""
+    """The shape of the best trial with one of its choices changed, if it has any."""
     model, choices = best.model, _choices(question, best.model)
     shape = {name: best.settings[name] for name in choices}
-    name = list(choices)[random.integers(len(choices))]
-    others = [value for value in choices[name].values if value != shape[name]]
-    shape[name] = others[random.integers(len(others))]
+    if choices:  # not all are given
+        name = list(choices)[random.integers(len(choices))]
+        others = [value for value in choices[name].values if value != shape[name]]
+        shape[name] = others[random.integers(len(others))]
     return {"model": model, **parameters_of(model, choices, shape)}
 
 

@@ -63,9 +63,9 @@ def test_only_what_was_searched_is_shown_and_in_the_papers_words(document):
 
 
 def test_a_switch_is_named_where_it_is_on():
-    settings = {"layers": 2, "product_first": True, "residual": False, "row_norm": "length"}
+    settings = {"layers": 2, "product_first": True, "residual": False, "row_norm": "layer"}
     document = {"searched": {"gcnii-plus": list(settings)}}
-    assert words(settings, "gcnii-plus", document) == "layers 2, product first, rows length"
+    assert words(settings, "gcnii-plus", document) == "layers 2, product first, rows layer"
 
 
 def test_what_mattered_has_an_error_bar(document):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -26,21 +27,30 @@ TRAITS = [
 
 @pytest.mark.parametrize("traits", TRAITS, ids=str)
 def test_candidates_train_in_one_batch_per_depth_and_the_default_is_one_of_them(traits):
-    tries = settings_of("cora", "gcnii", traits)
+    tries = settings_of("gcnii", traits)
     plans = [make_plan("gcnii", one) for one in tries]
     assert len({batch_key(plan) for plan in plans}) == 2
     assert len({str(plan.settings) for plan in plans}) == len(plans) == 26
     assert own_default("gcnii", traits) in tries
-    chosen = settings_of("texas", "gcnii", traits)
-    assert len(chosen) == 3
-    assert own_default("gcnii", traits) in chosen
+    assert settings_of("gcnii-plus", traits) == []
+
+
+@pytest.mark.parametrize(("trait", "count", "shapes"), [("links", 24, 2), ("features", 96, 4)])
+def test_where_links_or_features_tell_gcnii_plus_is_measured_in_their_place(trait, count, shapes):
+    traits = replace(TRAITS[1], homophily=-0.1, **{trait: 0.5})
+    tries = settings_of("gcnii-plus", traits)
+    plans = [make_plan("gcnii-plus", one) for one in tries]
+    assert len({str(plan.settings) for plan in plans}) == len(plans) == count
+    assert len({batch_key(plan) for plan in plans}) == shapes
+    assert own_default("gcnii-plus", traits) in tries
+    assert settings_of("gcnii", traits) == []
 
 
 @pytest.mark.parametrize("traits", TRAITS, ids=str)
 def test_baselines_share_scale_and_stopping_with_the_candidates(traits):
-    candidate = settings_of("cora", "gcnii", traits)[0]
+    candidate = settings_of("gcnii", traits)[0]
     for model in BASELINES:
-        (settings,) = settings_of("cora", model, traits)
+        (settings,) = settings_of(model, traits)
         assert {name: settings[name] for name in settings if name != "batches"} == shared(traits)
         assert shared(traits).items() <= candidate.items()
         assert make_plan(model, settings).recipe.batches == "full"
@@ -48,21 +58,19 @@ def test_baselines_share_scale_and_stopping_with_the_candidates(traits):
 
 @pytest.fixture
 def tiny(real_data, monkeypatch):
-    """Texas as a counted graph, four settings of GCNII, two epochs each."""
+    """Texas alone, four settings of GCNII+ in two shapes, two epochs each."""
     real_data("texas")
-    few = candidates.CANDIDATES[:2] + candidates.CANDIDATES[-2:]
-    monkeypatch.setattr(candidates, "CANDIDATES", few)
+    few = candidates.ITSELF[:2] + candidates.ITSELF[-2:]
+    monkeypatch.setattr(candidates, "candidates", lambda kind: few)
     monkeypatch.setattr(own, "STOP", {"epochs": 2, "patience": 2})
-    for module in (candidates, measure):
-        monkeypatch.setattr(module, "COUNTED", ("texas",))
-    monkeypatch.setattr(measure, "REPORTED", ())
+    monkeypatch.setattr(measure, "GRAPHS", ("texas",))
     return {"word": "texas", "device": "cpu"}
 
 
 def test_what_is_held_is_not_trained_again(tiny, tmp_path):
     said = []
     measure.measure(Records(tmp_path / "all.json"), **tiny, told=said.append)
-    assert len(said) == 6  # GCNII and five baselines
+    assert len(said) == 6  # GCNII+ and five baselines
     measure.measure(Records(tmp_path / "all.json"), **tiny, told=said.append)
     assert len(said) == 6
     document = Records(tmp_path / "all.json").documents["texas"]
@@ -74,7 +82,7 @@ def test_what_is_held_is_not_trained_again(tiny, tmp_path):
 def test_only_what_is_missing_of_a_model_is_trained(tiny, tmp_path):
     records, said = Records(tmp_path), []
     measure.measure(records, **tiny, told=str)
-    del records.documents["texas"]["runs"][1:3]  # of GCNII, which is measured first
+    del records.documents["texas"]["runs"][1:3]  # of GCNII+, which is measured first
     measure.measure(records, **tiny, told=said.append)
     assert len(said) == 1
     assert ": 2 settings" in said[0]
@@ -123,7 +131,7 @@ def test_memory_that_is_short_is_shared_out(tiny, tmp_path, monkeypatch):
     fit, asked = measure.fit_plans, []
     monkeypatch.setattr(measure, "fit_plans", fails)
     measure.measure(Records(tmp_path), **tiny, told=str)
-    assert asked == [*measure.SMALLER] * 7  # GCNII has two depths
+    assert asked == [*measure.SMALLER] * 7  # GCNII+ has two shapes
 
 
 def test_the_script_needs_no_command_line():

@@ -58,8 +58,6 @@ def plus(
     residual,
 ):  # fmt: skip
     def norm(Z, place):
-        if row_norm == "length":
-            return np.array([row / max(np.sqrt(row @ row), 1e-12) for row in Z])
         if row_norm == "layer":
             centred = Z - Z.mean(1, keepdims=True)
             scaled = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
@@ -74,8 +72,7 @@ def plus(
         if residual:
             Z = Z + H @ w(f"convs.{l - 1}.W_skip")
         states.append(relu(norm(Z, f"convs.{l - 1}")))
-    read = np.concatenate(states, 1) if head == "all" else states[-1]
-    scores = read @ w("dense.decode.weight").T + w("dense.decode.bias")
+    scores = states[-1] @ w("dense.decode.weight").T + w("dense.decode.bias")
     return scores + X @ w("dense.features.weight").T if head == "features" else scores
 
 

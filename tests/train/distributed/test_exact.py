@@ -14,7 +14,12 @@ ABLE = [name for name, model in MODELS.items() if model.can_be_cut]
 OWN = {
     "mlp": {"layers": None},
     "sgc": {"width": None},
-    "gcnii-plus": {"product_first": True, "row_norm": "layer", "head": "all", "residual": True},
+    "gcnii-plus": {
+        "product_first": True,
+        "row_norm": "layer",
+        "head": "features",
+        "residual": True,
+    },
 }
 CASES = {
     "odd width, sparse features": ("gcnii", {"sparse": True}, {"width": 7}),

@@ -14,15 +14,18 @@ from gcnii.train.presets import preset, presets_of, uses_own_default
 from gcnii.train.presets.own import (
     BASELINES,
     CHOSEN,
+    DEFAULTS,
     FAMILY,
     LOW,
     MOST_NODES,
     OURS,
+    kind_of,
     own_default,
+    own_model,
     range_of,
     shared,
 )
-from gcnii.train.presets.traits import ASSUMED, FEWEST, Traits, homophily_of
+from gcnii.train.presets.traits import ASSUMED, FEWEST, Traits, agreement, homophily_of
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe
 
 WITHOUT = {"film", "squirrel", "chameleon-filtered", "minesweeper", "amazon-photo", "coauthor-cs"}
@@ -78,6 +81,46 @@ def test_low_homophily_moves_only_graphs_with_few_training_nodes(rho, homophily,
     traits = replace(WORDS, d=1000, train=int(1000 * rho), homophily=homophily)
     assert range_of(traits) == index
     assert own_default("gcnii", traits) == shared(traits) | CHOSEN[index]
+
+
+@pytest.mark.parametrize(
+    ("homophily", "links", "features", "kind"),
+    [
+        *[(0.1, 0.45, 0.0, 3), (0.1, 0.0, 0.45, 4), (0.1, 0.6, 0.5, 3), (-0.3, 0.5, 0.6, 4)],
+        *[(0.1, 0.44, 0.44, 0), (0.2, 0.9, 0.9, 0), (-0.1, 0.1, 0.1, 1)],
+    ],
+)
+def test_where_linked_nodes_are_unlike_links_or_features_may_tell(homophily, links, features, kind):
+    given = {"homophily": homophily, "links": links, "features": features}
+    traits = replace(WORDS, d=1000, train=500, **given)
+    assert kind_of(traits) == kind
+    assert own_model(traits) == ("gcnii" if kind < 3 else "gcnii-plus")
+    assert DEFAULTS[kind].settings.items() <= own_default("gcnii-plus", traits).items()
+    assert own_default("gcnii", traits) == shared(traits) | CHOSEN[range_of(traits)]
+
+
+def test_nodes_agree_if_the_nearest_by_their_rows_has_their_label():
+    rows = sp.csr_array([[1, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 0], [0, 0, 3, 1], [0, 0, 0, 0.0]])
+    assert agreement(rows, np.array([0, 0, 1, 1, 0])) == pytest.approx(
+        ((4 + 0.52) / 5 - 0.52) / 0.48, abs=5e-5
+    )
+    none = ((4 * 0 + 0.52) / 5 - 0.52) / 0.48
+    assert agreement(rows, np.array([0, 1, 0, 1, 0])) == pytest.approx(none, abs=5e-5)
+    assert agreement(rows, np.zeros(5, int)) == 0
+
+
+def test_a_graph_whose_links_tell_is_trained_with_gcnii_plus_unless_a_model_is_given():
+    # 60 nodes link to one of two hubs by their class; the hubs' classes alternate.
+    y = np.array([0, 1] * 30 + [1, 0])
+    edges = [(i, 60 + y[i]) for i in range(60)]
+    found = linked(edges, y, directed=True)
+    assert Traits.of(linked([(i, 40 + y[i]) for i in range(40)], y[-42:])).links == 0  # too few
+    traits = Traits.of(found)
+    assert (traits.homophily < 0.2, traits.links > 0.8) == (True, True)
+    short = {"epochs": 2, "verbose": False, "seeds": [0]}
+    result = gcnii.fit(found, **short)
+    assert (result.plan.model, result.plan.settings["product_first"]) == ("gcnii-plus", True)
+    assert gcnii.fit(found, "gcnii", **short).plan.model == "gcnii"
 
 
 def test_homophily_is_that_of_edges_between_training_nodes():
@@ -228,7 +271,7 @@ def test_published_presets_and_generated_graphs_are_planned_as_before(name):
 
 @pytest.mark.parametrize("name", ["", "cora", "chameleon", "digits"])
 def test_gcnii_plus_has_gcnii_s_default_on_every_graph(name):
-    plain = graph(counts())
+    plain = graph(counts(), np.repeat([0, 1], 20))
     plus = make_plan("gcnii-plus", {}, plain._with_origin("", name)).settings
     gcnii = make_plan("gcnii", {}, plain).settings
     assert {key: plus[key] for key in gcnii} == gcnii

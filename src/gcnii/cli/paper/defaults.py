@@ -63,13 +63,12 @@ def defaults(
 
 
 def _records(only: str, out: Path, device: str) -> Records:
-    from gcnii.paper.defaults.candidates import COUNTED, REPORTED
+    from gcnii.paper.defaults.candidates import GRAPHS
     from gcnii.paper.defaults.records import Records
     from gcnii.train.hardware import choose_device
 
-    names = (*COUNTED, *REPORTED)
-    if not any(only in name for name in names):
-        raise InputError(f"no graph has {only!r} in its name; known: {', '.join(names)}")
+    if not any(only in name for name in GRAPHS):
+        raise InputError(f"no graph has {only!r} in its name; known: {', '.join(GRAPHS)}")
     choose_device(device)  # refuses an unknown one before a graph is loaded
     return Records(out)
 

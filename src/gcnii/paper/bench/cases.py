@@ -132,8 +132,6 @@ def _options() -> tuple[Line, ...]:
         "options off": {},
         "product first": {"product_first": True},
         "head features": {"head": "features"},
-        "head all": {"head": "all"},
-        "rows of length 1": {"row_norm": "length"},
         "layer norm": {"row_norm": "layer"},
         "residual": {"residual": True},
         "4 views": {"views": 4, "drop_node": 0.5, "consistency": 1.0},

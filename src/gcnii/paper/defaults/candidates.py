@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.train.presets.own import CHOSEN, own_default, shared
+from gcnii.train.presets.own import DEFAULTS, FEATURES, LINKS, kind_of, own_default, shared
 from gcnii.train.presets.traits import Traits
 
 # Those that take longest first.
-COUNTED = (
-    *("facebook", "coauthor-cs", "pubmed-full", "pubmed", "amazon-photo", "minesweeper", "film"),
-    *("twitch-engb", "cora-ml", "citeseer-full", "cora-full", "citeseer", "cora", "humango"),
-    "chameleon-filtered",
+GRAPHS = (
+    *("squirrel", "facebook", "coauthor-cs", "pubmed-full", "pubmed", "amazon-photo"),
+    *("chameleon", "minesweeper", "film", "twitch-engb", "cora-ml", "citeseer-full", "cora-full"),
+    *("citeseer", "cora", "humango", "chameleon-filtered", "wisconsin", "texas", "cornell"),
 )
-# They need another head and no self-loops, which no candidate has: no setting is chosen by them.
-REPORTED = ("squirrel", "chameleon", "wisconsin", "texas", "cornell")
 # Not of the catalog: NAME.npz in a folder that is given.
 FILES = frozenset({"facebook", "humango", "cora-ml", "twitch-engb"})
 
-MODEL = "gcnii"
+OURS = tuple(dict.fromkeys(default.model for default in DEFAULTS))
 NODES, FEWEST, MOST, MOST_SEEDS = 40_000, 3, 10, 4  # of `seeds_for`
 
 
@@ -50,20 +49,65 @@ NUMBERS = tuple(
 )
 
 
-LAYERS, WIDTH = (8, 4), 64
-CANDIDATES = tuple(
-    {"layers": layers, "width": WIDTH, **numbers} for layers in LAYERS for numbers in NUMBERS
+GCNII = tuple(
+    {"layers": layers, "width": 64, **numbers} for layers in (8, 4) for numbers in NUMBERS
 )
 
 
-def settings_of(name: str, model: str, traits: Traits) -> list[Settings]:
-    """What a model is measured with on a graph of this name.
+def _each(**choices: Sequence[object]) -> Iterator[Settings]:
+    """Every combination."""
+    for values in product(*choices.values()):
+        yield dict(zip(choices, values, strict=True))
+
+
+WHOM_ALL: Settings = {
+    **{"product_first": True, "loops": "none", "row_norm": "layer"},
+    **{"width": 128, "alpha": 0.2, "lam": 1.0, "lr": 0.01},
+}
+WHOM = tuple(  # a node's class is told by whom it links to
+    {**WHOM_ALL, **one, **decays}
+    for one in _each(
+        layers=(4, 2),
+        dropout=(0.0, 0.2, 0.5),
+        input_dropout=(0.0, 0.3),
+    )
+    for decays in (
+        {"decay_conv": 1e-5, "decay_dense": 1e-5},
+        {"decay_conv": 1e-4, "decay_dense": 1e-3},
+    )
+)
+ITSELF = tuple(  # by its own features
+    {"head": "features", "layers": 2, "lam": 1.0, "lr": 0.01, "width": 64, **one, **decays}
+    for one in _each(
+        loops=("none", "keep"),
+        direction=("out", "both"),
+        alpha=(0.5, 0.8),
+        dropout=(0.3, 0.6),
+        input_dropout=(0.0, 0.2),
+    )
+    for decays in (
+        {"decay_conv": 1e-4, "decay_dense": 1e-4},
+        {"decay_conv": 1e-3, "decay_dense": 1e-3},
+        {"decay_conv": 1e-4, "decay_dense": 5e-3},
+    )
+)
+
+
+def candidates(kind: int) -> Sequence[Settings]:
+    """What the default of a kind of graphs is chosen from."""
+    special: dict[int, Sequence[Settings]] = {LINKS: WHOM, FEATURES: ITSELF}
+    return special.get(kind, GCNII)
+
+
+def settings_of(model: str, traits: Traits) -> list[Settings]:
+    """What a model is measured with on a graph of these traits.
 
     A baseline shares scaling, stopping and thresholds with the candidates, and has its own settings
-    otherwise.  Graphs that are only reported need no candidates, but the settings chosen.
+    otherwise.  Of the family, only the model of the graph's kind is measured.
     """
-    if model == MODEL:
-        tried = CANDIDATES if name in COUNTED else CHOSEN
+    kind = kind_of(traits)
+    if model in OURS:
+        tried = candidates(kind) if model == DEFAULTS[kind].model else ()
         return [shared(traits) | one for one in tried]
     return [own_default(model, traits)]
 

@@ -1,7 +1,7 @@
 """Choosing the default from what was measured; leaving one graph out is then arithmetic.
 
-A choice is made within each range of ρ, the number of training nodes per feature (see `range_of`),
-by validation scores alone; test scores are only compared.
+A choice is made for each kind of graphs (see `kind_of`), by validation scores alone; test scores
+are only compared.
 """
 
 from __future__ import annotations
@@ -13,31 +13,32 @@ from statistics import fmean, stdev
 
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
-from gcnii.paper.defaults.candidates import CANDIDATES, COUNTED, MODEL, REPORTED
+from gcnii.paper.defaults.candidates import GRAPHS, candidates
 from gcnii.paper.defaults.records import Records, traits_of
-from gcnii.train.presets.own import BASELINES, CHOSEN, range_of
+from gcnii.train.presets.own import BASELINES, DEFAULTS, kind_of
 from gcnii.train.presets.traits import Traits
 
 
-def criterion(candidate: Settings, documents: Iterable[Document]) -> float:
+def criterion(candidate: Settings, kind: int, documents: Iterable[Document]) -> float:
     """mean_g [ val(candidate, g) - max_b val(b, g) ], over graphs g and baselines b."""
     return fmean(
-        mean(scores(document, MODEL, "val", candidate))
+        mean(scores(document, DEFAULTS[kind].model, "val", candidate))
         - max(mean(scores(document, name, "val")) for name in BASELINES)
         for document in documents
     )
 
 
-def choose(documents: Sequence[Document]) -> Settings | None:
+def choose(kind: int, documents: Sequence[Document]) -> Settings | None:
     """The candidate with the highest criterion, of those that were measured on all graphs."""
+    model = DEFAULTS[kind].model
     measured = [
         one
-        for one in CANDIDATES
-        if all(_run(document, MODEL, one) is not None for document in documents)
+        for one in candidates(kind)
+        if all(_run(document, model, one) is not None for document in documents)
     ]
     if not documents or not measured:
         return None
-    return max(measured, key=lambda one: criterion(one, documents))
+    return max(measured, key=lambda one: criterion(one, kind, documents))
 
 
 def scores(
@@ -70,24 +71,18 @@ def _run(document: Document, model: str, wanted: Settings) -> Document | None:
 class Row:
     """A graph: test scores in %, split by split.
 
-    left_out   what is chosen without this graph and its kin; None if its range has no other graph
+    left_out   what is chosen without this graph and its kin; None if no other is of its kind
     default    the test scores of that choice
-    chosen     those of each setting that is in force for some range; empty if not measured
+    shipped    those of the default in force
     baselines  by name
     """
 
     graph: str
-    counted: bool
     traits: Traits
     left_out: Settings | None
     default: list[float]
-    chosen: Sequence[list[float]]
+    shipped: list[float]
     baselines: Mapping[str, list[float]]
-
-    @property
-    def shipped(self) -> list[float]:
-        """Test scores of the default that is in force for this graph."""
-        return self.chosen[range_of(self.traits)]
 
     @property
     def best(self) -> str:
@@ -102,7 +97,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Study:
-    """All that was measured: what is chosen in each range, and a row for each graph."""
+    """All that was measured: what is chosen for each kind, and a row for each graph."""
 
     chosen: tuple[Settings | None, ...]
     rows: Sequence[Row]
@@ -111,25 +106,27 @@ class Study:
     def of(cls, records: Records) -> Study:
         """The study of these records, without graphs that were not measured completely."""
         documents = {name: one for name, one in records.documents.items() if _complete(one)}
-        ranges = {name: range_of(traits_of(one)) for name, one in documents.items()}
+        kinds = {name: kind_of(traits_of(one)) for name, one in documents.items()}
         inside = [
-            [name for name in COUNTED if ranges.get(name) == each] for each in range(len(CHOSEN))
+            [name for name in GRAPHS if kinds.get(name) == kind] for kind in range(len(DEFAULTS))
         ]
-        chosen = tuple(choose([documents[name] for name in names]) for names in inside)
+        chosen = tuple(
+            choose(kind, [documents[name] for name in names]) for kind, names in enumerate(inside)
+        )
         rows = [
             _row(
                 documents[name],
-                [documents[other] for other in inside[ranges[name]] if kin(other) != kin(name)],
+                [documents[other] for other in inside[kinds[name]] if kin(other) != kin(name)],
             )
-            for name in (*COUNTED, *REPORTED)
+            for name in GRAPHS
             if name in documents
         ]
-        return cls(chosen, sorted(rows, key=lambda row: (not row.counted, row.traits.rho)))
+        return cls(chosen, sorted(rows, key=lambda row: (kinds[row.graph], row.traits.rho)))
 
     @property
     def counted(self) -> list[Row]:
-        """The graphs that the default is chosen and judged by."""
-        return [row for row in self.rows if row.counted and row.left_out]
+        """The graphs that the default is judged by: those that others choose for."""
+        return [row for row in self.rows if row.left_out]
 
     @property
     def mean(self) -> float:
@@ -146,27 +143,28 @@ class Study:
 
 def _complete(document: Document) -> bool:
     """Whether it holds the baselines and the default in force."""
-    shipped = CHOSEN[range_of(traits_of(document))]
+    default = DEFAULTS[kind_of(traits_of(document))]
     return all(
         scores(document, model, "test", wanted)
-        for model, wanted in ((MODEL, shipped), *((name, {}) for name in BASELINES))
+        for model, wanted in (
+            (default.model, default.settings),
+            *((name, {}) for name in BASELINES),
+        )
     )
 
 
 def _row(document: Document, others: Sequence[Document]) -> Row:
-    counted, traits = document["graph"] in COUNTED, traits_of(document)
-    # What is only reported is never chosen by, so that the default in force leaves it out.
-    left_out = choose(others) if counted else CHOSEN[range_of(traits)]
+    kind = kind_of(traits := traits_of(document))
+    default, left_out = DEFAULTS[kind], choose(kind, others)
 
     def percent(model: str, wanted: Settings) -> list[float]:
         return [100 * score for score in scores(document, model, "test", wanted)]
 
     return Row(
         document["graph"],
-        counted,
         traits,
         left_out,
-        percent(MODEL, left_out) if left_out else [],
-        [percent(MODEL, one) for one in CHOSEN],
+        percent(default.model, left_out) if left_out else [],
+        percent(default.model, default.settings),
         {name: percent(name, {}) for name in BASELINES},
     )

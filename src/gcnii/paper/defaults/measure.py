@@ -17,7 +17,7 @@ from gcnii.data import load
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.paper.defaults.candidates import COUNTED, FILES, MODEL, REPORTED, seeds_for, settings_of
+from gcnii.paper.defaults.candidates import FILES, GRAPHS, OURS, seeds_for, settings_of
 from gcnii.paper.defaults.records import Records
 from gcnii.train.fit import fit_plans
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
@@ -44,9 +44,7 @@ class Batch:
     def missing(self, traits: Traits) -> list[Settings]:
         """What is left to measure on a graph of these traits."""
         return [
-            settings
-            for settings in settings_of(self.graph, self.model, traits)
-            if settings not in self.held
+            settings for settings in settings_of(self.model, traits) if settings not in self.held
         ]
 
 
@@ -68,9 +66,8 @@ def batches(records: Records, word: str) -> list[Batch]:
     """Those that are not complete, in order of value, on the graphs whose names hold this word."""
     every = (
         Batch(name, model, records.held(name, model))
-        for names in (COUNTED, REPORTED)
-        for model in (MODEL, *BASELINES)
-        for name in names
+        for model in (*OURS, *BASELINES)
+        for name in GRAPHS
         if word in name
     )
     known = {name: records.traits(name) for name in records.documents}

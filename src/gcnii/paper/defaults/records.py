@@ -14,7 +14,8 @@ _SCORES = [(float, NOTHING)]
 RUNS = {"model": str, "settings": dict, "seeds": [int], "val": _SCORES, "test": _SCORES}
 TRAITS = {
     **{"n": int, "d": int, "train": int, "sparse": bool, "multilabel": bool},
-    "homophily": Maybe(float),  # documents from before it was measured lack it: then it is assumed
+    # Documents from before these were measured lack them: then they are assumed.
+    **{"homophily": Maybe(float), "links": Maybe(float), "features": Maybe(float)},
 }
 SHAPE = {"graph": str, "metric": str, **TRAITS, "runs": [RUNS]}
 WHAT = "record of settings"

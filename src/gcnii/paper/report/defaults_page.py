@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
-from gcnii.paper.defaults.candidates import CANDIDATES, MODEL, REPORTED
+from gcnii.paper.defaults.candidates import GCNII, ITSELF, WHOM, candidates
 from gcnii.paper.defaults.choose import Row, Study, mean
 from gcnii.paper.report.markdown import markdown_table
-from gcnii.train.presets.own import BOUNDS, LOW, MOST_NODES, STOP, range_of
-from gcnii.train.presets.traits import ASSUMED, FEWEST, MOSTLY
+from gcnii.train.presets.own import BOUNDS, DEFAULTS, LOW, MOST_NODES, STOP, TELLING, kind_of
+from gcnii.train.presets.traits import ASSUMED, FEWEST, LEAST, MOSTLY, UNLIKE
 
 HEADS = (
     *("graph", "ρ", "homophily", "default", "best baseline", "difference", "in force", "setting"),
@@ -34,39 +34,44 @@ squirrel, chameleon-filtered, minesweeper, amazon-photo, coauthor-cs):
   validation score, among equals the lowest loss (`monitor val_score_loss`).
 - **Several labels per node**: thresholds are chosen on the validation nodes
   (`label_threshold validation`), and the loss is monitored.
-- **GCNII**, GCNII* and its printed form: by ρ, the number of training nodes per feature, and by
-  the homophily of the training labels: (h - Σ p_k²) / (1 - Σ p_k²), with h the share of the edges
-  between training nodes whose labels are equal and p_k the share of these edges' ends with label
-  k. It is 1 if all are equal and 0 as by chance; with fewer than {fewest} such edges, or several
-  labels per node, it is taken as {assumed:g}. Training nodes are those of the first split.
+- **Model and settings**: by three traits, read from the training nodes of the first split:
+  - ρ, the number of training nodes per feature.
+  - The homophily of their labels: (h - Σ p_k²) / (1 - Σ p_k²), with h the share of the edges
+    between training nodes whose labels are equal and p_k the share of these edges' ends with label
+    k. It is 1 if all are equal and 0 as by chance; with fewer than {fewest} such edges, or several
+    labels per node, it is taken as {assumed:g}.
+  - Where homophily is below {unlike:g}, what else tells a node's class: the share of training nodes
+    whose nearest other one, by the cosine of their out-links or of their features, has the same
+    label, adjusted for chance in the same way. *Links tell* if that of links is at least
+    {telling:g} and the larger one; *features tell* if that of features is. With fewer than {least}
+    training nodes neither is estimated.
 
 {chosen}
-A setting that is given wins over the default, and the default over the model's card. The stopping
-rule is that of GCNII and of the five baselines below; other models keep their own, and their own
-batches. `graphsage-mean` is trained on the full graph up to {nodes:,} nodes, unless a setting of
-its sampling is given. Every setting in force is in `run.json`.
-
-**Where neighbours rarely share a class, the default can be far below an MLP**: compare it with
-`--model mlp`, or let `gcnii tune` search. The last point on this page has numbers.
+A model that is given is used: GCNII, GCNII* and its printed form have the settings of the first
+three lines, by ρ and homophily alone, and GCNII+ those of all five. A setting that is given wins
+over the default, and the default over the model's card. The stopping rule is that of GCNII and of
+the five baselines below; other models keep their own, and their own batches. `graphsage-mean` is
+trained on the full graph up to {nodes:,} nodes, unless a setting of its sampling is given. Every
+setting in force is in `run.json`.
 
 The scikit-learn classifier has its own numbers, which its parameters show.
 
 ## How it was chosen
 
-{candidates} settings of GCNII and five baselines (mlp, gcn, gat, appnp, graphsage-mean, with the
-same scaling, stopping and thresholds, and their own defaults otherwise) were measured once on
-{graphs} graphs, on three to ten splits each, or on as many seeds where there is one split. Within
-each range, the default is the setting with the highest mean difference from the best baseline,
-in validation scores; test scores do not enter.
+{candidates} and five baselines (mlp, gcn,
+gat, appnp, graphsage-mean, with the same scaling, stopping and thresholds, and their own defaults
+otherwise) were measured once on {graphs} graphs, on three to ten splits each, or on as many seeds
+where there is one split. For each kind of graphs, the default is the setting with the highest mean
+difference from the best baseline, in validation scores; test scores do not enter.
 
 To see whether the choice carries over, it is made again for each graph without it, and without
 graphs made of the same data (cora, cora-full, cora-ml).
 
 {rows}
-Test accuracy in % (humango: micro-F1). *Default*: GCNII with the setting that is chosen without
-the graph. *Best baseline*: by test score. *Difference*: default less baseline, paired by split, ±
-its standard error. *In force*: the same difference for the default that is shipped. The setting is
-the number of layers, then α, λ, dropout, decay_conv and decay_dense.
+Test accuracy in % (humango: micro-F1). *Default*: the setting that is chosen without the graph.
+*Best baseline*: by test score. *Difference*: default less baseline, paired by split, ± its standard
+error. *In force*: the same difference for the default that is shipped. The setting is what was
+chosen among: for GCNII the number of layers, then α, λ, dropout, decay_conv and decay_dense.
 
 {means}
 ## What it does not show
@@ -74,18 +79,21 @@ the number of layers, then α, λ, dropout, decay_conv and decay_dense.
 - The two bounds of ρ, {low} and {high}, and the list of candidates were set after looking at
   validation scores of these graphs, with test scores printed beside them. Leaving a graph out does
   not undo that.
-- The rule of homophily and its bound, {bound}, were set after looking at these graphs, test scores
-  among them: the rule was made because texas, cornell and wisconsin lost 19 to 27 points to an MLP
-  without it, so their rows do not test it. With a bound of 0.1, chameleon-filtered would have the
-  middle setting, which suits it less, and would change the choice there.
+- The rule of homophily within ρ < {low}, its bound, {bound}, and the two kinds of graphs where
+  links or features tell were made after looking at these graphs, test scores among them: with
+  GCNII, texas, cornell and wisconsin lost 8 to 11 points to an MLP. The traits that tell them apart
+  read no label but those of training nodes, and the bounds {unlike:g} and {telling:g} stand in wide
+  gaps between these graphs.
+- Links tell on two graphs, features on three of one collection; each is left with the others of
+  its kind to choose by. Chameleon and squirrel hold many nodes twice, which is part of why links
+  tell there (`chameleon-filtered` is without them, and is of another kind).
 - Few edges between training nodes make homophily uncertain: cornell's is below 0 in eight of its
   ten splits. The first split decides for all of them, so labels that it trains on, and another
-  split tests on, have a part in the choice between two settings.
+  split tests on, have a part in the choice between settings.
 - {misses}
 - Only two graphs have ρ ≥ {high}, and each is left with the other to choose by.
 - Other widths, 16 layers and other scalings were not measured, nor were GCNII* and its printed
   form, which have GCNII's numbers, as in the paper.
-- {reported}
 """
 
 
@@ -93,8 +101,8 @@ def defaults_page(study: Study) -> str:
     """The page; the study must be complete."""
     if None in study.chosen:
         raise InputError(
-            "results/defaults does not hold every range of ρ; `gcnii reproduce defaults` measures "
-            "what is missing"
+            "results/defaults does not hold every kind of graphs; `gcnii reproduce defaults` "
+            "measures what is missing"
         )
     return PAGE.format(
         mostly=MOSTLY,
@@ -103,7 +111,10 @@ def defaults_page(study: Study) -> str:
         assumed=ASSUMED,
         nodes=MOST_NODES,
         chosen=chosen_table(study),
-        candidates=len(CANDIDATES),
+        unlike=UNLIKE,
+        telling=TELLING,
+        least=LEAST,
+        candidates=f"{len(GCNII)} settings of GCNII, or {len(WHOM)} or {len(ITSELF)} of GCNII+,",
         graphs=len(study.counted),
         rows=rows_table(study.rows),
         means=means_sentence(study),
@@ -111,31 +122,33 @@ def defaults_page(study: Study) -> str:
         high=BOUNDS[1],
         bound=LOW,
         misses=_misses(study),
-        reported=_reported(study),
     )
 
 
 def chosen_table(study: Study) -> str:
-    """What is chosen in each range."""
-    names = [name for name in CANDIDATES[0] if name != "width"]
+    """What is chosen for each kind of graphs."""
+    names = [name for name in GCNII[0] if name != "lr"]
     rows = (
-        [words, *(f"{chosen[name]:g}" if chosen else "–" for name in names)]
-        for words, chosen in zip(range_words(), study.chosen, strict=True)
+        [
+            words,
+            default.model,
+            *(f"{chosen[name]:g}" if chosen else "–" for name in names),
+            _options(chosen or {}, names),
+        ]
+        for words, default, chosen in zip(kind_words(), DEFAULTS, study.chosen, strict=True)
     )
-    return markdown_table(["graphs with", *names], rows)
+    return markdown_table(["graphs with", "model", *names, "and"], rows)
+
+
+def _options(settings: Settings, known: Sequence[str]) -> str:
+    """`loops none, input_dropout 0.3`: the settings that have no column, but for the step size."""
+    rest = {name: value for name, value in settings.items() if name not in (*known, "lr")}
+    return ", ".join(name if value is True else f"{name} {value}" for name, value in rest.items())
 
 
 def rows_table(rows: Sequence[Row]) -> str:
-    """A line for each graph; those that are only reported are last, below an empty one."""
-    return markdown_table(HEADS, _lines(rows))
-
-
-def _lines(rows: Sequence[Row]) -> Iterator[list[str]]:
-    reported = [row for row in rows if not row.counted]
-    yield from (_line(row) for row in rows if row.counted)
-    if reported:
-        yield ["*only reported:*", *[""] * (len(HEADS) - 1)]
-    yield from map(_line, reported)
+    """A line for each graph."""
+    return markdown_table(HEADS, map(_line, rows))
 
 
 def _line(row: Row) -> list[str]:
@@ -145,7 +158,7 @@ def _line(row: Row) -> list[str]:
     homophily = f"{round(row.traits.homophily, 2) + 0.0:.2f}"
     return [
         *(row.graph, rho, homophily, ours[0], best, ours[1], _lead(row, row.shipped)),
-        setting_words(row.left_out) if row.left_out else "–",
+        setting_words(row.left_out, kind_of(row.traits)) if row.left_out else "–",
     ]
 
 
@@ -158,10 +171,12 @@ def _rounded(difference: float) -> float:
     return round(difference, 1) + 0.0  # not -0.0
 
 
-def setting_words(settings: Settings) -> str:
-    """`8; 0.1; 0.5; 0.6; 0.01; 0.0005`: what distinguishes the candidates."""
-    names = ("layers", "alpha", "lam", "dropout", "decay_conv", "decay_dense")
-    return "; ".join(f"{settings[name]:g}" for name in names)
+def setting_words(settings: Settings, kind: int) -> str:
+    """`8; 0.1; 0.5; 0.6; 0.01; 0.0005`: what distinguishes the candidates of this kind."""
+    tried = candidates(kind)
+    apart = (name for name in tried[0] if len({one[name] for one in tried}) > 1)
+    values = (settings[name] for name in apart)
+    return "; ".join(one if isinstance(one, str) else f"{one:g}" for one in values)
 
 
 def means_sentence(study: Study) -> str:
@@ -171,7 +186,7 @@ def means_sentence(study: Study) -> str:
     ranked = sorted(study.baselines.items(), key=lambda one: -one[1])
     others = ", ".join(f"{name} {score:.1f}" for name, score in ranked)
     return (
-        f"Mean of {len(study.counted)} graphs, each left out of its own choice: {MODEL} "
+        f"Mean of {len(study.counted)} graphs, each left out of its own choice: the default "
         f"{study.mean:.1f}; {others}.\n"
     )
 
@@ -192,51 +207,32 @@ def _misses(study: Study) -> str:
     )
 
 
-def _reported(study: Study) -> str:
-    """What is said of the graphs that nothing is chosen by."""
-    rows = [row for row in study.rows if not row.counted]
-    leads = "; ".join(f"{row.graph} {_by_range(row)} ({row.best})" for row in rows)
-    missing = ", ".join(name for name in REPORTED if name not in {row.graph for row in rows})
-    return (
-        f"{', '.join(REPORTED)} are only reported, and no setting was chosen by them: neighbours "
-        "are of different classes there, which asks for a model that tells a node from its "
-        "neighbours. Differences of the three settings above, in their order, from the best "
-        "baseline, in bold that in force: "
-        f"{leads or 'not measured'}."
-        + (f" Not completely measured: {missing}." if leads and missing else "")
-    )
-
-
-def _by_range(row: Row) -> str:
-    """`-23.2, -4.0, –`: the leads of the settings chosen; that in force is bold."""
-    words = [f"{_rounded(row.lead(ours)[0]):+.1f}" if ours else "–" for ours in row.chosen]
-    words[range_of(row.traits)] = f"**{words[range_of(row.traits)]}**"
-    return ", ".join(words)
-
-
-def range_words() -> list[str]:
+def kind_words() -> list[str]:
     """`ρ < 1` and so on, in the order of what is chosen."""
     low, high = BOUNDS
+    apart = f"homophily < {UNLIKE:g}"
     return [
         f"ρ < {low}, homophily ≥ {LOW}",
         f"{low} ≤ ρ < {high}; or ρ < {low}, homophily < {LOW}",
         f"ρ ≥ {high}",
+        f"{apart}, links tell",
+        f"{apart}, features tell",
     ]
 
 
 def as_document(study: Study, word: str = "") -> Document:
     """The study as JSON: rows of the graphs whose names hold this word."""
     return {
-        "chosen": dict(zip(range_words(), study.chosen, strict=True)),
-        "mean": {MODEL: study.mean, **study.baselines} if study.counted else {},
+        "chosen": dict(zip(kind_words(), study.chosen, strict=True)),
+        "mean": {"default": study.mean, **study.baselines} if study.counted else {},
         "graphs": [_row_document(row) for row in study.rows if word in row.graph],
     }
 
 
 def _row_document(row: Row) -> Document:
     traits = row.traits
-    known = {"graph": row.graph, "counted": row.counted, "rho": traits.rho}
-    known |= {"homophily": traits.homophily, "range": range_of(traits)}
+    known = {"graph": row.graph, "rho": traits.rho, "homophily": traits.homophily}
+    known |= {"links": traits.links, "features": traits.features, "kind": kind_of(traits)}
     leads = {"default": row.default, "shipped": row.shipped}
     return known | {
         "left out": row.left_out,

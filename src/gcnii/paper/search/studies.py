@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from pathlib import Path
 from statistics import fmean
@@ -30,15 +30,20 @@ SHAPE = {
         {"number": int, "model": str, "outcome": str, "settings": dict, "val": [(float, NOTHING)]}
     ],
 }
+GONE = {("row_norm", "length"), ("head", "all")}  # options that GCNII+ had
 DIGITS = 4  # of a trial's scores that are kept
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study that was closed and checked: its graph, its winner, and its document to keep."""
+    """A study that was closed and checked: its graph, its winner, and its document to keep.
+
+    record  none if the winner has an option that GCNII+ has no more; its settings were tried still
+    """
 
     graph: str
-    record: Record
+    tried: int
+    record: Record | None
     document: Document
 
 
@@ -53,7 +58,7 @@ def adopt_studies(paths: Sequence[Path], file: Path, folder: Path) -> dict[str, 
     for path in paths:
         study = read_study(path / STUDY if path.is_dir() else path)
         found.setdefault(study.graph, []).append(study)
-    adopted = {name: _best(studies) for name, studies in found.items()}
+    adopted = {name: _best(name, studies) for name, studies in found.items()}
     for name, studies in found.items():
         for number, study in enumerate(studies, 1):
             write_document(folder / f"{name}{f'-{number}' * (number > 1)}.json", study.document)
@@ -63,12 +68,14 @@ def adopt_studies(paths: Sequence[Path], file: Path, folder: Path) -> dict[str, 
     return adopted
 
 
-def _best(studies: Sequence[Study]) -> Record:
-    best = max(
-        (study.record for study in studies), key=lambda record: (_unbiased(record), record.val)
-    )
-    tried = sum(study.record.tried for study in studies)
-    return Record(best.model, best.settings, tried, best.val)
+def _best(name: str, studies: Sequence[Study]) -> Record:
+    able = [study.record for study in studies if study.record]
+    if not able:
+        raise InputError(
+            f"no winner of these studies of {name} can be trained any more; give a newer study, too"
+        )
+    best = max(able, key=lambda record: (_unbiased(record), record.val))
+    return replace(best, tried=sum(study.tried for study in studies))
 
 
 def _unbiased(record: Record) -> bool:
@@ -94,11 +101,13 @@ def _checked(document: Document) -> Study:
         raise InputError(
             f"the winner's validation score must be of at least {LEAST} runs, got {len(scores)}"
         )
-    if not 0 <= won["val"] <= 1 or not isclose(fmean(scores), won["val"], abs_tol=1e-6):
+    if not 0 <= won["val"] <= 1 or not isclose(fmean(scores), won["val"], abs_tol=10**-DIGITS):
         raise InputError(f"the winner's val must be the mean of its runs, got {won['val']}")
-    settings = _differing(won["model"], won["settings"])
-    record = Record(won["model"], settings, document["tried"], won["val"])
-    return Study(name, record, _to_keep(document, name))
+    tried, record = document["tried"], None
+    if not GONE & won["settings"].items():
+        settings = _differing(won["model"], won["settings"])
+        record = Record(won["model"], settings, tried, won["val"])
+    return Study(name, tried, record, _to_keep(document, name))
 
 
 def _to_keep(document: Document, name: str) -> Document:

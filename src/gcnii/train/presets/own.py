@@ -2,16 +2,17 @@
 
 It was chosen by `gcnii reproduce defaults`; docs/defaults.md has the study.  What separates graphs
 is ρ, the number of training nodes per feature: the fewer there are, the more a network must be
-held back from learning them by heart.  Where these are few and linked nodes share a class less
-often than by chance, a node's own features must count for more.
+held back from learning them by heart.  Where linked nodes are not alike, what tells a node's class
+may be whom it links to, or its own features: then GCNII+ reads it from there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import dataclass
 
 from gcnii.train.presets.settings import Settings
-from gcnii.train.presets.traits import Traits
+from gcnii.train.presets.traits import UNLIKE, Traits
 from gcnii.train.scaling import Kind
 
 FAMILY = ("gcnii", "gcnii-star", "gcnii-star-printed")
@@ -36,6 +37,35 @@ _MANY: Settings = {
     **{"lr": 0.01, "decay_conv": 1e-4, "decay_dense": 1e-4},
 }
 CHOSEN = (_FEW, _SOME, _MANY)
+# Where linked nodes are not alike, and nodes with the same links, or the same features, agree at
+# least so far.
+TELLING = 0.45
+_LINKS: Settings = {
+    **{"product_first": True, "loops": "none", "row_norm": "layer"},
+    **{"layers": 2, "width": 128, "alpha": 0.2, "lam": 1.0, "dropout": 0.0, "input_dropout": 0.3},
+    **{"lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5},
+}
+_FEATURES: Settings = {
+    **{"head": "features", "loops": "none", "direction": "both"},
+    **{"layers": 2, "width": 64, "alpha": 0.8, "lam": 1.0, "dropout": 0.6, "input_dropout": 0.0},
+    **{"lr": 0.01, "decay_conv": 1e-4, "decay_dense": 5e-3},
+}
+
+
+@dataclass(frozen=True)
+class Default:
+    """What graphs of one kind are trained with."""
+
+    model: str
+    settings: Settings
+
+
+DEFAULTS = (
+    *(Default("gcnii", settings) for settings in CHOSEN),
+    Default("gcnii-plus", _LINKS),
+    Default("gcnii-plus", _FEATURES),
+)
+LINKS, FEATURES = 3, 4  # in DEFAULTS
 
 # GraphSAGE's card samples neighbours, for graphs that exceed memory.  Below this number of nodes an
 # epoch on the full graph needs a few hundred MB, and sampling only adds noise and time.
@@ -49,6 +79,18 @@ def range_of(traits: Traits) -> int:
     return max(by_rho, 1) if traits.homophily < LOW else by_rho
 
 
+def kind_of(traits: Traits) -> int:
+    """The index in DEFAULTS of the kind that a graph is of."""
+    if traits.homophily >= UNLIKE or max(traits.links, traits.features) < TELLING:
+        return range_of(traits)
+    return LINKS if traits.links > traits.features else FEATURES
+
+
+def own_model(traits: Traits) -> str:
+    """The model of a graph for which none is given."""
+    return DEFAULTS[kind_of(traits)].model
+
+
 def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Settings:
     """The settings of a model on a graph without published ones, over those of its card.
 
@@ -58,8 +100,8 @@ def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Setti
     if model in FAMILY:
         return shared(traits) | CHOSEN[range_of(traits)]
     if model in OURS:
-        chosen = CHOSEN[range_of(traits)]
-        return shared(traits) | chosen | {"input_dropout": chosen["dropout"]}
+        chosen = DEFAULTS[kind_of(traits)].settings
+        return shared(traits) | {"input_dropout": chosen["dropout"], **chosen}
     if model in BASELINES:
         return shared(traits) | _batches(model, traits, given)
     return features_and_labels(traits)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from gcnii.graph import Graph
 from gcnii.train.scaling import density, of_one_sign_and_size
@@ -14,6 +15,9 @@ MOSTLY = 0.5  # share of nonzero entries below which features count as sparse
 DRAWN = 0.6  # share of the labelled nodes that a graph without splits would train on
 FEWEST = 20  # edges between training nodes, below which their homophily is not estimated
 ASSUMED = 1.0  # the homophily where it is not estimated
+UNLIKE = 0.2  # the homophily below which linked nodes say little by being alike
+LEAST = 50  # training nodes, below which what else tells their classes is not estimated
+COMPARED = 2000  # training nodes of which the nearest are sought; more would tell little more
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,9 @@ class Traits:
                 much larger than the others
     multilabel  whether a node can have several labels
     homophily   of the training nodes' labels, see `homophily_of`
+    links       agreement of training nodes with the same out-links, see `agreement`; 0 where
+                homophily is not below UNLIKE, and nothing depends on it
+    features    that of training nodes with the same features
     """
 
     n: int
@@ -32,6 +39,8 @@ class Traits:
     sparse: bool
     multilabel: bool
     homophily: float = ASSUMED
+    links: float = 0.0
+    features: float = 0.0
 
     @classmethod
     def of(cls, graph: Graph) -> Traits:
@@ -45,7 +54,9 @@ class Traits:
         masks = [split.train for split in graph.splits[:1]]
         train = masks[0].sum() if masks else DRAWN * graph.labelled.sum()
         sparse = density(graph.X) < MOSTLY and of_one_sign_and_size(graph.X)
-        return cls(graph.n, graph.d, int(train), sparse, graph.multilabel, homophily_of(graph))
+        homophily = homophily_of(graph)
+        agreements = agreements_of(graph) if homophily < UNLIKE else (0.0, 0.0)
+        return cls(graph.n, graph.d, int(train), sparse, graph.multilabel, homophily, *agreements)
 
     @property
     def rho(self) -> float:
@@ -78,3 +89,41 @@ def homophily_of(graph: Graph) -> float:
     if chance == 1:
         return ASSUMED
     return round(float(((one == other).mean() - chance) / (1 - chance)), 4)
+
+
+def agreements_of(graph: Graph) -> tuple[float, float]:
+    """How far training nodes of the first split that are alike in links, and in features, agree.
+
+    At most COMPARED of them are compared, drawn once and for all; fewer than LEAST tell nothing.
+    No other label is read.
+    """
+    nodes = np.flatnonzero(graph.splits[0].train)
+    if len(nodes) < LEAST:
+        return 0.0, 0.0
+    if len(nodes) > COMPARED:
+        nodes = np.sort(np.random.default_rng(0).choice(nodes, COMPARED, replace=False))
+    (u, v), labels = graph.edges, graph.labels[nodes]
+    ends = (u, v) if graph.directed else (np.append(u, v), np.append(v, u))
+    A = csr_array((np.ones(len(ends[0])), ends), (graph.n, graph.n))
+    A.sum_duplicates()
+    A.data[:] = 1
+    return agreement(A[nodes], labels), agreement(csr_array(graph.X[nodes]), labels)
+
+
+def agreement(rows: csr_array, labels: np.ndarray) -> float:
+    """Adjusted share of nodes whose nearest other node has their label, to four digits.
+
+    Nearest is the largest cosine of rows.  As with homophily, 1 if all agree and 0 as by chance; a
+    node that has nothing in common with any other counts as chance.
+    """
+    rows = rows.astype(np.float64)
+    lengths = np.sqrt(rows.multiply(rows).sum(1))
+    unit = rows.multiply(1 / np.where(lengths > 0, lengths, 1)[:, None]).tocsr()
+    likeness = (unit @ unit.T).toarray()
+    np.fill_diagonal(likeness, -1)
+    nearest = likeness.argmax(1)
+    chance = ((np.bincount(labels) / len(labels)) ** 2).sum()
+    if chance == 1:
+        return 0.0
+    agreed = np.where(likeness.max(1) > 0, labels[nearest] == labels, chance).mean()
+    return round(float((agreed - chance) / (1 - chance)), 4)
