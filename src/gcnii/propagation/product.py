@@ -14,8 +14,11 @@ from gcnii import kernels
 from gcnii.propagation.pattern import Pattern
 
 
-def product(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
-    """M H (n, h) for H (d, h), where M has these values, and Mᵀ those of `transposed`."""
+def product(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern) -> Tensor:
+    """M H (n, h) for H (d, h), where M has these values, and Mᵀ those of `transposed`.
+
+    Without `transposed`, they are made of the values if a gradient needs them.
+    """
     return Product.apply(values, transposed, H, pattern)  # type: ignore[no-any-return, no-untyped-call]
 
 
@@ -66,7 +69,7 @@ class Product(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
+    def forward(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern) -> Tensor:
         """M H; for H (r, d, h), (r, n, h)."""
         if H.ndim == 3:
             return multiply_each(pattern, values, H)
@@ -74,7 +77,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def setup_context(
-        ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, Pattern], output: Tensor
+        ctx: Any, inputs: tuple[Tensor, Tensor | None, Tensor, Pattern], output: Tensor
     ) -> None:
         """Save what the gradients need; H only for that of the values, because it is large."""
         values, transposed, H, ctx.pattern = inputs
@@ -84,8 +87,11 @@ class Product(torch.autograd.Function):
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor | None, None, Tensor | None, None]:
         """dH is a product by the transpose, the values' gradient dot products at the entries."""
         values, transposed, H = ctx.saved_tensors
-        other, _ = ctx.pattern.transposed
-        dH = product(transposed, values, G, other) if ctx.needs_input_grad[2] else None
+        dH = None
+        if ctx.needs_input_grad[2]:
+            other, order = ctx.pattern.transposed
+            there = values.detach()[..., order] if transposed is None else transposed
+            dH = product(there, values, G, other)
         dV = dots(ctx.pattern, G, H) if ctx.needs_input_grad[0] else None
         if dV is not None and dV.ndim == 2 and len(values) == 1:
             dV = dV.sum(0, keepdim=True)  # all replicas share the values
@@ -94,38 +100,43 @@ class Product(torch.autograd.Function):
     @staticmethod
     def vmap(
         info: VmapInfo, in_dims: tuple[int | None, ...],
-        values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern,
+        values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern,
     ) -> tuple[Tensor, int]:  # fmt: skip
         """One product for all replicas."""
         H = replicas_first(H, in_dims[2], info.batch_size)
         if in_dims[0] is None and not kernels.usable(H):
             return _product_in_columns(values, transposed, H, pattern), 1
         # The two may have their replicas in different dimensions: vmap moves them as it likes.
-        values, transposed = (
-            one[None] if dim is None else one.movedim(dim, 0)
-            for one, dim in zip((values, transposed), in_dims, strict=False)
-        )
+        values = values[None] if in_dims[0] is None else values.movedim(in_dims[0], 0)
+        if transposed is not None:
+            dim = in_dims[1]
+            transposed = transposed[None] if dim is None else transposed.movedim(dim, 0)
         if kernels.usable(H):
             return _product_of_each(values, transposed, H, pattern), 0
         blocks = pattern.repeat(info.batch_size)
-        below = product(values.flatten(), transposed.flatten(), H.flatten(0, 1), blocks)
+        flat = None if transposed is None else transposed.flatten()
+        below = product(values.flatten(), flat, H.flatten(0, 1), blocks)
         return below.unflatten(0, (info.batch_size, -1)), 0
 
 
-def _product_in_columns(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
+def _product_in_columns(
+    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern
+) -> Tensor:
     """H (r, d, h) → (n, r, h), as one product by r · h columns."""
     columns = H.transpose(0, 1).reshape(H.shape[1], -1)
     wide: Tensor = product(values, transposed, columns, pattern).unflatten(1, (len(H), -1))
     return wide
 
 
-def _product_of_each(values: Tensor, transposed: Tensor, H: Tensor, pattern: Pattern) -> Tensor:
+def _product_of_each(
+    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern
+) -> Tensor:
     """On a GPU: H (r, d, h), or (r, heads, d, h) where heads are within replicas."""
     if H.ndim == 3:
         return product(values, transposed, H, pattern)
-    values, transposed = (
-        one.expand(*H.shape[:2], -1).flatten(0, 1) for one in (values, transposed)
-    )
+    values = values.expand(*H.shape[:2], -1).flatten(0, 1)
+    if transposed is not None:
+        transposed = transposed.expand(*H.shape[:2], -1).flatten(0, 1)
     below = product(values, transposed, H.flatten(0, 1), pattern)
     return below.reshape(*H.shape[:2], *below.shape[1:])
 

@@ -118,13 +118,16 @@ class Sparse:
             if nodes.indices(self.shape[0]) == (0, self.shape[0], 1):
                 return self
             nodes = torch.arange(self.shape[0], device=self.device)[nodes]
+        return Sparse.on(*self.rows(nodes))
+
+    def rows(self, nodes: Tensor) -> tuple[Pattern, Tensor]:
+        """Where the entries of these rows are, and their values."""
         first, count = self.pattern.rows[nodes].long(), self.pattern.rows.diff()[nodes].long()
         row, step = row_and_step(count)
         inside = first[row] + step
         shape = len(nodes), self.shape[1]
-        return Sparse.on(
-            Pattern.from_sorted(row, self.pattern.columns[inside], shape), self.values[inside]
-        )
+        columns = self.pattern.columns[inside]
+        return Pattern.from_sorted(row, columns, shape), self.values[inside]
 
     def to(self, *args: Any, **kwargs: Any) -> Sparse:
         """The same matrix on another device or in another dtype; takes what `Tensor.to` takes."""

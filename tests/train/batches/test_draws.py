@@ -13,7 +13,7 @@ from support.literal.drawing import draw
 from gcnii.propagation import GraphAdjacency
 from gcnii.train.batches import Neighbours
 from gcnii.train.batches.history import HistoryHop
-from gcnii.train.batches.neighbours import NeighbourSampler, _shuffled
+from gcnii.train.batches.sampler import NeighbourSampler, shuffled
 
 SHAPES = {  # fanout, history
     "some": ((3, 5), "none"),
@@ -105,19 +105,13 @@ def test_a_seed_draws_what_it_drew_in_earlier_releases(norm, fanout, seed, epoch
     assert digest(neighbours(skewed(), norm, fanout), seed, epoch) == expected
 
 
-class Crowded:
-    """In the place of a generator: numbers that differ in their last bits alone, or not at all."""
-
-    def random(self, count):
-        last = np.random.default_rng(0).integers(0, 8, count)
-        return 0.5 + last * 2.0**-53
-
-
 def test_numbers_that_differ_in_their_last_bit_alone_are_told_apart():
-    count = np.random.default_rng(1).integers(0, 9, 5000)
-    numbers = np.split(Crowded().random(count.sum()), np.cumsum(count)[:-1])
-    expected = np.concatenate([np.argsort(own, kind="stable") for own in numbers])
-    assert _shuffled(count, Crowded()).tolist() == expected.tolist()
+    random = np.random.default_rng(1)
+    count = random.integers(0, 9, 5000)
+    numbers = (1 << 52) + random.integers(0, 8, count.sum(), dtype=np.uint64)
+    own = np.split(numbers, np.cumsum(count)[:-1])
+    expected = np.concatenate([np.argsort(each, kind="stable") for each in own])
+    assert shuffled(count, numbers).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("fanout", [1, 3])

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from torch.func import vmap
 
-from gcnii.propagation import GraphAdjacency, Propagation
+from gcnii import data
+from gcnii.propagation import GraphAdjacency, Propagation, Sparse
 from gcnii.propagation.product import row_sums
 from gcnii.train.batches import Neighbours
 from gcnii.train.batches.history import ActivationHistory, HistoryHop
-from gcnii.train.batches.neighbours import NeighbourSampler
+from gcnii.train.batches.sampler import NeighbourSampler
+from gcnii.train.fit import fit
 
 NORMS = ["mean", "symmetric", "walk", "enhanced", "first-order", "symmetric+I"]
 
@@ -96,7 +99,7 @@ def test_every_neighbour_is_drawn_equally_often():
     urn = NeighbourSampler(GraphAdjacency.of(A, "mean").whole)
     random = np.random.default_rng(0)
     draws = np.concatenate(
-        [urn.columns[urn.draw(np.array([0]), 2, random)[1]] for _ in range(5000)]
+        [urn.links["column"][urn.draw(np.array([0]), 2, random)[1]] for _ in range(5000)]
     )
     np.testing.assert_allclose(np.bincount(draws)[1:] / 5000, 2 / 5, atol=0.03)
 
@@ -217,3 +220,37 @@ def test_sampled_neighbours_are_a_propagation_that_dropedge_leaves_alone():
     batch = next(iter(neighbours(tangle()).epoch(0, 0)))
     assert isinstance(batch.P, Propagation)
     assert batch.adjacency is None
+
+
+@pytest.mark.parametrize("replicas", [None, 3])
+def test_a_hop_without_its_transpose_passes_the_gradient_of_one_with_it(replicas):
+    hop = next(iter(neighbours(tangle()).epoch(0, 0))).P.at(0)
+    whole = Sparse.on(hop.pattern, hop.values)
+    shape = (hop.shape[1], 4) if replicas is None else (replicas, hop.shape[1], 4)
+    H = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    G = torch.randn((*shape[:-2], hop.shape[0], 4), dtype=torch.float64)
+
+    def result(P):
+        Z = P @ H if replicas is None else vmap(lambda own: P @ own)(H)
+        return Z, torch.autograd.grad(Z, H, G)[0]
+
+    for own, other in zip(result(hop), result(whole), strict=True):
+        assert torch.equal(own, other)
+    assert torch.equal(hop.transposed, whole.transposed)
+
+
+@pytest.mark.parametrize(("model", "made"), [("graphsage-mean", False), ("gat", True)])
+def test_the_first_hop_is_transposed_only_where_a_gradient_passes_it(model, made, monkeypatch):
+    batches, draw = [], Neighbours._batch
+
+    def seen(self, *args):
+        batches.append(draw(self, *args))
+        return batches[-1]
+
+    monkeypatch.setattr(Neighbours, "_batch", seen)
+    settings = {"layers": 2, "width": 8, "epochs": 1, "device": "cpu", "threads": 1}
+    fit(data.load("csbm", n=60), model, batches="neighbours", fanout=(3,), **settings)
+    assert batches
+    for batch in batches:
+        assert ("transposed" in batch.P.at(0).pattern.__dict__) == made
+        assert "transposed" in batch.P.at(1).pattern.__dict__

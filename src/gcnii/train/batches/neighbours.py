@@ -12,10 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnii.propagation import Adjacency, Pattern, Sparse
+from gcnii.propagation import Adjacency, Sparse
 from gcnii.train.batches.ahead import ahead
 from gcnii.train.batches.batch import Batch, History
-from gcnii.train.batches.history import ActivationHistory, HistoryHop
+from gcnii.train.batches.history import ActivationHistory
+from gcnii.train.batches.sampler import NeighbourSampler
 
 Numbers = NDArray[np.int64]
 
@@ -88,6 +89,8 @@ class Neighbours:
             # A hop that takes all neighbours is exact and needs no history.
             history = self.history if self.fanout[layer] else None
             hop, nodes = self.sampler.hop(nodes, drawn, links, history, layer)
+            if layer:  # its gradient is certain; the first hop may read nothing but X
+                _ = hop.pattern.transposed
             hops.insert(0, hop)
         device = self.sampler.P.device
         there, chosen = (torch.from_numpy(array).to(device) for array in (nodes, targets))
@@ -103,115 +106,3 @@ class Neighbours:
         """Go on with this h̄."""
         if self.history:
             self.history.tables = {int(layer): table for layer, table in state.items()}
-
-
-class NeighbourSampler:
-    """Samples the links of P between different nodes; the diagonal is always there.
-
-    P        (n, n)
-    start    (n,) where a node's links begin
-    count    (n,) the number of its links
-    columns, values   (links,)
-    loops    (n,) P's diagonal
-    """
-
-    def __init__(self, P: Sparse):
-        self.P = P
-        row, column, value = (
-            array.cpu().numpy() for array in (P.pattern.row_of, P.pattern.columns, P.values)
-        )
-        n = P.shape[0]
-        links = (row != column) & (value != 0)
-        self.columns, self.values = column[links].astype(np.int64), value[links]
-        self.count = np.bincount(row[links], minlength=n)
-        self.start = np.cumsum(self.count) - self.count
-        self.loops = np.zeros(n, value.dtype)
-        self.loops[row[row == column]] = value[row == column]
-
-    def draw(
-        self, nodes: Numbers, fanout: int, random: np.random.Generator
-    ) -> tuple[Numbers, Numbers]:
-        """Up to `fanout` links per node (0: all): how many of each node, and the links.
-
-        A link has a uniform number, one after the other in the order of `nodes`; the smallest of
-        each node are drawn, in their order.
-        """
-        count, start = self.count[nodes], self.start[nodes]
-        if fanout == 0:
-            return count, np.repeat(start - _before(count), count) + np.arange(count.sum())
-        turns = _shuffled(count, random)
-        drawn = np.minimum(count, fanout)
-        first = np.repeat(_before(count) - _before(drawn), drawn) + np.arange(drawn.sum())
-        return drawn, np.repeat(start, drawn) + turns[first]
-
-    def hop(
-        self,
-        nodes: Numbers,
-        drawn: Numbers,
-        link: Numbers,
-        history: ActivationHistory | None = None,
-        layer: int = 0,
-    ) -> tuple[Sparse, Numbers]:
-        """The rectangular matrix of these links of these nodes, and the nodes of its columns."""
-        reached, place = self._reached(nodes, self.columns[link])
-        # So that the mean over all samples is P.
-        scale = self.count[nodes] / np.maximum(drawn, 1)
-        loops = self.loops[nodes]
-        looped = np.flatnonzero(loops)
-        # A row's loop comes after its links.
-        at = np.cumsum(drawn)[looped]
-        rows = np.append(0, np.cumsum(drawn + (loops != 0)))
-        columns = np.insert(place, at, looped) if len(looped) else place
-        shape = len(nodes), len(reached)
-        pattern = Pattern(self._tensor(rows).int(), self._tensor(columns).int(), shape)
-
-        def matrix(scale: NDArray[np.float64]) -> Sparse:
-            values = self.values[link] * np.repeat(scale, drawn)
-            values = np.insert(values, at, loops[looped]) if len(looped) else values
-            return Sparse.on(pattern, self._tensor(values).to(self.P.dtype))
-
-        hop = matrix(scale)
-        if history is None:
-            return hop, reached
-        parts = hop.pattern, hop.values, hop.transposed, matrix(np.sqrt(scale))
-        exact = self.P[self._tensor(nodes)]
-        return HistoryHop(*parts, exact, self._tensor(reached), history, layer), reached
-
-    def _reached(self, nodes: Numbers, sources: Numbers) -> tuple[Numbers, Numbers]:
-        """The nodes, followed by those sources that are not among them; and each source's place."""
-        strange = np.zeros(len(self.count), bool)
-        strange[sources] = True
-        strange[nodes] = False
-        reached = np.concatenate([nodes, np.flatnonzero(strange)])
-        place = np.empty(len(self.count), np.int64)
-        place[reached] = np.arange(len(reached))
-        return reached, place[sources]
-
-    def _tensor(self, array: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(array).to(self.P.device)
-
-
-def _before(count: Numbers) -> Numbers:
-    """(n,) the sum of the counts before each."""
-    return np.cumsum(count) - count
-
-
-def _shuffled(count: Numbers, random: np.random.Generator) -> Numbers:
-    """0 … count - 1 for each of these counts, in the order of a uniform number for each.
-
-    Row, number and turn are packed in a word of 64 bits, because to sort words takes half the time
-    that it takes to find their order.
-    """
-    row_bits, turn_bits = (int(most).bit_length() for most in (len(count), count.max(initial=0)))
-    bits = min(53, 64 - row_bits - turn_bits)
-    uniform = random.random(count.sum())
-    words = (uniform * 2.0**bits).astype(np.uint64) << np.uint64(turn_bits)
-    row = np.arange(len(count)) << (bits + turn_bits)
-    words += (np.repeat(row - _before(count), count) + np.arange(len(words))).view(np.uint64)
-    words.sort()
-    turns: Numbers = (words & np.uint64((1 << turn_bits) - 1)).view(np.int64)
-    words >>= np.uint64(turn_bits)
-    if (words[1:] == words[:-1]).any():  # alike in their leading bits: compare all of them
-        order = np.lexsort((uniform, np.repeat(np.arange(len(count)), count)))
-        return np.asarray(order - np.repeat(_before(count), count))
-    return turns
