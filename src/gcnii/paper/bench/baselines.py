@@ -111,10 +111,14 @@ class TrainingPart:
     nodes: Tensor
 
     def loss(self, network: Network) -> Tensor:
-        """Cross-entropy, for one label per node or for several."""
-        scores, y = network(self.X, self.adjacency)[self.nodes], self.y[self.nodes]
-        entropy = binary_cross_entropy_with_logits if y.ndim == 2 else cross_entropy
-        return entropy(scores, y)
+        """The entropy of the nodes' scores."""
+        return entropy(network(self.X, self.adjacency)[self.nodes], self.y[self.nodes])
+
+
+def entropy(scores: Tensor, y: Tensor) -> Tensor:
+    """Cross-entropy, for one label per node or for several."""
+    of = binary_cross_entropy_with_logits if y.ndim == 2 else cross_entropy
+    return of(scores, y)
 
 
 class BaselineTraining:
@@ -157,7 +161,7 @@ def _parts(
     those with validation nodes.
     """
     graph, links = bench_graph.graph, bench_graph.links.to(device, plan.recipe.dtype)
-    X, y = _tensors(graph, device, plan.recipe.dtype)
+    X, y = dense_tensors(graph, device, plan.recipe.dtype)
     roles, part = (graph.splits[0].train, graph.splits[0].val), graph.part
     if part is None:
         P = adjacency_for(who, links)
@@ -172,7 +176,7 @@ def _parts(
     return [[one(number, mask) for number in np.unique(part[mask])] for mask in roles]
 
 
-def _tensors(graph: Graph, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def dense_tensors(graph: Graph, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """X, dense, and y."""
     X = graph.X.toarray() if isinstance(graph.X, sp.csr_array) else graph.X
     y = torch.tensor(graph.labels, device=device)

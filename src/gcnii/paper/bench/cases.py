@@ -12,7 +12,7 @@ from typing import Literal
 from gcnii.errors import InputError, did_you_mean
 from gcnii.train.presets.settings import Settings
 
-Who = Literal["gcnii", "pyg", "authors", "authors-csr", "end-to-end"]
+Who = Literal["gcnii", "pyg", "pyg-sampled", "authors", "authors-csr", "end-to-end"]
 Unit = Literal["replicas", "layers", "entries"]
 
 
@@ -92,6 +92,9 @@ PRECISIONS = ("float32", "tf32", "bfloat16")  # on a GPU; the baselines lack the
 BASELINES: tuple[Who, ...] = ("pyg", "authors")
 CORA, CITESEER, PUBMED = Named("cora"), Named("citeseer"), Named("pubmed")
 PPI = Named("ppi-like", (("n", 2245), ("degree", 27.2)))  # the mean of PPI's training graphs
+# four of its training graphs, and one each for validation and testing
+SMALL_PPI = Named("ppi-like", (("graphs", 6), ("n", 2245), ("degree", 27.2)))
+PHOTO = Named("amazon-photo")
 # the size of ogbn-products
 PRODUCTS = Shape(n=2_449_029, entries=123_718_280, d=100, k=47, hub=17_000)
 
@@ -140,6 +143,30 @@ def _options() -> tuple[Line, ...]:
     return alone, *(
         Line(who="gcnii", graph=CORA, model="gcnii-plus", settings=shape | one, label=label)
         for label, one in options.items()
+    )
+
+
+SAMPLED: Settings = {"batches": "neighbours", "batch_size": 512, "layers": 2}
+SAGE: Settings = {**SAMPLED, "fanout": (10, 25), "width": 128, "dropout": 0.0}
+VR_GCN: Settings = {**SAMPLED, "fanout": (1, 0), "width": 128, "dropout": 0.0}
+GAT: Settings = {**SAMPLED, "fanout": (10, 25), "width": 8, "heads": 8, "monitor": "val_loss"}
+
+
+def _sage(graph: Named) -> tuple[Line, ...]:
+    """GraphSAGE, here and of PyG's parts; VR-GCN, which draws one neighbour."""
+    sage, vr_gcn = "graphsage-mean", "vr-gcn-cv"
+    return (
+        Line(who="gcnii", graph=graph, model=sage, settings=SAGE, label="GraphSAGE"),
+        Line(who="pyg-sampled", graph=graph, model=sage, settings=SAGE, label="GraphSAGE"),
+        Line(who="gcnii", graph=graph, model=vr_gcn, settings=VR_GCN, label="VR-GCN"),
+    )
+
+
+def _gat(graph: Named) -> tuple[Line, ...]:
+    """GAT on sampled neighbours, here and of PyG's layers."""
+    names: tuple[Who, ...] = ("gcnii", "pyg-sampled")
+    return tuple(
+        Line(who=who, graph=graph, model="gat", settings=GAT, label="GAT") for who in names
     )
 
 
@@ -219,6 +246,34 @@ _ALL = (
         title="GCNII and GCNII+ with each option, 16 layers",
         cpu=_options(),
         cuda=_options(),
+    ),
+    BenchCase(
+        name="sage-ppi",
+        title="2 layers × 128 on sampled neighbours, 512 nodes a step",
+        cpu=_sage(SMALL_PPI),
+        cuda=_sage(PPI),
+        rounds=5,
+    ),
+    BenchCase(
+        name="sage-photo",
+        title="2 layers × 128 on sampled neighbours, 512 nodes a step",
+        cpu=_sage(PHOTO),
+        cuda=_sage(PHOTO),
+        rounds=5,
+    ),
+    BenchCase(
+        name="gat-ppi",
+        title="GAT, 2 layers of 8 heads × 8 on sampled neighbours, 512 nodes a step",
+        cpu=_gat(SMALL_PPI),
+        cuda=_gat(PPI),
+        rounds=5,
+    ),
+    BenchCase(
+        name="gat-photo",
+        title="GAT, 2 layers of 8 heads × 8 on sampled neighbours, 512 nodes a step",
+        cpu=_gat(PHOTO),
+        cuda=_gat(PHOTO),
+        rounds=5,
     ),
     BenchCase(
         name="table2-cora",

@@ -76,8 +76,10 @@ class Measured:
     notes: list[str]
 
     def floor(self, line: Timed) -> Floor | None:
-        """The least time for an epoch; None from load to test, which is more than epochs."""
-        if line.line.who == "end-to-end":
+        """The least time for an epoch; None from load to test, which is more than epochs, and for
+        sampled neighbours, whose number differs from step to step.
+        """
+        if line.line.who == "end-to-end" or plan_of(line.line).recipe.batches == "neighbours":
             return None
         return self.rates.floor(work_of(line.line, line.bench_graph), line.line.precision)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -17,6 +17,7 @@ from gcnii.paper.bench.cases import Line, Named
 from gcnii.paper.bench.clock import wait_for
 from gcnii.paper.bench.floor import EpochWork
 from gcnii.paper.bench.graphs import BenchGraph
+from gcnii.paper.bench.sampled import SampledTraining
 from gcnii.propagation import feature_matrix
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import Plan, make_plan
@@ -40,7 +41,7 @@ class Runner:
 
 def why_not(line: Line) -> str:
     """Why this line cannot be run here, in a few words; empty if it can."""
-    if line.who == "pyg" and not find_spec("torch_geometric"):
+    if line.who.startswith("pyg") and not find_spec("torch_geometric"):
         return "PyG is not installed: pip install 'gcnii[pyg]'"
     try:
         plan_of(line)
@@ -89,13 +90,15 @@ def make_runner(line: Line, bench_graph: BenchGraph, device: torch.device) -> Ru
         return end_to_end(line, device)
     if line.who == "gcnii":
         return Runner(ours(line, bench_graph, device))
+    if line.who == "pyg-sampled":
+        return Runner(SampledTraining(bench_graph, plan_of(line), device).epochs)
     return Runner(BaselineTraining(line.who, bench_graph, plan_of(line), device).epochs)
 
 
 def ours(line: Line, bench_graph: BenchGraph, device: torch.device) -> Epochs:
     """The epochs of `fit`: a step for each batch, an evaluation, and the best weights kept."""
     plan, graph = plan_of(line), bench_graph.graph
-    links = bench_graph.links.to(device, plan.recipe.dtype)
+    links = replace(bench_graph.links, norm=plan.recipe.norm).to(device, plan.recipe.dtype)
     X = feature_matrix(graph, dtype=plan.recipe.dtype).to(device)
     runs = [Run(seed) for seed in range(line.replicas)]
     group = ReplicaGroup(Task(graph, plan, device, links, X), runs)

@@ -14,6 +14,7 @@ from gcnii.paper.report.markdown import markdown_table
 NAMES = {
     "gcnii": "here",
     "pyg": "PyG's GCN2Conv",
+    "pyg-sampled": "PyG's layers, neighbours drawn by torch",
     "authors": "the authors' layer, re-implemented",
     "authors-csr": "the authors' layer, re-implemented on CSR",
     "end-to-end": "here, from load to test",
