@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from gcnii.graph import Features, Graph
-from gcnii.kernels import row_and_step
+from gcnii.kernels import offsets
 from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import product
 
@@ -122,12 +122,13 @@ class Sparse:
 
     def rows(self, nodes: Tensor) -> tuple[Pattern, Tensor]:
         """Where the entries of these rows are, and their values."""
-        first, count = self.pattern.rows[nodes].long(), self.pattern.rows.diff()[nodes].long()
-        row, step = row_and_step(count)
-        inside = first[row] + step
-        shape = len(nodes), self.shape[1]
-        columns = self.pattern.columns[inside]
-        return Pattern.from_sorted(row, columns, shape), self.values[inside]
+        count = self.pattern.rows.diff().index_select(0, nodes).long()
+        first, rows = self.pattern.rows.index_select(0, nodes), offsets(count)
+        before = torch.repeat_interleave(first - rows[:-1], count)
+        inside = before + torch.arange(len(before), device=before.device)
+        columns = self.pattern.columns.index_select(0, inside)
+        pattern = Pattern(rows.int(), columns, (len(nodes), self.shape[1]))
+        return pattern, self.values.index_select(0, inside)
 
     def to(self, *args: Any, **kwargs: Any) -> Sparse:
         """The same matrix on another device or in another dtype; takes what `Tensor.to` takes."""
