@@ -54,7 +54,9 @@ class Dropout(nn.Module):
             kept = levels(self.kept, H.device)
             return Drop.apply(H, key, kept)  # type: ignore[no-any-return, no-untyped-call]
         mask = keep_mask(key, H.numel(), self.kept, words_of(rows, H.shape)).view(H.shape)
-        return H * mask.to(H.dtype).mul_(self.scale(H.dtype))
+        factors = mask.to(H.dtype).mul_(self.scale(H.dtype))
+        # Features have no gradient, and are large: one matrix of their size less.
+        return H * factors if H.requires_grad else factors.mul_(H)
 
     def each(self, H: Tensor, keys: Tensor) -> Tensor:
         """H (n, b, h) and keys (b, 2): each of the b matrices with the mask of its own key."""

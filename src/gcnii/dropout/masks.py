@@ -16,6 +16,7 @@ from gcnii.dropout.keys import mix
 from gcnii.propagation import Rows, VmapInfo
 
 LEVELS = 1 << 16  # a 16-bit lane decides an element, so keep rates are multiples of 1/65536
+CHUNK = 1 << 20  # words that are hashed at once, where several processes share the elements
 # Constants of the hash; as tensors, because torch would make one of each at every call.
 FACTORS = torch.tensor([0x21F0AAAD, 0x735A2D97], dtype=torch.int32).unbind()
 SHIFT, LOW = torch.tensor([15, 0x1FFFF], dtype=torch.int32).unbind()
@@ -97,10 +98,13 @@ class Words:
         """Of rows of `width` elements, from the number of the first element of each."""
         even = width % 2 == 0  # then all rows begin with a word
         count = width // 2 if even else width // 2 + 1
-        numbers = (starts // 2)[:, None] + torch.arange(count, device=starts.device)
         odd = None if even else (starts % 2 == 1)[:, None]
-        # Beyond 2³² words the numbers begin again.
-        return cls(mix(numbers.flatten().to(torch.int32)), width, odd)
+        hashed = torch.empty(len(starts), count, dtype=torch.int32, device=starts.device)
+        steps, height = torch.arange(count, device=starts.device), max(1, CHUNK // max(count, 1))
+        for first, rows in zip(starts.split(height), hashed.split(height), strict=True):
+            # Beyond 2³² words the numbers begin again.
+            rows.copy_(mix(((first // 2)[:, None] + steps).to(torch.int32)))
+        return cls(hashed.flatten(), width, odd)
 
     def lanes(self, key: Tensor) -> Tensor:
         """(elements,) uniform int16; for keys (r, 2), (r, elements)."""
