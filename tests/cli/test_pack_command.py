@@ -1,12 +1,18 @@
 """gcnii data pack."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from safetensors.numpy import save_file
 from support.command_line import SMALL, call, files, write_pets
+from support.processes import torchrun
+from support.together import graph_of
 
+import gcnii
 from gcnii.data import load
+from gcnii.train.distributed.packing import pack
 
 
 def test_pack_writes_one_file_that_holds_the_same_graph(tmp_path):
@@ -58,3 +64,63 @@ def test_pack_of_a_wrong_graph_writes_nothing(tmp_path):
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("gcnii: bad.npz is not a complete .npz file")
     assert files(tmp_path) == ["bad.npz"]
+
+
+def test_pack_cuts_a_graph_into_parts_that_every_command_reads(tmp_path):
+    write_pets(tmp_path / "pets")
+    answer = call("data", "pack", "pets", "out/pets", "--parts", "2", cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines()[0].split() == ["part", "nodes", "edges", "halo"]
+    assert answer.out.endswith(" → out/pets, 2 parts, 0.0 MB\n")
+    names = ["names.safetensors", "part-0.safetensors", "part-1.safetensors", "parts.json"]
+    assert files(tmp_path / "out" / "pets") == names
+    assert load(tmp_path / "out" / "pets").fingerprint == load(tmp_path / "pets").fingerprint
+    assert "is valid" in call("data", "check", "out/pets", cwd=tmp_path).out
+    answer = call("train", "out/pets", *SMALL, "--out", "run", cwd=tmp_path)
+    assert answer.code == 0, answer.err
+    assert call("predict", "run", cwd=tmp_path).code == 0
+
+
+def test_parts_as_json(tmp_path):
+    write_pets(tmp_path / "pets")
+    answer = call("data", "pack", "pets", "out", "--parts", "3", "--json", cwd=tmp_path)
+    document = json.loads(answer.out)
+    assert document["folder"] == "out"
+    assert sum(part["nodes"] for part in document["parts"]) == document["nodes"] == 12
+    assert document["bytes"] == sum(one.stat().st_size for one in (tmp_path / "out").iterdir())
+
+
+def test_parts_are_refused_before_anything_is_read(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter").touch()
+    for out, parts, sentence in (
+        ("new", "0", "--parts must be at least 1, got 0"),
+        ("p.safetensors", "2", "parts are written to a folder, got p.safetensors"),
+        ("mine", "2", "mine exists and is not a graph in parts; choose another name"),
+    ):
+        answer = call("data", "pack", "no such graph", out, "--parts", parts, cwd=tmp_path)
+        assert (answer.code, answer.out) == (2, "")
+        assert sentence in answer.err
+    assert files(tmp_path) == ["mine/letter"]
+
+
+@pytest.mark.slow
+def test_processes_that_read_their_parts_write_the_bundle_of_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pack(replace(graph_of(n=80), classes=("cat", "dog")), tmp_path / "graph", 2)
+    words = ("train", "./graph", *SMALL, "--precision", "float64")
+    done = torchrun(2, "-m", "gcnii", *words, "--out", "two")
+    assert done.returncode == 0, done.stderr
+    alone = call(*words, "--out", "one", cwd=tmp_path)
+    one, two = (gcnii.open_bundle(tmp_path / name) for name in ("one", "two"))
+    for name, weight in one.weights.items():
+        assert np.allclose(weight, two.weights[name], 1e-9, 1e-9), name
+    assert np.isclose(one.runs[0].temperature, two.runs[0].temperature, 1e-9)
+    for name in ("majority", "balanced accuracy", "cat"):
+        assert lines_with(name, tmp_path / "one") == lines_with(name, tmp_path / "two")
+    scores = next(line for line in alone.out.splitlines() if "macro-F1" in line)
+    assert scores in done.stdout
+
+
+def lines_with(word, bundle):
+    return [line for line in (bundle / "card.md").read_text().splitlines() if word in line]

@@ -10,8 +10,8 @@ from gcnii.train.fit import fit_plan
 from gcnii.train.plan import make_plan
 
 
-def graph_of(sparse=False, directed=False, parts=0, multilabel=False, **about):
-    """A small csbm graph, with sparse features, one-way links or several labels a node if asked."""
+def graph_of(sparse=False, directed=False, multilabel=False, weighted=False, **about):
+    """A small csbm graph; sparse features, one-way or weighted links, several labels a node."""
     graph = data.load("csbm", **about)
     rng = np.random.default_rng(0)
     if sparse:
@@ -23,6 +23,9 @@ def graph_of(sparse=False, directed=False, parts=0, multilabel=False, **about):
     if multilabel:
         other = rng.integers(0, 2, (graph.n, 2))
         graph = replace(graph, y=np.stack([graph.y % 2, *other.T], 1), classes=None)
+    if weighted:
+        low, high = np.sort(graph.edges, 0)
+        graph = replace(graph, weights=1 + (7 * low + 3 * high) % 11 / 10)
     return graph
 
 
@@ -31,10 +34,13 @@ def trained(graph, model, settings, world=None, **how):
     plan = make_plan(model, {"precision": "float64"} | settings, graph)
     how = {"seeds": [0], "device": "cpu", "threads": 1, "calibrate": "temperature"} | how
     result = fit_plan(graph, plan, world=world, **how)
+    answers = result.scores(graph, "cpu") if result.answers is None else result.answers[0].numpy()
+    used = np.any([mask for one in graph.splits for mask in vars(one).values()], 0)
     return {
         "curve": [list(run.curve) for run in result.runs],
         "test": [run.test for run in result.runs],
         "epochs": [run.epochs for run in result.runs],
         "temperature": [run.temperature for run in result.runs],
-        "scores": result.scores(graph, "cpu").tolist(),
+        "settings": plan.settings,
+        "scores": (answers if result.answers is not None else answers[used]).tolist(),
     }

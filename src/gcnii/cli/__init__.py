@@ -138,7 +138,9 @@ data.command(
 data.command(
     "gcnii.cli.data:pack",
     name="pack",
-    help="Write a graph to one .safetensors file, which loads at once and needs no options.",
+    help="""Write a graph to one .safetensors file, which loads at once and needs no options.
+
+    With --parts, to a folder from which each process of torchrun reads its part alone.""",
 )
 
 app.command(

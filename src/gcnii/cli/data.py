@@ -20,11 +20,13 @@ from gcnii.cli.options import (
     Tables,
     load_graph,
     print_json,
+    refuse_below_one,
     refuse_unwritable,
 )
 from gcnii.cli.terminal import plain_table, table_console
 from gcnii.columns import Columns
 from gcnii.data.readers.packed import refuse_target, save
+from gcnii.data.readers.parts.write import refuse_folder
 from gcnii.errors import DataError, InputError
 from gcnii.files import Document, one_line, user_path
 from gcnii.graph import Graph
@@ -36,7 +38,17 @@ Names = Annotated[str, Parameter(help="Names from `gcnii data list`, or `all`.")
 Own = Annotated[
     str, Parameter(help="A name from `gcnii data list`, or the path of your own graph.")
 ]
-Packed = Annotated[Path, Parameter(help="The file to write, ending in .safetensors.")]
+Packed = Annotated[
+    Path,
+    Parameter(help="The file to write, ending in .safetensors; with --parts, a folder."),
+]
+Parts = Annotated[
+    int | None,
+    Parameter(
+        help="Cut the graph into so many parts, one file each: torchrun then trains with each "
+        "process reading its own. Default: one file."
+    ),
+]
 Folder = Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")]
 
 
@@ -115,19 +127,40 @@ def pack(
     out: Packed,
     /,
     *,
+    parts: Parts = None,
     tables: Tables | None = None,
     offline: Offline = False,
     json: Json = False,
 ) -> None:
-    """Write a graph to one .safetensors file, which loads at once and needs no options."""
-    refuse_target(out.expanduser())
-    refuse_unwritable(out.expanduser().parent, "OUT")
+    """Write a graph to one .safetensors file, or to a folder of parts, which load at once."""
+    refuse_below_one("--parts", parts)
+    target = out.expanduser()
+    refuse_target(target) if parts is None else refuse_folder(target)
+    refuse_unwritable(target.parent, "OUT")
     graph = load_graph(path, tables, offline=offline)
+    if parts is not None:
+        _pack_parts(graph, target, parts, json)
+        return
     size = save(graph, out).stat().st_size
     if json:
         print_json(_facts(graph) | {"file": str(out), "bytes": size})
         return
     print(f"{graph!r} → {out}, {size / 1e6:,.1f} MB")
+
+
+def _pack_parts(graph: Graph, folder: Path, parts: int, json: bool) -> None:
+    from gcnii.train.distributed.packing import pack as pack_parts  # which loads torch
+
+    files = pack_parts(graph, folder, parts)["parts"]
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    if json:
+        print_json(_facts(graph) | {"folder": str(folder), "bytes": size, "parts": files})
+        return
+    table = plain_table("part", "nodes", "edges", "halo", numbers=slice(None))
+    for i, about in enumerate(files):
+        table.add_row(str(i), *(f"{about[name]:,}" for name in ("nodes", "edges", "halo")))
+    table_console().print(table)
+    print(f"\n{graph!r} → {folder}, {parts} parts, {size / 1e6:,.1f} MB")
 
 
 def _print_problems(error: DataError, json: bool) -> None:

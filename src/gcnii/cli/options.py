@@ -13,7 +13,7 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from gcnii.cli.terminal import reading_bar
-from gcnii.data import CATALOG, load
+from gcnii.data import CATALOG, load, load_share
 from gcnii.data.tables.opening import watched
 from gcnii.errors import InputError
 from gcnii.graph import Graph
@@ -106,16 +106,24 @@ def print_json(document: object) -> None:
 
 
 def load_graph(
-    source: str | Path, tables: Tables | None = None, *, offline: bool, quiet: bool = False
+    source: str | Path,
+    tables: Tables | None = None,
+    *,
+    offline: bool,
+    quiet: bool = False,
+    share: tuple[int, int] = (0, 1),
 ) -> Graph:
-    """`load` with the flags that were given; `offline` holds for later fetches too."""
+    """`load` with the flags that were given; `offline` holds for later fetches too.
+
+    share  the number of this process and how many there are: each reads its parts of a graph
+    """
     if offline:
         os.environ["GCNII_OFFLINE"] = "1"  # a geometry's neighbours are fetched when it is trained
     options = tables.given if tables else {}
     if source in CATALOG:
         return load(source, offline=offline, **options)
     with reading_bar(hidden=quiet) as show, watched(show):
-        return load(source, offline=offline, **options)
+        return load_share(source, *share, offline=offline, **options)
 
 
 def refuse_below_one(flag: str, number: int | None) -> None:

@@ -136,11 +136,11 @@ def train(
     **settings: object,
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
-    rank, _ = started()
+    rank, size = started()
     quiet = quiet or rank > 0  # rank 0 speaks for all
     if quiet:
         warnings.simplefilter("ignore")
-    data = load_graph(graph, tables, offline=offline, quiet=quiet)
+    data = load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
     plan = _plan(data, model, _given(settings), study, preset)
     seeds = _seeds(data, runs, seed)
     folder = out or _folder(data, plan)

@@ -7,3 +7,4 @@ from gcnii.data.fetch import fetch as fetch
 from gcnii.data.geometry.neighbourhoods import Neighbourhood as Neighbourhood
 from gcnii.data.geometry.neighbourhoods import neighbourhood as neighbourhood
 from gcnii.data.load import load as load
+from gcnii.data.load import load_share as load_share

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gcnii.data.catalog import CATALOG, lookup
 from gcnii.data.entry import Entry
 from gcnii.data.fetch import fetch_files
-from gcnii.data.readers import reader_of
+from gcnii.data.readers import parts, reader_of
 from gcnii.errors import DataError
 from gcnii.files import one_line, user_path
 from gcnii.graph import Graph
@@ -28,10 +28,22 @@ def load(source: str | Path, /, *, offline: bool = False, **parameters: Any) -> 
     return _from_catalog(lookup(source), offline, parameters)
 
 
-def _from_disk(path: Path, parameters: Mapping[str, object]) -> Graph:
+def load_share(
+    source: str | Path, rank: int, size: int, /, *, offline: bool = False, **parameters: Any
+) -> Graph:
+    """`load`, but of a graph in parts those alone that are of process `rank` of so many."""
+    path = user_path(source)
+    if size == 1 or source in CATALOG or not parts.reads(path):
+        return load(source, offline=offline, **parameters)
+    return _from_disk(path, parameters, lambda path: parts.read_piece(path, rank, size))
+
+
+def _from_disk(
+    path: Path, parameters: Mapping[str, object], read: Callable[..., Graph] | None = None
+) -> Graph:
     reader = reader_of(path)
     _refuse_unknown(parameters, reader.parameters, f"the {reader.kind} {path}")
-    graph = reader.read(path, **parameters)
+    graph = (read or reader.read)(path, **parameters)
     graph = graph._with_origin(str(path.resolve()), loaded_with=parameters)
     return graph._set(name=one_line(graph.name))  # it is printed, and the name of files
 

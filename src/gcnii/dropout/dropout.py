@@ -140,8 +140,11 @@ def drop_edges(adjacency: Adjacency, kept: int | Tensor, form: DropForm) -> Spar
     # needs no sorting.
     if isinstance(kept, int) and kept == LEVELS:
         return adjacency.whole
-    weights = adjacency.weights
-    mask = keep_mask(next_key(weights.device), len(weights), kept)
+    weights, key = adjacency.weights, next_key(adjacency.weights.device)
+    if rows := adjacency.entries if form == "entries" else adjacency.paired:
+        words = words_of(rows, (len(weights),))
+        return adjacency.matrix(keep_mask(key, len(weights), kept, words))
+    mask = keep_mask(key, len(weights), kept)
     return adjacency.matrix(mask if form == "entries" else mask[adjacency.pairs])
 
 

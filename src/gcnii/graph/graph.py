@@ -58,6 +58,18 @@ class Split:
         roles = np.asarray(roles, dtype=object)
         return cls(train=roles == "train", val=roles == "val", test=roles == "test")
 
+    @classmethod
+    def of_some(cls, **masks: NDArray[np.bool_]) -> Split:
+        """The masks of some of a graph's nodes, as they are: any of them may be empty."""
+        split = object.__new__(cls)
+        for role in ("train", "val", "test"):
+            object.__setattr__(split, role, freeze(masks[role]))
+        return split
+
+    def some(self, rows: NDArray[np.int64]) -> Split:
+        """The masks of these nodes."""
+        return Split.of_some(train=self.train[rows], val=self.val[rows], test=self.test[rows])
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Graph:
@@ -246,7 +258,17 @@ class Graph:
     @cached_property
     def labelled(self) -> NDArray[np.bool_]:
         """(n,) whether a node's label is known."""
-        return np.asarray((self.labels >= 0).reshape(self.n, -1).all(1))
+        return np.asarray((self.labels >= 0).reshape(len(self.labels), -1).all(1))
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether any node's label is known."""
+        return bool(self.labelled.any())
+
+    def val_is_alike(self, split: int) -> bool:
+        """Whether all validation nodes of this split have the same labels."""
+        y = self.labels[self.splits[split].val]
+        return not (y != y[0]).any()
 
     @cached_property
     def fingerprint(self) -> str:

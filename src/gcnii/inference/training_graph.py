@@ -32,7 +32,7 @@ def training_graph(result: Result, graph: Graph | None = None) -> Graph:
 
 def load_training_graph(result: Result, *, offline: bool = False) -> Graph:
     """The graph of the training: the one in memory, else from where it was."""
-    if result.trained_on is not None:
+    if result.trained_on is not None and result.answers is None:
         return result.trained_on
     origin = result.graph
     if not origin.source:

@@ -39,17 +39,17 @@ def alone(sums: Tensor) -> Tensor:
     return sums
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Share:
-    """Some of the nodes of an objective."""
+    """How an objective of some nodes becomes that of all n, which several processes share.
 
-    whole: Objective
-    nodes: Tensor
+    total     adds up sums over nodes; gradients pass
+    gathered  puts the rows of all processes together, in the same order every time
+    """
 
-    def gathered(self, scores: Tensor) -> Tensor:
-        """The scores of all nodes (r, n, k), from those of each process."""
-        n, (r, _, k) = len(self.whole.y), scores.shape
-        return self.whole.total(scores.new_zeros(r, n, k).index_copy(1, self.nodes, scores))
+    total: Total
+    gathered: Total
+    n: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,8 @@ class Objective:
     metric   what the score is; auto: accuracy, or micro-F1 with several labels per node
     weights  (r, k) of the classes in the loss; with several labels per node (r, 2, k), of a label's
              negatives and positives; None: all weigh the same
-    total    adds up sums over nodes, where several processes have some of them each
-    share    what this process has: of which objective, and which of its nodes; None: all
+    share    where several processes have some of the nodes each: how they add up; None: all are
+             here
     """
 
     y: Tensor
@@ -75,7 +75,6 @@ class Objective:
     parts: int
     metric: Metric = "auto"
     weights: Tensor | None = None
-    total: Total = alone
     share: Share | None = None
 
     @classmethod
@@ -86,15 +85,19 @@ class Objective:
         device: torch.device,
         metric: Metric = "auto",
         class_weight: ClassWeight = "none",
+        share: Share | None = None,
     ) -> Objective:
         """Replica r is trained on graph.splits[splits[r]]."""
+        total = share.total if share else alone
 
         def stack(role: Role) -> Tensor:
             return torch.tensor(
                 np.stack([getattr(graph.splits[i], role) for i in splits]), device=device
             )
 
-        part = np.zeros(graph.n, np.int64) if graph.part is None else graph.part
+        part = np.zeros(len(graph.labels), np.int64) if graph.part is None else graph.part
+        highest = torch.tensor([part.max()])
+        parts = int((share.gathered(highest) if share else highest).max()) + 1
         masks: dict[Role, Tensor] = {
             "train": stack("train"),
             "val": stack("val"),
@@ -102,15 +105,16 @@ class Objective:
         }
         weights = None
         if class_weight == "balanced":
-            own = [balanced_weights(graph, graph.splits[i].train) for i in splits]
+            own = [balanced_weights(graph, graph.splits[i].train, total) for i in splits]
             weights = torch.tensor(np.stack(own), device=device)
         return cls(
             torch.tensor(graph.labels, device=device),
             masks,
             torch.tensor(part, device=device),
-            int(part.max()) + 1,
+            parts,
             metric,
             weights,
+            share,
         )
 
     def at(self, nodes: Tensor | None) -> Objective:
@@ -118,8 +122,7 @@ class Objective:
         if nodes is None:
             return self
         masks = {role: mask[:, nodes] for role, mask in self.masks.items()}
-        share = None if self.total is alone else Share(self, nodes)
-        return replace(self, y=self.y[nodes], masks=masks, part=self.part[nodes], share=share)
+        return replace(self, y=self.y[nodes], masks=masks, part=self.part[nodes])
 
     def narrow(self, rows: Tensor) -> Objective:
         """The objective of these replicas."""
@@ -127,15 +130,22 @@ class Objective:
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, masks=masks, weights=weights)
 
+    def total(self, sums: Tensor) -> Tensor:
+        """Sums over the nodes of all processes, from those over the nodes at hand."""
+        return self.share.total(sums) if self.share else sums
+
     def count(self, role: Role) -> Tensor:
         """The number of the role's nodes (r,), over all processes."""
-        return (self.share.whole if self.share else self).masks[role].sum(-1)
+        return self._counts[role] if self.share else self.masks[role].sum(-1)
+
+    @cached_property
+    def _counts(self) -> dict[Role, Tensor]:
+        """Made once, because the other processes are asked."""
+        return {role: self.total(mask.sum(-1)) for role, mask in self.masks.items()}
 
     def overall(self, mean: Tensor) -> Tensor:
         """The mean over the nodes of all processes, from the mean over those at hand."""
-        if self.share is None:
-            return mean
-        return self.total(mean * (len(self.share.nodes) / len(self.share.whole.y)))
+        return self.total(mean * (len(self.y) / self.share.n)) if self.share else mean
 
     def loss(self, scores: Tensor, role: Role) -> Tensor:
         """The mean loss over the role's nodes, (r,); with weights, those of the training nodes."""
@@ -174,7 +184,8 @@ class Objective:
         from gcnii.metrics.ranking import average_precision, roc_auc  # few trainings need it
 
         if self.share:
-            return self.share.whole._ranking(self.share.gathered(scores), role)
+            own = scores[:, self._graded].transpose(0, 1)
+            return self._gathered._ranking(self.share.gathered(own).transpose(0, 1), role)
         nodes, there = self._places[role]
         k = scores.shape[-1]
         own = scores.gather(1, nodes[..., None].expand(-1, -1, k)).double()
@@ -188,6 +199,19 @@ class Objective:
             truth = truth[..., None] == torch.arange(k, device=truth.device)
         metric = roc_auc if self.metric == "auc" else average_precision
         return metric(margins, truth, there)
+
+    @cached_property
+    def _graded(self) -> Tensor:
+        """The nodes at hand that a replica is trained on or graded by."""
+        return torch.nonzero(torch.stack([*self.masks.values()]).any(0).any(0))[:, 0]
+
+    @cached_property
+    def _gathered(self) -> Objective:
+        """The objective of all such nodes, of all processes."""
+        assert self.share is not None
+        own, gathered = self.at(self._graded), self.share.gathered
+        masks = {role: gathered(mask.T.byte()).T.bool() for role, mask in own.masks.items()}
+        return replace(own, y=gathered(own.y), masks=masks, part=gathered(own.part), share=None)
 
     @cached_property
     def _places(self) -> dict[Role, tuple[Tensor, Tensor]]:
@@ -228,30 +252,34 @@ class Objective:
         return (f1 * present).sum(-1) / present.sum(-1)
 
 
-def balanced_weights(graph: Graph, train: NDArray[np.bool_]) -> NDArray[np.float64]:
+def balanced_weights(
+    graph: Graph, train: NDArray[np.bool_], total: Total = alone
+) -> NDArray[np.float64]:
     """(k,) by which the classes' losses are multiplied, so that all count the same in training.
 
     n / (classes · n_c) for a class of n_c of the n training nodes, as in scikit-learn; 1 for a
     class that has none.  With several labels per node (2, k), of each label's negatives and
     positives: their ratio is negatives / positives, at least 1 and at most 100.  The mean over the
     training nodes is 1, so that a step size keeps its meaning.
+
+    total  adds up the counts of several processes
     """
     y = graph.labels[train]
+    n = int(total(torch.tensor(len(y))))
     if not graph.multilabel:
-        counts = np.bincount(y, minlength=graph.k)
-        return np.where(counts, len(y) / (np.maximum(counts, 1) * (counts > 0).sum()), 1.0)
-    positives = y.sum(0)
-    ratio = np.clip((len(y) - positives) / np.maximum(positives, 1), 1, MOST_WEIGHT)
+        counts = total(torch.tensor(np.bincount(y, minlength=graph.k))).numpy()
+        return np.where(counts, n / (np.maximum(counts, 1) * (counts > 0).sum()), 1.0)
+    positives = total(torch.tensor(y.sum(0))).numpy()
+    ratio = np.clip((n - positives) / np.maximum(positives, 1), 1, MOST_WEIGHT)
     ratio = np.where(positives, ratio, 1.0)
-    negative = len(y) / (len(y) - positives + ratio * positives)
+    negative = n / (n - positives + ratio * positives)
     return np.stack([negative, ratio * negative])
 
 
 def refuse_unranked(graph: Graph, metric: Metric, splits: Iterable[int]) -> None:
     """Raise GraphError if all validation nodes of one of these splits have the same labels."""
     for split in sorted(set(splits)):
-        y = graph.labels[graph.splits[split].val]
-        if not (y != y[0]).any():
+        if graph.val_is_alike(split):
             raise GraphError(
                 f"{metric_name(metric, multilabel=graph.multilabel)} needs nodes with and without "
                 f"a label, but all validation nodes of split {split} of {graph.name} have the "

@@ -7,6 +7,10 @@ from gcnii.propagation.adjacency import GraphAdjacency as GraphAdjacency
 from gcnii.propagation.adjacency import Loops as Loops
 from gcnii.propagation.adjacency import Norm as Norm
 from gcnii.propagation.adjacency import adjacency as adjacency
+from gcnii.propagation.adjacency import of_edges as of_edges
+from gcnii.propagation.adjacency import oriented as oriented
+from gcnii.propagation.adjacency import refuse_loops as refuse_loops
+from gcnii.propagation.adjacency import with_diagonal as with_diagonal
 from gcnii.propagation.attention import attend as attend
 from gcnii.propagation.attention import row_max as row_max
 from gcnii.propagation.attention import row_softmax as row_softmax

@@ -9,12 +9,14 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import row_sums
+from gcnii.propagation.rows import Rows
 from gcnii.propagation.sparse import Sparse
 
 Direction = Literal["out", "in", "both"]
@@ -33,12 +35,17 @@ def adjacency(graph: Graph, direction: Direction = "out", loops: Loops = "keep")
     """
     # paper: undirected graphs without self-loops; here: the authors' code, which keeps both as the
     # files have them.
-    u, v = graph.edges
-    weights = np.ones(len(u)) if graph.weights is None else graph.weights
-    A = sp.csr_array((weights, (u, v)), (graph.n, graph.n))
-    if graph.weights is None:
-        A.data[:] = 1
+    A = of_edges(graph.edges, graph.weights, graph.n)
     return oriented(A, direction if graph.directed else "both", loops)
+
+
+def of_edges(edges: NDArray[np.int64], weights: NDArray[np.float64] | None, n: int) -> sp.csr_array:
+    """A (n, n) of edges (2, m) as they are listed, from row 0 to row 1."""
+    u, v = edges
+    A = sp.csr_array((np.ones(len(u)) if weights is None else weights, (u, v)), (n, n))
+    if weights is None:
+        A.data[:] = 1
+    return A
 
 
 def oriented(A: sp.csr_array, direction: Direction, loops: Loops) -> sp.csr_array:
@@ -51,6 +58,33 @@ def oriented(A: sp.csr_array, direction: Direction, loops: Loops) -> sp.csr_arra
         A = sp.csr_array(A - sp.diags_array(A.diagonal()))
         A.eliminate_zeros()
     return A
+
+
+def with_diagonal(
+    A: sp.csr_array, rows: NDArray[np.int64] | None = None
+) -> tuple[sp.csr_array, NDArray[np.bool_]]:
+    """A on the entries of A + I, sorted; and (entries,) whether an entry is on the diagonal.
+
+    rows  the numbers of A's rows, where it has but some of n
+    """
+    count, n = A.shape
+    at = np.arange(n) if rows is None else rows
+    # A value of A's own on the diagonal, w + 1, is put right below: w + 1 - 1 would round.
+    I = sp.csr_array((np.ones(count), at, np.arange(count + 1)), (count, n))
+    whole = sp.csr_array(A + I)
+    whole.sort_indices()
+    diagonal = np.repeat(at, np.diff(whole.indptr)) == whole.indices
+    whole.data[diagonal] = A.diagonal() if rows is None else A[np.arange(count), rows]
+    return whole, diagonal
+
+
+def refuse_loops(norm: Norm, loops: Loops) -> None:
+    """Raise InputError if a norm needs the loops that are left out."""
+    if loops == "none" and norm in OWN_LOOPS:
+        raise InputError(
+            f"norm {norm} gives every node a self-loop, which loops none leaves out; use norm "
+            "symmetric, walk or mean"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,18 +115,15 @@ class GraphAdjacency:
     @classmethod
     def of(cls, A: sp.csr_array, norm: Norm = "symmetric", loops: Loops = "keep") -> GraphAdjacency:
         """From a non-negative A (n, n), of which `loops` says whether I is added; in float64."""
-        if loops == "none" and norm in OWN_LOOPS:
-            raise InputError(
-                f"norm {norm} gives every node a self-loop, which loops none leaves out; use norm "
-                "symmetric, walk or mean"
-            )
-        whole = sp.csr_array(sp.csr_array(A) + sp.eye_array(A.shape[0]))
-        whole.sort_indices()
-        pattern = Pattern.of(whole)
-        diagonal = pattern.row_of == pattern.columns
-        weights = torch.tensor(whole.data)
-        weights[diagonal] = torch.tensor(A.diagonal(), dtype=torch.float64)  # w + 1 - 1 would round
-        return cls(pattern, weights, diagonal.double(), norm, loops != "none")
+        refuse_loops(norm, loops)
+        whole, diagonal = with_diagonal(sp.csr_array(A))
+        return cls(
+            Pattern.of(whole),
+            torch.tensor(whole.data),
+            torch.tensor(diagonal).double(),
+            norm,
+            loops != "none",
+        )
 
     def to(self, *args: Any, **kwargs: Any) -> GraphAdjacency:
         """The same on another device or in another dtype; takes what `Tensor.to` takes."""
@@ -119,6 +150,16 @@ class GraphAdjacency:
         numbers: Tensor = torch.unique(codes, return_inverse=True)[1]
         return numbers
 
+    @property
+    def entries(self) -> Rows | None:
+        """None: all entries are here, numbered 0, 1, 2, …"""
+        return None
+
+    @property
+    def paired(self) -> Rows | None:
+        """None: all pairs are here."""
+        return None
+
     def matrix(self, kept: Tensor | None = None) -> Sparse:
         """The propagation matrix, of the links that `kept` (entries,) marks with a one."""
         A = self.weights if kept is None else self.weights * kept
@@ -139,12 +180,16 @@ class GraphAdjacency:
                 left = right = inverse.sqrt()
                 if not self.looped:
                     right = _inverse(self._column_sums(looped)).sqrt()
-                P = looped * left[row_of] * right[columns]
+                P = looped * left[row_of] * self._of_columns(right)[columns]
                 return P if norm == "symmetric" else P + I
             case "walk" | "mean":
                 return looped * inverse[row_of]
             case "enhanced":
                 return looped * inverse[row_of] * (1 + I)
+
+    def _of_columns(self, each: Tensor) -> Tensor:
+        """What each column's node has, from what each row's has: the same, where all are here."""
+        return each
 
     def _column_sums(self, A: Tensor) -> Tensor:
         transposed, order = self.pattern.transposed

@@ -10,7 +10,10 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from gcnii.errors import InputError
 from gcnii.kernels import offsets
+
+MOST = 2**31 - 1  # that int32 counts; kernels and torch's bags of rows take no larger numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +31,14 @@ class Pattern:
     @classmethod
     def of(cls, matrix: sp.csr_array) -> Pattern:
         """Where a scipy matrix has its entries."""
+        refuse_large(len(matrix.indices), matrix.shape)
         rows, columns = torch.tensor(matrix.indptr).int(), torch.tensor(matrix.indices).int()
         return cls(rows, columns, (int(matrix.shape[0]), int(matrix.shape[1])))
 
     @classmethod
     def from_sorted(cls, row: Tensor, columns: Tensor, shape: tuple[int, int]) -> Pattern:
         """From entries (row, column) that are sorted by row."""
+        refuse_large(len(row), shape)
         return cls(row_pointers(row, shape[0]), columns.int(), shape)
 
     @cached_property
@@ -94,6 +99,7 @@ class Pattern:
 
     def _repeated(self, times: int) -> Pattern:
         (n, d), entries = self.shape, len(self.columns)
+        refuse_large(times * entries, (times * n, times * d))
         block = torch.arange(times, device=self.rows.device, dtype=torch.int32)[:, None]
         rows = (self.rows[1:] + block * entries).flatten()
         columns = (self.columns + block * d).flatten()
@@ -104,6 +110,17 @@ class Pattern:
         if torch.device(device) == self.rows.device:
             return self
         return Pattern(self.rows.to(device), self.columns.to(device), self.shape)
+
+
+def refuse_large(entries: int, shape: tuple[int, int]) -> None:
+    """Raise InputError for a matrix whose entries, rows or columns int32 cannot count."""
+    largest = max(entries, *shape)
+    if largest > MOST:
+        raise InputError(
+            f"one process can hold a sparse matrix of {MOST:,} entries, rows or columns, got "
+            f"{largest:,}; train fewer runs at once, or cut the graph (gcnii data pack --parts) "
+            "and start more processes"
+        )
 
 
 def row_pointers(row: Tensor, n: int) -> Tensor:

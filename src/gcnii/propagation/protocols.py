@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.rows import Rows
 from gcnii.propagation.sparse import Sparse
 
 
@@ -35,6 +36,14 @@ class Adjacency(Protocol):
     @property
     def pairs(self) -> Tensor:
         """(entries,) a number that (u, v) and (v, u) share."""
+
+    @property
+    def entries(self) -> Rows | None:
+        """The numbers of the entries, where several processes share them; None: 0, 1, 2, …"""
+
+    @property
+    def paired(self) -> Rows | None:
+        """The same of `pairs`."""
 
     @property
     def whole(self) -> Sparse:

@@ -14,6 +14,7 @@ from torch import Tensor
 from gcnii.data.geometry.neighbourhoods import RELATIONS, Neighbourhood
 from gcnii.propagation.adjacency import GraphAdjacency, Norm, induced_pattern
 from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.rows import Rows
 from gcnii.propagation.sparse import Sparse
 
 DIVISIONS = RELATIONS + 1  # the last one is a node's link to itself
@@ -123,6 +124,16 @@ class RelationalAdjacency:
     def pairs(self) -> Tensor:
         """(entries,) a number that (u, v) and (v, u) share."""
         return self.links.pairs
+
+    @property
+    def entries(self) -> Rows | None:
+        """None: all entries are here."""
+        return None
+
+    @property
+    def paired(self) -> Rows | None:
+        """None: all pairs are here."""
+        return None
 
     def matrix(self, kept: Tensor | None = None) -> RelationalMatrix:
         """The propagation matrix, of the links that `kept` (entries,) marks with a one."""

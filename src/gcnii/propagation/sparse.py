@@ -29,7 +29,8 @@ def to_matrix(X: Features, dtype: torch.dtype) -> Tensor | Sparse:
     """Features as a model takes them, on the CPU."""
     if isinstance(X, sp.csr_array):
         return Sparse.from_scipy(X).to(dtype)
-    return torch.tensor(X).to(dtype)
+    # A new array, such as scaled features, is taken as it is; a graph's own is frozen, and copied.
+    return (torch.from_numpy(X) if X.flags.writeable else torch.tensor(X)).to(dtype)
 
 
 def to_dense(X: Tensor | Sparse) -> Tensor:

@@ -144,12 +144,11 @@ def fit_plans(
 
 def _task(graph: Graph, plan: Plan, device: torch.device, world: World | None) -> Task:
     """The plan on the graph, or on this process's nodes of it."""
-    task = Task.of(graph, plan, device)
     if world is None:
-        return task
+        return Task.of(graph, plan, device)
     from gcnii.train.distributed.shard import spread  # few trainings need it
 
-    return spread(task, world)
+    return spread(graph, plan, device, world)
 
 
 def _train(training: Training, batch: int | None) -> None:

@@ -7,13 +7,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeAlias,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
-from gcnii.graph import Graph
+from gcnii.graph import Graph, Piece
 from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
 from gcnii.nn.weights import DrawnFrom
@@ -22,7 +31,7 @@ from gcnii.train.presets import uses_own_default
 from gcnii.train.presets.own import OURS, own_default, own_model
 from gcnii.train.presets.traits import Traits
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
-from gcnii.train.scaling import choose
+from gcnii.train.scaling import Kind, choose
 
 if TYPE_CHECKING:
     from gcnii.train.presets.record import Record
@@ -82,7 +91,7 @@ def make_plan(
     merged = {**MODELS[model].card.recipe, **below, **settings}
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     if graph is not None and recipe.scale == "auto":
-        recipe = replace(recipe, scale=choose(graph.X))
+        recipe = replace(recipe, scale=auto_scale(graph))
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     model_settings = check_settings(model_hints(model), model_settings)
     _check_batches(model, recipe)
@@ -198,6 +207,13 @@ def _record(graph: Graph) -> Record:
     from gcnii.train.presets.record import record_of  # few trainings need it
 
     return record_of(graph.catalog_name, graph.name)
+
+
+def auto_scale(graph: Graph) -> Kind:
+    """What the scale "auto" means for a graph; a piece of one was told."""
+    if isinstance(graph, Piece):
+        return cast(Kind, graph.whole.known["scale"])
+    return choose(graph.X)
 
 
 def refuse_weights(model: str, recipe: Recipe) -> None:

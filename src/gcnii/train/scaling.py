@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,6 +44,31 @@ SHAPE = {
 }
 
 
+class Across(Protocol):
+    """Sums and maxima over the rows of a graph, of which several processes may have some each."""
+
+    def added(self, sums: Floats) -> Floats:
+        """The sum of what each process has."""
+
+    def most(self, numbers: Floats) -> Floats:
+        """The largest that a process has, number by number."""
+
+
+class Alone:
+    """All rows are here."""
+
+    def added(self, sums: Floats) -> Floats:
+        """The sums themselves."""
+        return sums
+
+    def most(self, numbers: Floats) -> Floats:
+        """The numbers themselves."""
+        return numbers
+
+
+ALONE = Alone()
+
+
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """How the features X (n, d) of any graph are scaled.
@@ -56,15 +81,18 @@ class Scaling:
     deviation: Floats | None = None
 
     @classmethod
-    def learn(cls, X: Features, scale: Scale) -> Scaling:
-        """The scaling of this kind for graphs like the one that has these features."""
+    def learn(cls, X: Features, scale: Scale, across: Across = ALONE) -> Scaling:
+        """The scaling of this kind for graphs like the one that has these features.
+
+        across  where several processes have some rows each, how they add up what they find
+        """
         kind = choose(X) if scale == "auto" else scale
         if kind not in BY_COLUMN:
             return cls(kind)
         if kind == "columns":
-            return cls(kind, *_of_sparse(sp.csr_array(X), binary_too=True))
-        mean, deviation = _of_sparse(X) if isinstance(X, sp.csr_array) else _of_dense(X)
-        return cls(kind, mean, deviation)
+            return cls(kind, *_of_sparse(sp.csr_array(X), across, binary_too=True))
+        by = _of_sparse if isinstance(X, sp.csr_array) else _of_dense
+        return cls(kind, *by(X, across))
 
     def apply(self, X: Features) -> Features:
         """The features scaled, of the same precision; finite, as X is, which is left alone."""
@@ -130,32 +158,39 @@ def _alike(X: sp.csr_array) -> bool:
     return not len(mean) or bool(mean.max() / LARGER <= np.median(mean))  # * might overflow
 
 
-def _of_dense(X: Dense) -> tuple[Floats, Floats]:
+def _of_dense(X: Dense, across: Across) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each column; 0 and 1 of one that stays as it is."""
-    n, top = len(X), np.maximum(X.max(0), -X.min(0)).astype(np.float64)
+    n = across.added(np.array(float(len(X))))
+    top = across.most(np.maximum(X.max(0), -X.min(0)).astype(np.float64))
     # In units of the largest entry, neither sums overflow nor squares underflow.
     unit = np.where(top > 0, top, 1)
-    mean = sum((part / unit).sum(0) for part in _parts(X)) / n
-    variance = sum(((part / unit - mean) ** 2).sum(0) for part in _parts(X)) / n
+    zero = np.zeros(X.shape[1])
+    mean = across.added(sum(((part / unit).sum(0) for part in _parts(X)), zero)) / n
+    squares = (((part / unit - mean) ** 2).sum(0) for part in _parts(X))
+    variance = across.added(sum(squares, zero)) / n
     deviation = np.sqrt(variance)
     constant = (deviation <= np.finfo(X.dtype).eps) | ~_usable(deviation * unit)
-    binary = _is_binary(X)
+    binary = across.most((~_is_binary(X)).astype(np.float64)) == 0
     return (
         np.where(binary, 0, mean * unit),
         np.where(binary | constant, 1, deviation * unit),
     )
 
 
-def _of_sparse(X: sp.csr_array, *, binary_too: bool = False) -> tuple[Floats, Floats]:
+def _of_sparse(
+    X: sp.csr_array, across: Across, *, binary_too: bool = False
+) -> tuple[Floats, Floats]:
     """Zeros, and each column's root mean square; 1 for one that stays as it is."""
-    n, d = X.shape
-    top = np.zeros(d)
+    (rows, d), top = X.shape, np.zeros(X.shape[1])
+    n = across.added(np.array(float(rows)))
     np.maximum.at(top, X.indices, np.abs(X.data).astype(np.float64))
+    top = across.most(top)
     unit = np.where(top > 0, top, 1)
     square = np.bincount(X.indices, (X.data / unit[X.indices]) ** 2, d)
-    size = np.sqrt(square / n) * unit
+    size = np.sqrt(across.added(square.astype(np.float64)) / n) * unit
     scaled = (X.data != 0) if binary_too else (X.data != 0) & (X.data != 1)
-    other = np.bincount(X.indices[scaled], minlength=d) > 0
+    count = np.bincount(X.indices[scaled], minlength=d).astype(np.float64)
+    other = across.most(count) > 0
     return np.zeros(d), np.where(other & _usable(size), size, 1)
 
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii import data
-from gcnii.errors import GraphError, InputError
-from gcnii.graph import Graph
+from gcnii.errors import GraphError, InputError, UsageError
+from gcnii.graph import Graph, Piece
+from gcnii.metrics.objective import Share
 from gcnii.propagation import (
     Adjacency,
     GraphAdjacency,
@@ -42,7 +43,8 @@ class Task:
     plan     the first of the plans, which stands for all where they do not differ
     scaling  by which X was scaled, if it was
     others   the further plans of a fit that tries several; all have the same `batch_key`
-    shard    where several processes share the nodes: those of this one; P and X have their rows
+    shard    where several processes share the nodes: those of this one; P, X and the graph, which
+             is a Piece, have their rows
     """
 
     graph: Graph
@@ -62,6 +64,11 @@ class Task:
 
         scaling  what was learnt on another graph; by default it is learnt on this one
         """
+        if isinstance(graph, Piece):
+            raise UsageError(
+                f"this process has a piece of {graph.name}, and the others the rest; start them "
+                "together, with torchrun"
+            )
         if graph.weighted:
             refuse_weights(plan.model, plan.recipe)
         dtype = plan.recipe.dtype
@@ -120,12 +127,12 @@ class Task:
         """All nodes, or all that this process has."""
         if self.shard is None:
             return Batch.of(self.adjacency, self.X)
-        rows = self.shard.rows
-        return Batch(self.adjacency.whole, self.X, rows.nodes, self.adjacency, rows)
+        return Batch(self.adjacency.whole, self.X, None, self.adjacency, self.shard.rows)
 
-    def collected(self, output: Tensor) -> Tensor:
-        """What a model gives for all nodes (n, …), from what it gives for those at hand."""
-        return output if self.shard is None else self.shard.gathered(output)
+    @property
+    def share(self) -> Share | None:
+        """What losses and scores of all nodes need, where several processes share them."""
+        return self.shard.share if self.shard else None
 
     def _parts(self, split: int) -> NDArray[np.int64]:
         """(n,) the graph of each node, -1 in graphs without training nodes."""

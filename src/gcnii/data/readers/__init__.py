@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from gcnii.data.readers import folder, gml, graphml, neo4j, npz, ogb, packed
+from gcnii.data.readers import folder, gml, graphml, neo4j, npz, ogb, packed, parts
 from gcnii.data.tables.reading import READING
 from gcnii.errors import DataError
 from gcnii.graph import Graph
@@ -45,6 +45,7 @@ class Reader:
 # The first that reads a path is used.
 READERS: tuple[Reader, ...] = (
     Reader("packed graph", packed.FORM, packed.reads, packed.read),
+    Reader("graph in parts", parts.FORM, parts.reads, parts.read),
     Reader("npz file", npz.FORM, npz.reads, npz.read),
     Reader("GraphML file", graphml.FORM, graphml.reads, graphml.read),
     Reader("GML file", gml.FORM, gml.reads, gml.read),

@@ -62,7 +62,7 @@ def save(graph: Graph, path: str | Path) -> Path:
         raise InputError(f"save takes a Graph, got {type(graph).__name__}")
     refuse_target(path)
     tensors = {name: np.ascontiguousarray(array) for name, array in _tensors(graph).items()}
-    document = _document(graph)
+    document = document_of(graph)
     document["digest"] = _digest(tensors, document)
     with atomic_write(path) as temporary, disk_errors():
         save_file(tensors, temporary, {ENTRY: json.dumps(document)})
@@ -74,7 +74,7 @@ def refuse_target(path: Path) -> None:
     if path.suffix.lower() != SUFFIX:
         raise InputError(f"a graph is saved as a {SUFFIX} file, got {path}; end its name so")
     try:
-        known = not path.exists() or ENTRY in _metadata(path)
+        known = not path.exists() or ENTRY in metadata(path)
     except (DataError, OSError):  # a file of something else, or a folder
         known = False
     if not known:
@@ -84,15 +84,15 @@ def refuse_target(path: Path) -> None:
 def read(path: Path) -> Graph:
     """The graph in a file that `save` wrote; its arrays are views of the mapped file."""
     try:
-        text = _metadata(path)[ENTRY]
+        text = metadata(path)[ENTRY]
         document = json.loads(text)
         check(document, SHAPE)
         if document["version"] > VERSION:
             raise DataError(f"{path.name} was saved by a newer gcnii; update this one")
-        tensors = _mapped(path)
+        tensors = mapped(path)
         if _digest(tensors, document) != document["digest"]:
             raise DataError(f"{path.name} is damaged: its SHA-256 differs; copy or pack it again")
-        return _graph(tensors, document)
+        return graph_of(tensors, document)
     except DataError:
         raise
     except (LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -100,7 +100,7 @@ def read(path: Path) -> Graph:
         raise DataError(f"{path.name} is not {FORM} ({came}); pack the graph again") from None
 
 
-def _metadata(path: Path) -> Mapping[str, str]:
+def metadata(path: Path) -> Mapping[str, str]:
     """The metadata of a safetensors file, whose header and length are checked."""
     from safetensors import SafetensorError, safe_open
 
@@ -111,7 +111,7 @@ def _metadata(path: Path) -> Mapping[str, str]:
         raise DataError(f"{path.name} is damaged or not a safetensors file ({error})") from None
 
 
-def _mapped(path: Path) -> Tensors:
+def mapped(path: Path) -> Tensors:
     """The tensors as views of the file, whose header safetensors has checked."""
     memory = np.asarray(np.memmap(path, np.uint8, "r"))
     start = 8 + int.from_bytes(memory[:8].tobytes(), "little")
@@ -139,25 +139,27 @@ def _digest(tensors: Tensors, document: Document) -> str:
 
 
 def _tensors(graph: Graph) -> Tensors:
-    tensors = _matrix_tensors("X", graph.X)
+    tensors = matrix_tensors("X", graph.X)
     for name in PLAIN:
         if (array := getattr(graph, name)) is not None:
             tensors[name] = array
     for name in TEXTS:
         if (texts := getattr(graph, name)) is not None:
-            tensors |= _text_tensors(name, texts)
-    tensors["roles"] = np.array([_roles(s) for s in graph.splits], np.uint8).reshape(-1, graph.n)
-    return tensors | ({} if graph.table is None else _table_tensors(graph.table))
+            tensors |= text_tensors(name, texts)
+    tensors["roles"] = np.array([roles_of(s) for s in graph.splits], np.uint8).reshape(-1, graph.n)
+    return tensors | ({} if graph.table is None else table_tensors(graph.table))
 
 
-def _roles(split: Split) -> NDArray[np.uint8]:
+def roles_of(split: Split) -> NDArray[np.uint8]:
+    """(n,) 1, 2 or 3 for the train, val and test nodes of a split, else 0."""
     roles = np.zeros(len(split.train), np.uint8)
     for number, role in enumerate(ROLES, 1):
         roles[getattr(split, role)] = number
     return roles
 
 
-def _matrix_tensors(name: str, matrix: Array | sp.csr_array) -> Tensors:
+def matrix_tensors(name: str, matrix: Array | sp.csr_array) -> Tensors:
+    """A dense matrix as it is, a sparse one as three arrays."""
     if not isinstance(matrix, sp.csr_array):
         return {name: matrix}
     if not matrix.has_canonical_format:
@@ -166,7 +168,7 @@ def _matrix_tensors(name: str, matrix: Array | sp.csr_array) -> Tensors:
     return {f"{name}.{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")}
 
 
-def _text_tensors(name: str, texts: Iterable[str | None]) -> Tensors:
+def text_tensors(name: str, texts: Iterable[str | None]) -> Tensors:
     """All texts in a row, and the number of characters of each; -1 for None."""
     texts = list(texts)
     joined = "".join(text or "" for text in texts).encode("utf-8", "surrogatepass")
@@ -177,18 +179,20 @@ def _text_tensors(name: str, texts: Iterable[str | None]) -> Tensors:
     }
 
 
-def _table_tensors(table: Table) -> Tensors:
+def table_tensors(table: Table) -> Tensors:
+    """The columns of a user's table."""
     tensors: Tensors = {}
     for j, cells in enumerate(table.columns.values()):
         own = f"table.{j}"
-        tensors |= _text_tensors(own, cells) if is_text(cells) else {own: cells}
+        tensors |= text_tensors(own, cells) if is_text(cells) else {own: cells}
     if table.matrix is not None:
-        tensors |= _matrix_tensors("table.matrix", table.matrix)
-        tensors |= _text_tensors("table.names", table.names)
+        tensors |= matrix_tensors("table.matrix", table.matrix)
+        tensors |= text_tensors("table.names", table.names)
     return tensors
 
 
-def _document(graph: Graph) -> Document:
+def document_of(graph: Graph) -> Document:
+    """What a graph has beside arrays and texts."""
     table = graph.table
     return {
         "version": VERSION,
@@ -211,15 +215,16 @@ def _document(graph: Graph) -> Document:
 # From tensors to a graph
 
 
-def _graph(tensors: Tensors, document: Document) -> Graph:
+def graph_of(tensors: Tensors, document: Document) -> Graph:
+    """The graph of which these were made, checked as far as reading it needs."""
     roles = tensors["roles"]
     n = roles.shape[1]
     values = {name: tensors[name] for name in PLAIN if name in tensors or name in ("edges", "y")}
-    texts = {name: _texts(tensors, name) for name in TEXTS if f"{name}.utf8" in tensors}
-    graph = _assembled(
+    texts = {name: texts_of(tensors, name) for name in TEXTS if f"{name}.utf8" in tensors}
+    graph = assembled(
         **values,
         **texts,
-        X=_matrix(tensors, "X", (n, document["d"])),
+        X=matrix_of(tensors, "X", (n, document["d"])),
         splits=tuple(Split(**{r: row == i for i, r in enumerate(ROLES, 1)}) for row in roles),
         directed=document["directed"],
         name=document["name"],
@@ -227,11 +232,11 @@ def _graph(tensors: Tensors, document: Document) -> Graph:
     if document["table"] is None or document["columns"] is None:
         return graph
     return graph._with_table(
-        _table(tensors, document["table"], n), Columns.of_document(document["columns"])
+        table_of(tensors, document["table"], n), Columns.of_document(document["columns"])
     )
 
 
-def _assembled(**values: object) -> Graph:
+def assembled(**values: object) -> Graph:
     """A Graph of arrays that are used as they are: Graph(…) would copy each of them.
 
     They were checked before they were saved; what would read outside an array is checked again.
@@ -240,7 +245,7 @@ def _assembled(**values: object) -> Graph:
     for field in fields(Graph):
         made = field.default if field.default_factory is MISSING else field.default_factory()
         object.__setattr__(graph, field.name, values.get(field.name, made))
-    _refuse_arrays(graph)
+    refuse_arrays(graph)
     graph._check_heights()
     graph._check_features()
     graph._check_labels()
@@ -248,7 +253,8 @@ def _assembled(**values: object) -> Graph:
     return graph
 
 
-def _refuse_arrays(graph: Graph) -> None:
+def refuse_arrays(graph: Graph) -> None:
+    """Raise DataError for arrays that no graph has: reading them would end outside an array."""
     edges, weights, n = graph.edges, graph.weights, graph.n
     numbers = graph.X.data if isinstance(graph.X, sp.csr_array) else graph.X
     right = {
@@ -274,7 +280,8 @@ def _refuse_arrays(graph: Graph) -> None:
         raise DataError(f"{graph.name}: {wrong[0]}; pack the graph again")
 
 
-def _matrix(tensors: Tensors, name: str, shape: tuple[int, int]) -> Array | sp.csr_array:
+def matrix_of(tensors: Tensors, name: str, shape: tuple[int, int]) -> Array | sp.csr_array:
+    """The matrix of which `matrix_tensors` were made."""
     if name in tensors:
         return tensors[name]
     parts = tuple(tensors[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
@@ -285,7 +292,8 @@ def _matrix(tensors: Tensors, name: str, shape: tuple[int, int]) -> Array | sp.c
     return matrix
 
 
-def _texts(tensors: Tensors, name: str) -> tuple[str | None, ...]:
+def texts_of(tensors: Tensors, name: str) -> tuple[str | None, ...]:
+    """The texts of which `text_tensors` were made."""
     joined = tensors[f"{name}.utf8"].tobytes().decode("utf-8", "surrogatepass")
     lengths = tensors[f"{name}.lengths"]
     ends = np.cumsum(np.maximum(lengths, 0))
@@ -299,15 +307,16 @@ def _texts(tensors: Tensors, name: str) -> tuple[str | None, ...]:
     return tuple(texts)
 
 
-def _table(tensors: Tensors, document: Document, n: int) -> Table:
+def table_of(tensors: Tensors, document: Document, n: int) -> Table:
+    """The table of which `table_tensors` were made."""
     columns: dict[str, Cells] = {}
     for j, (name, kind) in enumerate(document["columns"]):
         own = f"table.{j}"
-        columns[name] = np.array(_texts(tensors, own), object) if kind == "text" else tensors[own]
+        columns[name] = np.array(texts_of(tensors, own), object) if kind == "text" else tensors[own]
         if columns[name].shape != (n,):
             raise DataError(f"the column {name!r} does not have {n} cells; pack the graph again")
     if not document["matrix"]:
         return Table(n, columns)
-    names = tuple(map(str, _texts(tensors, "table.names")))
-    matrix = _matrix(tensors, "table.matrix", (n, len(names)))
+    names = tuple(map(str, texts_of(tensors, "table.names")))
+    matrix = matrix_of(tensors, "table.matrix", (n, len(names)))
     return Table(n, columns, sp.csr_array(matrix), names)

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gcnii.errors import UsageError
-from gcnii.propagation import Adjacency, Pattern, Sparse, VmapInfo, replicas_first
+from gcnii.propagation import Pattern, Sparse, VmapInfo, replicas_first
 from gcnii.propagation.product import multiply_each
 from gcnii.train.distributed.world import World
 
@@ -46,11 +46,11 @@ class Halo:
         """Ask each process for what is wanted of it.
 
         wanted  nodes of other processes, sorted
-        owner   (n,) the process of each node
+        owner   the process of each of them
         own     (rows,) the nodes here, sorted
         """
-        nodes = wanted[torch.argsort(owner[wanted], stable=True)]
-        received = torch.bincount(owner[nodes], minlength=world.size).tolist()
+        nodes = wanted[torch.argsort(owner, stable=True)]
+        received = torch.bincount(owner, minlength=world.size).tolist()
         ones = [1] * world.size
         counts = world.exchange(torch.tensor(received), ones, ones)().tolist()
         asked = world.exchange(nodes.cpu(), received, counts)()
@@ -72,12 +72,62 @@ class Halo:
 
         return added
 
+    def fetched(self, each: Tensor) -> Tensor:
+        """(rows,) numbers of the nodes here → (halo,) those of the halo; vmap takes it."""
+        return Fetched.apply(each, self)  # type: ignore[no-any-return, no-untyped-call]
+
+    def returned(self, each: Tensor) -> Tensor:
+        """(halo,) numbers → (rows,) the sums of what others have for the nodes here; with vmap."""
+        return Returned.apply(each, self)  # type: ignore[no-any-return, no-untyped-call]
+
     @cached_property
     def collect(self) -> Pattern:
         """(rows, sent): which of the rows sent are one of the rows here."""
         order = torch.argsort(self.sent, stable=True)
         shape = self.rows, len(self.sent)
         return Pattern.from_sorted(self.sent[order], order, shape)
+
+
+class Fetched(torch.autograd.Function):
+    """A number of each node of the halo; it has no gradient."""
+
+    @staticmethod
+    def forward(each: Tensor, halo: Halo) -> Tensor:
+        """(rows,) → (halo,)."""
+        return halo.fetch(each[:, None])()[:, 0]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Save nothing."""
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(
+        info: VmapInfo, in_dims: tuple[int | None, ...], each: Tensor, halo: Halo
+    ) -> tuple[Tensor, int]:
+        """One exchange for all replicas."""
+        return halo.fetch(replicas_first(each, in_dims[0], info.batch_size).T.contiguous())(), 1
+
+
+class Returned(torch.autograd.Function):
+    """The sums of what other processes have for the nodes here; it has no gradient."""
+
+    @staticmethod
+    def forward(each: Tensor, halo: Halo) -> Tensor:
+        """(halo,) → (rows,)."""
+        return halo.back(each[:, None].contiguous())()[:, 0]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Save nothing."""
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(
+        info: VmapInfo, in_dims: tuple[int | None, ...], each: Tensor, halo: Halo
+    ) -> tuple[Tensor, int]:
+        """One exchange for all replicas."""
+        return halo.back(replicas_first(each, in_dims[0], info.batch_size).T.contiguous())(), 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,68 +219,3 @@ def _multiply(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
     if len(values) == 0:
         return H.new_zeros(pattern.shape[0], H.shape[1])
     return multiply_each(pattern, values[None], H[None])[0]
-
-
-@dataclass(frozen=True, eq=False)
-class CutAdjacency:
-    """The rows of an adjacency that this process has.
-
-    links  of the whole graph: DropEdge draws and normalises all of them in every process
-    near   where the entries on this process's columns are stored, and `near_entries` which of the
-           whole they are
-    far    the same of the other processes' columns
-    """
-
-    links: Adjacency
-    near: Pattern
-    near_entries: Tensor
-    far: Pattern
-    far_entries: Tensor
-    halo: Halo
-
-    @classmethod
-    def of(cls, links: Adjacency, world: World, owner: Tensor, own: Tensor) -> CutAdjacency:
-        """The rows `own`, where `owner` (n,) is the process of each node."""
-        pattern = links.pattern
-        entries = torch.nonzero(owner[pattern.row_of] == world.rank)[:, 0]
-        row = torch.searchsorted(own, pattern.row_of[entries])
-        column = pattern.columns[entries].long()
-        here = owner[column] == world.rank
-        halo = Halo.of(world, torch.unique(column[~here]), owner, own)
-        place = torch.zeros(len(owner), dtype=torch.int64, device=owner.device)
-        for nodes in (own, halo.nodes):
-            place[nodes] = torch.arange(len(nodes), device=owner.device)
-        near = Pattern.from_sorted(row[here], place[column[here]], (len(own), len(own)))
-        far = Pattern.from_sorted(row[~here], place[column[~here]], (len(own), len(halo.nodes)))
-        return cls(links, near, entries[here], far, entries[~here], halo)
-
-    @property
-    def pattern(self) -> Pattern:
-        """The entries of the whole graph."""
-        return self.links.pattern
-
-    @property
-    def weights(self) -> Tensor:
-        """(entries,) of the whole graph."""
-        return self.links.weights
-
-    @property
-    def pairs(self) -> Tensor:
-        """(entries,) of the whole graph."""
-        return self.links.pairs
-
-    @cached_property
-    def whole(self) -> CutMatrix:
-        """The rows of the propagation matrix of all links."""
-        return self.matrix()
-
-    def matrix(self, kept: Tensor | None = None) -> CutMatrix:
-        """The rows of the propagation matrix of the links that `kept` (entries,) marks."""
-        values = self.links.matrix(kept).values
-        near = Sparse.on(self.near, values[self.near_entries])
-        far = Sparse.on(self.far, values[self.far_entries])
-        return CutMatrix(near.pattern, near.values, near.transposed, far, self.halo)
-
-    def induced(self, nodes: Tensor) -> Adjacency:
-        """Refuse: a subgraph has nodes of several processes."""
-        raise UsageError("a graph that is cut over processes is trained as a whole")

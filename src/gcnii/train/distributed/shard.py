@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import numpy as np
 import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii.errors import InputError
+from gcnii.graph import Graph, Piece
+from gcnii.metrics.objective import Share
 from gcnii.nn import MODELS
-from gcnii.propagation import Rows, Sparse
+from gcnii.propagation import GraphAdjacency, Rows, to_matrix
+from gcnii.train.distributed.adjacency import CutAdjacency
 from gcnii.train.distributed.cut import cut
-from gcnii.train.distributed.halo import CutAdjacency
+from gcnii.train.distributed.links import Links
 from gcnii.train.distributed.world import World
-from gcnii.train.plan import Plan
-from gcnii.train.task import Task
+from gcnii.train.plan import Plan, refuse_weights
+from gcnii.train.scaling import Scaling
+from gcnii.train.task import Task, make_adjacency
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,21 +32,55 @@ class Shard:
     rows: Rows
     n: int
 
-    def gathered(self, output: Tensor) -> Tensor:
-        """(n, …) from what each process has of it (rows, …)."""
-        whole = output.new_zeros(self.n, *output.shape[1:])
-        return self.world.added(whole.index_copy(0, self.rows.nodes, output))
+    @property
+    def share(self) -> Share:
+        """What losses and scores of all nodes need."""
+        return Share(self.world.total, self.world.gathered, self.n)
+
+    def gathered(self, rows: Tensor, nodes: Tensor) -> Tensor:
+        """What each process has for some nodes, sorted by the numbers of the nodes."""
+        order = torch.argsort(self.world.gathered(nodes))
+        return self.world.gathered(rows)[order]
 
 
-def spread(task: Task, world: World) -> Task:
-    """The task with this process's rows of P and X."""
-    refuse(task.plan, task.graph.n, world.size)
-    owner = _owners(task, world)
-    own = torch.nonzero(owner == world.rank)[:, 0]
-    links = CutAdjacency.of(task.adjacency, world, owner, own)
-    shard = Shard(world, Rows(own, _entries(task.X, own)), task.graph.n)
+@dataclass(frozen=True)
+class Across:
+    """Sums and maxima over the rows of all processes, for scaling."""
+
+    world: World
+
+    def added(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of what each process has."""
+        return self.world.added(torch.tensor(sums)).numpy()
+
+    def most(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The largest that a process has."""
+        return self.world.most(torch.tensor(numbers)).numpy()
+
+
+def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task:
+    """The task with this process's rows of P and X.
+
+    graph  the whole, or the piece of this process
+    """
+    refuse(plan, graph.n, world.size)
+    if graph.weighted:
+        refuse_weights(plan.model, plan.recipe)
+    recipe = plan.recipe
+    if isinstance(graph, Piece):
+        piece, links = graph, Links.of_piece(graph, recipe)
+    else:
+        piece, links = _cut(graph, plan, world)
+    about = (recipe.norm, recipe.loops != "none", device, recipe.dtype)
+    adjacency = CutAdjacency.cut(links, world, *about)
+    scaling = None
+    if recipe.scale != "none":
+        scaling = Scaling.learn(piece.X, recipe.scale, Across(world))
+    X = to_matrix(piece.X if scaling is None else scaling.apply(piece.X), recipe.dtype).to(device)
+    rows = Rows(links.own.to(device), _entries(graph, piece, device))
+    shard, kept = Shard(world, rows, graph.n), piece.without_features()
     world.hurry()
-    return replace(task, adjacency=links, X=task.X[own], shard=shard)
+    return Task(kept, plan, device, adjacency, X, scaling, (), shard)
 
 
 def refuse(plan: Plan, n: int, size: int) -> None:
@@ -62,22 +102,32 @@ def refuse(plan: Plan, n: int, size: int) -> None:
         raise InputError(f"a graph of {n} nodes cannot be cut over {size} processes; start fewer")
 
 
-def _owners(task: Task, world: World) -> Tensor:
-    """(n,) the process of each node; rank 0 cuts."""
-    owner = torch.empty(task.graph.n, dtype=torch.int64)
+def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, Links]:
+    """This process's nodes of a graph that all have read; rank 0 says which they are."""
+
+    def make() -> GraphAdjacency:
+        adjacency = make_adjacency(graph, plan.recipe)
+        assert isinstance(adjacency, GraphAdjacency)  # a geometry is refused
+        return adjacency
+
+    whole, owner = make(), torch.empty(graph.n, dtype=torch.int64)
     if world.rank == 0:
-        pattern = task.adjacency.pattern
-        arrays = (
-            one.cpu().numpy() for one in (task.adjacency.weights, pattern.columns, pattern.rows)
-        )
-        owner = torch.from_numpy(cut(sp.csr_array(tuple(arrays), pattern.shape), world.size))
-    return world.from_first(owner).to(task.device)
+        owner = torch.from_numpy(_owners(whole, world.size))
+    links = Links.of_whole(whole, world.from_first(owner), world.rank, make)
+    return Piece.cut(graph, links.own.numpy()), links
 
 
-def _entries(X: Tensor | Sparse, own: Tensor) -> Tensor | None:
-    """The numbers of the entries of these rows, if X is sparse."""
-    if not isinstance(X, Sparse):
+def _owners(links: GraphAdjacency, size: int) -> NDArray[np.int64]:
+    pattern = links.pattern
+    arrays = (one.numpy() for one in (links.weights, pattern.columns, pattern.rows))
+    return cut(sp.csr_array(tuple(arrays), pattern.shape), size)
+
+
+def _entries(graph: Graph, piece: Piece, device: torch.device) -> Tensor | None:
+    """The numbers of the stored values of X in the whole graph, if X is sparse."""
+    X = piece.X
+    if not isinstance(X, sp.csr_array):
         return None
-    here = torch.zeros(X.shape[0], dtype=torch.bool, device=own.device)
-    here[own] = True
-    return torch.nonzero(here[X.pattern.row_of])[:, 0]
+    first = piece.places.values if piece.places else sp.csr_array(graph.X).indptr[piece.rows]
+    before = np.repeat(first - X.indptr[:-1], np.diff(X.indptr))
+    return torch.from_numpy(before + np.arange(len(before))).to(device)

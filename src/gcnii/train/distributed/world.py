@@ -71,6 +71,26 @@ class World:
             dist.all_reduce(sums)
         return sums
 
+    def most(self, numbers: Tensor) -> Tensor:
+        """The largest of all processes, number by number."""
+        numbers = numbers.clone()
+        with _asking():
+            dist.all_reduce(numbers, dist.ReduceOp.MAX)
+        return numbers
+
+    def gathered(self, rows: Tensor) -> Tensor:
+        """The rows of all processes, one process after the other."""
+        home, rows = rows.device, rows.detach().contiguous()
+        rows = rows.cpu() if self.hosted else rows
+        counts = torch.zeros(self.size, dtype=torch.int64)
+        counts[self.rank] = len(rows)
+        boxes = [rows.new_empty(one, *rows.shape[1:]) for one in self.added(counts).tolist()]
+        boxes[self.rank] = rows
+        with _asking():
+            for rank, box in enumerate(boxes):
+                dist.broadcast(box, rank)
+        return torch.cat(boxes).to(home)
+
     def any(self, here: bool) -> bool:
         """Whether it is so in one process or more."""
         return bool(self.added(torch.tensor(int(here))))

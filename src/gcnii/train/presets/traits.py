@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from gcnii.graph import Graph
+from gcnii.graph import Graph, Piece
 from gcnii.train.scaling import density, of_one_sign_and_size
 
 MOSTLY = 0.5  # share of nonzero entries below which features count as sparse
@@ -51,6 +52,9 @@ class Traits:
 
     @classmethod
     def _found(cls, graph: Graph) -> Traits:
+        if isinstance(graph, Piece):  # it was told what the whole graph is like
+            told = cast(dict[str, Any], graph.whole.known["traits"])
+            return cls(**{one.name: told[one.name] for one in fields(cls) if one.name in told})
         masks = [split.train for split in graph.splits[:1]]
         train = masks[0].sum() if masks else DRAWN * graph.labelled.sum()
         sparse = density(graph.X) < MOSTLY and of_one_sign_and_size(graph.X)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from math import inf, nan
 from typing import NamedTuple
@@ -83,9 +82,7 @@ class ReplicaGroup:
         """What the runs are graded by."""
         recipe, splits = self.recipe, [run.split for run in self.runs]
         about = (self.task.graph, splits, self.task.device)
-        objective = Objective.of(*about, recipe.scored_by, recipe.class_weight)
-        shard = self.task.shard
-        return replace(objective, total=shard.world.total) if shard else objective
+        return Objective.of(*about, recipe.scored_by, recipe.class_weight, self.task.share)
 
     def _recomputes(self) -> bool:
         """Whether activations are computed again: in all processes, if in one."""

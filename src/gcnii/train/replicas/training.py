@@ -234,6 +234,7 @@ class Training:
         task, weights = self.task, self._stacked([run.key for run in runs])
         about = (device_name(task.device), self.interrupted, task.scaling)
         result = Result.of(task.graph, task.plans, runs, weights, *about)
+        result = result.answered(task) if task.shard else result
         if task.plan.recipe.label_threshold == "validation":
             result = result.with_thresholds(task)
         log.info("%r, %.1f s", result, time.monotonic() - self.start)

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, notice
-from gcnii.graph import Graph
+from gcnii.graph import Graph, Piece
 from gcnii.metrics.calibration import LEAST, best_temperature, tempered, warmed
 from gcnii.metrics.objective import RANKINGS, Objective
 from gcnii.metrics.probabilities import (
@@ -47,6 +47,9 @@ class Predictor:
     others  of the runs of setting 1, 2, …
     together   the temperature of the mean probability of the runs that predict, where there are
                several: it is less sure than each of them
+    trained_on the graph, where the training was in this process; a bundle does not hold it
+    answers    (runs, nodes, k) scores, where several processes trained: `trained_on` then has the
+               labels of the nodes of all splits, and neither features nor links
     """
 
     graph: Origin
@@ -56,6 +59,8 @@ class Predictor:
     scaling: Scaling | None
     others: tuple[Plan, ...] = field(default=(), kw_only=True)
     together: float | None = field(default=None, kw_only=True)
+    trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
+    answers: torch.Tensor | None = field(default=None, repr=False, kw_only=True)
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -102,6 +107,26 @@ class Predictor:
         threshold = fmean(HALF if one is None else one for one in chosen)
         return decided(P, multilabel=self.graph.multilabel, threshold=threshold)
 
+    def answered(self, task: Task) -> Self:
+        """The same, with the scores of each run for all nodes of splits, of several processes.
+
+        All call this, and each has them all from then on.
+        """
+        shard, piece = task.shard, task.graph
+        assert shard is not None
+        assert isinstance(piece, Piece)
+        roles = [mask for one in piece.splits for mask in (one.train, one.val, one.test)]
+        own = np.flatnonzero(np.any(roles, 0))
+        nodes = torch.from_numpy(piece.rows[own])
+
+        def gathered(rows: NDArray[Any]) -> NDArray[Any]:
+            return shard.gathered(torch.tensor(rows), nodes).numpy()
+
+        known = piece.labelled_only(gathered, own)
+        outputs = (self._output("forward", i, task)[own] for i in range(len(self.runs)))
+        answers = torch.stack([shard.gathered(one, nodes) for one in outputs])
+        return replace(self, trained_on=known, answers=answers)
+
     def with_thresholds(self, task: Task) -> Self:
         """The same, with the threshold of each run that suits its validation nodes best.
 
@@ -111,7 +136,7 @@ class Predictor:
         return replace(self, runs=tuple(self._tuned(i, task) for i in range(len(self.runs))))
 
     def _tuned(self, i: int, task: Task) -> Run:
-        run, graph, metric = self.runs[i], task.graph, self.plan.recipe.scored_by
+        run, graph, metric = self.runs[i], self._graded(task), self.plan.recipe.scored_by
         if isnan(run.val):  # it diverged, beside other settings that did not
             return run
         P = probabilities(self._output("forward", i, task), multilabel=True)
@@ -133,7 +158,7 @@ class Predictor:
         return replace(self, runs=runs)._calibrated_together(task)
 
     def _calibrated(self, i: int, task: Task) -> Run:
-        run, graph = self.runs[i], task.graph
+        run, graph = self.runs[i], self._graded(task)
         val = graph.splits[run.split].val
         if isnan(run.val) or val.sum() < LEAST:  # it diverged; or it would be calibrated by chance
             return run
@@ -142,7 +167,7 @@ class Predictor:
         return replace(run, temperature=T, threshold=threshold)
 
     def _calibrated_together(self, task: Task) -> Self:
-        runs, graph = self.predicting(), task.graph
+        runs, graph = self.predicting(), self._graded(task)
         val = graph.splits[self.runs[runs[0]].split].val
         known = all(self.runs[i].temperature for i in runs)
         if len(runs) < 2 or graph.multilabel or not known:
@@ -150,7 +175,11 @@ class Predictor:
         P = self._mean(runs, task)[val]
         return replace(self, together=best_temperature(np.log(P), graph.labels[val]))
 
-    def _mean(self, runs: list[int], task: Task) -> NDArray[np.float64]:
+    def _graded(self, task: Task) -> Graph:
+        """The graph whose labels go with what `_output` gives for this task."""
+        return task.graph if self.trained_on is None or self.answers is None else self.trained_on
+
+    def _mean(self, runs: list[int], task: Task | None) -> NDArray[np.float64]:
         """(n, k) the mean of the runs' probabilities, each after its own temperature."""
         scores = (self._output("forward", i, task).double() / self._temperature(i) for i in runs)
         return mean_probabilities(scores, multilabel=self.graph.multilabel)
@@ -172,8 +201,8 @@ class Predictor:
         runs, splits = self.predicting(ensemble), {run.split for run in self.runs}
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
-        task = self._task(graph, device)
-        P = self._mean(runs, task)
+        known = self.answers is not None and graph is self.trained_on
+        P = self._mean(runs, None if known else self._task(graph, device))
         if wrong := int((~np.isfinite(P).all(1)).sum()):
             nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
             raise GraphError(
@@ -246,8 +275,14 @@ class Predictor:
         return graph
 
     @torch.no_grad()
-    def _output(self, method: str, i: int, task: Task) -> torch.Tensor:
-        """What `forward` or `embed` of run i's model returns, on the CPU."""
+    def _output(self, method: str, i: int, task: Task | None) -> torch.Tensor:
+        """What `forward` or `embed` of run i's model returns, on the CPU; without a task, answers.
+
+        Where several processes have some rows each: what it gave for the nodes of splits.
+        """
+        if self.answers is not None and (task is None or task.shard):
+            return self.answers[i]
+        assert task is not None
         model = self._model(i).to(task.device)
         output: torch.Tensor = getattr(model, method)(task.P, task.X)
-        return task.collected(output.to_dense()).cpu()
+        return output.to_dense().cpu()

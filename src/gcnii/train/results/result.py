@@ -81,13 +81,11 @@ def _storable(option: object) -> object:
 class Result(Predictor):
     """The runs of a fit and the best weights of each: their scores, what they predict, `save`.
 
-    trained_on  the graph, where the training was in this process; a bundle does not hold it
     made        versions, git state and command of a bundle that was opened
     """
 
     device: str
     interrupted: bool = False
-    trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
     made: Document | None = field(default=None, repr=False, kw_only=True)
 
     @classmethod
@@ -161,8 +159,9 @@ class Result(Predictor):
         plan = self.plans[self.runs[rows[0]].setting]
         runs = tuple(replace(self.runs[i], setting=0) for i in rows)
         together = self.together if rows == self.predicting() else None
+        answers = None if self.answers is None else self.answers[rows]
         same = replace(self, runs=runs, weights=weights, plan=plan, others=())
-        return replace(same, together=together)
+        return replace(same, together=together, answers=answers)
 
     @property
     def metric(self) -> str:

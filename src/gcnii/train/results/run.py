@@ -81,7 +81,7 @@ def make_runs(
 
     settings  the number of settings, of which each is trained with every seed
     """
-    if not graph.labelled.any():
+    if not graph.has_labels:
         raise GraphError(
             f"no node of {graph.name} has a label; label some nodes, or say which column holds "
             "their labels: --label (in Python: label=)"

@@ -1,0 +1,168 @@
+"""Piece: some nodes of a graph, as one of several processes has them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii.graph.graph import Graph, Split
+
+Numbers = NDArray[np.int64]
+Gathered = Callable[[NDArray[Any]], NDArray[Any]]
+ROLES = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What a piece knows of the graph that it is of.
+
+    n, m, k, fingerprint   as `Graph` has them
+    labelled  whether any node has a label
+    alike     for each split, whether all its validation nodes have the same labels
+    known     what was found out about the graph before it was cut, by name
+    """
+
+    n: int
+    m: int
+    k: int
+    fingerprint: str
+    labelled: bool
+    alike: tuple[bool, ...]
+    known: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, graph: Graph) -> Whole:
+        """Of a graph that is at hand."""
+        alike = tuple(graph.val_is_alike(i) for i in range(len(graph.splits)))
+        about = (graph.n, graph.m, graph.k, graph.fingerprint)
+        return cls(*about, graph.has_labels, alike)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where the links and values of a piece stand in the whole graph.
+
+    first   direction → (rows,) the number of the first entry of each row of A + I, of those that
+            are stored row by row
+    pairs   (entries,) of the piece's rows of A + I in both directions: a number that (u, v) and
+            (v, u) share
+    halo    (halo,) the nodes of other pieces that its links lead to, sorted
+    owner   (halo,) the processes that have them
+    values  (rows,) the number of the first stored value of each row of X, where X is sparse
+    """
+
+    first: Mapping[str, Numbers]
+    pairs: Numbers
+    halo: Numbers
+    owner: Numbers
+    values: Numbers | None
+
+
+class Piece(Graph):
+    """Some nodes of a graph: n, m, k and the fingerprint are those of the whole graph.
+
+    X, y, the masks of splits, and part have a row for each node of the piece; edges are all those
+    that touch one of them, by their numbers in the whole graph.  Nodes have no names.
+
+    rows    (rows,) the numbers of its nodes, sorted
+    places  of its links, where it was read from a file
+    """
+
+    rows: Numbers
+    whole: Whole
+    places: Places | None
+
+    @classmethod
+    def of(
+        cls, rows: Numbers, whole: Whole, places: Places | None = None, **values: object
+    ) -> Piece:
+        """Of arrays that are used as they are: they were checked when the whole graph was made."""
+        piece = object.__new__(cls)
+        for one in fields(Graph):
+            made = one.default if one.default_factory is MISSING else one.default_factory()
+            object.__setattr__(piece, one.name, values.get(one.name, made))
+        about = {"rows": rows, "whole": whole, "places": places}
+        for name, value in (about | {"fingerprint": whole.fingerprint}).items():
+            object.__setattr__(piece, name, value)
+        return piece
+
+    @classmethod
+    def cut(cls, graph: Graph, rows: Numbers) -> Piece:
+        """These nodes of a graph that is at hand, without its edges."""
+        names = ("directed", "name", "classes", "features", "source", "columns", "catalog_name")
+        values: dict[str, Any] = {name: getattr(graph, name) for name in names}
+        return cls.of(
+            rows,
+            Whole.of(graph),
+            X=graph.X[rows],
+            edges=np.zeros((2, 0), np.int64),
+            weights=None if graph.weights is None else np.zeros(0),
+            y=graph.labels[rows],
+            splits=tuple(split.some(rows) for split in graph.splits),
+            part=None if graph.part is None else graph.part[rows],
+            loaded_with=graph.loaded_with,
+            **values,
+        )
+
+    def without_features(self) -> Piece:
+        """The same piece with zeros for X, which take no memory: a task has features of its own."""
+        piece = copy.copy(self)
+        object.__setattr__(piece, "X", _zeros(len(self.rows), self.d))
+        return piece
+
+    def labelled_only(self, gathered: Gathered, own: Numbers) -> Piece:
+        """The labels and splits of some nodes of all pieces, without their features and links.
+
+        gathered  puts what each piece has for `own`, some of its rows, together
+        """
+        y, rows = gathered(self.labels[own]), gathered(self.rows[own])
+
+        def mask(split: Split, role: str) -> NDArray[np.bool_]:
+            return gathered(getattr(split, role)[own].view(np.uint8)).view(bool)
+
+        splits = (Split.of_some(**{role: mask(one, role) for role in ROLES}) for one in self.splits)
+        names = ("name", "classes", "directed", "features")
+        same: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return Piece.of(
+            rows,
+            self.whole,
+            **same,
+            X=_zeros(len(rows), self.d),
+            edges=np.zeros((2, 0), np.int64),
+            y=y,
+            splits=tuple(splits),
+            part=None if self.part is None else gathered(self.part[own]),
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of nodes of the whole graph."""
+        return self.whole.n
+
+    @property
+    def m(self) -> int:
+        """Number of edges of the whole graph, as `Graph` counts them."""
+        return self.whole.m
+
+    @property
+    def k(self) -> int:
+        """Number of classes of the whole graph."""
+        return self.whole.k
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether any node of the whole graph has a label."""
+        return self.whole.labelled
+
+    def val_is_alike(self, split: int) -> bool:
+        """Whether all validation nodes of this split have the same labels, in the whole graph."""
+        return self.whole.alike[split]
+
+
+def _zeros(rows: int, d: int) -> NDArray[np.float32]:
+    return np.broadcast_to(np.float32(0), (rows, d))
