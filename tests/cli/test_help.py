@@ -91,13 +91,52 @@ def test_every_setting_of_every_model_and_of_the_recipe_is_a_flag(command, own):
     assert sorted(flags) == sorted(own | model_settings() | recipe)
 
 
+def shown_flags(*words, cwd):
+    return re.findall(r"^│ (?:\* )?--([a-z-]+)", call(*words, cwd=cwd).out, re.MULTILINE)
+
+
 @pytest.mark.parametrize(("command", "own"), [("train", OWN), ("tune", TUNE)])
-def test_help_shows_every_flag_once_with_a_sentence(command, own, tmp_path):
-    text = call(command, "--help", cwd=tmp_path).out
-    shown = re.findall(r"^│ (?:\* )?--([a-z-]+)", text, re.MULTILINE)
+def test_help_all_shows_every_flag_once_with_a_sentence(command, own, tmp_path):
+    shown = shown_flags(command, "--help-all", cwd=tmp_path)
     tables = {field.name for field in dataclasses.fields(Tables)}
     recipe = {field.name for field in dataclasses.fields(Recipe)}
     wanted = own - {"tables"} | tables | model_settings() | recipe
     named = {"settings" if name == "study" else name.replace("_", "-") for name in wanted}
     assert sorted(shown) == sorted(named)
+    text = call(command, "--help-all", cwd=tmp_path).out
     assert "L2 penalty on the convolutions (the paper's L2_c)." in text
+
+
+@pytest.mark.parametrize("command", ["train", "tune", "doctor"])
+def test_help_shows_about_a_dozen_flags_and_where_the_others_are(command, tmp_path):
+    text = call(command, "--help", cwd=tmp_path).out
+    shown = shown_flags(command, "--help", cwd=tmp_path)
+    assert 10 <= len(shown) <= 16
+    assert not {"decay-conv", "categorical", "fanout"} & set(shown)
+    assert f"gcnii {command} --help-all" in text
+
+
+def test_the_flags_of_the_rest_are_in_groups_that_say_who_needs_them(tmp_path):
+    text = call("train", "--help-all", cwd=tmp_path).out
+    titles = re.findall(r"^╭─ (.*?) ─", text, re.MULTILINE)
+    assert titles[:2] == ["Arguments", "Parameters"]
+    assert len(titles) == 10
+    assert all(title.startswith("If ") for title in titles[2:])
+    assert text.index("If classes are rare") < text.index("--class-weight")
+
+
+def test_flags_of_tables_are_the_point_of_data_check(tmp_path):
+    assert "categorical" in shown_flags("data", "check", "--help", cwd=tmp_path)
+
+
+def test_completion_is_installed_for_bash_and_completes_commands_and_flags(tmp_path):
+    script = tmp_path / "gcnii.sh"
+    answer = run(
+        "--install-completion", "--shell", "bash", "-o", script, cwd=tmp_path, HOME=tmp_path
+    )
+    assert answer.code == 0, answer.err
+    ask = "source {}; COMP_WORDS=({}); COMP_CWORD={}; _gcnii; echo ${{COMPREPLY[@]}}"
+    for words, last, wanted in (("gcnii ev", 1, "evaluate"), ("gcnii train --lay", 2, "--layers")):
+        command = ["bash", "-c", ask.format(script, words, last)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [wanted]

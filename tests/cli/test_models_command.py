@@ -19,11 +19,18 @@ def test_models_lists_every_model_with_its_paper_and_its_equation(tmp_path):
     }
     assert listed[0]["tables"] == ["Table 2", "Table 3", "Table 5", "Figure 2"]
     assert all(model["paper"] and model["equation"] for model in listed)
-    table = call("models", cwd=tmp_path).out.splitlines()
+    table = call("models", cwd=tmp_path).out.split("\n\n")[1].splitlines()
     assert [line.split()[0] for line in table] == ["model", *MODELS]
     assert "((1-α) P̃ H + α H0) ((1-β) I + β W)" in table[1]
     assert table[1].strip().endswith("T2 T3 T5 F2")
     assert all(model["equation"] in line for model, line in zip(listed, table[1:], strict=True))
+
+
+def test_models_says_first_which_to_use_when(tmp_path):
+    heads, *lines = call("models", cwd=tmp_path).out.split("\n\n")[0].splitlines()
+    assert heads.split() == ["use", "when"]
+    assert lines[0].split() == ["gcnii", "start", "here"]
+    assert {"mlp", "gcn", "gcnii-plus", "cluster-gcn"} <= {line.split()[0] for line in lines}
 
 
 def test_models_shows_one_model_with_its_settings(tmp_path):

@@ -24,6 +24,7 @@ except KeyboardInterrupt:  # before there is a `main` to report it
     sys.exit("gcnii: stopped")
 
 from gcnii import __version__
+from gcnii.cli.help import FLAGS, epilogue
 from gcnii.cli.streams import prepare_streams
 from gcnii.errors import GcniiError, InputError
 from gcnii.files import one_line
@@ -55,6 +56,7 @@ app = App(
 
     Start with `gcnii demo`, or with `gcnii train FOLDER` for a graph of your own in nodes.csv and
     edges.csv.""",
+    help_flags=FLAGS,
     suppress_keyboard_interrupt=False,  # `main` reports it
     default_parameter=Parameter(converter=_convert),
 )
@@ -68,6 +70,11 @@ app.command(
     help="""Train a model on a graph and save it as a bundle.
 
     Run the same command again to resume an interrupted training.""",
+    help_epilogue=epilogue(
+        "train",
+        "A setting that is not given is that of the graph's preset (your own graph: "
+        "docs/defaults.md), then the model's own.",
+    ),
 )
 app.command(
     "gcnii.cli.tune:tune",
@@ -76,6 +83,7 @@ app.command(
 
     Tries many settings at once, trains the winner anew, and says whether the graph helps. Run the
     same command again to go on.""",
+    help_epilogue=epilogue("tune", "A setting that is given is not searched."),
 )
 app.command(
     "gcnii.cli.bundles.predict:predict",
@@ -102,7 +110,7 @@ app.command(
 app.command(
     "gcnii.cli.models:models",
     name="models",
-    help="List the models: equation, paper, and where the GCNII paper reports them.",
+    help="Say which model to use when, and list all: equation, paper, where it is reported.",
 )
 app.command(
     "gcnii.cli.paper.demo:demo",
@@ -118,6 +126,7 @@ app.command(
 
     Advises by a small search on validation nodes, then examines every layer before and after a
     short training.""",
+    help_epilogue=epilogue("doctor"),
 )
 app.command(data)
 
@@ -192,6 +201,9 @@ report.command(
     name="readme",
     help="Rewrite the tables and figures of README.md and docs/ from results/.",
 )
+app.register_install_completion_command(
+    help="Complete commands and flags in your shell (bash, zsh, fish or PowerShell)."
+)
 
 
 def main() -> None:
@@ -254,7 +266,7 @@ def _note_ctrl_c(stopped: threading.Event) -> Callable[[int, FrameType | None], 
 
 def _refuse_little_memory() -> None:
     """Raise GcniiError if `ulimit -v` leaves less than torch needs; help needs no torch."""
-    if {"--help", "-h", "--version"} & {*sys.argv[1:]} or not find_spec("resource"):
+    if {*FLAGS, "--version"} & {*sys.argv[1:]} or not find_spec("resource"):
         return
     from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 

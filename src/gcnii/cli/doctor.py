@@ -22,8 +22,8 @@ from gcnii.cli.options import (
     Device,
     Json,
     Offline,
+    RestTables,
     Source,
-    Tables,
     flags_of,
     load_graph,
     print_json,
@@ -83,7 +83,7 @@ def doctor(
     recommend_depth: RecommendDepth = False,
     out: Figures = None,
     json: Json = False,
-    tables: Tables | None = None,
+    tables: RestTables = None,
     offline: Offline = False,
 ) -> None:
     """Advise by a small search; then examine models layer by layer, and diagnose them."""

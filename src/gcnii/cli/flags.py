@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, TypeVar
 
 from cyclopts import Group, Parameter
 
+from gcnii.cli.help import USUAL, rest
 from gcnii.nn import MODELS
 from gcnii.nn.settings import setting_of
+from gcnii.train import recipe
 from gcnii.train.plan import model_hints
-from gcnii.train.recipe import recipe_hints
+from gcnii.train.replicas.views import ConsistencySettings
+from gcnii.train.stopping import Stopping
 
 Command = TypeVar("Command", bound=Callable[..., None])
-DEFAULTS = "default: the graph's preset (your own: docs/defaults.md), then the model's own"
+FIRST = ("layers", "width", "dropout", "lr", "epochs")  # `--help` shows them, too
+MODEL = rest(3, "If you shape the model")
+OPTIMISING = rest(4, "If you choose how it is optimised and when it stops")
+SEEING = rest(7, "If you choose how features and links are used")
+LARGE = rest(8, "If the graph is large: batches, memory, precision")
+# The fields of Recipe that a class declares → the group of their flags.
+GROUPS = {
+    recipe.Optimiser: OPTIMISING,
+    Stopping: OPTIMISING,
+    recipe.LabelSettings: rest(5, "If classes are rare, or nodes have several labels"),
+    ConsistencySettings: rest(6, "If few nodes have labels: consistency over random views"),
+    recipe.FeatureSettings: SEEING,
+    recipe.GraphSettings: SEEING,
+    recipe.BatchSettings: LARGE,
+    recipe.HardwareSettings: LARGE,
+}
 
 
 def with_settings(command: Command) -> Command:
@@ -22,13 +40,18 @@ def with_settings(command: Command) -> Command:
     signature = inspect.signature(command, eval_str=True)
     parameters = signature.parameters.values()
     fixed = [parameter for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD]
-    flags = [
-        *_flags(f"Model settings ({DEFAULTS})", _model_hints()),
-        *_flags(f"Training settings ({DEFAULTS})", recipe_hints()),
-    ]
-    flags = [flag for flag in flags if flag.name not in signature.parameters]
+    hints = _model_hints() | recipe.recipe_hints()
+    names = [*FIRST, *(name for name in hints if name not in FIRST)]
+    flags = [_flag(name, hints[name]) for name in names if name not in signature.parameters]
     command.__signature__ = signature.replace(parameters=[*fixed, *flags])  # type: ignore[attr-defined]
     return command
+
+
+def _group(name: str) -> Group:
+    """The group of a setting's flag: that of the class which declares it, or that of the models."""
+    if name in FIRST:
+        return USUAL
+    return next((group for one, group in GROUPS.items() if name in one.__annotations__), MODEL)
 
 
 def _model_hints() -> dict[str, object]:
@@ -39,21 +62,13 @@ def _model_hints() -> dict[str, object]:
     return hints
 
 
-def _flags(title: str, hints: Mapping[str, object]) -> list[inspect.Parameter]:
-    group = Group(title)
-    return [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,  # not given
-            annotation=_annotation(hint, group),
-        )
-        for name, hint in hints.items()
-    ]
-
-
-def _annotation(hint: object, group: Group) -> object:
+def _flag(name: str, hint: object) -> inspect.Parameter:
     kind, setting = setting_of(hint)
     sentence = f"{setting.help[0].upper()}{setting.help[1:]}."
-    parameter = Parameter(help=sentence, group=group, negative_iterable="")
-    return Annotated[kind | None, parameter]
+    parameter = Parameter(help=sentence, group=_group(name), negative_iterable="")
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,  # not given
+        annotation=Annotated[kind | None, parameter],
+    )

@@ -21,18 +21,23 @@ Name = Annotated[
 
 
 def models(name: Name = None, /, *, json: Json = False) -> None:
-    """List the models: name, equation, paper, and where the GCNII paper reports them."""
+    """Say which model to use when, and list all: equation, paper, where the paper reports them."""
     cards = [_card(known_model(name))] if name else [_card(one) for one in MODELS]
     if json:
         print_json(cards)
         return
-    table_console().print(_one(cards[0]) if name else _all(cards))
+    console = table_console()
+    if name:
+        console.print(_one(cards[0]))
+        return
+    console.print(_choice(cards), "", _all(cards), sep="\n")
 
 
 def _card(name: str) -> Document:
     card = MODELS[name].card
     return {
         "name": name,
+        "when": card.when,
         "paper": card.paper,
         "equation": card.equation,
         "tables": _tables(name),
@@ -43,6 +48,15 @@ def _card(name: str) -> Document:
 
 def _tables(name: str) -> list[str]:
     return list(tables_of(name))
+
+
+def _choice(cards: list[Document]) -> Table:
+    """Which to use when, of those that are a first choice for something."""
+    table = plain_table("use", "when")
+    for card in cards:
+        if card["when"]:
+            table.add_row(card["name"], card["when"])
+    return table
 
 
 def _all(cards: list[Document]) -> Table:

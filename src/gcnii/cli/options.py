@@ -12,6 +12,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from gcnii.cli.help import REST_TABLES, RUNNING
 from gcnii.cli.terminal import reading_bar
 from gcnii.data import CATALOG, load, load_share
 from gcnii.data.tables.opening import watched
@@ -30,6 +31,7 @@ Source = Annotated[
 Device = Annotated[str, Parameter(help="Device to compute on: auto, cpu or cuda.")]
 Json = Annotated[bool, switch("Print one JSON document instead of tables.")]
 Offline = Annotated[bool, switch("Never use the network.")]
+RestOffline = Annotated[Offline, Parameter(group=RUNNING)]
 Quiet = Annotated[bool, switch("Show no progress bar and no warnings; errors are still shown.")]
 TABLES = Group("Your own tables (nodes and edges)", sort_key=1)
 
@@ -84,6 +86,7 @@ class Tables:
         return flags_of({name: one for name, one in vars(self).items() if one != DEFAULTS[name]})
 
 
+RestTables = Annotated[Tables | None, Parameter(name="*", group=REST_TABLES, show_default=False)]
 DEFAULTS = {field.name: field.default for field in fields(Tables)}
 
 

@@ -14,13 +14,14 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii.cli.flags import with_settings
+from gcnii.cli.help import RUNNING
 from gcnii.cli.options import (
     Device,
     Json,
-    Offline,
     Quiet,
+    RestOffline,
+    RestTables,
     Source,
-    Tables,
     load_graph,
     print_json,
     refuse_unwritable,
@@ -59,8 +60,9 @@ ModelName = Annotated[
 PresetName = Annotated[
     Preset,
     Parameter(
+        group=RUNNING,
         help="Settings that are not given: those published for the graph, or the record: the best "
-        "that `gcnii tune` has found for some data sets, model included."
+        "that `gcnii tune` has found for some data sets, model included.",
     ),
 ]
 Study = Annotated[
@@ -79,12 +81,16 @@ Seed = Annotated[int, Parameter(help="The first seed.")]
 Split = Annotated[
     int | None,
     Parameter(
-        help="Train every seed on this split; default: seed s on split s modulo their number."
+        group=RUNNING,
+        help="Train every seed on this split; default: seed s on split s modulo their number.",
     ),
 ]
 Threads = Annotated[
     int | None,
-    Parameter(help="CPU threads; default: one for small graphs, else as many as there are cores."),
+    Parameter(
+        group=RUNNING,
+        help="CPU threads; default: one for small graphs, else as many as there are cores.",
+    ),
 ]
 Bundle = Annotated[
     Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL-KEY.")
@@ -92,22 +98,26 @@ Bundle = Annotated[
 Calibration = Annotated[
     Calibrate,
     Parameter(
+        group=RUNNING,
         help="Find the temperature of the probabilities on the validation nodes, or none: leave "
-        "them as they are. Labels do not change."
+        "them as they are. Labels do not change.",
     ),
 ]
 Overwrite = Annotated[
-    bool, switch("Replace the bundle or the checkpoint of another training in the folder.")
+    bool,
+    switch("Replace the bundle or the checkpoint of another training in the folder."),
+    Parameter(group=RUNNING),
 ]
 Log = Annotated[
     str | None,
     Parameter(
+        group=RUNNING,
         help="A .csv file for the loss and score of each epoch, as they come; or the word "
-        "tensorboard: to see with TensorBoard, in a folder of that name beside the bundle."
+        "tensorboard: to see with TensorBoard, in a folder of that name beside the bundle.",
     ),
 ]
 TensorBoardFolder = Annotated[
-    Path | None, Parameter(help="A folder for the curves, to see with TensorBoard.")
+    Path | None, Parameter(group=RUNNING, help="A folder for the curves, to see with TensorBoard.")
 ]
 
 
@@ -131,8 +141,8 @@ def train(
     tensorboard: TensorBoardFolder = None,
     json: Json = False,
     quiet: Quiet = False,
-    tables: Tables | None = None,
-    offline: Offline = False,
+    tables: RestTables = None,
+    offline: RestOffline = False,
     **settings: object,
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""

@@ -14,13 +14,14 @@ from cyclopts import Parameter
 from gcnii.analysis.report.study import draw_study, importance_table, trial_table
 from gcnii.analysis.report.style import save
 from gcnii.cli.flags import with_settings
+from gcnii.cli.help import rest
 from gcnii.cli.options import (
     Device,
     Json,
-    Offline,
     Quiet,
+    RestOffline,
+    RestTables,
     Source,
-    Tables,
     load_graph,
     print_json,
     refuse_below_one,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from gcnii.tuning.closing import Tuned
 
 PICTURE = "search.png"
+MACHINES = rest(0, "If several machines search")
 Budget = Annotated[
     str | None,
     Parameter(
@@ -52,7 +54,7 @@ ModelNames = Annotated[
     str | None,
     Parameter(
         help="Names from `gcnii models`, separated by commas; mlp and gcn are always included. "
-        "Default: gcnii, gcnii-star, gcn, dropedge-gcn, graphsage-mean and mlp."
+        "Default: gcnii-plus, gcnii-star, gcn, dropedge-gcn, graphsage-mean and mlp."
     ),
 ]
 Seeds = Annotated[
@@ -64,14 +66,17 @@ MetricName = Annotated[
 Storage = Annotated[
     str | None,
     Parameter(
+        group=MACHINES,
         help="A database for workers on several machines, each started by the same command, such "
-        "as postgresql+psycopg://user@host/name; default: SQLite in the folder."
+        "as postgresql+psycopg://user@host/name; default: SQLite in the folder.",
     ),
 ]
 Jobs = Annotated[int, Parameter(help="Processes that search at once.")]
 Slurm = Annotated[
     tuple[str, ...],
     Parameter(
+        group=MACHINES,
+        show_default=False,
         help="KEY=VALUE: start the jobs as an array of Slurm with this option, such as "
         "partition=gpu; may be given several times.",
         negative_iterable="",
@@ -101,8 +106,8 @@ def tune(
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
-    tables: Tables | None = None,
-    offline: Offline = False,
+    tables: RestTables = None,
+    offline: RestOffline = False,
     **settings: object,
 ) -> None:
     """Search settings by validation, many at once; the same command again goes on."""

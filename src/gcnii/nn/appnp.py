@@ -39,6 +39,7 @@ class APPNP(Predict):
         paper="Klicpera et al. 2019; equation 3",
         equation="Z ← (1-α) P̃ Z + α f(X)",
         recipe={"epochs": 200},
+        when="few weights: an MLP whose scores are spread over the graph",
     )
 
     batched = frozenset({"alpha", "dropout"})

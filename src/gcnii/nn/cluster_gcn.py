@@ -22,6 +22,7 @@ class ClusterGCN(Model):
             **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 400, "monitor": "last"},
         },
         uses_weights=False,  # the first layer sums over the neighbours as they are
+        when="the graph exceeds memory: trains cluster by cluster",
     )
 
     def __init__(

@@ -72,6 +72,7 @@ class GAT(Model):
             **{"patience": 1000, "monitor": "val_loss", "window": 100, "window_from": 500},
         },
         uses_weights=False,
+        when="some neighbours matter more than others: attention",
     )
 
     def __init__(

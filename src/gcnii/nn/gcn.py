@@ -37,6 +37,7 @@ class GCN(Model):
         paper="Kipf & Welling 2017; equation 1",
         equation="H ← σ(P̃ H W + b)",
         recipe={"decay_conv": 5e-4, "epochs": 200},
+        when="the shallow baseline, 2 or 3 layers",
     )
     can_be_cut = True
 

@@ -48,6 +48,7 @@ class GCNII(GCNIISkeleton):
     card = ModelCard(
         paper="Chen et al. 2020, equation 5",
         equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W)), β_l = log(λ/l + 1)",
+        when="start here",
     )
     conv: type[nn.Module] = GCNIIConv
     batched = frozenset({"alpha", "lam", "dropout"})

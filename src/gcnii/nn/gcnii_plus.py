@@ -81,6 +81,7 @@ class GCNIIPlus(GCNIISkeleton):
     card = ModelCard(
         paper="Chen et al. 2020, with ideas of Maurya et al., Rossi et al. and Luo et al.",
         equation="H0 = σ(norm(P̃ X W0)), GCNII's layers with norm, scores of H_L or X ‖ H_L",
+        when="linked nodes differ; `gcnii tune` chooses its options",
     )
     batched = frozenset({"alpha", "lam", "dropout", "input_dropout"})
 

@@ -71,6 +71,7 @@ class GCNIIStar(GCNII):
     card = ModelCard(
         paper="Chen et al. 2020, section 4, as coded",
         equation="H ← σ((1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2))",
+        when="as gcnii with twice the weights: better on the web graphs of the paper",
     )
     conv = GCNIIStarConv
 

@@ -180,6 +180,7 @@ class GraphSAGEMean(GraphSAGE):
         paper="Hamilton et al. 2017",
         equation="H ← σ(concat(H W, D^-1 A H W'))",
         recipe=RECIPE,
+        when="the graph exceeds memory: samples neighbours",
     )
     supports_history = True
     conv = MeanConv

@@ -9,7 +9,10 @@ class MLP(GCNIISkeleton):
     """MLP: the two dense layers of GCNII's skeleton, without convolutions between them."""
 
     card = ModelCard(
-        paper="what the features alone give", equation="σ(X W + b) W' + b'", uses_graph=False
+        paper="what the features alone give",
+        equation="σ(X W + b) W' + b'",
+        uses_graph=False,
+        when="to see what the features give without the graph",
     )
 
     def __init__(self, d: int, k: int, *, width: Width = 64, dropout: Rate = 0.6):

@@ -35,6 +35,7 @@ class ModelCard:
     uses_weights  False if edge weights would have no effect, or not in all layers, because the
                   model looks at which links P has and not at their values
     uses_graph    False if it looks at the features alone
+    when          when to choose it; empty if it is a first choice for nothing
     """
 
     paper: str
@@ -43,6 +44,7 @@ class ModelCard:
     step_sizes: Mapping[str, float] = field(default_factory=dict)
     uses_weights: bool = True
     uses_graph: bool = True
+    when: str = ""
 
 
 class Model(nn.Module):
