@@ -31,8 +31,12 @@ class GraphError(InputError):
 class DataError(InputError):
     """A data set cannot be found, fetched or read.
 
-    problems  all that is wrong with it, one sentence each, where more than the first was looked for
-    columns   what the columns of its tables were taken for, if it came to that
+    Attributes
+    ----------
+    problems : tuple of str
+        All that is wrong with it, one sentence each, where more than the first was looked for.
+    columns
+        What the columns of its tables were taken for, if it came to that.
     """
 
     def __init__(self, message: str, problems: Sequence[str] = (), columns: object = None):

@@ -27,12 +27,34 @@ if TYPE_CHECKING:
 def watch(
     model: nn.Module, graph: Graph | None = None, *, layers: Iterable[nn.Module] | None = None
 ) -> Watch:
-    """A context that catches the hidden states of the last forward pass of `model`.
+    """A context that catches the hidden states of the last forward pass of a model.
 
-    graph   has the labels and the split that probes need; without it, edges are looked for among
-            the model's inputs
-    layers  the modules that are layers, for a model outside the registry; by default PyG's
-            convolutions, or else the members of the longest ModuleList
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Any model: of `gcnii.nn`, of PyG, or your own.
+    graph : Graph, optional
+        Has the labels and the split that probes need; without it, edges are looked for among the
+        model's inputs.
+    layers : list of modules, optional
+        Those that are layers, for a model outside the registry; by default PyG's convolutions, or
+        else the members of the longest ModuleList.
+
+    Returns
+    -------
+    Watch
+        `table()` is a data frame of one row per layer, `plot()` a figure, `diagnose()` a verdict.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> P, X = gcnii.propagation_matrix(graph), gcnii.feature_matrix(graph)
+    >>> model = gcnii.nn.GCNII(graph.d, graph.k, layers=4, width=8)
+    >>> with gcnii.watch(model, graph) as states:
+    ...     scores = model(P, X)
+    >>> len(states.table())
+    5
     """
     return Watch(model, graph, layers)
 

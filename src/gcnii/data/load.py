@@ -17,11 +17,33 @@ from gcnii.graph import Graph
 
 
 def load(source: str | Path, /, *, offline: bool = False, **parameters: Any) -> Graph:
-    """The graph of that name in the catalog, or at that path (formats: `gcnii.data.readers`).
+    """The graph of that name in the catalog, or at that path.
 
-    A name in the catalog comes before a folder of the same name; `load("./cora")` is the folder.
-    Parameters belong to a generated graph, `load("csbm", n=500, seed=3)`, or to a format,
-    `load("my/graph", directed=True)`.
+    Parameters
+    ----------
+    source : str or Path
+        A name of `gcnii data list`; or a folder or file in a format of `gcnii.data.readers`.  A
+        name comes before a folder of the same name; `load("./cora")` is the folder.
+    offline : bool
+        Whether to use the cache and the mirror alone.
+    **parameters
+        Of a generated graph, `load("csbm", n=500, seed=3)`, or of a format,
+        `load("my/graph", directed=True)`; tables take what `from_frames` takes.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    DataError
+        If there is no such graph, it cannot be fetched, or something is wrong with it.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> gcnii.load("digits")
+    Graph(digits: 1797 nodes, 9929 undirected edges, 64 features, 10 classes)
     """
     if isinstance(source, Path) or (source not in CATALOG and _looks_like_a_path(source)):
         return _from_disk(user_path(source), parameters)

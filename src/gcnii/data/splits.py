@@ -19,11 +19,27 @@ TRAIN, VAL = 0.6, 0.2  # shares of a class; test is the rest
 
 
 def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
-    """60/20/20 of the labelled nodes to train, validate and test on, drawn by `seed`.
+    """60/20/20 of the labelled nodes to train, validate and test on.
 
-    y  (n,) class ids, -1 if unknown: each class is divided so, with at least one node to train and,
-       of three or more, one to validate on; or (n, k) zeros and ones, rows of -1 if unknown: all
-       labelled nodes are divided at random
+    Parameters
+    ----------
+    y : array
+        (n,) class ids, -1 if unknown: each class is divided so, with at least one node to train
+        and, of three or more, one to validate on; or (n, k) zeros and ones, rows of -1 if unknown:
+        all labelled nodes are divided at random.
+    seed : int
+        By which it is drawn.
+
+    Returns
+    -------
+    Split
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> split = gcnii.stratified_split([0, 1] * 10, seed=0)
+    >>> split.train.sum(), split.val.sum(), split.test.sum()
+    (np.int64(12), np.int64(4), np.int64(4))
     """
     check("a split", "seed", seed, 0, whole=True)
     labels = np.asarray(y)

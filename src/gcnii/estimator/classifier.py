@@ -74,25 +74,46 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     graph : Graph or None
-        what X's ids are nodes of; None: X holds features
-    model : a name of `gcnii models`
-    layers, width, alpha, lam, dropout : of the model
-    lr, decay_conv, decay_dense, epochs, patience : of the Recipe
-    settings : any further settings of model and Recipe by name, such as {"norm": "walk"}
-    validation : share of the known labels held out, class by class, to stop by
-    neighbours : of each row, without a graph
-    unknown : the label of rows whose class is not known; "auto": see above
-    seeds : number of networks, trained on the same rows, whose probabilities are averaged
-    random_state : an int is the first network's seed, followed by the next ones; it also draws the
-        rows to validate on.  A RandomState or None: the first seed is drawn
-    device : auto, cpu or cuda
+        What X's ids are nodes of; None: X holds features.
+    model : str
+        A name of `gcnii models`.
+    layers, width, alpha, lam, dropout
+        Of the model.
+    lr, decay_conv, decay_dense, epochs, patience
+        Of the Recipe.
+    settings : dict, optional
+        Any further settings of model and Recipe by name, such as {"norm": "walk"}.
+    validation : float
+        Share of the known labels held out, class by class, to stop by.
+    neighbours : int
+        Of each row, without a graph.
+    unknown
+        The label of rows whose class is not known; "auto": see above.
+    seeds : int
+        Number of networks, trained on the same rows, whose probabilities are averaged.
+    random_state : int, RandomState or None
+        An int is the first network's seed, followed by the next ones; it also draws the rows to
+        validate on.  A RandomState or None: the first seed is drawn.
+    device : {"auto", "cpu", "cuda"}
 
     Attributes
     ----------
-    classes_ : (k,) the known labels, sorted
-    graph_ : the graph that was trained on: only the labels of X's rows are in it
-    result_ : the Result of the training
-    n_features_in_, feature_names_in_ : without a graph, what scikit-learn has there
+    classes_ : (k,) array
+        The known labels, sorted.
+    graph_ : Graph
+        What was trained on: only the labels of X's rows are in it.
+    result_ : Result
+        Of the training.
+    n_features_in_, feature_names_in_
+        Without a graph, what scikit-learn has there.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> classifier = gcnii.GCNIIClassifier(graph, layers=2, epochs=3).fit(range(40))
+    >>> classifier.predict([50, 51]).shape
+    (2,)
     """
 
     def __init__(

@@ -25,7 +25,16 @@ Role = Literal["train", "val", "test"]
 class Split:
     """Three disjoint boolean masks (n,): the nodes for training, for validation and for testing.
 
-    `test` may be empty; `train` and `val` may not.
+    Parameters
+    ----------
+    train, val, test : (n,) arrays of bool
+        `test` may be empty; `train` and `val` may not.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> gcnii.Split(train=[True, False, False], val=[False, True, False], test=[False] * 3).val
+    array([False,  True, False])
     """
 
     train: NDArray[np.bool_]
@@ -54,7 +63,17 @@ class Split:
 
     @classmethod
     def of_roles(cls, roles: Sequence[str | None] | NDArray[np.object_]) -> Split:
-        """The split in which node i is in the mask named roles[i]; in none for any other value."""
+        """The split in which node i is in the mask named roles[i].
+
+        Parameters
+        ----------
+        roles : list of str or None
+            train, val or test; any other value: in no mask.
+
+        Returns
+        -------
+        Split
+        """
         roles = np.asarray(roles, dtype=object)
         return cls(train=roles == "train", val=roles == "val", test=roles == "test")
 
@@ -73,26 +92,54 @@ class Split:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Graph:
-    """n nodes with features X (n, d), edges (2, m) and labels y.
+    """n nodes with features X (n, d), edges (2, m) and labels y; frozen, and checked when made.
 
-    X        dense, or scipy CSR if most entries are zero
-    edges    sources in row 0, targets in row 1; duplicates are counted once, and an undirected
-             edge may be listed in one direction or in both
-    weights  (m,) of the edges, ≥ 0, if they have any: those of duplicates add up, the two
-             directions of an undirected edge must agree, and an edge of weight 0 is left out
-    y        (n,) class ids, or (n, k) zeros and ones; -1 (or a row of -1) if unknown
-    splits   train/val/test masks to choose from
-    directed whether edges are one-way
-    nodes, classes   names, used when results are shown
-    features   names of X's columns, by which a trained model finds them in another graph
-    part     (n,) the number of the graph that a node belongs to, if there are several (see `join`)
-    source   where the graph came from: free text
-    catalog_name   its name in the catalog, which selects published settings
-    loaded_with   the options that `load` was given, to load it again
-    table, columns   what X was encoded from, and how, if the graph was made of a user's table
+    Parameters
+    ----------
+    X : (n, d) array or scipy sparse matrix
+        CSR is best if most entries are zero.
+    edges : (2, m) array of int
+        Sources in row 0, targets in row 1; duplicates are counted once, and an undirected edge may
+        be listed in one direction or in both.
+    y : array of int, optional
+        (n,) class ids, or (n, k) zeros and ones; -1 (or a row of -1) if unknown.
+    splits : tuple of Split
+        Train/val/test masks to choose from.
+    directed : bool
+        Whether edges are one-way.
+    name : str
+    nodes, classes : tuple of str, optional
+        Names, used when results are shown.
+    features : tuple of str, optional
+        Names of X's columns, by which a trained model finds them in another graph.
+    part : (n,) array of int, optional
+        The number of the graph that a node belongs to, if there are several (see `join`).
+    source : str
+        Where the graph came from: free text.
+    weights : (m,) array, optional
+        Of the edges, ≥ 0: those of duplicates add up, the two directions of an undirected edge must
+        agree, and an edge of weight 0 is left out.
 
-    The last four are set by `load` and the converters; `dataclasses.replace` drops them, because
-    a changed graph is neither the catalog's nor the table's.
+    Attributes
+    ----------
+    catalog_name : str
+        Its name in the catalog, which selects published settings.
+    loaded_with : dict
+        The options that `load` was given, to load it again.
+    table, columns
+        What X was encoded from, and how, if the graph was made of a user's table.
+
+    Notes
+    -----
+    The attributes, and `source`, are set by `load` and the converters; `dataclasses.replace` drops
+    them, because a changed graph is neither the catalog's nor the table's.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> import numpy as np
+    >>> gcnii.Graph(X=np.eye(3), edges=[[0, 1], [1, 2]], y=[0, 1, -1])
+    Graph(graph: 3 nodes, 2 undirected edges, 3 features, 2 classes)
     """
 
     X: Features
@@ -169,7 +216,17 @@ class Graph:
             raise GraphError("features must have different names; rename those that occur twice")
 
     def with_features(self, names: Sequence[str]) -> Graph:
-        """The same graph with the columns of X in this order, found by their names."""
+        """The same graph with the columns of X in this order.
+
+        Parameters
+        ----------
+        names : list of str
+            All names of its features, in another order.
+
+        Returns
+        -------
+        Graph
+        """
         own = self.features or ()
         refuse_other_columns(self.name, own, names)
         if tuple(names) == own:

@@ -43,6 +43,27 @@ class GCNII(GCNIISkeleton):
     """GCNII: initial residual and identity mapping, β_l = log(λ/l + 1).
 
     Its other forms replace `conv`.
+
+    Parameters
+    ----------
+    d, k : int
+        Number of features and of classes.
+    layers, width : int
+        Number of convolutions, and of hidden units.
+    alpha : float
+        Share of H0 in every layer (α).
+    lam : float
+        Strength of the weights (λ).
+    dropout : float
+        Share of entries set to zero while training, before every layer.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> model = gcnii.nn.GCNII(graph.d, graph.k, layers=4, width=8)
+    >>> model(gcnii.propagation_matrix(graph), gcnii.feature_matrix(graph)).shape
+    torch.Size([60, 2])
     """
 
     card = ModelCard(

@@ -45,19 +45,39 @@ def propagation_matrix(
 ) -> Sparse:
     """P̃ = D̃^-1/2 Ã D̃^-1/2 with Ã = A + I and D̃ the row sums of Ã; or another norm of it.
 
-    source     a Graph, whose edge weights, if it has any, are A's entries; an edge_index (2, m) of
-               integers, for which `n` is the number of nodes; or a scipy or torch sparse matrix
-               A (n, n), in which node u gathers from v with the weight A[u, v]
-    directed   whether the edges of an edge_index are one-way; by default each joins both ends, and
-               may be listed once or in both directions
-    direction  of one-way edges u → v: u gathers from v ("out"), v from u ("in", as in PyG), or each
-               from the other ("both"; with the larger weight, if both directions have one)
-    loops      "keep": a self-loop of the graph, of weight 1 or its own, is added to the 1 on Ã's
-               diagonal; "remove": the diagonal is 1 everywhere; "none": it is 0, and
-               P̃ = D^-1/2 A D^-1/2, in a directed graph with row sums on the left and column sums
-               on the right
-    norm       see `GraphAdjacency`
-    dtype      default: torch's default dtype, as models have it
+    Parameters
+    ----------
+    source : Graph, (2, m) array or tensor, or sparse matrix
+        A Graph, whose edge weights, if it has any, are A's entries; an edge_index (2, m) of
+        integers, for which `n` is the number of nodes; or a scipy or torch sparse matrix A (n, n),
+        in which node u gathers from v with the weight A[u, v].
+    n : int, optional
+        Number of nodes of an edge_index.
+    directed : bool
+        Whether the edges of an edge_index are one-way; by default each joins both ends, and may be
+        listed once or in both directions.
+    direction : {"out", "in", "both"}
+        Of one-way edges u → v: u gathers from v ("out"), v from u ("in", as in PyG), or each from
+        the other ("both"; with the larger weight, if both directions have one).
+    loops : {"keep", "remove", "none"}
+        "keep": a self-loop of the graph, of weight 1 or its own, is added to the 1 on Ã's diagonal;
+        "remove": the diagonal is 1 everywhere; "none": it is 0, and P̃ = D^-1/2 A D^-1/2, in a
+        directed graph with row sums on the left and column sums on the right.
+    norm : str
+        See `GraphAdjacency`.
+    dtype : torch.dtype, optional
+        Default: torch's default dtype, as models have it.
+
+    Returns
+    -------
+    Sparse
+        What a model takes as P; `P @ H`, `P.to("cuda")`, `P.to_dense()`.
+
+    Examples
+    --------
+    >>> import gcnii, torch
+    >>> gcnii.propagation_matrix(torch.tensor([[0, 1], [1, 2]]), n=3).to_dense().shape
+    torch.Size([3, 3])
     """
     device = source.device if isinstance(source, Tensor) else torch.device("cpu")
     A = _adjacency(source, n, directed, direction, loops)

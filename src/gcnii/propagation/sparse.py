@@ -20,7 +20,21 @@ from gcnii.propagation.product import product
 def feature_matrix(graph: Graph, *, dtype: torch.dtype | None = None) -> Tensor | Sparse:
     """X as a model takes it: a dense tensor, or a Sparse where the graph holds it as CSR.
 
-    dtype  default: torch's default dtype, as models have it
+    Parameters
+    ----------
+    graph : Graph
+    dtype : torch.dtype, optional
+        Default: torch's default dtype, as models have it.
+
+    Returns
+    -------
+    torch.Tensor or Sparse
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> gcnii.feature_matrix(gcnii.load("csbm", n=60)).shape
+    torch.Size([60, 16])
     """
     return to_matrix(graph.X, dtype or torch.get_default_dtype())
 

@@ -57,26 +57,49 @@ def fit(
     preset: Preset = "published",
     **given: Any,
 ) -> Result:
-    """Train `model` once per seed and return, for each, the weights that were best on validation.
+    """Train a model once per seed; of each, keep the weights that were best on validation.
 
-    seeds       one run each; default: one for each split of the graph.  Seed s trains on split
-                s modulo the number of splits
-    split       train every seed on this split instead
-    device      auto, cpu or cuda
-    batch       replicas trained at once; default: one on a CPU, all on a GPU
-    threads     on a CPU; default: one for small work, else torch's number of threads
-    checkpoint  a file to save the state to now and then; if it holds this very training, resume it
-    callbacks   functions that are called with an EpochReport after each epoch, such as CsvLog and
-                TensorBoard, and may raise StopTraining; a resumed training reports its earlier
-                epochs first.  Where a callback has `close()`, that is called at the end
-    verbose     show a bar and the result on stderr; default: in terminals and notebooks
-    calibrate   find the temperature of each run on its validation nodes, so that probabilities mean
-                what they say; none: leave them as they are.  Labels do not change
-    settings    several settings to try, a dictionary each: every one is trained with every seed
-    preset      published: what was published for the graph, or the default for graphs without;
-                record: the model and the settings that our searches found best for it
-    given       settings of the model and of the Recipe, over the preset and the defaults
+    Parameters
+    ----------
+    graph : Graph
+    model : str, optional
+        A name of `gcnii models`; default: gcnii, gcnii-plus where links do not join like nodes, or
+        the record's.
+    seeds : list of int, optional
+        One run each; default: one for each split of the graph.  Seed s trains on split s modulo the
+        number of splits.
+    split : int, optional
+        Train every seed on this split instead.
+    device : {"auto", "cpu", "cuda"}
+    batch : int, optional
+        Replicas trained at once; default: one on a CPU, all on a GPU.
+    threads : int, optional
+        On a CPU; default: one for small work, else torch's number of threads.
+    checkpoint : path, optional
+        A file to save the state to now and then; if it holds this very training, resume it.
+    callbacks : list of functions
+        Called with an EpochReport after each epoch, such as CsvLog and TensorBoard; they may raise
+        StopTraining.  A resumed training reports its earlier epochs first.  Where a callback has
+        `close()`, that is called at the end.
+    verbose : bool, optional
+        Show a bar and the result on stderr; default: in terminals and notebooks.
+    calibrate : {"temperature", "none"}
+        Find the temperature of each run on its validation nodes, so that probabilities mean what
+        they say; or leave them as they are.  Labels do not change.
+    settings : list of dict, optional
+        Several settings to try: every one is trained with every seed.
+    preset : {"published", "record"}
+        What was published for the graph, or the default for graphs without; or the model and the
+        settings that our searches found best for it.
+    **given
+        Settings of the model and of the Recipe, over the preset and the defaults.
 
+    Returns
+    -------
+    Result
+
+    Notes
+    -----
     In the fields that are but numbers, such as alpha, dropout and lr, a list tries several values;
     lists go together: alpha=[0.1, 0.2], dropout=[0.5, 0.7] are two settings.  `run.setting` says
     which one a run had, and `result.at(setting)` is its result.  A GPU trains all at once.
@@ -84,6 +107,14 @@ def fit(
     What happens is logged under the name `gcnii`, epochs at level DEBUG.  Ctrl-C, SIGTERM and
     SIGHUP stop after the epoch: the result is `interrupted`.  Start processes by "spawn": in one
     forked after a fit torch has one thread.  Dropout masks follow the order of the nodes.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> result = gcnii.fit(graph, "gcnii", layers=4, epochs=5, seeds=range(2))
+    >>> result.test.shape
+    (2,)
     """
     plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
     where: dict[str, Any] = {"device": device, "batch": batch, "threads": threads}

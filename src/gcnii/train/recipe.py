@@ -266,7 +266,17 @@ class Recipe(
     Stopping,
     Optimiser,
 ):
-    """All groups in one flat set of fields; the defaults are the paper's for Cora (section 6.1)."""
+    """How a model is trained; the defaults are the paper's for Cora (section 6.1).
+
+    Parameters are the settings of `gcnii train --help-all`, by the same names with underscores, in
+    one flat set of fields.  `fit` takes them as keywords, so that a Recipe is seldom made by hand.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> gcnii.Recipe(lr=0.005).decay_conv
+    0.01
+    """
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""

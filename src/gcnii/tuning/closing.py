@@ -76,9 +76,14 @@ class Difference:
 class Tuned:
     """A closed study: what won, by how much, and the models that were trained with it.
 
-    result     of the winner, with fresh seeds on every split: what it scores on test nodes
-    trials     all settings that were tried, the best first
-    baselines  results of mlp and gcn at their best settings, with the same seeds
+    Attributes
+    ----------
+    result : Result
+        Of the winner, with fresh seeds on every split: what it scores on test nodes.
+    trials : tuple
+        All settings that were tried, the best first.
+    baselines : dict
+        Results of mlp and gcn at their best settings, with the same seeds.
     """
 
     question: Question

@@ -62,22 +62,52 @@ def tune(
 ) -> Tuned:
     """Search the settings that are best for a graph by validation; then train and test them anew.
 
-    budget   time for all of it: "90s", "10m", "2h", or seconds; default: 10m, or trials alone
-    trials   number of settings to try, the baselines among them
-    models   names of the registry; mlp and gcn are always among them, as baselines
-    seeds    runs per setting; default: 3, more where there are few labels
-    metric   what is maximised: auto, accuracy, f1, auc or ap
-    storage  address of a database for workers on several machines, such as
-             postgresql+psycopg://user@host/name; default: SQLite in `out`, else memory
-    jobs     processes that search at once
-    slurm    options of Slurm, by which the jobs are started as an array
-    out      a folder for the study and the winner's bundle; the same call goes on with it
-    verbose  whether to show a progress bar; default: in terminals and notebooks
-    fixed    settings of the models and of the Recipe that are not searched
+    Parameters
+    ----------
+    graph : Graph
+    budget : str or float, optional
+        Time for all of it: "90s", "10m", "2h", or seconds; default: 10m, or trials alone.
+    trials : int, optional
+        Number of settings to try, the baselines among them.
+    models : list of str, optional
+        Names of `gcnii models`; mlp and gcn are always among them, as baselines.
+    seeds : int, optional
+        Runs per setting; default: 3, more where there are few labels.
+    metric : {"auto", "accuracy", "f1", "auc", "ap"}
+        What is maximised.
+    storage : str, optional
+        Address of a database for workers on several machines, such as
+        postgresql+psycopg://user@host/name; default: SQLite in `out`, else memory.
+    jobs : int
+        Processes that search at once.
+    slurm : dict, optional
+        Options of Slurm, by which the jobs are started as an array.
+    out : path, optional
+        A folder for the study and the winner's bundle; the same call goes on with it.
+    device : {"auto", "cpu", "cuda"}
+    threads : int, optional
+        On a CPU.
+    verbose : bool, optional
+        Whether to show a progress bar; default: in terminals and notebooks.
+    **fixed
+        Settings of the models and of the Recipe that are not searched.
 
-    Test labels are not read until the search is over: `best.result` is the winner, trained anew
-    with fresh seeds on every split, and `best.trials` are all settings, the best first.  With a
-    database, every worker's call ends with a final training of its own, of the same numbers.
+    Returns
+    -------
+    Tuned
+        `best.result` is the winner, trained anew with fresh seeds on every split; `best.settings`
+        its settings; `best.trials` all settings, the best first.
+
+    Notes ----- Test labels are not read until the search is over.  With a database, every worker's
+    call ends with a final training of its own, of the same numbers.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> best = gcnii.tune(graph, trials=3, models=["gcnii"], seeds=1, epochs=4, patience=2)
+    >>> len(best.trials)
+    3
     """
     began = time.time()
     require_optuna()

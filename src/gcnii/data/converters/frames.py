@@ -49,16 +49,46 @@ def from_frames(
 ) -> Graph:
     """The graph of two data frames: one row per node, and one row per edge.
 
-    id, label, split      columns of `nodes`; labels and splits may be absent.  Several label
-                          columns hold zeros and ones
-    source, target, weight   columns of `edges`; by default source and target (or from and to, src
-                          and dst, u and v, or the only two), and weight if there is one
-    drop                  columns not to use; all other columns of `nodes` are features
-    numeric, categorical, date, text   what columns are, where their cells do not show it
-    unknown, multilabel, directed, seed   see `Reading`
-
     Missing cells (NaN, None, null) of a label are unknown; of a feature they become the median.
     Without a split, the labelled nodes of each class are split 60/20/20 by `seed`.
+
+    Parameters
+    ----------
+    nodes, edges : data frames of pandas, polars or pyarrow
+        All columns of `nodes` that have no other meaning are features.
+    id, label, split : str
+        Columns of `nodes`; labels and splits may be absent.  Several label columns hold zeros and
+        ones.
+    weight, source, target : str
+        Columns of `edges`; by default source and target (or from and to, src and dst, u and v, or
+        the only two), and weight if there is one.
+    drop : str or list of str
+        Columns not to use.
+    numeric, categorical, date, text : str or list of str
+        What columns are, where their cells do not show it.
+    unknown : str
+        A label that means unknown, such as NA.
+    multilabel : bool
+        Whether a label such as `a;b` is two labels.
+    directed : bool
+        Whether edges are one-way.
+    seed : int
+        Draws the split.
+    name : str
+        Of the graph.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> import pandas as pd
+    >>> nodes = pd.DataFrame({"id": range(9), "age": range(20, 29), "label": ["a", "b", "b"] * 3})
+    >>> edges = pd.DataFrame({"source": range(8), "target": range(1, 9)})
+    >>> gcnii.from_frames(nodes, edges)
+    Graph(graph: 9 nodes, 8 undirected edges, 1 features, 2 classes)
     """
     given = locals()
     reading = Reading(**{option: given[option] for option in READING})

@@ -13,7 +13,28 @@ from gcnii.graph import Features, Graph, Role, Split
 
 
 def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") -> Graph:
-    """Several graphs as one block-diagonal Graph, with one split into whole graphs by `roles`."""
+    """Several graphs as one block-diagonal Graph, with one split into whole graphs.
+
+    Parameters
+    ----------
+    graphs : list of Graph
+        With the same number of features and of classes.
+    roles : list of {"train", "val", "test"}
+        What the nodes of each graph are for.
+    name : str
+        Of the graph.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> rooms = [gcnii.load("csbm", n=60, seed=seed) for seed in range(3)]
+    >>> gcnii.join(rooms, ["train", "val", "test"]).n
+    180
+    """
     if len(graphs) != len(roles) or not graphs:
         raise GraphError(
             f"join needs one role per graph, got {len(graphs)} graphs and {len(roles)} roles"

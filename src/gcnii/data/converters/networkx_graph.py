@@ -32,13 +32,34 @@ def from_networkx(
 ) -> Graph:
     """The graph of a networkx Graph, DiGraph, MultiGraph or MultiDiGraph.
 
-    label, split   attributes of nodes; both may be absent
-    weight   an attribute that all edges have, or none; None: edges have no weights.  The weights
-             of parallel edges add up; without weights, their number is the weight
-    X        (n, d) features in the order of G.nodes; without it, the other attributes of the nodes
-             are the features, and the identity matrix if there are none
-    drop     attributes not to use
-    numeric, categorical, date, text, unknown, multilabel, seed   see `from_frames`
+    Parameters
+    ----------
+    G : networkx graph
+    label, split : str
+        Attributes of nodes; both may be absent.
+    weight : str or None
+        An attribute that all edges have, or none; None: edges have no weights.  The weights of
+        parallel edges add up; without weights, their number is the weight.
+    X : (n, d) array or sparse matrix, optional
+        Features in the order of G.nodes; without it, the other attributes of the nodes are the
+        features, and the identity matrix if there are none.
+    drop : str or list of str
+        Attributes not to use.
+    numeric, categorical, date, text, unknown, multilabel, seed, name
+        As in `from_frames`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> import networkx as nx
+    >>> import numpy as np
+    >>> G = nx.karate_club_graph()
+    >>> gcnii.from_networkx(G, label="club", weight=None, X=np.eye(34))
+    Graph(Zachary's Karate Club: 34 nodes, 78 undirected edges, 34 features, 2 classes)
     """
     if not (hasattr(G, "is_multigraph") and hasattr(G, "nodes")):
         raise GraphError(f"from_networkx takes a networkx graph, got {type(G).__name__}")

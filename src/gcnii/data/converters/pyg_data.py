@@ -31,16 +31,36 @@ def from_pyg(
 ) -> Graph:
     """The graph of a `torch_geometric.data.Data`.
 
-    x           features, dense or sparse
-    edge_index  the graph is undirected if every edge is there in both directions, with the same
-                weight, unless `directed` says otherwise
-    edge_weight, weight, or edge_attr if it is a vector: the weights
-    y           (n,) or (n, 1) class ids, or (n, k) zeros and ones; -1 and NaN are unknown
-    train_mask, val_mask, test_mask   (n,), or (n, s) for s splits.  Without val_mask, the labelled
-                nodes outside train_mask are halved into validation and test; if there is a
-                test_mask, a fifth of the training nodes validates.  Without any mask, the nodes of
-                each class are split 60/20/20.  What is drawn is drawn by `seed`
-    batch       the number of a node's graph, if there are several
+    Parameters
+    ----------
+    data : Data
+        `x` holds the features, dense or sparse.  `edge_index`: the graph is undirected if every
+        edge is there in both directions, with the same weight.  `edge_weight`, `weight`, or
+        `edge_attr` if it is a vector: the weights.  `y`: (n,) or (n, 1) class ids, or (n, k) zeros
+        and ones; -1 and NaN are unknown.  `train_mask`, `val_mask`, `test_mask`: (n,), or (n, s)
+        for s splits; without val_mask, the labelled nodes outside train_mask are halved into
+        validation and test, or, if there is a test_mask, a fifth of the training nodes validates;
+        without any mask, the nodes of each class are split 60/20/20.  `batch`: the number of a
+        node's graph, if there are several.
+    directed : bool or None
+        Whether edges are one-way; None: as the edges show.
+    seed : int
+        Draws what is drawn.
+    name : str
+        Of the graph.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gcnii, torch
+    >>> from torch_geometric.data import Data
+    >>> ring = torch.arange(12)
+    >>> edges = torch.stack([torch.cat([ring, ring.roll(1)]), torch.cat([ring.roll(1), ring])])
+    >>> gcnii.from_pyg(Data(x=torch.ones(12, 2), edge_index=edges, y=ring % 2))
+    Graph(graph: 12 nodes, 12 undirected edges, 2 features, 2 classes)
     """
     _refuse_others(data)
     X = _features(data.x)

@@ -32,14 +32,39 @@ def from_scipy(
     features: Sequence[str] | None = None,
     name: str = "graph",
 ) -> Graph:
-    """The graph of an adjacency matrix A (n, n) and features X (n, d), sparse or dense.
+    """The graph of an adjacency matrix and features, sparse or dense.
 
-    A         A[u, v] is the weight of the edge u → v; where all are 1, the graph has no weights
-    y         (n,) numbers or texts, one per class, or (n, k) zeros and ones; -1, NaN and None are
-              unknown
-    directed  None: A must be symmetric.  False: an edge may be in A in one direction or in both
-    splits    without any, the labelled nodes of each class are split 60/20/20 by `seed`
-    nodes, classes, features   names
+    Parameters
+    ----------
+    A : (n, n) matrix
+        A[u, v] is the weight of the edge u → v; where all are 1, the graph has no weights.
+    X : (n, d) matrix
+        Features.
+    y : array, optional
+        (n,) numbers or texts, one per class, or (n, k) zeros and ones; -1, NaN and None are
+        unknown.
+    directed : bool or None
+        None: A must be symmetric.  False: an edge may be in A in one direction or in both.
+    splits : Split or list of Split
+        Without any, the labelled nodes of each class are split 60/20/20 by `seed`.
+    seed : int
+        Draws that split.
+    nodes, classes, features : list of str, optional
+        Names.
+    name : str
+        Of the graph.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> import numpy as np
+    >>> ring = np.roll(np.eye(12), 1, axis=0)
+    >>> gcnii.from_scipy(ring + ring.T, np.ones((12, 2)), y=[0, 1] * 6)
+    Graph(graph: 12 nodes, 12 undirected edges, 2 features, 2 classes)
     """
     shape = np.shape(X)
     if len(shape) != 2:

@@ -51,9 +51,27 @@ def reads(path: Path) -> bool:
 
 
 def save(graph: Graph, path: str | Path) -> Path:
-    """Write a whole graph to one .safetensors file, which `load` reads; return the path.
+    """Write a whole graph to one .safetensors file, which `load` reads at once.
 
     A graph that is there is replaced; any other file is left alone, with an error.
+
+    Parameters
+    ----------
+    graph : Graph
+    path : str or Path
+        Ending in .safetensors.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> path = gcnii.save(gcnii.load("csbm", n=60), "small.safetensors")
+    >>> gcnii.load(path).n
+    60
     """
     from safetensors.numpy import save_file
 

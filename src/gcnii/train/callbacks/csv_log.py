@@ -17,6 +17,20 @@ class CsvLog:
 
     Rows are in the file as soon as an epoch is reported.  The file is opened at the first report,
     and an older log of this name is then replaced; any other file is refused.  `fit` closes it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A .csv file.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> from pathlib import Path
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> result = gcnii.fit(graph, layers=2, epochs=3, callbacks=[gcnii.CsvLog("curves.csv")])
+    >>> Path("curves.csv").read_text().splitlines()[0]
+    'seed,epoch,train_loss,val_loss,val'
     """
 
     def __init__(self, path: Path | str):

@@ -18,11 +18,29 @@ class EpochMeasures(NamedTuple):
 class EpochReport(NamedTuple):
     """One epoch of the runs that are trained together.
 
-    epoch      counts from 0
-    runs_done  runs that have stopped
-    runs       all runs of the fit
-    measures   seed → what the epoch measured, for each run that took part in it
-    setting    the place of the runs' settings, where a fit tries several: each has its own report
+    Attributes
+    ----------
+    epoch : int
+        Counts from 0.
+    runs_done : int
+        Runs that have stopped.
+    runs : int
+        All runs of the fit.
+    measures : dict
+        seed → what the epoch measured, for each run that took part in it.
+    setting : int
+        The place of the runs' settings, where a fit tries several: each has its own report.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> seen = []
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> def note(now):
+    ...     seen.append(now.epoch)
+    >>> result = gcnii.fit(graph, layers=2, epochs=3, callbacks=[note])
+    >>> seen
+    [0, 1, 2]
     """
 
     epoch: int
@@ -60,4 +78,14 @@ class StopTraining(Exception):
     An exception and not a return value, so that no lambda stops a training by what it happens to
     return.  Its text is logged.  Any other exception of a callback is raised by `fit`, once a
     checkpoint is saved.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> def enough(now):
+    ...     if now.epoch == 1:
+    ...         raise gcnii.StopTraining("two epochs are enough")
+    >>> result = gcnii.fit(gcnii.load("csbm", n=60), layers=2, epochs=9, callbacks=[enough])
+    >>> result.runs[0].epochs
+    2
     """

@@ -18,7 +18,20 @@ class TensorBoard:
     """A callback that writes train_loss, val_loss and val of each run, to see with TensorBoard.
 
     Each seed is a run of its own, in folder/seed-SEED, so that the curves of all seeds share a
-    chart.  An older log in the folder is hidden by the new one.  `fit` closes it.
+    chart. An older log in the folder is hidden by the new one.  `fit` closes it.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> from pathlib import Path
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> result = gcnii.fit(graph, layers=2, epochs=3, callbacks=[gcnii.TensorBoard("logs")])
+    >>> [path.name for path in Path("logs").iterdir()]
+    ['seed-0']
     """
 
     def __init__(self, folder: Path | str):

@@ -29,7 +29,29 @@ MADE = ("versions", "git", "command")
 def open_bundle(folder: Path | str, *, curves: bool = False) -> Result:
     """The result that `save` wrote; neither the data nor the device of its training is needed.
 
-    curves  whether its runs have their curves, too, which predictions do not need
+    Parameters
+    ----------
+    folder : path
+        A bundle; or the beginning of its name, if one bundle alone has it.
+    curves : bool
+        Whether its runs have their curves, too, which predictions do not need.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    BundleError
+        If the folder holds no bundle, or one that was changed after its training.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> folder = gcnii.fit(graph, layers=2, epochs=3).save("runs/small")
+    >>> gcnii.open_bundle(folder).predict(graph).shape
+    (60,)
     """
     folder = _bundle_folder(Path(folder))
     record = read_record(folder)

@@ -83,9 +83,21 @@ class Predictor:
         return mates if ensemble else [self.best]
 
     def predict(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Labels:
-        """(n,) class names, or class ids if the classes have no names.
+        """The label of every node.
 
-        If a node can have several labels: (n, k) zeros and ones, one column per label.
+        Parameters
+        ----------
+        graph : Graph
+            Any graph with the features of the training.
+        device : {"auto", "cpu", "cuda"}
+        ensemble : bool
+            Mean of the runs that share the split of the best run, or the best alone.
+
+        Returns
+        -------
+        (n,) array
+            Class names, or class ids if the classes have no names.  If a node can have several
+            labels: (n, k) zeros and ones, one column per label.
         """
         ids = self.predict_ids(graph, device, ensemble=ensemble)
         named = self.graph.classes is not None and not self.graph.multilabel
@@ -185,18 +197,38 @@ class Predictor:
         return mean_probabilities(scores, multilabel=self.graph.multilabel)
 
     def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
-        """(n, k) the raw scores of the best run, before any temperature."""
+        """The raw scores of the best run, before any temperature.
+
+        Parameters
+        ----------
+        graph : Graph
+        device : {"auto", "cpu", "cuda"}
+
+        Returns
+        -------
+        (n, k) array
+        """
         return self._double(self.best, self._task(graph, device))
 
     def predict_proba(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
     ) -> NDArray[np.float64]:
-        """(n, k) probabilities: the mean over the runs that share the split of the best run.
+        """The probability of every class, for every node.
 
         Each run's scores are divided by its temperature first, if it has one, and a mean of several
         runs has a temperature of its own; no label depends on the latter.
 
-        ensemble  False: the probabilities of the best run alone
+        Parameters
+        ----------
+        graph : Graph
+            Any graph with the features of the training.
+        device : {"auto", "cpu", "cuda"}
+        ensemble : bool
+            Mean of the runs that share the split of the best run, or the best alone.
+
+        Returns
+        -------
+        (n, k) array
         """
         runs, splits = self.predicting(ensemble), {run.split for run in self.runs}
         if ensemble and len(splits) > 1:
@@ -229,7 +261,17 @@ class Predictor:
         )
 
     def embed(self, graph: Graph, device: str = "auto") -> Floats:
-        """(n, width) the last hidden layer of the best run."""
+        """The last hidden layer of the best run.
+
+        Parameters
+        ----------
+        graph : Graph
+        device : {"auto", "cpu", "cuda"}
+
+        Returns
+        -------
+        (n, width) array
+        """
         return self._output("embed", self.best, self._task(graph, device)).numpy()
 
     def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:

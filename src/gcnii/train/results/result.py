@@ -81,7 +81,27 @@ def _storable(option: object) -> object:
 class Result(Predictor):
     """The runs of a fit and the best weights of each: their scores, what they predict, `save`.
 
-    made        versions, git state and command of a bundle that was opened
+    Attributes
+    ----------
+    runs : tuple
+        One for each seed: `seed`, `split`, `test`, `val`, `val_loss`, `best_epoch`, `epochs`,
+        `seconds`.
+    plan
+        The model and every setting in force: `result.plan.settings`.
+    interrupted : bool
+        Whether it was stopped before its end.
+    trained_on : Graph or None
+        The graph, where the training was in this process; a bundle does not hold it.
+    made : dict or None
+        Versions, git state and command of a bundle that was opened.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> result = gcnii.fit(graph, layers=2, epochs=3)
+    >>> result.predict_proba(graph).shape
+    (60, 2)
     """
 
     device: str
@@ -120,11 +140,31 @@ class Result(Predictor):
         return float(self.test.std(ddof=1)) if len(self.runs) > 1 else nan
 
     def alone(self, i: int) -> Result:
-        """The result of run i, without the others."""
+        """The result of one run, without the others.
+
+        Parameters
+        ----------
+        i : int
+            The place of the run.
+
+        Returns
+        -------
+        Result
+        """
         return self.part([i])
 
     def at(self, setting: int) -> Result:
-        """The result of one of several settings, without the others."""
+        """The result of one of several settings, without the others.
+
+        Parameters
+        ----------
+        setting : int
+            Its place among them.
+
+        Returns
+        -------
+        Result
+        """
         if not 0 <= setting < len(self.plans):
             raise InputError(f"settings are numbered 0 to {len(self.plans) - 1}, got {setting}")
         return self.part([i for i, run in enumerate(self.runs) if run.setting == setting])
@@ -132,7 +172,22 @@ class Result(Predictor):
     def evaluate(
         self, graph: Graph | None = None, device: str = "auto", *, baselines: bool = True
     ) -> Evaluation:
-        """What is known about its errors on the test nodes: `inference.evaluation.evaluate`."""
+        """What is known about its errors on the test nodes.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            That of the training; default: the one it was trained on, loaded again if need be.
+        device : {"auto", "cpu", "cuda"}
+        baselines : bool
+            Whether to measure the majority, logistic regression and label propagation beside it.
+
+        Returns
+        -------
+        Evaluation
+            Prints as tables; `document()` is the JSON of `gcnii evaluate --json`, `warnings` the
+            sentences to read first.
+        """
         from gcnii.inference.evaluation import evaluate
 
         return evaluate(self, graph, device, baselines=baselines)
@@ -147,7 +202,25 @@ class Result(Predictor):
         top: int = 10,
         device: str = "auto",
     ) -> Explanation:
-        """Why the best run gives a node its label: `inference.explaining.explain`."""
+        """Why the best run gives a node its label.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            That of the training; default: the one it was trained on, loaded again if need be.
+        node : str or int
+            Its name, or its number if the graph has no names.
+        label, against : str or int, optional
+            Explain the score of this label, or what sets it apart from another.
+        top : int
+            Nodes and features to name.
+        device : {"auto", "cpu", "cuda"}
+
+        Returns
+        -------
+        Explanation
+            Prints as a sentence; `nodes`, `features`, `hops`, `links`, `removal`; `draw(path)`.
+        """
         from gcnii.inference.explaining import explain
 
         asked = {"label": label, "against": against}
@@ -179,7 +252,27 @@ class Result(Predictor):
         coverage: float | None = None,
         kind: Sets = "lac",
     ) -> DataFrame:
-        """Label nodes that were not in the graph of the training: `inference.predict_new`."""
+        """Label nodes that were not in the graph of the training.
+
+        Parameters
+        ----------
+        nodes, edges : data frames
+            As `from_frames` takes them; edges join new nodes to old ones, or to one another.
+        graph : Graph, optional
+            That of the training; default: the one it was trained on, loaded again if need be.
+        device : {"auto", "cpu", "cuda"}
+        ensemble : bool
+            Mean of the runs that share the split of the best run, or the best alone.
+        coverage : float, optional
+            Add sets of classes that hold the true one with this probability.
+        kind : {"lac", "aps"}
+            Of the sets.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each new node.
+        """
         from gcnii.inference.new_nodes import predict_new
 
         sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
@@ -194,7 +287,24 @@ class Result(Predictor):
         kind: Sets = "lac",
         ensemble: bool = True,
     ) -> NDArray[np.bool_]:
-        """(n, k) sets of classes that hold the true one: `inference.predict_sets`."""
+        """Sets of classes that hold the true one, by split conformal prediction.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            That of the training; default: the one it was trained on, loaded again if need be.
+        coverage : float
+            The share of nodes whose set is to hold the true class.
+        device : {"auto", "cpu", "cuda"}
+        kind : {"lac", "aps"}
+            The smallest sets, or larger ones where the model is unsure.
+        ensemble : bool
+            Mean of the runs that share the split of the best run, or the best alone.
+
+        Returns
+        -------
+        (n, k) array of bool
+        """
         from gcnii.inference.sets import predict_sets
 
         return predict_sets(self, graph, coverage, device, kind=kind, ensemble=ensemble)
@@ -234,9 +344,20 @@ class Result(Predictor):
         """Write the bundle; until it is whole, the folder keeps the one that it held.
 
         A bundle is replaced only by one of the same training that has all its runs, and a finished
-        one only by a finished one; `overwrite` replaces any bundle, but nothing else.
+        one only by a finished one.
 
-        command  that trained it, to be found in the bundle
+        Parameters
+        ----------
+        folder : path
+        overwrite : bool
+            Replace any bundle, but nothing else.
+        command : str
+            That trained it, to be found in the bundle.
+
+        Returns
+        -------
+        Path
+            The folder.
         """
         from gcnii.train.results.saving import save
 
