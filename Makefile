@@ -1,11 +1,11 @@
 # On a fresh machine, `make demo` installs and shows GCNII at work; `make test` installs and runs
-# every check but the slow tests, which are `make slow`; `make hostile` runs thousands of hostile
-# inputs; `make lock` pins the newest releases.
+# every check but the slow tests, which are `make slow`; `make docs` builds the manual;
+# `make hostile` runs thousands of hostile inputs; `make lock` pins the newest releases.
 PYTHON ?= python3
 RUN = .venv/bin/
 PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test slow hostile lock clean
+.PHONY: demo test slow docs hostile lock clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -21,7 +21,11 @@ test: .venv/ready-dev
 
 slow: .venv/ready-dev
 	$(RUN)python tests/support/postgres.py
-	$(RUN)python -m pytest -n auto -m slow
+	$(RUN)python -m pytest -n auto --dist loadgroup -m slow
+
+docs: .venv/ready-dev
+	$(RUN)python -m sphinx -q -n -W --keep-going docs docs/_build/html
+	@echo 'the manual: docs/_build/html/index.html'
 
 hostile: .venv/ready-dev
 	$(RUN)python tests/hostile/run.py --long
@@ -52,4 +56,4 @@ lock:
 	touch $@
 
 clean:
-	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv runs docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import call
+from support.manual import PAGES as MANUAL
 
 import gcnii
 from gcnii.nn import MODELS
@@ -13,11 +14,7 @@ from gcnii.nn import MODELS
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(gcnii.__file__).parent
 README = (ROOT / "README.md").read_text("utf-8")
-PAGES = [
-    "README.md",
-    "CONTRIBUTING.md",
-    *sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md")),
-]
+PAGES = ["README.md", "CONTRIBUTING.md", *MANUAL]
 
 
 def section(title):

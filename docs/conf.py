@@ -1,0 +1,68 @@
+"""The manual, built by `make docs`; nothing in it is loaded from another host."""
+
+import re
+
+from sphinx.application import Sphinx
+
+import gcnii
+from gcnii.cli import app as command_line
+from gcnii.nn import MODELS
+
+project = "gcnii"
+author = "the authors of gcnii"
+copyright = "MIT licence"
+release = version = gcnii.__version__
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"gcnii {release}"
+html_copy_source = False
+html_show_sphinx = False
+
+# Links to headings as GitHub has them, which shows the same pages.
+myst_heading_anchors = 4
+
+# Notebooks are text, and run when the manual is built; a cell that fails ends the build.
+nb_execution_mode = "force"
+nb_execution_in_temp = True  # what they write is theirs alone
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_ipywidgets_js = {}  # would be loaded from another host
+
+# Docstrings say what a type means; those of other libraries have no page here to link to.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+default_role = "code"  # of `names` in docstrings
+napoleon_google_docstring = False
+nitpick_ignore_regex = [("py:.*", r"(?!gcnii\.).*")]
+
+
+def insert(sphinx: Sphinx, page: str, source: list[str]) -> None:
+    """Put into two pages what the package itself says."""
+    if page in MADE:
+        source[0] += MADE[page]()
+
+
+def commands() -> str:
+    """The help of every command, as the command line has it."""
+    text = command_line.generate_docs(output_format="markdown", heading_level=1)
+    return text[re.search(r"^## gcnii ", text, re.MULTILINE).start() :]
+
+
+def models() -> str:
+    """The card of every model, as a table."""
+    rows = ["|model|use it when|equation|paper|", "|---|---|---|---|"]
+    for name, model in MODELS.items():
+        card = model.card
+        equation = card.equation.replace("|", "\\|").replace("*", "\\*")
+        rows.append(f"|`{name}`|{card.when}|{equation}|{card.paper}|")
+    return "\n".join(rows)
+
+
+MADE = {"reference/commands": commands, "reference/models": models}
+
+
+def setup(sphinx: Sphinx) -> None:
+    """What Sphinx calls before it reads the pages."""
+    sphinx.connect("source-read", insert)

@@ -1,0 +1,89 @@
+"""The cheat sheet's lines are right: both columns run, in order, on a small graph."""
+
+import re
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from support.command_line import call
+from support.manual import ROOT, understand, words
+
+import gcnii
+
+TEXT = (ROOT / "docs" / "cheatsheet.md").read_text("utf-8")
+ROWS = [line.strip("|").split("|") for line in TEXT.splitlines() if line.startswith("|")][2:]
+# These take minutes, need a second process, or name what only the reader has.
+UNRUN = ("demo", "tune", "doctor", "theory", "reproduce", "report")
+PLACES = ("KEY", "NODE", "BUNDLE")
+COMMANDS = [code for row in ROWS for code in re.findall(r"`((?:gcnii|torchrun) .*?)`", row[1])]
+PYTHON = [code for row in ROWS if len(row) > 2 for code in re.findall(r"`(.*?)`", row[2])]
+# A search of minutes and what it finds; arguments of another line; a page, which takes a minute.
+SEARCH = ("best = ", "gcnii.fit(graph, best.model")
+SKIPPED = (*SEARCH, "callbacks=", "verbose=", "cross_val_score", "gcnii.inference.page")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with my_graph, another of its kind, and a node that is new."""
+    monkeypatch.chdir(tmp_path)
+    nodes = pd.DataFrame({"id": [f"n{i}" for i in range(120)], "x": [i % 7 for i in range(120)]})
+    nodes["label"] = ["a", "b"] * 60
+    nodes.loc[:5, "label"] = None
+    edges = pd.DataFrame({"source": nodes["id"][:-2], "target": nodes["id"][2:].to_numpy()})
+    for name in ("my_graph", "other"):
+        (tmp_path / name).mkdir()
+        nodes.to_csv(tmp_path / name / "nodes.csv", index=False)
+        edges.to_csv(tmp_path / name / "edges.csv", index=False)
+    (tmp_path / "fresh").mkdir()
+    (tmp_path / "fresh" / "nodes.csv").write_text("id,x\nnew,3\n")
+    (tmp_path / "fresh" / "edges.csv").write_text("source,target\nnew,n7\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_exists_with_these_flags(line):
+    understand(line)
+
+
+@pytest.mark.slow
+def test_the_commands_run(folder):
+    gcnii.fit(gcnii.load("my_graph"), epochs=3).save("runs/mine")
+    run = 0
+    for line in COMMANDS:
+        command, *rest = words(line)
+        if command != "gcnii" or rest[0] in UNRUN or any(place in line for place in PLACES):
+            continue
+        answer = call(*rest, *(("--epochs", "2") if rest[0] == "train" else ()), cwd=folder)
+        assert answer.code == 0, (line, answer.err)
+        run += 1
+    assert run >= 15
+
+
+def test_the_python_runs(folder):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PyG
+        from torch_geometric.data import Data
+    random, ring = np.random.default_rng(0), torch.arange(30)
+    links = torch.stack([torch.cat([ring, ring.roll(1)]), torch.cat([ring.roll(1), ring])])
+    names = {"gcnii": gcnii, "graph": gcnii.load("my_graph")}
+    names |= {"G": nx.karate_club_graph(), "A": np.ones((9, 9)), "X": random.random((9, 2))}
+    names |= {"y": [0, 1, 1] * 3, "data": Data(x=torch.rand(30, 2), edge_index=links, y=ring % 2)}
+    names |= {
+        "nodes": pd.read_csv("my_graph/nodes.csv"),
+        "edges": pd.read_csv("my_graph/edges.csv"),
+    }
+    names |= {"fresh": pd.read_csv("fresh/nodes.csv"), "links": pd.read_csv("fresh/edges.csv")}
+    names |= {"model": gcnii.nn.GCNII(1, 2, layers=2)}
+    names["result"] = gcnii.fit(names["graph"], epochs=3)
+    run = 0
+    for code in PYTHON:
+        if not code.startswith(SKIPPED):
+            code = re.sub(r"(gcnii\.fit\(.*)\)$", r"\1, epochs=2)", code)  # as printed, but quick
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # so small a graph is warned of
+                exec(code.replace('"NODE"', '"n7"'), names)
+            run += 1
+    assert run >= 20
