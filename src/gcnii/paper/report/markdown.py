@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
+from gcnii.paper.report.beyond.rows import beyond_rows
 from gcnii.paper.report.grid import MARKS, Grid, TableCell, grid, notes
+from gcnii.paper.report.html.conclusions import conclusions
 from gcnii.paper.tables.cells import MeasuredCell
 from gcnii.paper.tables.registry import TITLES
 
 OPENING = """\
 # Results
+
+{conclusions}
+[How verdicts are made](explanation/verdicts.md) has the rule behind these words, and [what did not
+replicate](explanation/not-replicated.md) the reasons.
+
+## How to read the tables
 
 Made by `gcnii report readme` from results/cells, which holds every seed. In each cell: our mean ±
 standard deviation over seeds 0, 1, … (number of runs), a mark, and the printed number.
@@ -35,10 +43,12 @@ def scores_table(cells: Iterable[MeasuredCell]) -> str:
 
 
 def results_page(cells: Iterable[MeasuredCell]) -> str:
-    """Every table and figure of the paper, with our numbers."""
+    """Conclusions; then every table and figure of the paper, with our numbers."""
     cells = list(cells)
     grids = [grid(name, cells) for name in TITLES]
-    return "\n".join([OPENING.format(legend=legend(MARKS)), _counts(grids), *map(_section, grids)])
+    short = conclusions(cells, grids, beyond_rows(cells))
+    opening = OPENING.format(legend=legend(MARKS), conclusions=short)
+    return "\n".join([opening, _counts(grids), *map(_section, grids)])
 
 
 def legend(words: Iterable[str]) -> str:

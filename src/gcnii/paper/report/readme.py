@@ -1,4 +1,4 @@
-"""The README's table, parts of the pages in docs/, and depth.png."""
+"""The README's table, parts of the pages in docs/, and their pictures."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from gcnii.paper.report.beyond.tables import section, short_table
 from gcnii.paper.report.defaults_page import defaults_page
 from gcnii.paper.report.doctor_page import visit_markdown
 from gcnii.paper.report.figures.depth import draw_depth
+from gcnii.paper.report.figures.speed import draw_speed
 from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.markdown import results_page, scores_table
 from gcnii.paper.report.speed import (
@@ -62,11 +63,14 @@ def update_readme(root: Path) -> list[Path]:
         docs / "results.md": all_results(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }
-    picture = draw_depth(docs / "depth.png", cells)
+    pictures = [
+        draw_depth(docs / "depth.png", cells),
+        draw_speed(docs / "speed.png", results / "bench"),
+    ]
     for path, words in texts.items():
         with atomic_write(path) as temporary:
             temporary.write_text(words, "utf-8")
-    return [*texts, picture]
+    return [*texts, *pictures]
 
 
 def all_results(cells: Sequence[MeasuredCell]) -> str:
