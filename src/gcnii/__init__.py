@@ -17,7 +17,7 @@
     EpochReport      what a callback is told; one that raises StopTraining ends the training
     watch            the hidden states of any model, layer by layer
     propagation_matrix, feature_matrix   P and X, for the models in a loop of your own
-    nn               the models: nn.GCNII and 33 others
+    nn               the models: nn.GCNII and 34 others
     data             the catalog and its readers
     analysis         the doctor, learned filters, theorems
     inference        the table of labels, for the nodes of a graph or for new ones
@@ -33,7 +33,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 if TYPE_CHECKING:
     from gcnii import analysis as analysis
