@@ -30,7 +30,10 @@ from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
 
 FORM = "a folder that `gcnii data pack --parts` wrote"
 MANIFEST, NAMES, VERSION = "parts.json", "names.safetensors", 1
-TRAITS = {"sparse": bool, "multilabel": bool, "homophily": float}
+TRAITS = {
+    **{"sparse": bool, "multilabel": bool, "homophily": float},
+    **{"links": Maybe(float), "features": Maybe(float)},
+}
 SHAPE = {
     **{name: shape for name, shape in WHOLE.items() if name != "digest"},
     **dict.fromkeys(("n", "m", "k"), int),
