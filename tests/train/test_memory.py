@@ -1,5 +1,7 @@
 """Depth costs time, not memory: activations are recomputed to the same numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,10 +9,11 @@ from support.fitting import fitting
 
 from gcnii import data
 from gcnii.dropout import epoch_key, keyed
+from gcnii.errors import InputError
 from gcnii.nn import MODELS
 from gcnii.train import hardware as memory_file
 from gcnii.train.fit import fit
-from gcnii.train.hardware import recomputes
+from gcnii.train.hardware import held_how
 from gcnii.train.plan import make_plan
 from gcnii.train.task import Task
 
@@ -38,9 +41,11 @@ def curves(result):
 @pytest.mark.parametrize("batch", [1, 3])
 def test_recomputing_changes_no_number(name, batch, graph):
     settings = fitting(name, SMALL | {"drop_edge": 0.3, "seeds": range(3), "batch": batch})
-    kept, again = (
-        curves(fit(graph, name, memory=memory, **settings)) for memory in ("keep", "recompute")
+    kept, again, away = (
+        curves(fit(graph, name, memory=memory, **settings))
+        for memory in ("keep", "recompute", "offload")
     )
+    assert (again == away).all()
     # The forward passes are the same to the last bit; the gradient of H0 is added up in another
     # order.
     assert (kept[:, 0, 0] == again[:, 0, 0]).all()
@@ -57,9 +62,11 @@ def test_recomputing_changes_no_number_on_cuda(name, graph):
         "device": "cuda",
         "precision": "float32",
     }
-    kept, again = (
-        curves(fit(graph, name, memory=memory, **settings)) for memory in ("keep", "recompute")
+    kept, again, away = (
+        curves(fit(graph, name, memory=memory, **settings))
+        for memory in ("keep", "recompute", "offload")
     )
+    assert (again == away).all()
     assert (kept[:, 0, 0] == again[:, 0, 0]).all()
     np.testing.assert_allclose(kept, again, rtol=1e-5)
 
@@ -103,10 +110,52 @@ def test_memory_decides_by_itself(graph, monkeypatch):
     task = Task.of(graph, make_plan("gcnii", {"layers": 64, "width": 64}), torch.device("cpu"))
     needed = 64 * 100 * 64 * memory_file.KEPT * 4
     monkeypatch.setattr(memory_file, "_free", lambda device: 1.5 * needed)
-    assert not recomputes(task, 1)
-    assert recomputes(task, 2)
+    assert held_how(task, 1) == "keep"
+    assert held_how(task, 2) == "recompute"
     viewed = make_plan("gcnii", {"layers": 64, "width": 64, "views": 2})
-    assert recomputes(Task.of(graph, viewed, torch.device("cpu")), 1)
+    assert held_how(Task.of(graph, viewed, torch.device("cpu")), 1) == "recompute"
+
+
+def test_what_does_not_fit_on_a_gpu_recomputed_goes_to_a_host_that_has_room(graph, monkeypatch):
+    plan = make_plan("gcnii", {"layers": 64, "width": 64})
+    task = replace(Task.of(graph, plan, torch.device("cpu")), device=torch.device("cuda"))
+    state = 100 * 64 * 4
+    # 11 inputs of six layers each, three numbers for each of the six, and ten states around them
+    monkeypatch.setattr(memory_file, "_free", lambda device: 39 * state / memory_file.FILLED + 1)
+    monkeypatch.setattr(memory_file, "_host_free", lambda: 2 * 16 * state / memory_file.FILLED + 1)
+    assert [held_how(task, replicas) for replicas in (1, 2, 3)] == [
+        "recompute",
+        "offload",
+        "recompute",
+    ]
+    assert held_how(replace(task, device=torch.device("cpu")), 2) == "recompute"
+
+
+def test_a_host_without_room_is_named(graph, monkeypatch):
+    plan = make_plan("gcnii", {"layers": 64, "width": 64, "memory": "offload"})
+    task = replace(Task.of(graph, plan, torch.device("cpu")), device=torch.device("cuda"))
+    monkeypatch.setattr(memory_file, "_host_free", lambda: 5.0 * 2**30)
+    assert held_how(task, 1) == "offload"
+    words = "memory offload needs 38 GiB of the host's memory, of which 5 are free; use memory"
+    with pytest.raises(InputError, match=words):
+        held_how(task, 100_000)
+
+
+def test_the_host_s_free_memory_is_what_the_system_says_within_a_container_s_limit(
+    tmp_path, monkeypatch
+):
+    about = tmp_path / "meminfo"
+    about.write_text("MemTotal:       2000 kB\nMemAvailable:   1000 kB\nHugePages_Total:   0\n")
+    monkeypatch.setattr(memory_file, "MEMINFO", about)
+    monkeypatch.setattr(memory_file, "CONTAINER", tmp_path)
+    assert memory_file._host_free() == 1000 * 1024
+    (tmp_path / "memory.max").write_text("500000\n")
+    (tmp_path / "memory.stat").write_text("anon 100000\nfile 300000\n")
+    assert memory_file._host_free() == 400_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory_file._host_free() == 1000 * 1024
+    about.unlink()
+    assert memory_file._host_free() > 0
 
 
 @pytest.mark.cuda
@@ -120,10 +169,11 @@ def test_what_a_training_before_has_left_counts_as_free():
 
 
 def test_a_model_that_cannot_recompute_says_so(graph):
-    with pytest.raises(
-        ValueError, match="gat cannot recompute its activations; use memory auto or keep"
-    ):
-        fit(graph, "gat", memory="recompute")
+    for memory in ("recompute", "offload"):
+        with pytest.raises(
+            ValueError, match="gat cannot recompute its activations; use memory auto or keep"
+        ):
+            fit(graph, "gat", memory=memory)
 
 
 def test_outside_of_fit_a_recomputing_model_trains_by_torchs_own_seed(graph):

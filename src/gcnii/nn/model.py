@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,9 @@ from torch import Tensor, nn
 from gcnii.errors import InputError
 from gcnii.nn.settings import Settings
 from gcnii.propagation import HOW, Propagation, Sparse
+
+if TYPE_CHECKING:
+    from gcnii.nn.offload import Stash
 
 Number = int | float
 Scalars = Mapping[tuple[int, str], Number]
@@ -69,6 +72,8 @@ class Model(nn.Module):
     # Whether it can recompute activations in backward instead of keeping them, and whether it does.
     can_recompute: ClassVar[bool] = False
     recomputes: bool = False
+    # Where what a recomputing model keeps for backward waits; None: on the device.
+    stash: Stash | None = None
 
     def __call__(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""

@@ -18,6 +18,10 @@ from gcnii.nn.model import Model, Places, held
 from gcnii.nn.recompute import recompute
 from gcnii.propagation import Rows, Sparse
 
+# Layers of a segment whose input goes to the host: a GPU computes four in a few times what a copy
+# of one state takes, and shorter segments would fill the host's memory.
+OFFLOADED = 4
+
 
 class GCNIISkeleton(Model):
     """X (n, d) → H0 → one ReLU(conv(P̃, H, H0)) after the other → scores (n, k).
@@ -56,13 +60,10 @@ class GCNIISkeleton(Model):
         return H
 
     def _segment(self) -> int:
-        """How many layers at a time: all, or those whose activations are computed again together.
-
-        Backward needs two numbers per entry of the segment at hand, and the inputs of all segments:
-        the sum of layers / length and 2 length is least at length = √(layers / 2).
-        """
+        """How many layers at a time: all, or those that are computed again together."""
         layers = len(self.convs)
-        return isqrt(max(layers - 1, 0) // 2) + 1 if self._recomputing else max(layers, 1)
+        offloads = self.stash is not None
+        return segment_length(layers, offloads=offloads) if self._recomputing else max(layers, 1)
 
     @property
     def _recomputing(self) -> bool:
@@ -77,7 +78,11 @@ class GCNIISkeleton(Model):
         places, numbers = held(part, self.drop)
         again = Again(first, keys.rows if keys else None)
         run = _runner(part, self.drop, P, again, places)
-        H = recompute(run, *P.tensors, H, H0, key, *numbers, *part.parameters())
+        place = None
+        if self.stash is not None:
+            ends = part[len(part) - 1] is self.convs[len(self.convs) - 1]
+            place = self.stash.place(first=H is H0, last=ends)
+        H = recompute(run, H, *P.tensors, H0, key, *numbers, *part.parameters(), place=place)
         if keys and self.drop.active:
             keys.used += len(part)
         return H
@@ -86,6 +91,17 @@ class GCNIISkeleton(Model):
         """Scores (n, k): logits, never probabilities."""
         scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
         return scores
+
+
+def segment_length(layers: int, *, offloads: bool = False) -> int:
+    """The number of layers whose activations are computed again together.
+
+    Backward needs two numbers per entry of the segment at hand, and the inputs of all segments: the
+    sum of layers / length and 2 length is least at length = √(layers / 2).  Where the inputs wait
+    on the host, shorter segments need less of the device.
+    """
+    length = isqrt(max(layers - 1, 0) // 2) + 1
+    return min(length, OFFLOADED) if offloads else length
 
 
 class Convs(nn.ModuleList):
@@ -134,10 +150,10 @@ def _runner(
     held = len(P.tensors)
 
     def run(*tensors: Tensor) -> Tensor:
-        H, H0, key, *rest = tensors[held:]
+        H, (H0, key, *rest) = tensors[0], tensors[1 + held :]
         with keyed(key, *again), places.holding(rest[:numbers]):
             named = dict(zip(names, rest[numbers:], strict=True))
-            matrix = P.holding(tensors[:held])
+            matrix = P.holding(tensors[1 : 1 + held])
             return functional_call(convs, named, (matrix, H, H0, drop))  # type: ignore[no-any-return]
 
     return run

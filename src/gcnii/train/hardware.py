@@ -10,12 +10,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from typing import Literal
 
 import torch
 
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
 from gcnii.nn.settings import whole
+from gcnii.nn.skeleton import segment_length
 from gcnii.train.recipe import Recipe
 from gcnii.train.task import Task
 
@@ -31,6 +34,12 @@ KEPT = 3
 # Share of the free memory that they may take; weights, Adam's moments and the current layer need
 # some too.
 SHARE = 0.7
+# Where segments are recomputed, states of the whole graph beside their inputs and activations: H0
+# and the sum of its gradient, the gradients of a layer's input, product and output, and buffers.
+AROUND = 10
+FILLED = 0.9  # share of the free memory that may be taken where all of it is counted
+MEMINFO, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+Held = Literal["keep", "recompute", "offload"]
 
 
 def choose_device(name: str | torch.device = "auto") -> torch.device:
@@ -229,19 +238,44 @@ def _keep_memory() -> None:
             mallopt(TRIM_THRESHOLD, POOL)
 
 
-def recomputes(task: Task, replicas: int) -> bool:
-    """Whether this number of replicas should recompute activations; no result depends on it.
+def held_how(task: Task, replicas: int) -> Held:
+    """How this number of replicas should hold activations for backward; no result depends on it.
 
     Each view of a step is one more replica.
     """
     recipe, settings = task.plan.recipe, task.plan.model_settings
     if not MODELS[task.plan.model].can_recompute or recipe.memory == "keep":
-        return False
-    if recipe.memory == "recompute":
-        return True
-    layer = replicas * recipe.views * task.X.shape[0] * settings["width"]
-    numbers = layer * settings.get("layers", 0) * KEPT
-    return bool(numbers * recipe.dtype.itemsize > SHARE * _free(task.device))
+        return "keep"
+    layers = settings.get("layers", 0)
+    numbers = replicas * recipe.views * task.X.shape[0] * settings["width"]
+    state = numbers * recipe.dtype.itemsize
+    if recipe.memory == "offload":
+        _refuse_small_host(task.device, _inputs(layers, offloads=True) * state)
+    if recipe.memory != "auto":
+        return recipe.memory
+    free = _free(task.device)
+    if layers * KEPT * state <= SHARE * free:
+        return "keep"
+    length, elsewhere = segment_length(layers), task.device.type == "cuda"
+    fits = (_inputs(layers) + KEPT * length + AROUND) * state <= FILLED * free
+    if fits or not elsewhere or _inputs(layers, offloads=True) * state > FILLED * _host_free():
+        return "recompute"
+    return "offload"
+
+
+def _inputs(layers: int, *, offloads: bool = False) -> int:
+    """The number of segments of layers, whose inputs wait for backward."""
+    return -(-layers // segment_length(layers, offloads=offloads))
+
+
+def _refuse_small_host(device: torch.device, needed: int) -> None:
+    free = _host_free()
+    if device.type == "cuda" and needed > free:
+        raise InputError(
+            f"memory offload needs {needed / 2**30:.0f} GiB of the host's memory, of which "
+            f"{free / 2**30:.0f} are free; use memory recompute, a smaller width or fewer runs at "
+            "once"
+        )
 
 
 def lacks_memory(error: BaseException) -> bool:
@@ -259,6 +293,29 @@ def _free(device: torch.device) -> float:
         # What torch keeps of a training before counts as free: the next one is given it.
         idle = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + idle)
+    return _host_free()
+
+
+def _host_free() -> float:
+    """Bytes of the host's memory that can be had: what the system can spare, within its limit."""
+    try:
+        able = _lines(MEMINFO)["MemAvailable"] * 1024
+    except (OSError, KeyError):  # not on Linux
+        return _free_pages()
+    try:
+        limit, held = int((CONTAINER / "memory.max").read_text()), _lines(CONTAINER / "memory.stat")
+        return float(min(able, limit - held["anon"]))
+    except (OSError, KeyError, ValueError):  # no container, or one without a limit
+        return float(able)
+
+
+def _lines(path: Path) -> dict[str, int]:
+    """`name number` lines of the system; a colon or a unit does not matter."""
+    words = (line.replace(":", " ").split() for line in path.read_text().splitlines())
+    return {name: int(number) for name, number, *_ in words}
+
+
+def _free_pages() -> float:
     try:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):  # not every system has these

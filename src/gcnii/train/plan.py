@@ -97,7 +97,7 @@ def make_plan(
     _check_batches(model, recipe)
     if graph is not None and graph.weighted:
         refuse_weights(model, recipe)
-    if recipe.memory == "recompute" and not MODELS[model].can_recompute:
+    if recipe.memory in ("recompute", "offload") and not MODELS[model].can_recompute:
         raise InputError(f"{model} cannot recompute its activations; use memory auto or keep")
     return Plan(model, model_settings, recipe)
 

@@ -26,7 +26,7 @@ from gcnii.train.stopping import RULES, Stopping
 if TYPE_CHECKING:
     from gcnii.graph import Graph
 
-Memory = Literal["auto", "keep", "recompute"]
+Memory = Literal["auto", "keep", "recompute", "offload"]
 Thresholds = Literal["half", "validation"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
 
@@ -243,7 +243,9 @@ class HardwareSettings:
     memory: Annotated[
         Memory,
         Setting(
-            "keep activations for backward, or recompute them; auto: as memory allows", ignored=True
+            "keep activations for backward, recompute them, or recompute them from states that "
+            "wait in the host's memory (offload); auto: as memory allows",
+            ignored=True,
         ),
     ] = "auto"
     precision: Annotated[

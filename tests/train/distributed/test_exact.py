@@ -28,6 +28,7 @@ CASES = {
     "odd width, sparse features": ("gcnii", {"sparse": True}, {"width": 7}),
     "one-way links": ("gcnii", {"directed": True}, {"direction": "out"}),
     "recomputed": ("gcnii-star", {}, {"memory": "recompute", "layers": 6}),
+    "offloaded": ("gcnii", {}, {"memory": "offload", "layers": 6}),
     "DropEdge": ("gcnii", {}, {"drop_edge": 0.4}),
     "DropEdge of pairs": ("gcn", {"directed": True}, {"drop_edge": 0.4, "drop_form": "pairs"}),
     "views": (

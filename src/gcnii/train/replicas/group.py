@@ -15,7 +15,7 @@ from torch import Tensor
 from gcnii.errors import GcniiError
 from gcnii.metrics.objective import Objective
 from gcnii.train.batches import Batch
-from gcnii.train.hardware import arithmetic, recomputes
+from gcnii.train.hardware import arithmetic, held_how
 from gcnii.train.replicas.cuda_graph import CapturedEpoch
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.replicas.replicas import Replicas
@@ -62,7 +62,7 @@ class ReplicaGroup:
         graph, device, splits = task.graph, task.device, [run.split for run in runs]
         plans = [task.plans[run.setting] for run in runs]
         self.replicas = Replicas(plans, graph.d, graph.k, [run.seed for run in runs], device)
-        self.replicas.model.recomputes = self._recomputes()
+        offloads = self._holds_less()
         self.objective = self._objective()
         self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
         self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
@@ -73,7 +73,9 @@ class ReplicaGroup:
         # The sum of the losses of training nodes, and their number.
         self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)
         self.step = torch.zeros((), dtype=torch.int32, device=device)
-        self.captured = CapturedEpoch(device, "several processes train" if task.shard else "")
+        # Where states go to the host, launches take no time; and a graph's memory would be its own.
+        why_not = "activations go to the host" if offloads else ""
+        self.captured = CapturedEpoch(device, "several processes train" if task.shard else why_not)
         self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
         self.transient = CapturedEpoch(device, "each epoch draws batches of its own")
         self.pace = float("inf")  # seconds per epoch
@@ -84,10 +86,21 @@ class ReplicaGroup:
         about = (self.task.graph, splits, self.task.device)
         return Objective.of(*about, recipe.scored_by, recipe.class_weight, self.task.share)
 
-    def _recomputes(self) -> bool:
-        """Whether activations are computed again: in all processes, if in one."""
-        here, shard = recomputes(self.task, len(self.runs)), self.task.shard
-        return shard.world.any(here) if shard else here
+    def _holds_less(self) -> bool:
+        """Let activations be computed again, and go to the host, if need be; whether they go there.
+
+        What one process needs, all do: their segments must be the same.
+        """
+        how, shard = held_how(self.task, len(self.runs)), self.task.shard
+        recomputes, offloads, model = how != "keep", how == "offload", self.replicas.model
+        if shard:
+            recomputes, offloads = shard.world.any(recomputes), shard.world.any(offloads)
+        model.recomputes = recomputes
+        if offloads:
+            from gcnii.nn.offload import Stash  # few trainings need it
+
+            model.stash = Stash(self.task.device)
+        return offloads
 
     @property
     def running(self) -> int:
