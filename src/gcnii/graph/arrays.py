@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -34,6 +35,18 @@ def own(values: ArrayLike) -> NDArray[Any]:
     """A copy; the array itself if it is one that nobody changes, frozen and no view of another."""
     shared = isinstance(values, np.ndarray) and not values.flags.writeable and values.base is None
     return np.asarray(values) if shared else np.array(values)
+
+
+def hand_back(values: Features | NDArray[Any]) -> None:
+    """Let the system have the pages of a mapped file back; they are read again when needed.
+
+    They count as the process's memory once they were read.  Other arrays are left alone.
+    """
+    base: object = values.data if isinstance(values, sp.csr_array) else values
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):  # not on Windows
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def mask(values: ArrayLike, role: str) -> NDArray[np.bool_]:

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from gcnii.columns import Columns, Table, refuse_other_columns
 from gcnii.errors import GraphError
-from gcnii.graph.arrays import Features, edge_array, feature_array, first, freeze, integers, mask
+from gcnii.graph.arrays import (
+    Features,
+    edge_array,
+    feature_array,
+    first,
+    freeze,
+    hand_back,
+    integers,
+    mask,
+)
 from gcnii.graph.weights import weighted_edges
 
 Role = Literal["train", "val", "test"]
@@ -332,7 +341,8 @@ class Graph:
         """SHA-256 of what a model learns from: features, edges, labels, splits, weights."""
         digest = hashlib.sha256(repr((self.n, self.d, self.directed, self.labels.shape)).encode())
         for array in self._arrays():
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        hand_back(self.edges)
         return digest.hexdigest()
 
     def _arrays(self) -> Iterable[NDArray[np.generic]]:

@@ -23,10 +23,13 @@ def probabilities(scores: Tensor, *, multilabel: bool) -> NDArray[np.float64]:
 
 def mean_probabilities(scores: Iterable[Tensor], *, multilabel: bool) -> NDArray[np.float64]:
     """(n, k) the mean of the probabilities of several models, whose scores come one at a time."""
-    total, count = np.zeros(()), 0
-    for one in scores:
-        total, count = total + probabilities(one, multilabel=multilabel), count + 1
-    return np.asarray(total / count)
+    each = (probabilities(one, multilabel=multilabel) for one in scores)
+    total, count = next(each), 1
+    for one in each:
+        total += one
+        count += 1
+    total /= count
+    return total
 
 
 def decided(

@@ -91,6 +91,14 @@ def forward_layer(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """D (r, n, h), M1 and M2 (r, h, h) → the next D, dropped if there is a key (r, 2), and S."""
     S = multiply_each(P.pattern, P.values, D)
+    H = finished_layer(S, D, H0, M1, M2, form)
+    return H if key is None else erase(H, key), S
+
+
+def finished_layer(
+    S: Tensor, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, form: Form
+) -> Tensor:
+    """The rest of a layer after P̃ D, which is in S and gets the share of H0 added."""
     if form.alpha:
         S.add_(H0, alpha=form.alpha)
     Z = torch.bmm(S, M1)
@@ -98,8 +106,7 @@ def forward_layer(
         Z.baddbmm_(H0, M2)
     if form.skip:
         Z.add_(D, alpha=form.skip)
-    H = Z.relu_()
-    return H if key is None else erase(H, key), S
+    return Z.relu_()
 
 
 def backward_layer(

@@ -74,6 +74,9 @@ class Model(nn.Module):
     recomputes: bool = False
     # Where what a recomputing model keeps for backward waits; None: on the device.
     stash: Stash | None = None
+    # Whether, without gradients, it computes a block of rows at a time, which P must allow: it is
+    # a Sparse, and X anything that has linear maps.
+    by_rows: bool = False
 
     def __call__(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""

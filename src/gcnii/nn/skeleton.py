@@ -71,6 +71,11 @@ class GCNIISkeleton(Model):
 
     def pass_through(self, part: nn.ModuleList, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """H after these convolutions; their activations are kept, or computed again in backward."""
+        if self.by_rows and not torch.is_grad_enabled() and not self.drop.active:
+            from gcnii.nn.by_rows import layers_by_rows  # only large graphs need it
+
+            assert isinstance(part, Convs)
+            return layers_by_rows(list(part), part.mappings(P), P, H, H0)
         if not self._recomputing:
             return part(P, H, H0, self.drop)  # type: ignore[no-any-return]
         keys = current_keys()
@@ -109,18 +114,23 @@ class Convs(nn.ModuleList):
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor, drop: Dropout) -> Tensor:
         """H (n, width) → (n, width)."""
-        convs = list(self)
-        # Where P is learned, the gradient of its values is left to autograd; the GPU kernels
-        # multiply float32.
-        exact = H.is_cuda and H.dtype == torch.float64
-        if P.fusible and _alike(convs) and not P.values.requires_grad and not exact:
-            mappings: Mappings = type(convs[0]).mappings(convs)  # type: ignore[attr-defined]
+        exact = H.is_cuda and H.dtype == torch.float64  # the GPU kernels multiply float32
+        mappings = None if exact else self.mappings(P)
+        if mappings is not None:
             mixed = drop.active and isinstance(drop.kept, Tensor)
             if not mixed or (kernels.usable(H) and not mappings.skip):
                 return fused_layers(P, H, H0, mappings, drop)
-        for conv in convs:
+        for conv in self:
             H = conv(P, drop(H), H0).relu_()
         return H
+
+    def mappings(self, P: Sparse) -> Mappings | None:
+        """What `fused_layers` takes, if it can run these layers."""
+        convs = list(self)
+        # Where P is learned, the gradient of its values is left to autograd.
+        if not P.fusible or not _alike(convs) or P.values.requires_grad:
+            return None
+        return type(convs[0]).mappings(convs)  # type: ignore[attr-defined, no-any-return]
 
 
 def _alike(convs: list[nn.Module]) -> bool:

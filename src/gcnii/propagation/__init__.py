@@ -14,6 +14,10 @@ from gcnii.propagation.adjacency import with_diagonal as with_diagonal
 from gcnii.propagation.attention import attend as attend
 from gcnii.propagation.attention import row_max as row_max
 from gcnii.propagation.attention import row_softmax as row_softmax
+from gcnii.propagation.by_rows import block_height as block_height
+from gcnii.propagation.by_rows import can_be_fixed as can_be_fixed
+from gcnii.propagation.by_rows import fixed_matrix as fixed_matrix
+from gcnii.propagation.by_rows import row_blocks as row_blocks
 from gcnii.propagation.diffusion import LONGEST_HEAT as LONGEST_HEAT
 from gcnii.propagation.diffusion import Diffusion as Diffusion
 from gcnii.propagation.diffusion import diffuse as diffuse

@@ -24,6 +24,7 @@ Geometry = Literal["none", "isomap", "poincare", "struc2vec"]
 Loops = Literal["keep", "remove", "none"]
 Norm = Literal["symmetric", "walk", "symmetric+I", "first-order", "mean", "enhanced"]
 
+BOTH_SIDES: tuple[Norm, ...] = ("symmetric", "symmetric+I", "first-order")
 OWN_LOOPS: tuple[Norm, ...] = ("symmetric+I", "first-order", "enhanced")
 
 
@@ -166,26 +167,14 @@ class GraphAdjacency:
         return Sparse.on(self.pattern, self._normalised(A))
 
     def _normalised(self, A: Tensor) -> Tensor:
-        norm, row_of, columns, I = (
-            self.norm,
-            self.pattern.row_of,
-            self.pattern.columns,
-            self.diagonal,
-        )
-        plain = norm in ("mean", "first-order") or not self.looped
-        looped = A if plain else A + I
-        inverse = _inverse(row_sums(self.pattern, looped))
-        match norm:
-            case "symmetric" | "symmetric+I" | "first-order":
-                left = right = inverse.sqrt()
-                if not self.looped:
-                    right = _inverse(self._column_sums(looped)).sqrt()
-                P = looped * left[row_of] * self._of_columns(right)[columns]
-                return P if norm == "symmetric" else P + I
-            case "walk" | "mean":
-                return looped * inverse[row_of]
-            case "enhanced":
-                return looped * inverse[row_of] * (1 + I)
+        pattern, I = self.pattern, self.diagonal
+        values = counted(self.norm, A, I, looped=self.looped)
+        left = right = inverse_degrees(row_sums(pattern, values))
+        if self.norm in BOTH_SIDES:
+            if not self.looped:
+                right = inverse_degrees(self._column_sums(values))
+            right = self._of_columns(right)
+        return normalised(self.norm, values, I, pattern.row_of, pattern.columns, left, right)
 
     def _of_columns(self, each: Tensor) -> Tensor:
         """What each column's node has, from what each row's has: the same, where all are here."""
@@ -196,9 +185,28 @@ class GraphAdjacency:
         return row_sums(transposed, A.index_select(0, order))
 
 
-def _inverse(degree: Tensor) -> Tensor:
+def counted(norm: Norm, A: Tensor, I: Tensor, *, looped: bool) -> Tensor:
+    """(entries,) what this norm counts as links: A or A + I."""
+    return A if norm in ("mean", "first-order") or not looped else A + I
+
+
+def inverse_degrees(degree: Tensor) -> Tensor:
     """1 / degree; 0 for a node without neighbours."""
     return torch.where(degree > 0, degree, torch.inf).reciprocal()
+
+
+def normalised(
+    norm: Norm, A: Tensor, I: Tensor, row_of: Tensor, columns: Tensor, left: Tensor, right: Tensor
+) -> Tensor:
+    """(entries,) P's values; `left` and `right` are inverse degrees of rows and of columns."""
+    match norm:
+        case "symmetric" | "symmetric+I" | "first-order":
+            P = A * left.sqrt()[row_of] * right.sqrt()[columns]
+            return P if norm == "symmetric" else P + I
+        case "walk" | "mean":
+            return A * left[row_of]
+        case "enhanced":
+            return A * left[row_of] * (1 + I)
 
 
 def induced_pattern(pattern: Pattern, nodes: Tensor) -> tuple[Pattern, Tensor]:

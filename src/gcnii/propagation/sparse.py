@@ -82,6 +82,11 @@ class Sparse:
         """
         return cls(pattern, values, values.detach().index_select(0, pattern.transposed[1]))
 
+    @classmethod
+    def fixed(cls, pattern: Pattern, values: Tensor) -> Sparse:
+        """A matrix for products alone: without the transpose, no gradient passes."""
+        return cls(pattern, values, values[:0])
+
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""

@@ -64,17 +64,9 @@ class Task:
 
         scaling  what was learnt on another graph; by default it is learnt on this one
         """
-        if isinstance(graph, Piece):
-            raise UsageError(
-                f"this process has a piece of {graph.name}, and the others the rest; start them "
-                "together, with torchrun"
-            )
-        if graph.weighted:
-            refuse_weights(plan.model, plan.recipe)
+        scaling = learnt(graph, plan, scaling)
         dtype = plan.recipe.dtype
         links = make_adjacency(graph, plan.recipe).to(device, dtype)
-        if scaling is None and plan.recipe.scale != "none":
-            scaling = Scaling.learn(graph.X, plan.recipe.scale)
         X = to_matrix(graph.X if scaling is None else scaling.apply(graph.X), dtype).to(device)
         return cls(graph, plan, device, links, X, scaling)
 
@@ -156,6 +148,23 @@ class Task:
 
     def _tensor(self, array: NDArray[np.int64]) -> Tensor:
         return torch.tensor(array, device=self.device)
+
+
+def learnt(graph: Graph, plan: Plan, scaling: Scaling | None) -> Scaling | None:
+    """The scaling of X: the given one, else learnt on this graph, if the recipe asks for one.
+
+    An error if the graph is a piece of one, or the plan's model would ignore its edge weights.
+    """
+    if isinstance(graph, Piece):
+        raise UsageError(
+            f"this process has a piece of {graph.name}, and the others the rest; start them "
+            "together, with torchrun"
+        )
+    if graph.weighted:
+        refuse_weights(plan.model, plan.recipe)
+    if scaling is None and plan.recipe.scale != "none":
+        return Scaling.learn(graph.X, plan.recipe.scale)
+    return scaling
 
 
 def make_adjacency(graph: Graph, recipe: Recipe) -> GraphAdjacency | RelationalAdjacency:

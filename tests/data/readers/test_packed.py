@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import mmap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from gcnii.data import load
 from gcnii.data.readers import packed
 from gcnii.errors import DataError, InputError
 from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import hand_back
 
+SMAPS = Path("/proc/self/smaps")
 SPLITS = (
     Split.of_roles(["train", "val", "test", "", ""]),
     Split.of_roles(["val", "train", "", "test", ""]),
@@ -270,3 +273,26 @@ def test_the_digest_is_the_sha256_of_the_document_and_the_tensors():
         array = tensors[name]
         text += repr((name, array.dtype.str, array.shape)).encode() + array.tobytes()
     assert packed._digest(tensors, {"name": "x"}) == hashlib.sha256(text).hexdigest()
+
+
+@pytest.mark.skipif(not SMAPS.exists(), reason="this system does not tell")
+def test_the_pages_of_a_packed_graph_are_handed_back_and_read_again(tmp_path):
+    graph = load("csbm", n=30_000, degree=4)
+    path = packed.save(graph, tmp_path / "graph.safetensors")
+    mapped = packed.read(path)
+    assert resident(path) == 0  # though its SHA-256 was just checked
+    assert np.array_equal(mapped.X, graph.X)
+    assert resident(path) >= mapped.X.nbytes // 1024
+    hand_back(mapped.X)
+    assert resident(path) == 0
+    hand_back(np.ones(3))  # of no file: nothing happens
+
+
+def resident(path):
+    """kB of the file that are in this process's memory."""
+    lines = iter(SMAPS.read_text().splitlines())
+    found = 0
+    for line in lines:
+        if line.endswith(str(path)):
+            found += next(int(one.split()[1]) for one in lines if one.startswith("Rss:"))
+    return found

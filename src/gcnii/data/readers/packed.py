@@ -24,6 +24,7 @@ from gcnii.columns.table import is_text
 from gcnii.errors import DataError, InputError
 from gcnii.files import NOTHING, Document, atomic_write, check, disk_errors
 from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import hand_back
 
 FORM = "a .safetensors file that gcnii.save wrote"
 SUFFIX, ENTRY, VERSION = ".safetensors", "gcnii", 1
@@ -110,7 +111,9 @@ def read(path: Path) -> Graph:
         tensors = mapped(path)
         if _digest(tensors, document) != document["digest"]:
             raise DataError(f"{path.name} is damaged: its SHA-256 differs; copy or pack it again")
-        return graph_of(tensors, document)
+        graph = graph_of(tensors, document)
+        hand_back(tensors["edges"])  # every page of the file has just been read
+        return graph
     except DataError:
         raise
     except (LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -28,13 +28,16 @@ from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.run import Run
 from gcnii.train.scaling import Scaling
-from gcnii.train.task import Task
+from gcnii.train.task import Task, learnt
 
 if TYPE_CHECKING:
+    from gcnii.train.results.light import LightTask
     from gcnii.train.results.result import Origin
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
+# Numbers of a layer's state, above which a CPU predicts a block of rows at a time: 64 MiB.
+LARGE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +194,7 @@ class Predictor:
         """The graph whose labels go with what `_output` gives for this task."""
         return task.graph if self.trained_on is None or self.answers is None else self.trained_on
 
-    def _mean(self, runs: list[int], task: Task | None) -> NDArray[np.float64]:
+    def _mean(self, runs: list[int], task: Task | LightTask | None) -> NDArray[np.float64]:
         """(n, k) the mean of the runs' probabilities, each after its own temperature."""
         scores = (self._output("forward", i, task).double() / self._temperature(i) for i in runs)
         return mean_probabilities(scores, multilabel=self.graph.multilabel)
@@ -208,7 +211,7 @@ class Predictor:
         -------
         (n, k) array
         """
-        return self._double(self.best, self._task(graph, device))
+        return self._double(self.best, self._inputs(graph, device))
 
     def predict_proba(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
@@ -234,7 +237,7 @@ class Predictor:
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
         known = self.answers is not None and graph is self.trained_on
-        P = self._mean(runs, None if known else self._task(graph, device))
+        P = self._mean(runs, None if known else self._inputs(graph, device))
         if wrong := int((~np.isfinite(P).all(1)).sum()):
             nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
             raise GraphError(
@@ -245,7 +248,7 @@ class Predictor:
             return P
         return tempered(P, self.together)
 
-    def _double(self, i: int, task: Task) -> NDArray[np.float64]:
+    def _double(self, i: int, task: Task | LightTask) -> NDArray[np.float64]:
         return np.asarray(self._output("forward", i, task).double())
 
     def _temperature(self, i: int) -> float:
@@ -272,22 +275,37 @@ class Predictor:
         -------
         (n, width) array
         """
-        return self._output("embed", self.best, self._task(graph, device)).numpy()
+        return self._output("embed", self.best, self._inputs(graph, device)).numpy()
 
     def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:
         """The model of the best run, in evaluation mode, and the graph made ready for it."""
         task = self._task(graph, device)
         return self._model(self.best).to(task.device), task
 
+    def _inputs(self, graph: Graph, device: str) -> Task | LightTask:
+        """The graph made ready for prediction: in less memory, where it is large."""
+        numbers = graph.n * self.plan.model_settings.get("width", 0)
+        if numbers > LARGE and choose_device(device).type == "cpu":
+            from gcnii.train.results import light  # few predictions need it
+
+            if light.suits(self.plan):
+                graph = self._known(graph)
+                return light.LightTask.of(graph, self.plan, learnt(graph, self.plan, self.scaling))
+        return self._task(graph, device)
+
     def _task(self, graph: Graph, device: str) -> Task:
-        """The graph made ready for the models, with the features of the training."""
+        """The graph made ready for the models."""
+        return Task.of(self._known(graph), self.plan, choose_device(device), self.scaling)
+
+    def _known(self, graph: Graph) -> Graph:
+        """The graph with the features of the training."""
         graph = self._aligned(graph)
         if graph.d != self.graph.d:
             raise GraphError(
                 f"the model was trained on {self.graph.d} features per node, "
                 f"but {graph.name} has {graph.d}"
             )
-        return Task.of(graph, self.plan, choose_device(device), self.scaling)
+        return graph
 
     def _model(self, i: int) -> Model:
         """The model of run i, in evaluation mode."""
@@ -317,14 +335,15 @@ class Predictor:
         return graph
 
     @torch.no_grad()
-    def _output(self, method: str, i: int, task: Task | None) -> torch.Tensor:
+    def _output(self, method: str, i: int, task: Task | LightTask | None) -> torch.Tensor:
         """What `forward` or `embed` of run i's model returns, on the CPU; without a task, answers.
 
         Where several processes have some rows each: what it gave for the nodes of splits.
         """
-        if self.answers is not None and (task is None or task.shard):
+        if self.answers is not None and (task is None or (isinstance(task, Task) and task.shard)):
             return self.answers[i]
         assert task is not None
         model = self._model(i).to(task.device)
+        model.by_rows = not isinstance(task, Task)
         output: torch.Tensor = getattr(model, method)(task.P, task.X)
         return output.to_dense().cpu()

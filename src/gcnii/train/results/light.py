@@ -1,0 +1,85 @@
+"""A large graph made ready for prediction alone, on a CPU, in little memory.
+
+P̃ is without its transpose, X stays where it is and is scaled a block of rows at a time, and the
+model computes a block of rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from gcnii.graph import Features, Graph
+from gcnii.graph.arrays import hand_back
+from gcnii.nn import MODELS
+from gcnii.nn.skeleton import GCNIISkeleton
+from gcnii.propagation import Sparse, block_height, can_be_fixed, fixed_matrix, to_matrix
+from gcnii.train.plan import Plan
+from gcnii.train.scaling import Scaling
+
+
+@dataclass(frozen=True, eq=False)
+class LightTask:
+    """What a Task is for a prediction: P and X on the device."""
+
+    P: Sparse
+    X: ScaledRows
+
+    @classmethod
+    def of(cls, graph: Graph, plan: Plan, scaling: Scaling | None) -> LightTask:
+        """The graph as the plan's models take it."""
+        recipe = plan.recipe
+        P = fixed_matrix(graph, recipe.direction, recipe.loops, recipe.norm, recipe.dtype)
+        hand_back(graph.edges)
+        return cls(P, ScaledRows(graph.X, scaling, recipe.dtype))
+
+    @property
+    def device(self) -> torch.device:
+        """The CPU."""
+        return torch.device("cpu")
+
+
+def suits(plan: Plan) -> bool:
+    """Whether the plan's models and its P̃ can be had so."""
+    recipe = plan.recipe
+    plain = recipe.geometry == recipe.diffusion == "none"
+    skeleton = issubclass(MODELS[plan.model], GCNIISkeleton)
+    return skeleton and plain and can_be_fixed(recipe.loops, recipe.norm)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledRows:
+    """X (n, d), of which a linear map reads and scales a block of rows at a time."""
+
+    X: Features
+    scaling: Scaling | None
+    dtype: torch.dtype
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        function: Callable[..., object],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
+        """Let `nn.Linear` take it, so that models need not care."""
+        if function is linear:
+            return _linear(*args, **(kwargs or {}))
+        return NotImplemented
+
+
+def _linear(rows: ScaledRows, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    X, scaling = rows.X, rows.scaling
+    out, height = torch.empty(X.shape[0], len(weight), dtype=rows.dtype), block_height(*X.shape)
+    for start in range(0, X.shape[0], height):
+        part = X[start : start + height]
+        part = to_matrix(part if scaling is None else scaling.apply(part), rows.dtype)
+        out[start : start + height] = linear(part, weight, bias)  # type: ignore[arg-type]
+    hand_back(X)
+    return out
