@@ -1,6 +1,7 @@
 """gcnii bench, on graphs that take no time."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -165,6 +166,18 @@ def test_an_end_to_end_case_reports_scores(tmp_path, monkeypatch):
         "2 runs, 2 epochs each on average: test "
         in call("bench", "table2-cora", "--device", "cpu", cwd=tmp_path).out
     )
+
+
+def test_a_prediction_is_measured_as_a_process_with_all_that_it_holds(tmp_path, monkeypatch):
+    settings = SMALL | {"epochs": 1}
+    line = Line(who="predict", graph=replace(SHAPE, n=600, entries=4000), settings=settings)
+    put(monkeypatch, "predict-memory", line, per=("replicas",), rounds=1, warm_up=0)
+    (record,) = measured(tmp_path, "predict-memory", "--scale", 0.5)
+    (found,) = record["lines"]
+    assert record["command"] == "gcnii bench predict-memory --device cpu --rounds 1 --scale 0.5"
+    assert record["graph"]["n"] == 300
+    assert 100 << 20 < found["peak_bytes"] < 1 << 30  # torch is in it
+    assert (len(found["seconds"]), found["floor"]) == (1, None)
 
 
 @pytest.mark.parametrize(

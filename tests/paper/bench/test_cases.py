@@ -40,6 +40,43 @@ def test_the_products_case_has_the_numbers_of_ogbn_products():
     assert (shape.n, shape.entries, shape.d, shape.k) == (2_449_029, 123_718_280, 100, 47)
 
 
+def test_a_case_can_be_tried_on_smaller_graphs():
+    small = CASES["offload"].scaled(0.001)
+    assert {line.graph for line in small.cuda + small.cpu} == {
+        Shape(n=2449, entries=123_718, d=100, k=47, hub=17)
+    }
+    assert small.scale == 0.001
+    assert CASES["cora-1"].scaled(1.0) is CASES["cora-1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "sentence"),
+    [
+        ("offload", 0.0, r"--scale must lie in \(0, 1\], got 0"),
+        ("offload", 1.5, r"--scale must lie in \(0, 1\], got 1.5"),
+        ("cora-1", 0.5, "--scale is for cases whose graph is drawn; cora-1 measures on cora"),
+    ],
+)
+def test_other_shares_and_graphs_of_files_are_refused(name, share, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        CASES[name].scaled(share)
+
+
+def test_offloading_is_compared_with_recomputing_of_the_same_width():
+    settings = [plan_of(line).settings for line in CASES["offload"].cuda]
+    assert [(one["memory"], one["layers"], one["width"]) for one in settings] == [
+        ("recompute", 16, 512),
+        ("offload", 64, 512),
+        ("recompute", 64, 256),
+        ("offload", 64, 256),
+    ]
+
+
+def test_a_case_for_a_cpu_says_so():
+    with pytest.raises(ValueError, match="predict-memory is measured on a CPU; use --device cpu"):
+        CASES["predict-memory"].lines("cuda")
+
+
 def test_a_case_is_guessed_from_its_name():
     with pytest.raises(ValueError, match="no case 'cora1'; did you mean 'cora-1'"):
         find_case("cora1")

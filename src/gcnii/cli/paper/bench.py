@@ -19,6 +19,10 @@ Rounds = Annotated[
     int | None,
     Parameter(help="Number of times that each implementation is timed; default: the case's own."),
 ]
+Scale = Annotated[
+    float,
+    Parameter(help="Share of the nodes and links of a drawn graph, to try a case; such as 0.001."),
+]
 Folder = Annotated[
     Path | None, Parameter(help="A folder for CASE-DEVICE.json; default: write no file.")
 ]
@@ -28,11 +32,12 @@ def bench(
     *cases: Names,
     device: Device = "auto",
     rounds: Rounds = None,
+    scale: Scale = 1.0,
     json: Json = False,
     out: Folder = None,
 ) -> None:
     """Measure an epoch's time and peak memory, here and elsewhere, beside the least possible."""
-    chosen = [find_case(name) for name in cases or ("cora-1",)]
+    chosen = [find_case(name).scaled(scale) for name in cases or ("cora-1",)]
     refuse_below_one("--rounds", rounds)
     if out:
         refuse_unwritable(out)

@@ -6,40 +6,16 @@ Nothing here imports torch, so that the command line can name the cases without 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gcnii.errors import InputError, did_you_mean
+from gcnii.paper.bench.shapes import Named as Named
+from gcnii.paper.bench.shapes import Shape as Shape
 from gcnii.train.presets.settings import Settings
 
-Who = Literal["gcnii", "pyg", "pyg-sampled", "authors", "authors-csr", "end-to-end"]
+Who = Literal["gcnii", "pyg", "pyg-sampled", "authors", "authors-csr", "end-to-end", "predict"]
 Unit = Literal["replicas", "layers", "entries"]
-
-
-@dataclass(frozen=True)
-class Named:
-    """A graph of the catalog; without its files, a random one of the same size is drawn."""
-
-    name: str
-    parameters: tuple[tuple[str, float], ...] = ()  # of a generator
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shape:
-    """A random graph: n nodes with d features in k classes.
-
-    entries  of A: two per edge
-    hub      neighbours of the best connected node, from where degrees fall by a power law; 0: all
-             pairs are equally likely
-    density  share of X that is not zero; below 1, X is sparse
-    """
-
-    n: int
-    entries: int
-    d: int
-    k: int
-    hub: int = 0
-    density: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +41,7 @@ class BenchCase:
     per       what a time is divided by before two lines are compared; a ratio of 1.00 then means
               growth in proportion
     why_cuda  why there are no lines for a CPU, if there are none
+    scale     share of the nodes and links of drawn graphs
     rounds    the number of turns that each line has
     warm_up   epochs before the first round on a GPU; on a CPU one is enough
     together  whether all lines are in memory at once and take turns, or come one after the other
@@ -79,13 +56,36 @@ class BenchCase:
     rounds: int = 10
     warm_up: int = 5
     together: bool = True
+    scale: float = 1.0
+
+    def scaled(self, share: float) -> BenchCase:
+        """The case with smaller drawn graphs, to try it."""
+        if not 0 < share <= 1:
+            raise InputError(f"--scale must lie in (0, 1], got {share:g}")
+        named = {one.graph.name for one in self.cuda + self.cpu if isinstance(one.graph, Named)}
+        if named and share < 1:
+            raise InputError(
+                f"--scale is for cases whose graph is drawn; {self.name} measures on "
+                f"{', '.join(sorted(named))}"
+            )
+        if share == 1:
+            return self
+        cuda, cpu = ([_smaller(one, share) for one in lines] for lines in (self.cuda, self.cpu))
+        return replace(self, cuda=tuple(cuda), cpu=tuple(cpu), scale=share)
 
     def lines(self, device: str) -> tuple[Line, ...]:
         """The lines for `cpu` or `cuda`; an error if there are none."""
         lines = self.cuda if device == "cuda" else self.cpu
+        if not lines and device == "cuda":
+            raise InputError(f"{self.name} is measured on a CPU; use --device cpu")
         if not lines:
             raise InputError(f"{self.name} needs a CUDA device: {self.why_cuda}")
         return lines
+
+
+def _smaller(line: Line, share: float) -> Line:
+    assert isinstance(line.graph, Shape)
+    return replace(line, graph=line.graph.scaled(share))
 
 
 PRECISIONS = ("float32", "tf32", "bfloat16")  # on a GPU; the baselines lack the last
@@ -184,6 +184,23 @@ def _products() -> tuple[Line, ...]:
     return (*ours, *theirs)
 
 
+def _offload() -> tuple[Line, ...]:
+    """The first two differ in depth alone: 64 layers of this width fit only if offloaded."""
+    narrow = [(memory, 64, 256) for memory in ("recompute", "offload")]
+    settings: list[Settings] = [
+        {"memory": memory, "layers": layers, "width": width}
+        for memory, layers, width in [("recompute", 16, 512), ("offload", 64, 512), *narrow]
+    ]
+    return tuple(
+        Line(who="gcnii", graph=PRODUCTS, settings=one, label=one["memory"]) for one in settings
+    )
+
+
+def _predicting(*depths: int) -> tuple[Line, ...]:
+    settings = ({"layers": layers, "width": 128, "epochs": 1} for layers in depths)
+    return tuple(Line(who="predict", graph=PRODUCTS, settings=one) for one in settings)
+
+
 _ALL = (
     BenchCase(
         name="cora-1",
@@ -225,6 +242,25 @@ _ALL = (
         why_cuda="2.4 million nodes, 124 million entries and 64 layers: an hour per epoch on a CPU",
         rounds=3,
         warm_up=2,  # an epoch takes seconds, and none of it waits for launches
+        together=False,
+    ),
+    BenchCase(
+        name="offload",
+        title="GCNII on 2.4 million nodes, where activations wait on the device or on the host",
+        cuda=_offload(),
+        cpu=_offload(),
+        rounds=2,
+        warm_up=1,
+        together=False,
+    ),
+    BenchCase(
+        name="predict-memory",
+        title="`gcnii predict` on a CPU, width 128, on 2.4 million nodes: peak is all it holds",
+        cuda=(),
+        cpu=_predicting(2, 8),
+        per=("replicas",),
+        rounds=1,
+        warm_up=0,
         together=False,
     ),
     BenchCase(

@@ -76,10 +76,11 @@ class Measured:
     notes: list[str]
 
     def floor(self, line: Timed) -> Floor | None:
-        """The least time for an epoch; None from load to test, which is more than epochs, and for
-        sampled neighbours, whose number differs from step to step.
+        """The least time for an epoch; None for what is more than epochs, or none, and for sampled
+        neighbours, whose number differs from step to step.
         """
-        if line.line.who == "end-to-end" or plan_of(line.line).recipe.batches == "neighbours":
+        sampled = plan_of(line.line).recipe.batches == "neighbours"
+        if sampled or line.line.who in ("end-to-end", "predict"):
             return None
         return self.rates.floor(work_of(line.line, line.bench_graph), line.line.precision)
 

@@ -37,10 +37,10 @@ class Peak:
     def bytes(self) -> int | None:
         """Allocated by torch on a GPU, resident memory on a CPU; None if that is not known."""
         if self.device.type == "cuda":
-            highest: int | None = torch.cuda.max_memory_allocated(self.device)
+            found: int | None = torch.cuda.max_memory_allocated(self.device)
         else:
-            highest = _status("VmHWM")
-        return None if highest is None or self.before is None else highest - self.before
+            found = highest()
+        return None if found is None or self.before is None else found - self.before
 
     def _held_now(self) -> int | None:
         gc.collect()
@@ -48,6 +48,11 @@ class Peak:
             return torch.cuda.memory_allocated(self.device)
         _hand_back()
         return _status("VmRSS")
+
+
+def highest() -> int | None:
+    """The most resident memory that this process has had, in bytes, if the system tells."""
+    return _status("VmHWM")
 
 
 def _hand_back() -> None:

@@ -29,7 +29,8 @@ def document(found: Measured) -> Document:
     return {
         "case": case.name,
         "title": case.title,
-        "command": f"gcnii bench {case.name} --device {device.type} --rounds {found.rounds}",
+        "command": f"gcnii bench {case.name} --device {device.type} --rounds {found.rounds}"
+        + (f" --scale {case.scale:g}" if case.scale < 1 else ""),
         "device": device_name(device),
         "processor": _processor(),
         "threads": torch.get_num_threads(),

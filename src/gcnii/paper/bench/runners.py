@@ -88,6 +88,11 @@ def make_runner(line: Line, bench_graph: BenchGraph, device: torch.device) -> Ru
     """Everything up to the first epoch."""
     if line.who == "end-to-end":
         return end_to_end(line, device)
+    if line.who == "predict":
+        from gcnii.paper.bench.predicting import Prediction  # one case needs it
+
+        prediction = Prediction(line, bench_graph, _plan(line))
+        return Runner(prediction.runs, prediction.facts)
     if line.who == "gcnii":
         return Runner(ours(line, bench_graph, device))
     if line.who == "pyg-sampled":

@@ -18,6 +18,7 @@ NAMES = {
     "authors": "the authors' layer, re-implemented",
     "authors-csr": "the authors' layer, re-implemented on CSR",
     "end-to-end": "here, from load to test",
+    "predict": "gcnii predict, a process",
 }
 UNITS = {"replicas": "run", "layers": "layer", "entries": "entry"}
 _TIME = (float, NOTHING)
