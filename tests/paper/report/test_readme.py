@@ -52,6 +52,12 @@ def test_the_page_of_speed_has_the_tables_that_results_give():
     assert marked((ROOT / "docs" / "performance.md").read_text("utf-8")) == tables
 
 
+def test_the_page_of_memory_has_the_tables_that_results_give():
+    tables = speed_tables(read_records(ROOT / "results" / "memory"))
+    assert marked((ROOT / "docs" / "memory.md").read_text("utf-8")) == tables
+    assert "gcnii predict" in tables
+
+
 def test_the_page_of_forecasts_has_the_tables_that_results_give():
     tables = forecast_tables(read_forecasts(ROOT / "results" / "forecast"))
     assert marked((ROOT / "docs" / "filters-learned.md").read_text("utf-8")) == tables

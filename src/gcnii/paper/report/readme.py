@@ -46,7 +46,7 @@ def update_readme(root: Path) -> list[Path]:
     speed, forecasts = docs / "performance.md", docs / "filters-learned.md"
     tuning, doctor = docs / "tuning.md", docs / "doctor.md"
     explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
-    beyond = docs / "beyond.md"
+    beyond, memory = docs / "beyond.md", docs / "memory.md"
     texts = {
         readme: _filled(readme, summary(cells, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
@@ -60,6 +60,7 @@ def update_readme(root: Path) -> list[Path]:
             evaluation, calibration_table(read_calibrations(results / "calibration"))
         ),
         beyond: _filled(beyond, ablation_tables(read_ablations(results / "beyond" / "ablation"))),
+        memory: _filled(memory, speed_tables(read_records(results / "memory"))),
         docs / "results.md": all_results(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }
