@@ -185,11 +185,10 @@ def _products() -> tuple[Line, ...]:
 
 
 def _offload() -> tuple[Line, ...]:
-    """The first two differ in depth alone: 64 layers of this width fit only if offloaded."""
-    narrow = [(memory, 64, 256) for memory in ("recompute", "offload")]
+    """They differ in depth alone: 64 layers of this width fit only if offloaded."""
     settings: list[Settings] = [
-        {"memory": memory, "layers": layers, "width": width}
-        for memory, layers, width in [("recompute", 16, 512), ("offload", 64, 512), *narrow]
+        {"memory": memory, "layers": layers, "width": 512}
+        for memory, layers in (("recompute", 16), ("offload", 64))
     ]
     return tuple(
         Line(who="gcnii", graph=PRODUCTS, settings=one, label=one["memory"]) for one in settings
