@@ -23,6 +23,7 @@ ROOMS = [
     "nn",
     "metrics",
     "train",
+    "cost",
     "tuning",
     "analysis",
     "inference",

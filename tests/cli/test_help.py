@@ -45,8 +45,8 @@ def test_help_names_every_command(tmp_path):
     answer = run("--help", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
-        *("data", "demo", "doctor", "evaluate", "explain", "models", "predict", "report"),
-        *("train", "tune", "bench", "forecast", "reproduce", "theory"),
+        *("data", "demo", "doctor", "evaluate", "explain", "models", "plan", "predict"),
+        *("report", "train", "tune", "bench", "forecast", "reproduce", "theory"),
     ]
 
 
@@ -60,7 +60,14 @@ def test_the_version_is_that_of_the_package(tmp_path):
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["--version"], ["data", "list"], ["data", "show", "cora"], ["bench", "--help"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["data", "list"],
+        ["data", "show", "cora"],
+        ["bench", "--help"],
+        ["plan", "papers100M", "--device", "h200"],
+    ],
     ids=" ".join,
 )
 def test_commands_that_need_no_torch_do_not_import_it(words, tmp_path):

@@ -108,6 +108,14 @@ app.command(
     Scores with intervals, beside three baselines; by class, degree and homophily; warnings.""",
 )
 app.command(
+    "gcnii.cli.plan:plan",
+    name="plan",
+    help="""Say what a training will take before it is started.
+
+    Memory by kind, seconds an epoch, traffic between devices, whether it fits, and what to change
+    if not. Knows the sizes of large public graphs, which need not be at hand.""",
+)
+app.command(
     "gcnii.cli.models:models",
     name="models",
     help="Say which model to use when, and list all: equation, paper, where it is reported.",

@@ -238,6 +238,13 @@ def _keep_memory() -> None:
             mallopt(TRIM_THRESHOLD, POOL)
 
 
+def hand_back() -> None:
+    """Return freed memory to the system; else the next one to ask could take it unseen."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim:  # not every C library has it
+        trim(0)
+
+
 def held_how(task: Task, replicas: int) -> Held:
     """How this number of replicas should hold activations for backward; no result depends on it.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 from pathlib import Path
 
 import torch
+
+from gcnii.train.hardware import hand_back
 
 STATUS, REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -27,7 +28,7 @@ class Peak:
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
         elif sys.platform == "linux":
-            _hand_back()
+            hand_back()
             try:
                 REFERENCES.write_text("5")  # resets the high-water mark of the process
             # Where this is not allowed, the mark is that of earlier lines.
@@ -46,20 +47,13 @@ class Peak:
         gc.collect()
         if self.device.type == "cuda":
             return torch.cuda.memory_allocated(self.device)
-        _hand_back()
+        hand_back()
         return _status("VmRSS")
 
 
 def highest() -> int | None:
     """The most resident memory that this process has had, in bytes, if the system tells."""
     return _status("VmHWM")
-
-
-def _hand_back() -> None:
-    """Return freed memory to the system; else the next line could take it without being seen."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim:  # not every C library has it
-        trim(0)
 
 
 def _status(name: str) -> int | None:
