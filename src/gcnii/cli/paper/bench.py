@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,14 @@ from gcnii.paper.bench.cases import CASES, BenchCase, find_case
 
 # torch takes seconds to import; --help and wrong usage are answered without it: imports below.
 
-Names = Annotated[str, Parameter(help=f"What to measure: {', '.join(CASES)}. Default: cora-1.")]
+SCALE = "scale"
+Names = Annotated[
+    str,
+    Parameter(
+        help=f"What to measure: {', '.join(CASES)}; or {SCALE}: growth in size, one graph over "
+        "several processes, and plans beside what was measured. Default: cora-1."
+    ),
+]
 Rounds = Annotated[
     int | None,
     Parameter(help="Number of times that each implementation is timed; default: the case's own."),
@@ -37,12 +45,13 @@ def bench(
     out: Folder = None,
 ) -> None:
     """Measure an epoch's time and peak memory, here and elsewhere, beside the least possible."""
-    chosen = [find_case(name).scaled(scale) for name in cases or ("cora-1",)]
+    names = [name for name in cases or ("cora-1",) if name != SCALE]
+    chosen = [find_case(name).scaled(scale) for name in names]
     refuse_below_one("--rounds", rounds)
     if out:
         refuse_unwritable(out)
     records = []
-    for record in _measure(chosen, device, rounds):
+    for record in chain(_measure(chosen, device, rounds), _scale(device) if SCALE in cases else ()):
         records.append(record)
         _report(record, out, not json)
     if json:
@@ -65,12 +74,26 @@ def _measure(cases: Sequence[BenchCase], device: str, rounds: int | None) -> Ite
         yield record
 
 
+def _scale(device: str) -> Iterator[Document]:
+    from gcnii.cli.terminal import counting_bar
+    from gcnii.paper.bench.scale.record import measure, steps
+    from gcnii.train.hardware import choose_device
+
+    where = choose_device(device)
+    with counting_bar(SCALE, steps(where)) as show:
+        record = measure(where, show)
+    yield record
+
+
 def _report(record: Document, folder: Path | None, as_table: bool) -> None:
     from gcnii.cli.terminal import table_console
     from gcnii.paper.bench.record import write
+    from gcnii.paper.report.scale import terminal_tables
     from gcnii.paper.report.speed import bench_table
 
     if folder:
         write(folder, record)
     if as_table:
-        table_console().print(bench_table(record))
+        own = record["case"] == SCALE
+        for table in terminal_tables(record) if own else [bench_table(record)]:
+            table_console().print(table)

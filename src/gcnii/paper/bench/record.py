@@ -32,7 +32,7 @@ def document(found: Measured) -> Document:
         "command": f"gcnii bench {case.name} --device {device.type} --rounds {found.rounds}"
         + (f" --scale {case.scale:g}" if case.scale < 1 else ""),
         "device": device_name(device),
-        "processor": _processor(),
+        "processor": processor(),
         "threads": torch.get_num_threads(),
         "versions": versions(),
         "commit": commit(),
@@ -86,7 +86,8 @@ def _times(found: Measured, timed: Timed) -> Document:
     }
 
 
-def _processor() -> str | None:
+def processor() -> str | None:
+    """The name of the CPU, where the system tells."""
     about = Path("/proc/cpuinfo")
     lines = about.read_text().splitlines() if about.exists() else []
     return next(

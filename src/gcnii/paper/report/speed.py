@@ -118,8 +118,9 @@ def _memory(size: int | None) -> str:
 
 
 def read_records(folder: Path) -> list[Document]:
-    """Every document in the folder, in the order of the files' names."""
-    return [read_record(path) for path in sorted(folder.glob("*.json"))]
+    """Every document in the folder but those of scale.py, in the order of the files' names."""
+    paths = sorted(folder.glob("*.json"))
+    return [read_record(path) for path in paths if not path.name.startswith("scale-")]
 
 
 def read_record(path: Path) -> Document:
