@@ -19,9 +19,11 @@ from gcnii.paper.report.beyond.tables import section, short_table
 from gcnii.paper.report.defaults_page import defaults_page
 from gcnii.paper.report.doctor_page import visit_markdown
 from gcnii.paper.report.figures.depth import draw_depth
+from gcnii.paper.report.figures.growth import draw_growth
 from gcnii.paper.report.figures.speed import draw_speed
 from gcnii.paper.report.forecast_tables import forecast_tables
 from gcnii.paper.report.markdown import results_page, scores_table
+from gcnii.paper.report.scale import read_scale, scale_tables
 from gcnii.paper.report.speed import (
     many_sentence,
     read_record,
@@ -47,6 +49,7 @@ def update_readme(root: Path) -> list[Path]:
     tuning, doctor = docs / "tuning.md", docs / "doctor.md"
     explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
     beyond, memory = docs / "beyond.md", docs / "memory.md"
+    scale = docs / "scale.md"
     texts = {
         readme: _filled(readme, summary(cells, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
@@ -61,12 +64,15 @@ def update_readme(root: Path) -> list[Path]:
         ),
         beyond: _filled(beyond, ablation_tables(read_ablations(results / "beyond" / "ablation"))),
         memory: _filled(memory, speed_tables(read_records(results / "memory"))),
+        scale: _filled(scale, scale_tables(results / "bench")),
         docs / "results.md": all_results(cells),
         docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
     }
+    growth = read_scale(results / "bench" / "scale-cpu.json")
     pictures = [
         draw_depth(docs / "depth.png", cells),
         draw_speed(docs / "speed.png", results / "bench"),
+        draw_growth(docs / "scale-growth.png", growth),
     ]
     for path, words in texts.items():
         with atomic_write(path) as temporary:

@@ -218,7 +218,5 @@ def _growth(growth: Sequence[Document]) -> Part:
         )
         ends = f"{points[0]['value']:,} to {points[-1]['value']:,}"
         rows.append((word, ends, f"{time:.2f}", f"{held:.2f}"))
-    remark = (
-        "Slopes on two logarithmic axes: 1 is growth in proportion. ![growth](scale-growth.png)"
-    )
+    remark = "Slopes on two logarithmic axes: 1 is growth in proportion."
     return Part("Growth", ("in", "from", "slope of the time", "slope of the peak"), rows, remark)
