@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -16,24 +15,10 @@ from torch import Tensor
 from gcnii.propagation import Adjacency, Sparse
 from gcnii.train.batches.ahead import ahead
 from gcnii.train.batches.batch import Batch, History
-from gcnii.train.batches.device_sampler import DeviceSampler
 from gcnii.train.batches.history import ActivationHistory
 from gcnii.train.batches.sampler import NeighbourSampler
 
 Numbers = NDArray[np.int64]
-Nodes = TypeVar("Nodes", Numbers, Tensor)
-
-
-class Sampler(Protocol[Nodes]):
-    """Draws the neighbours of nodes; the same ones, whatever it keeps them in."""
-
-    def draw(self, nodes: Nodes, fanout: int, random: np.random.Generator) -> tuple[Nodes, Nodes]:
-        """Up to `fanout` links per node (0: all): how many of each node, and the links."""
-
-    def hop(
-        self, nodes: Nodes, drawn: Nodes, link: Nodes, history: ActivationHistory | None, layer: int
-    ) -> tuple[Sparse, Nodes]:
-        """The rectangular matrix of these links of these nodes, and the nodes of its columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +62,7 @@ class Neighbours:
         self.X, self.nodes, self.size = X, nodes.cpu().numpy(), size
         last = [*fanout, *[fanout[-1]] * layers][:layers]
         self.fanout = last[::-1]
-        P = adjacency.whole
-        self.sampler = DeviceSampler(P) if P.device.type == "cuda" else NeighbourSampler(P)
+        self.sampler = NeighbourSampler(adjacency.whole)
         self.history = ActivationHistory(adjacency.pattern.shape[0]) if history == "cv" else None
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
@@ -98,29 +82,20 @@ class Neighbours:
     def _batch(self, targets: Numbers, at: tuple[int, int, int]) -> Batch:
         """It reads no history, which belongs to the step that runs meanwhile."""
         random = np.random.default_rng(at)
-        chosen = torch.from_numpy(targets).to(self.X.device)
-        if isinstance(self.sampler, DeviceSampler):
-            hops, nodes = self._hops(self.sampler, chosen, random)
-        else:
-            hops, reached = self._hops(self.sampler, targets, random)
-            nodes = torch.from_numpy(reached).to(self.X.device)
-        X = self.X.index_select(0, nodes) if isinstance(self.X, Tensor) else self.X[nodes]
-        return Batch(hops, X, chosen)
-
-    def _hops(
-        self, sampler: Sampler[Nodes], nodes: Nodes, random: np.random.Generator
-    ) -> tuple[Hops, Nodes]:
-        """What each layer gathers over, and the nodes that the first one reads."""
         hops: list[Sparse] = []
+        nodes = targets
         for layer in reversed(range(len(self.fanout))):
-            drawn, links = sampler.draw(nodes, self.fanout[layer], random)
+            drawn, links = self.sampler.draw(nodes, self.fanout[layer], random)
             # A hop that takes all neighbours is exact and needs no history.
             history = self.history if self.fanout[layer] else None
-            hop, nodes = sampler.hop(nodes, drawn, links, history, layer)
+            hop, nodes = self.sampler.hop(nodes, drawn, links, history, layer)
             if layer:  # its gradient is certain; the first hop may read nothing but X
                 _ = hop.pattern.transposed
             hops.insert(0, hop)
-        return Hops(tuple(hops)), nodes
+        device = self.sampler.P.device
+        there, chosen = (torch.from_numpy(array).to(device) for array in (nodes, targets))
+        X = self.X.index_select(0, there) if isinstance(self.X, Tensor) else self.X[there]
+        return Batch(Hops(tuple(hops)), X, chosen)
 
     def state(self) -> dict[str, Tensor]:
         """h̄ of each layer, by its number."""

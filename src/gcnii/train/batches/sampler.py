@@ -1,4 +1,4 @@
-"""Sampling the links of a few nodes: a hop's matrix, and the nodes of its columns."""
+"""Sampling the links of a few nodes, in numpy: a hop's matrix, and the nodes of its columns."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class NeighbourSampler:
         count, start = self.count[nodes], self.start[nodes]
         if fanout == 0:
             return count, _runs(start, count)
-        numbers = uniform(random, int(count.sum()))
+        # What `random.random` would divide by 2⁵³.
+        numbers = random.bit_generator.random_raw(int(count.sum())) >> np.uint64(11)
         drawn = np.minimum(count, fanout)
         links = shuffled(count, numbers).take(_runs(_before(count), drawn))
         links += np.repeat(start, drawn)
@@ -125,11 +126,6 @@ class NeighbourSampler:
 
     def _tensor(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(array).to(self.P.device)
-
-
-def uniform(random: np.random.Generator, count: int) -> NDArray[np.uint64]:
-    """The numbers that `random.random` would divide by 2⁵³."""
-    return np.asarray(random.bit_generator.random_raw(count) >> np.uint64(11))
 
 
 def shuffled(count: Numbers, numbers: NDArray[np.uint64]) -> Numbers:
