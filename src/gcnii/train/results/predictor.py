@@ -188,7 +188,8 @@ class Predictor:
         if len(runs) < 2 or graph.multilabel or not known:
             return self
         P = self._mean(runs, task)[val]
-        return replace(self, together=best_temperature(np.log(P), graph.labels[val]))
+        scores = np.log(np.maximum(P, np.finfo(P.dtype).tiny))  # a sure network's may be 0
+        return replace(self, together=best_temperature(scores, graph.labels[val]))
 
     def _graded(self, task: Task) -> Graph:
         """The graph whose labels go with what `_output` gives for this task."""
