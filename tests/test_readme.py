@@ -17,13 +17,18 @@ README = (ROOT / "README.md").read_text("utf-8")
 PAGES = ["README.md", "CONTRIBUTING.md", *MANUAL]
 
 
-def section(title):
-    """The README's text below a heading, up to the next one."""
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+
+def section(title, text=README):
+    """A page's text below a heading, up to the next one."""
+    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def test_the_tree_shows_every_room_once():
-    shown = re.findall(r"^      ([a-z]+)(?:/|\.py) ", section("The rooms"), re.MULTILINE)
+    shown = re.findall(
+        r"^      ([a-z]+)(?:/|\.py) ", section("The rooms", CONTRIBUTING), re.MULTILINE
+    )
     rooms = (path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py")
     assert sorted(shown) == sorted(room for room in rooms if not room.startswith("_"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import torch
@@ -20,6 +21,7 @@ from gcnii.train.hardware import hand_back, tuned_cpu
 NUMBERS = 1 << 24  # of a matrix, at most: 64 MB, more than malloc keeps
 ALL = 1 << 25  # of all matrices together
 LEAST = 1000  # nodes
+KEPT = 32 << 20  # bytes of a block, from which on malloc hands it back to the system
 SPENT = 0.08  # seconds on each of the five rates
 LAYER, EPOCH = 100e-6, 1e-3  # seconds of Python, for a layer and for the rest of an epoch
 
@@ -41,14 +43,15 @@ def calibrate(size: Size, network: Network) -> Rates:
         drop, key = InplaceDropout(turn(), 1 << 15), epoch_key(torch.zeros(1).long(), 0)
         pattern, values = _links(n, entries), torch.ones(1, entries, dtype=dtype)
         numbers, item = n * h, W.element_size()
+        typical = partial(_typical, size=numbers * item)
         return Rates(
-            bandwidth=3 * numbers * item / _typical(lambda: turn().add_(turn.last, alpha=0.1)),
-            gather=(speed := entries * h / _typical(lambda: turn.put(pattern, values))),
+            bandwidth=3 * numbers * item / typical(lambda: turn().add_(turn.last, alpha=0.1)),
+            gather=(speed := entries * h / typical(lambda: turn.put(pattern, values))),
             beyond=speed * item,
             cache=float("inf"),  # measured as it is, in the cache or not
-            operations=2 * numbers * h / _typical(lambda: turn.multiply(W)),
-            gradient=2 * numbers * h / _typical(lambda: torch.bmm(turn().mT, turn.last, out=out)),
-            mask=_typical(lambda: drop(turn(), key)) / numbers,
+            operations=2 * numbers * h / typical(lambda: turn.multiply(W)),
+            gradient=2 * numbers * h / typical(lambda: torch.bmm(turn().mT, turn.last, out=out)),
+            mask=typical(lambda: drop(turn(), key)) / numbers,
             layer=LAYER,
             epoch=EPOCH,
         )
@@ -91,11 +94,11 @@ def _links(n: int, entries: int) -> Pattern:
     return Pattern(rows, columns, (n, n))
 
 
-def _typical(run: Callable[[], object]) -> float:
-    """CPU seconds of a call: the median of five or more.
+def _typical(run: Callable[[], object], size: int) -> float:
+    """CPU seconds of a call that makes a matrix of `size` bytes: of five or more, the least.
 
-    Not the least: malloc may have a large block at hand for one of them, and ask the system for
-    those of a training.
+    Of large matrices it is the median: malloc may have such a block at hand for one call, but asks
+    the system for those of a training.  Smaller ones it keeps, once a few calls have been made.
     """
     run()
     times: list[float] = []
@@ -104,4 +107,4 @@ def _typical(run: Callable[[], object]) -> float:
         start = time.process_time()
         run()
         times.append(time.process_time() - start)
-    return median(times)
+    return min(times) if size < KEPT else median(times)
