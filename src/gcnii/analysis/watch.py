@@ -32,7 +32,7 @@ def watch(
     Parameters
     ----------
     model : torch.nn.Module
-        Any model: of `gcnii.nn`, of PyG, or your own.
+        A model: of `gcnii.nn`, of PyG, or your own.
     graph : Graph, optional
         Has the labels and the split that probes need; without it, edges are looked for among the
         model's inputs.

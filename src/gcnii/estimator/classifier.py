@@ -82,7 +82,7 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     lr, decay_conv, decay_dense, epochs, patience
         Of the Recipe.
     settings : dict, optional
-        Any further settings of model and Recipe by name, such as {"norm": "walk"}.
+        Further settings of model and Recipe by name, such as {"norm": "walk"}.
     validation : float
         Share of the known labels held out, class by class, to stop by.
     neighbours : int

@@ -91,7 +91,7 @@ class Predictor:
         Parameters
         ----------
         graph : Graph
-            Any graph with the features of the training.
+            A graph with the features of the training.
         device : {"auto", "cpu", "cuda"}
         ensemble : bool
             Mean of the runs that share the split of the best run, or the best alone.
@@ -225,7 +225,7 @@ class Predictor:
         Parameters
         ----------
         graph : Graph
-            Any graph with the features of the training.
+            A graph with the features of the training.
         device : {"auto", "cpu", "cuda"}
         ensemble : bool
             Mean of the runs that share the split of the best run, or the best alone.
