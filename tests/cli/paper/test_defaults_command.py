@@ -21,10 +21,8 @@ def test_a_complete_study_is_printed_and_nothing_is_trained(folder):
     assert (answer.code, answer.err) == (0, "")
     assert "|cora-full|0.83|0.80|88.1|appnp 88.5|-0.4 ± 0.4|" in answer.out
     assert "|film|" not in answer.out
-    assert (
-        "Mean of 15 graphs, each left out of its own choice: gcnii 75.4; appnp 73.8" in answer.out
-    )
-    assert "|ρ ≥ 30|4|0.1|1|0.2|" in answer.out
+    assert "Mean of 20 graphs, each left out of its own choice: the default 77.1; " in answer.out
+    assert "|ρ ≥ 30|gcnii|4|64|0.1|1|0.2|" in answer.out
 
 
 def test_json_has_every_row_and_what_is_chosen(folder):
@@ -33,18 +31,20 @@ def test_json_has_every_row_and_what_is_chosen(folder):
     (row,) = document["graphs"]
     assert (row["graph"], row["left out"]["layers"]) == ("minesweeper", 4)
     assert row["default difference"]["mean"] == pytest.approx(-2.46)
-    assert (row["homophily"], row["range"]) == (0.013, 2)
+    assert (row["homophily"], row["kind"]) == (0.013, 2)
     assert list(document["chosen"]) == [
         "ρ < 1, homophily ≥ 0",
         "1 ≤ ρ < 30; or ρ < 1, homophily < 0",
         "ρ ≥ 30",
+        "homophily < 0.2, links tell",
+        "homophily < 0.2, features tell",
     ]
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("--only", "karate"), "no graph has 'karate' in its name; known: facebook, "),
+        (("--only", "karate"), "no graph has 'karate' in its name; known: squirrel, facebook, "),
         (("--jobs", "0"), "--jobs must be at least 1, got 0"),
         (("--data", "nowhere"), "nowhere is not a folder"),
     ],
@@ -59,4 +59,4 @@ def test_what_has_no_file_is_left_out_and_the_table_is_of_what_is_there(tmp_path
     answer = call("reproduce", "defaults", "--only", "humango", cwd=tmp_path)
     assert answer.code == 0
     assert answer.err == "left out without a folder that holds their npz files: humango\n"
-    assert "|ρ < 1, homophily ≥ 0|–|" in answer.out
+    assert "|ρ < 1, homophily ≥ 0|gcnii|–|" in answer.out

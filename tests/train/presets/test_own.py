@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import cohen_kappa_score
 
 import gcnii
 from gcnii.data.catalog import CATALOG
@@ -99,14 +100,21 @@ def test_where_linked_nodes_are_unlike_links_or_features_may_tell(homophily, lin
     assert own_default("gcnii", traits) == shared(traits) | CHOSEN[range_of(traits)]
 
 
-def test_nodes_agree_if_the_nearest_by_their_rows_has_their_label():
+def test_nodes_agree_as_cohen_s_kappa_of_them_and_their_nearest():
     rows = sp.csr_array([[1, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 0], [0, 0, 3, 1], [0, 0, 0, 0.0]])
-    assert agreement(rows, np.array([0, 0, 1, 1, 0])) == pytest.approx(
-        ((4 + 0.52) / 5 - 0.52) / 0.48, abs=5e-5
-    )
-    none = ((4 * 0 + 0.52) / 5 - 0.52) / 0.48
-    assert agreement(rows, np.array([0, 1, 0, 1, 0])) == pytest.approx(none, abs=5e-5)
+    assert agreement(rows, np.array([0, 0, 1, 1, 0])) == 0.8  # the last has nothing in common
+    assert agreement(rows, np.array([0, 1, 0, 1, 0])) == -0.8
     assert agreement(rows, np.zeros(5, int)) == 0
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 3)), rng.integers(0, 3, 40)
+    cosine = X @ X.T / np.outer(*[np.linalg.norm(X, axis=1)] * 2) - 2 * np.eye(40)
+    expected = cohen_kappa_score(y, y[cosine.argmax(1)])
+    assert agreement(sp.csr_array(X), y) == pytest.approx(expected, abs=5e-5)
+
+
+def test_naming_the_largest_class_is_no_agreement():
+    y = np.array([0] * 95 + [1] * 5)  # of one feature, all cosines are alike
+    assert agreement(sp.csr_array(np.ones((100, 1))), y) == 0
 
 
 def test_a_graph_whose_links_tell_is_trained_with_gcnii_plus_unless_a_model_is_given():

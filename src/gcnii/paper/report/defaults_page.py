@@ -40,10 +40,11 @@ squirrel, chameleon-filtered, minesweeper, amazon-photo, coauthor-cs):
     between training nodes whose labels are equal and p_k the share of these edges' ends with label
     k. It is 1 if all are equal and 0 as by chance; with fewer than {fewest} such edges, or several
     labels per node, it is taken as {assumed:g}.
-  - Where homophily is below {unlike:g}, what else tells a node's class: the share of training nodes
-    whose nearest other one, by the cosine of their out-links or of their features, has the same
-    label, adjusted for chance in the same way. *Links tell* if that of links is at least
-    {telling:g} and the larger one; *features tell* if that of features is. With fewer than {least}
+  - Where homophily is below {unlike:g}, what else tells a node's class: Cohen's κ between the label
+    of a training node and that of the nearest other one, by the cosine of their out-links, or of
+    their features, times the share of nodes that have anything in common with another. *Links tell*
+    if that of links is at least {telling:g} and the larger one; *features tell* if that of features
+    is. With fewer than {least}
     training nodes neither is estimated.
 
 {chosen}

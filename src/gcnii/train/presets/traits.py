@@ -115,19 +115,23 @@ def agreements_of(graph: Graph) -> tuple[float, float]:
 
 
 def agreement(rows: csr_array, labels: np.ndarray) -> float:
-    """Adjusted share of nodes whose nearest other node has their label, to four digits.
+    """Cohen's κ between a node's label and that of the nearest other node, to four digits.
 
-    Nearest is the largest cosine of rows.  As with homophily, 1 if all agree and 0 as by chance; a
-    node that has nothing in common with any other counts as chance.
+    Nearest is the largest cosine of rows.  κ is 1 if all agree, and 0 if they agree as often as
+    labels of these frequencies do by chance, which is often where one class is most of all.  It is
+    multiplied by the share of the nodes that have anything in common with another.
     """
     rows = rows.astype(np.float64)
     lengths = np.sqrt(rows.multiply(rows).sum(1))
     unit = rows.multiply(1 / np.where(lengths > 0, lengths, 1)[:, None]).tocsr()
     likeness = (unit @ unit.T).toarray()
     np.fill_diagonal(likeness, -1)
-    nearest = likeness.argmax(1)
-    chance = ((np.bincount(labels) / len(labels)) ** 2).sum()
-    if chance == 1:
+    near = likeness.max(1) > 0
+    own, other = labels[near], labels[likeness.argmax(1)[near]]
+    k = labels.max() + 1
+    chance = (np.bincount(own, minlength=k) * np.bincount(other, minlength=k)).sum()
+    chance = chance / max(len(own), 1) ** 2
+    if not len(own) or chance == 1:
         return 0.0
-    agreed = np.where(likeness.max(1) > 0, labels[nearest] == labels, chance).mean()
-    return round(float((agreed - chance) / (1 - chance)), 4)
+    kappa = ((own == other).mean() - chance) / (1 - chance)
+    return round(float(near.mean() * kappa), 4)
