@@ -1,11 +1,12 @@
 # On a fresh machine, `make demo` installs and shows GCNII at work; `make test` installs and runs
-# every check but the slow tests, which are `make slow`; `make docs` builds the manual;
-# `make hostile` runs thousands of hostile inputs; `make lock` pins the newest releases.
+# every check but the slow tests, which are `make slow`, and the longest, which are `make long`;
+# `make docs` builds the manual; `make hostile` runs thousands of hostile inputs; `make lock` pins the
+# newest releases.
 PYTHON ?= python3
 RUN = .venv/bin/
 PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test slow docs hostile lock clean
+.PHONY: demo test slow long docs hostile lock clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -17,11 +18,15 @@ test: .venv/ready-dev
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
 	$(RUN)mypy
-	$(RUN)python -m pytest -n auto -m "not slow"
+	$(RUN)python -m pytest -n auto -m "not slow and not long"
 
 slow: .venv/ready-dev
 	$(RUN)python tests/support/postgres.py
-	$(RUN)python -m pytest -n auto --dist loadgroup -m slow
+	$(RUN)python -m pytest -n auto -m "slow and not long"
+
+long: .venv/ready-dev
+	$(RUN)python tests/support/postgres.py
+	$(RUN)python -m pytest -n auto -m long
 
 docs: .venv/ready-dev
 	$(RUN)python -m sphinx -q -n -W --keep-going docs docs/_build/html

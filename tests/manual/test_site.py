@@ -7,22 +7,28 @@ import sys
 import pytest
 from support.manual import PAGES, ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
+pytestmark = pytest.mark.slow
 LOADED = re.compile(r"<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*>")
 REMOTE = re.compile(r"""(?:src|href|data|srcset)=["']?(?:https?:)?//""")
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def test_the_manual_builds_leads_somewhere_and_loads_nothing_from_another_host(tmp_path):
+    site = built(tmp_path / "html")  # takes a minute, so all is looked at in one test
+    every_page_is_there_and_notebooks_have_pictures(site)
+    nothing_is_loaded_from_another_host(site)
+    links_within_the_manual_lead_somewhere(site)
+    the_reference_has_every_flag_and_every_model(site)
+
+
+def built(folder):
     """The manual, built as `make docs` builds it."""
-    folder = tmp_path_factory.mktemp("manual") / "html"
     words = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", "docs", str(folder)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     return folder
 
 
-def test_every_page_is_there_and_notebooks_have_pictures(site):
+def every_page_is_there_and_notebooks_have_pictures(site):
     for page in PAGES:
         assert (site / page.removeprefix("docs/")).with_suffix(".html").exists(), page
     for notebook in ("digits", "over-smoothing", "customers"):
@@ -32,7 +38,7 @@ def test_every_page_is_there_and_notebooks_have_pictures(site):
         assert "Traceback" not in text
 
 
-def test_nothing_is_loaded_from_another_host(site):
+def nothing_is_loaded_from_another_host(site):
     for page in site.rglob("*.html"):
         tags = LOADED.findall(page.read_text("utf-8"))
         assert [tag for tag in tags if REMOTE.search(tag)] == [], page
@@ -42,14 +48,14 @@ def test_nothing_is_loaded_from_another_host(site):
         )
 
 
-def test_links_within_the_manual_lead_somewhere(site):
+def links_within_the_manual_lead_somewhere(site):
     for page in site.rglob("*.html"):
         text = page.read_text("utf-8")
         for link in re.findall(r'<a\b[^>]*href="([^"#:]+)(?:#[^"]*)?"', text):
             assert (page.parent / link).exists(), (page, link)
 
 
-def test_the_reference_has_every_flag_and_every_model(site):
+def the_reference_has_every_flag_and_every_model(site):
     commands = (site / "reference" / "commands.html").read_text("utf-8")
     models = (site / "reference" / "models.html").read_text("utf-8")
     assert all(f"--{flag}" in commands for flag in ("decay-conv", "coverage", "storage", "against"))

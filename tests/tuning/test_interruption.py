@@ -100,6 +100,7 @@ def test_kill_9_loses_no_finished_trial_and_the_others_come_back(forks, whole, t
     assert first_number(again) == left.index("RUNNING")
 
 
+@pytest.mark.long
 def test_sigterm_stops_two_jobs_and_two_jobs_go_on_to_the_exact_number(forks, whole, tmp_path):
     how = {"ready": training(0)}
     answer, before = stopped(forks, tmp_path, signal.SIGTERM, "--jobs", 2, **how)

@@ -52,6 +52,7 @@ def test_a_folder_as_page_and_a_project_without_a_readme_are_refused(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_doctors_document_of_a_graph_with_a_hostile_name_is_shown_as_text(tmp_path):
     name = r'"><img src=x onerror=alert(1)> a\b\1 $x$ $\frac$'
     write_pets(tmp_path / name)

@@ -39,6 +39,7 @@ def test_a_process_alone_answers_with_its_times():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_have_half_of_the_nodes_each_and_wait_for_one_another():
     pytest.importorskip("pymetis")
     found = processes.run(SMALL, 2)

@@ -121,6 +121,7 @@ def test_a_failure_is_told_and_the_others_go_on(tiny, tmp_path, monkeypatch):
     assert len(said) == 6
 
 
+@pytest.mark.long
 def test_memory_that_is_short_is_shared_out(tiny, tmp_path, monkeypatch):
     def fails(graph, plans, *, batch, **how):
         asked.append(batch)

@@ -94,7 +94,7 @@ def together(folder, size, names, whole=(), device="cpu"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_several_processes_train_as_one(size, tmp_path):
     for one in together(tmp_path, size, PLANS if size == 2 else IN_FOUR, WHOLE[size]):
         check(*one)
