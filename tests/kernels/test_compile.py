@@ -10,6 +10,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 def test_every_kernel_compiles_for_a_gpu(tmp_path):
     pytest.importorskip("triton", reason="no Triton")
     quiet = {

@@ -79,6 +79,7 @@ def stop(folder, number):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_keeps_every_finished_run_and_the_same_command_resumes(tmp_path, uninterrupted):
     answer = stop(tmp_path, signal.SIGINT)
     assert (answer.code, answer.out) == (1, "")

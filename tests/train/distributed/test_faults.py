@@ -72,6 +72,7 @@ def test_a_killed_process_is_named_and_the_training_resumes_with_fewer(tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which process is which")
+@pytest.mark.long
 def test_a_signal_ends_all_processes_at_once_and_leaves_the_checkpoint(tmp_path):
     errors = killed(tmp_path / "run", 2, None, signal.SIGTERM)
     assert "all 2 processes were stopped; run the same command again to resume" in errors
