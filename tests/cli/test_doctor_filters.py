@@ -25,7 +25,7 @@ def test_filters_are_printed_for_the_deepest_network_of_each_model(home):
     assert "Influence by hop" in answer.out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_json_and_figures_hold_filters(home):
     flags = ("--filter", "--json", "--out", "pictures")
     answer = call("doctor", "pets", "--model", "gcnii", *QUICK, *flags, cwd=home)

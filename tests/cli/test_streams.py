@@ -13,7 +13,7 @@ from support.command_line import SMALL, call, run, write_pets
 from gcnii.cli import streams
 from gcnii.files import LONGEST
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ESC, OSC, BIDI = "\x1b[31mred", "\x1b]0;owned\x07", "\u202egnp.exe"
 

@@ -73,7 +73,7 @@ def graph():
     return csbm.read(n=300, degree=8, homophily=0.9, signal=1.0, features=8)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_forecast_ends_at_the_score_of_the_network_itself(graph):
     result = fit(graph, "gcnii", layers=6, width=16, epochs=40, seeds=[0], device="cpu")
     found = forecast(graph, result)

@@ -85,7 +85,7 @@ def test_on_a_block_model_32_layers_of_gcn_lose_what_gcnii_keeps(csbm):
     assert verdict_of(DeepGCN(16, 4, layers=2), csbm).verdict.kind == "kept"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "drawn", [{"classes": 4, "homophily": 0.7, "signal": 2.0}, {"homophily": 0.1}]
 )

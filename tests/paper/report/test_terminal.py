@@ -44,7 +44,7 @@ def test_digits_are_those_that_the_paper_prints():
     assert re.search(r" \d\d\.\d\d±\d\.\d\d \(\d+\) [●▲▼◆] 86\.37 ", gat)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("table", ["table2", "table3", "table5", "figure1", "figure2"])
 def test_a_narrow_terminal_cuts_nothing(table):
     whole = shown(cells_of(table), WIDE)
