@@ -26,6 +26,7 @@ from gcnii.cost.network import MODELS, Network
 from gcnii.cost.seconds import Place
 from gcnii.data.sizes import KNOWN, Size, counted, size_of
 from gcnii.nn import MODELS as BUILT
+from gcnii.nn.skeleton import segment_length
 from gcnii.paper.bench.cases import PRODUCTS
 from gcnii.propagation import adjacency
 from gcnii.train import hardware
@@ -71,7 +72,7 @@ def test_activations_kept_grow_with_nodes_layers_and_width_and_recomputed_ones_l
     assert again.kept == pytest.approx(one.kept * (11 + 2 * 6) / 128)
     away = memory(SIZE, replace(DEEP, memory="offload"), H200, uncut(SIZE.n))
     assert away.kept < again.kept
-    assert away.host == 16 * 1_000_000 * 128 * 4
+    assert away.host == 14 * 1_000_000 * 128 * 4
 
 
 def test_half_as_many_bits_take_half_the_activations_and_less_time():
@@ -112,7 +113,7 @@ def test_offloading_is_hidden_behind_computing_or_takes_as_long_as_the_bus():
     place = Place(device=slow, rates=h200_rates(away), cut=uncut(SIZE.n))
     spent = cost_at(SIZE, away, place).seconds
     busy = spent.sparse + spent.dense + spent.passes
-    assert busy + spent.host == pytest.approx(2 * 16 * 1_000_000 * 128 * 4 / 1e9)
+    assert busy + spent.host == pytest.approx(2 * 14 * 1_000_000 * 128 * 4 / 1e9)
 
 
 def test_what_does_not_fit_says_what_would():
@@ -233,3 +234,11 @@ def test_what_no_plan_is_made_of_is_refused(wrong, sentence):
         Network(**wrong)
     with pytest.raises(ValueError, match="memory must be auto, keep, recompute or offload"):
         chosen_memory("much", DEEP, 10, H200)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 8, 18, 33, 64, 200])
+def test_segments_are_those_of_the_model_and_two_inputs_stay_on_the_device(layers):
+    for way in ("recompute", "offload"):
+        network = Network(layers=layers, width=8, memory=way)
+        assert network.segment == segment_length(layers, offloads=way == "offload")
+    assert network.offloaded == max(0, -(-layers // network.segment) - 2)

@@ -70,7 +70,7 @@ def _kept(network: Network, each: int) -> tuple[float, float]:
         return each * network.layers, 0.0
     at_hand = each * min(network.segment, network.layers)
     if network.memory == "offload":
-        return at_hand + 2, network.segments  # one on its way in, and one out
+        return at_hand + 2, network.offloaded  # one on its way in, and one out
     return network.segments + at_hand, 0.0
 
 

@@ -65,6 +65,11 @@ class Network:
         """How many of them there are."""
         return ceil(self.layers / self.segment)
 
+    @property
+    def offloaded(self) -> int:
+        """Inputs of segments that wait on the host: all but the first and the last."""
+        return max(0, self.segments - 2) if self.memory == "offload" else 0
+
 
 @dataclass(frozen=True)
 class Form:

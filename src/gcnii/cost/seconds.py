@@ -133,6 +133,4 @@ def _exchange(
 
 def _host(network: Network, device: Device, matrix: float, busy: float) -> float:
     """What the traffic of offloaded activations, out and in, takes longer than all computing."""
-    if network.memory != "offload":
-        return 0.0
-    return max(0.0, 2 * network.segments * matrix / device.host - busy)
+    return max(0.0, 2 * network.offloaded * matrix / device.host - busy)
