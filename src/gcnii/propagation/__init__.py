@@ -37,6 +37,7 @@ from gcnii.propagation.relations import RelationalAdjacency as RelationalAdjacen
 from gcnii.propagation.relations import RelationalMatrix as RelationalMatrix
 from gcnii.propagation.rows import Rows as Rows
 from gcnii.propagation.sparse import Sparse as Sparse
+from gcnii.propagation.sparse import TakenByLinear as TakenByLinear
 from gcnii.propagation.sparse import feature_matrix as feature_matrix
 from gcnii.propagation.sparse import to_dense as to_dense
 from gcnii.propagation.sparse import to_matrix as to_matrix

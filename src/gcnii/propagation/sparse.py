@@ -52,8 +52,29 @@ def to_dense(X: Tensor | Sparse) -> Tensor:
     return X.to_dense() if isinstance(X, Sparse) else X
 
 
+class TakenByLinear:
+    """What `nn.Linear` takes in the place of a tensor, so that models need not care."""
+
+    def mapped(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """What `linear` gives of it."""
+        raise NotImplementedError
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        function: Callable[..., object],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
+        """Answer `linear`, and nothing else of torch."""
+        if function is linear:
+            return args[0].mapped(*args[1:], **(kwargs or {}))
+        return NotImplemented
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Sparse:
+class Sparse(TakenByLinear):
     """A sparse matrix M; `M @ H` and `linear(M, W, b)` pass gradients to H, W and M's values.
 
     It also holds the values of its transpose, because backward multiplies by Mᵀ, and P̃ of a
@@ -162,20 +183,7 @@ class Sparse:
     def __matmul__(self, H: Tensor) -> Tensor:
         return product(self.values, self.transposed, H, self.pattern)
 
-    @classmethod
-    def __torch_function__(
-        cls,
-        function: Callable[..., object],
-        types: tuple[type, ...],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> object:
-        """Let `nn.Linear` take sparse features, so that models need not care."""
-        if function is linear:
-            return _linear(*args, **(kwargs or {}))
-        return NotImplemented
-
-
-def _linear(X: Sparse, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    Z = X @ weight.T
-    return Z if bias is None else Z + bias
+    def mapped(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """What `linear` gives of it."""
+        Z = self @ weight.T
+        return Z if bias is None else Z + bias

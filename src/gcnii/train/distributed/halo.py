@@ -22,6 +22,8 @@ from gcnii.propagation import Pattern, Sparse, VmapInfo, replicas_first
 from gcnii.propagation.product import multiply_each
 from gcnii.train.distributed.world import World
 
+Exchange = Callable[[Tensor], Callable[[], Tensor]]  # sends rows; what it returns waits for others'
+
 
 @dataclass(frozen=True, eq=False)
 class Halo:
@@ -74,11 +76,11 @@ class Halo:
 
     def fetched(self, each: Tensor) -> Tensor:
         """(rows,) numbers of the nodes here → (halo,) those of the halo; vmap takes it."""
-        return Fetched.apply(each, self)  # type: ignore[no-any-return, no-untyped-call]
+        return Exchanged.apply(each, self.fetch)  # type: ignore[no-any-return, no-untyped-call]
 
     def returned(self, each: Tensor) -> Tensor:
         """(halo,) numbers → (rows,) the sums of what others have for the nodes here; with vmap."""
-        return Returned.apply(each, self)  # type: ignore[no-any-return, no-untyped-call]
+        return Exchanged.apply(each, self.back)  # type: ignore[no-any-return, no-untyped-call]
 
     @cached_property
     def collect(self) -> Pattern:
@@ -88,34 +90,13 @@ class Halo:
         return Pattern.from_sorted(self.sent[order], order, shape)
 
 
-class Fetched(torch.autograd.Function):
-    """A number of each node of the halo; it has no gradient."""
+class Exchanged(torch.autograd.Function):
+    """A number of each node by `Halo.fetch` or `Halo.back`; it has no gradient."""
 
     @staticmethod
-    def forward(each: Tensor, halo: Halo) -> Tensor:
-        """(rows,) → (halo,)."""
-        return halo.fetch(each[:, None])()[:, 0]
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Save nothing."""
-        ctx.mark_non_differentiable(output)
-
-    @staticmethod
-    def vmap(
-        info: VmapInfo, in_dims: tuple[int | None, ...], each: Tensor, halo: Halo
-    ) -> tuple[Tensor, int]:
-        """One exchange for all replicas."""
-        return halo.fetch(replicas_first(each, in_dims[0], info.batch_size).T.contiguous())(), 1
-
-
-class Returned(torch.autograd.Function):
-    """The sums of what other processes have for the nodes here; it has no gradient."""
-
-    @staticmethod
-    def forward(each: Tensor, halo: Halo) -> Tensor:
-        """(halo,) → (rows,)."""
-        return halo.back(each[:, None].contiguous())()[:, 0]
+    def forward(each: Tensor, exchange: Exchange) -> Tensor:
+        """(nodes here or of the halo,) → (those of the other,)."""
+        return exchange(each[:, None].contiguous())()[:, 0]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -124,10 +105,10 @@ class Returned(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: VmapInfo, in_dims: tuple[int | None, ...], each: Tensor, halo: Halo
+        info: VmapInfo, in_dims: tuple[int | None, ...], each: Tensor, exchange: Exchange
     ) -> tuple[Tensor, int]:
         """One exchange for all replicas."""
-        return halo.back(replicas_first(each, in_dims[0], info.batch_size).T.contiguous())(), 1
+        return exchange(replicas_first(each, in_dims[0], info.batch_size).T.contiguous())(), 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,9 +6,7 @@ model computes a block of rows at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +16,14 @@ from gcnii.graph import Features, Graph
 from gcnii.graph.arrays import hand_back
 from gcnii.nn import MODELS
 from gcnii.nn.skeleton import GCNIISkeleton
-from gcnii.propagation import Sparse, block_height, can_be_fixed, fixed_matrix, to_matrix
+from gcnii.propagation import (
+    Sparse,
+    TakenByLinear,
+    block_height,
+    can_be_fixed,
+    fixed_matrix,
+    to_matrix,
+)
 from gcnii.train.plan import Plan
 from gcnii.train.scaling import Scaling
 
@@ -53,33 +58,21 @@ def suits(plan: Plan) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledRows:
+class ScaledRows(TakenByLinear):
     """X (n, d), of which a linear map reads and scales a block of rows at a time."""
 
     X: Features
     scaling: Scaling | None
     dtype: torch.dtype
 
-    @classmethod
-    def __torch_function__(
-        cls,
-        function: Callable[..., object],
-        types: tuple[type, ...],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> object:
-        """Let `nn.Linear` take it, so that models need not care."""
-        if function is linear:
-            return _linear(*args, **(kwargs or {}))
-        return NotImplemented
-
-
-def _linear(rows: ScaledRows, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    X, scaling = rows.X, rows.scaling
-    out, height = torch.empty(X.shape[0], len(weight), dtype=rows.dtype), block_height(*X.shape)
-    for start in range(0, X.shape[0], height):
-        part = X[start : start + height]
-        part = to_matrix(part if scaling is None else scaling.apply(part), rows.dtype)
-        out[start : start + height] = linear(part, weight, bias)  # type: ignore[arg-type]
-    hand_back(X)
-    return out
+    def mapped(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """What `linear` gives of it."""
+        X, scaling = self.X, self.scaling
+        out = torch.empty(X.shape[0], len(weight), dtype=self.dtype)
+        height = block_height(*X.shape)
+        for start in range(0, X.shape[0], height):
+            part = X[start : start + height]
+            part = to_matrix(part if scaling is None else scaling.apply(part), self.dtype)
+            out[start : start + height] = linear(part, weight, bias)  # type: ignore[arg-type]
+        hand_back(X)
+        return out
