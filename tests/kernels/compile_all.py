@@ -32,6 +32,7 @@ def check(kernel, constants, stored, matrices, warps=4):
         dict.fromkeys(INDICES, "*i32")
         | dict.fromkeys(EXACT, "*fp32")
         | dict.fromkeys(NUMBERS, "fp32")
+        | ({"starts": "*i64"} if "SHARED" in constants else {})
     )
     types |= dict.fromkeys(matrices.split(), f"*{stored}")
     signature = {
@@ -49,16 +50,19 @@ def check(kernel, constants, stored, matrices, warps=4):
 for stored, precision in (("fp32", "tf32x3"), ("bf16", "tf32")):
     exact = {"PRECISION": precision}
     for star in (False, True):
-        flags = {"STAR": star, "DROP": star, "KEEP": star, "PART": 32}
-        check(layer._forward, LAYER | exact | flags, stored, "D H0 M1 M2 S out")
-    check(layer._backward, LAYER | exact | {"MASK": True}, stored, "dZ M1 D out")
+        flags = {"STAR": star, "DROP": star, "KEEP": star, "PART": 32, "SHARED": star}
+        flags |= {"EXTRA": not star}
+        check(layer._forward, LAYER | exact | flags, stored, "F D H0 M1 M2 extra S out")
+    masked = {"MASK": True, "EXTRA": True}
+    check(layer._backward, LAYER | exact | masked, stored, "F dZ M1 D extra out")
     sizes = {"WIDTH": 64, "INNER": 64, "BLOCK": 64, "EVEN": True, "STAGES": 3}
     check(layer._initial, sizes | exact, stored, "dZ M out")
     tile = {"TYPE": tl.float32, "COLUMNS": 128}
     check(gather._gather, COMMON | tile | {"INITIAL": True, "MASK": True}, stored, "B H H0 D out")
     check(gather._sum_piece, tile | {"PIECE": 32}, stored, "H B", warps=2)
     check(gather._dots, tile | {"BLOCK": 16}, stored, "G H out")
-    check(mask._drop, {"BLOCK": 1024, "SCALED": True}, stored, "H out")
-    check(mask._finish, {"SKIP": True, "DROP": True, "BLOCK": 1024}, stored, "Z D out")
+    check(mask._drop, {"BLOCK": 1024, "SCALED": True, "SHARED": True}, stored, "H out")
+    finish = {"SKIP": True, "DROP": True, "SHARED": True, "BLOCK": 1024}
+    check(mask._finish, finish, stored, "Z D out")
     check(mask._open_where, {"BLOCK": 1024}, stored, "G H out")
 check(mask._mask, {"BLOCK": 1024}, "i16", "out")

@@ -57,7 +57,8 @@ def memory(size: Size, network: Network, device: Device, cut: Cut, devices: int 
         X=_features(size, kind, network) * share * wide,
         weights=weights,
         kept=kept * matrix,
-        work=_work(network, kind, matrix) * matrix + device.fixed,
+        # Over several processes, also what others' columns add to the sums.
+        work=(_work(network, kind, matrix) + (devices > 1)) * matrix + device.fixed,
         # Rows that are sent and received, and on a CPU their gradients, in the order of both.
         halo=3 * cut.halo * network.width * item,
         host=host * matrix,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isqrt
 from typing import Literal
 
@@ -96,15 +96,19 @@ NARROW_ON_GPU = Form(4, 6, 3, (1, 3, 1), kept=2, masked=False)
 WIDE_ON_GPU = Form(6, 9, 6, (1, 2, 1), kept=2, masked=False)
 # nn/fused.py: α H0 is added (3 numbers), ReLU (2); backward adds to dH0 (3) and masks dZ (3).
 ON_CPU = Form(5, 6, 5, (1, 2, 1), kept=2, masked=True)
-# Several processes: mask (6.5), two partial sums (5), blend (3), ReLU (2); backward ReLU (3),
-# blend (4), dH0 (3), two partial sums (5), mask (3).
-CUT = Form(16.5, 18, 10, (1, 2, 1), kept=3, masked=True)
+# What several processes add to each of the three: the product by others' columns is written, and
+# read by the one kernel, or added to the sums.
+READ, ADDED = 2, 4
 
 
 def form_of(network: Network, kind: Kind, devices: int) -> Form:
     """How this network's layers are computed."""
-    if devices > 1:
-        return CUT
-    if kind == "cpu":
-        return ON_CPU
-    return NARROW_ON_GPU if network.width <= NARROW else WIDE_ON_GPU
+    narrow = kind == "cuda" and network.width <= NARROW
+    form = NARROW_ON_GPU if narrow else ON_CPU if kind == "cpu" else WIDE_ON_GPU
+    if devices == 1:
+        return form
+    more = READ if narrow else ADDED
+    forward, backward, evaluation = form.forward, form.backward, form.evaluation
+    return replace(
+        form, forward=forward + more, backward=backward + more, evaluation=evaluation + more
+    )

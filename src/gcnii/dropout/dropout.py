@@ -11,7 +11,7 @@ from gcnii import kernels
 from gcnii.dropout.keys import current_rows, next_key
 from gcnii.dropout.masks import LEVELS, keep_mask, kept_of, lanes_of, levels, words_of
 from gcnii.errors import InputError
-from gcnii.propagation import Adjacency, Sparse, VmapInfo, replicas_first
+from gcnii.propagation import Adjacency, Rows, Sparse, VmapInfo, replicas_first
 
 Matrix = TypeVar("Matrix", Tensor, Sparse)
 DropForm = Literal["entries", "pairs"]
@@ -50,9 +50,9 @@ class Dropout(nn.Module):
         if isinstance(H, Sparse):
             return H.with_values(self.forward(H.values))
         key, rows = next_key(H.device), current_rows()
-        if kernels.usable(H) and rows is None:
-            kept = levels(self.kept, H.device)
-            return Drop.apply(H, key, kept)  # type: ignore[no-any-return, no-untyped-call]
+        if kernels.usable(H):
+            kept, starts = levels(self.kept, H.device), rows and rows.starts(H.shape)[0]
+            return Drop.apply(H, key, kept, starts)  # type: ignore[no-any-return, no-untyped-call]
         mask = keep_mask(key, H.numel(), self.kept, words_of(rows, H.shape)).view(H.shape)
         factors = mask.to(H.dtype).mul_(self.scale(H.dtype))
         # Features have no gradient, and are large: one matrix of their size less.
@@ -72,31 +72,35 @@ class Dropout(nn.Module):
 
 
 class Drop(torch.autograd.Function):
-    """H, key (2,), kept (1,) → H · mask / keep in one pass on a GPU; only the key is saved."""
+    """H, key (2,), kept (1,) → H · mask / keep in one pass on a GPU; only the key is saved.
+
+    starts  of the rows of H, where several processes share a matrix
+    """
 
     @staticmethod
-    def forward(H: Tensor, key: Tensor, kept: Tensor) -> Tensor:
+    def forward(H: Tensor, key: Tensor, kept: Tensor, starts: Tensor | None) -> Tensor:
         """Drop from H; with keys (r, 2), H is (r, …), and kept (1,) or (r,)."""
         from gcnii.kernels.mask import drop
 
         if key.ndim == 2:
-            return drop(H, key, kept, scaled=True)
-        return drop(H[None], key[None], kept, scaled=True)[0]
+            return drop(H, key, kept, scaled=True, starts=starts)
+        return drop(H[None], key[None], kept, scaled=True, starts=starts)[0]
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor | None, ...], output: Tensor) -> None:
         """Save the key, from which backward makes the mask again."""
         ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
-    def backward(ctx: Any, G: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, G: Tensor) -> tuple[Tensor, None, None, None]:
         """G with the same mask."""
-        return Drop.apply(G, *ctx.saved_tensors), None, None  # type: ignore[no-untyped-call]
+        return Drop.apply(G, *ctx.saved_tensors), None, None, None  # type: ignore[no-untyped-call]
 
     @staticmethod
     def vmap(
-        info: VmapInfo, in_dims: tuple[int | None, ...], H: Tensor, key: Tensor, kept: Tensor
-    ) -> tuple[Tensor, int]:
+        info: VmapInfo, in_dims: tuple[int | None, ...],
+        H: Tensor, key: Tensor, kept: Tensor, starts: Tensor | None,
+    ) -> tuple[Tensor, int]:  # fmt: skip
         """Drop from all replicas in one pass."""
         H, key = (
             replicas_first(one, dim, info.batch_size)
@@ -104,7 +108,7 @@ class Drop(torch.autograd.Function):
         )
         if in_dims[2] is not None:
             kept = kept.movedim(in_dims[2], 0).flatten()
-        return Drop.apply(H, key, kept), 0  # type: ignore[no-untyped-call]
+        return Drop.apply(H, key, kept, starts), 0  # type: ignore[no-untyped-call]
 
 
 class InplaceDropout:
@@ -112,16 +116,24 @@ class InplaceDropout:
 
     It reuses its buffers: new ones for each H would not be in the CPU's caches, and would cost more
     than the hash.
+
+    rows  of the whole graph that each H has; None: all
     """
 
-    def __init__(self, like: Tensor, kept: int):
-        self.count, self.kept = like[0].numel(), kept
-        self.words = like.new_empty(2, len(like), (self.count + 1) // 2, dtype=torch.int32).unbind()
+    def __init__(self, like: Tensor, kept: int, rows: Rows | None = None):
+        self.kept, self.words = kept, words_of(rows, like.shape[1:])
+        self.count = like[0].numel()
+        count = (self.count + 1) // 2 if self.words is None else len(self.words.hashed)
+        self.buffers = like.new_empty(2, len(like), count, dtype=torch.int32).unbind()
         self.lanes = torch.empty_like(like, memory_format=torch.contiguous_format)
 
     def __call__(self, H: Tensor, keys: Tensor) -> Tensor:
         """Set to zero what the masks of these keys (r, 2) drop; the rest is not scaled."""
-        self.lanes.view(len(H), -1).copy_(lanes_of(keys, self.count, *self.words))
+        if self.words is None:
+            lanes = lanes_of(keys, self.count, *self.buffers)
+        else:
+            lanes = self.words.lanes(keys, *self.buffers)
+        self.lanes.view(len(H), -1).copy_(lanes)
         # Whatever its name says, this is "zero where the lane is not below", in one pass.
         return torch.ops.aten.hardtanh_backward.grad_input(  # type: ignore[no-any-return]
             H, self.lanes, -torch.inf, self.kept - LEVELS // 2, grad_input=H

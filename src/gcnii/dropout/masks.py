@@ -106,9 +106,12 @@ class Words:
             rows.copy_(mix(((first // 2)[:, None] + steps).to(torch.int32)))
         return cls(hashed.flatten(), width, odd)
 
-    def lanes(self, key: Tensor) -> Tensor:
-        """(elements,) uniform int16; for keys (r, 2), (r, elements)."""
-        lanes = lanes_of(key, 2 * len(self.hashed), hashed=self.hashed)
+    def lanes(self, key: Tensor, words: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+        """(elements,) uniform int16; for keys (r, 2), (r, elements).
+
+        words, high  buffers of the size of `hashed`, which may be given
+        """
+        lanes = lanes_of(key, 2 * len(self.hashed), words, high, self.hashed)
         if self.odd is None:
             return lanes
         each = lanes.unflatten(-1, (len(self.odd), -1))

@@ -35,6 +35,8 @@ def gather(
     """
     (schedule, _, weights), (replicas, _, width) = M, H.shape
     out = H.new_empty(replicas, schedule.n, width) if out is None else out
+    if len(schedule.offsets) == 1:  # no rows
+        return out
     tile, B = min(triton.next_power_of_2(width), WIDEST), sum_pieces(M, H)
     initial, sign = H if H0 is None else H0, H if where is None else where
     _gather[(len(schedule.offsets) - 1, replicas, triton.cdiv(width, tile))](

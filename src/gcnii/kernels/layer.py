@@ -25,39 +25,57 @@ PART = 32  # the same for GCNII*'s second product, which has fewer registers lef
 def forward_layer(
     P: SlottedMatrix, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
     out: Tensor, S: Tensor | None, *, alpha: float, skip: float, kept: Tensor, back: bool,
+    starts: Tensor | None = None, source: Tensor | None = None, others: Tensor | None = None,
 ) -> None:  # fmt: skip
-    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P D + α H0.
+    """out = ReLU(S M1 [+ H0 M2] [+ skip D]) with S = P source + α H0 [+ others].
 
-    keys  (r, 2) if given, `out` is dropped but not scaled
-    kept  (1,) or (r,) of 65536 entries
-    S     if given, the sums are stored there
-    back  whether to begin with the last replica
+    keys    (r, 2) if given, `out` is dropped but not scaled
+    kept    (1,) or (r,) of 65536 entries
+    S       if given, the sums are stored there
+    back    whether to begin with the last replica
+    starts  (n,) numbers of the rows' first elements, for the mask; by default 0, h, 2h, …
+    source  (r, columns of P, h), contiguous; what is gathered, by default D
+    others  (r, n, h), contiguous; sums over other columns
     """
     (slots, weights), (replicas, _, width) = P, D.shape
+    if not slots.blocks:
+        return
+    F = D if source is None else source
     second, key = M1 if M2 is None else M2, M1 if keys is None else keys
-    sums = out if S is None else S
+    sums, extra = out if S is None else S, D if others is None else others
     _forward[(slots.blocks, replicas)](
         slots.order, slots.owner, slots.offsets, slots.index, weights,
-        D, H0, M1, second, key, sums, out, width, alpha, skip, kept, back * (replicas - 1),
-        stride(weights), D.stride(0), H0.stride(0), M1.stride(0),
-        second.stride(0), key.stride(0), stride(kept), sums.stride(0), out.stride(0),
+        F, D, H0, M1, second, key, extra, slots.order if starts is None else starts, sums, out,
+        width, alpha, skip, kept, back * (replicas - 1),
+        stride(weights), F.stride(0), D.stride(0), H0.stride(0), M1.stride(0), second.stride(0),
+        key.stride(0), extra.stride(0), stride(kept), sums.stride(0), out.stride(0),
         STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None,
+        SHARED=starts is not None, EXTRA=others is not None,
         PART=min(PART, _size(width)), **_cut(width, slots),
     )  # fmt: skip
 
 
 def backward_layer(
     PT: SlottedMatrix, dZ: Tensor, M1: Tensor, D: Tensor | None, out: Tensor,
-    *, skip: float, back: bool,
+    *, skip: float, back: bool, source: Tensor | None = None, others: Tensor | None = None,
 ) -> None:  # fmt: skip
-    """out = (Pᵀ dZ) M1ᵀ [+ skip dZ]; if D is given, 0 where D is not positive; out may be D."""
+    """out = (Pᵀ source [+ others]) M1ᵀ [+ skip dZ]; if D is given, 0 where D is not positive.
+
+    out     may be D
+    source  (r, columns of Pᵀ, h), contiguous; what is gathered, by default dZ
+    others  (r, n, h), contiguous; sums over other columns
+    """
     (slots, weights), (replicas, _, width) = PT, dZ.shape
-    output = out if D is None else D
+    if not slots.blocks:
+        return
+    F = dZ if source is None else source
+    output, extra = out if D is None else D, dZ if others is None else others
     _backward[(slots.blocks, replicas)](
         slots.order, slots.owner, slots.offsets, slots.index, weights,
-        dZ, M1, output, out, width, skip, back * (replicas - 1),
-        stride(weights), dZ.stride(0), M1.stride(0), output.stride(0), out.stride(0),
-        SKIP=skip != 0, MASK=D is not None, **_cut(width, slots),
+        F, dZ, M1, output, extra, out, width, skip, back * (replicas - 1),
+        stride(weights), F.stride(0), dZ.stride(0), M1.stride(0), output.stride(0), extra.stride(0),
+        out.stride(0), SKIP=skip != 0, MASK=D is not None, EXTRA=others is not None,
+        **_cut(width, slots),
     )  # fmt: skip
 
 
@@ -110,18 +128,36 @@ def _rows_of(M, column, to, width, TRANSPOSED: tl.constexpr, EVEN: tl.constexpr)
     return tl.load(M + at, mask=(column < width)[:, None] & (to < width)[None, :], other=0.0)
 
 
+@triton.jit
+def _initial_product(
+    H0, base, there, M2, to, width, Z, WIDTH: tl.constexpr, PART: tl.constexpr,
+    EVEN: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Z + H0 M2, for this program's rows."""
+    for k in tl.range(0, WIDTH, PART, num_stages=1):
+        column = k + tl.arange(0, PART)
+        mask = there if EVEN else there & (column < width)[None, :]
+        initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0)
+        m = _rows_of(M2, column, to, width, False, EVEN)
+        Z = tl.dot(initial.to(m.dtype), m, Z, input_precision=PRECISION)
+    return Z
+
+
 @triton.jit(do_not_specialize=["last"])
 def _forward(
-    order, owner, offsets, index, weights, D, H0, M1, M2, key, S, out,
-    width, alpha, skip, kept, last, weights_r, D_r, H0_r, M1_r, M2_r, key_r, kept_r, S_r, out_r,
+    order, owner, offsets, index, weights, F, D, H0, M1, M2, key, extra, starts, S, out,
+    width, alpha, skip, kept, last,
+    weights_r, F_r, D_r, H0_r, M1_r, M2_r, key_r, extra_r, kept_r, S_r, out_r,
     STAR: tl.constexpr, SKIP: tl.constexpr, DROP: tl.constexpr, KEEP: tl.constexpr,
-    HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr,
-    EVEN: tl.constexpr, PRECISION: tl.constexpr, PART: tl.constexpr,
+    SHARED: tl.constexpr, EXTRA: tl.constexpr, HUBS: tl.constexpr, BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr, INNER: tl.constexpr, EVEN: tl.constexpr, PRECISION: tl.constexpr,
+    PART: tl.constexpr,
 ):  # fmt: skip
     replica = tl.abs(last - tl.program_id(1)).to(tl.int64)
-    weights, D, H0 = weights + replica * weights_r, D + replica * D_r, H0 + replica * H0_r
+    weights, F = weights + replica * weights_r, F + replica * F_r
+    D, H0 = D + replica * D_r, H0 + replica * H0_r
     M1, M2, key = M1 + replica * M1_r, M2 + replica * M2_r, key + replica * key_r
-    S, out = S + replica * S_r, out + replica * out_r
+    S, out, extra = S + replica * S_r, out + replica * out_r, extra + replica * extra_r
     to = tl.arange(0, WIDTH)
     row = tl.load(order + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
     there, base = (row >= 0)[:, None], row[:, None] * width
@@ -129,17 +165,12 @@ def _forward(
     Z = tl.zeros((BLOCK, WIDTH), tl.float32)
     if STAR:
         # First, and in a loop: beside the other product it would need twice the registers we have.
-        for k in tl.range(0, WIDTH, PART, num_stages=1):
-            column = k + tl.arange(0, PART)
-            mask = there if EVEN else there & (column < width)[None, :]
-            initial = tl.load(H0 + base + column[None, :], mask=mask, other=0.0)
-            m = _rows_of(M2, column, to, width, False, EVEN)
-            Z = tl.dot(initial.to(m.dtype), m, Z, input_precision=PRECISION)
+        Z = _initial_product(H0, base, there, M2, to, width, Z, WIDTH, PART, EVEN, PRECISION)
     for k in tl.static_range(0, WIDTH, INNER):
         column = k + tl.arange(0, INNER)
         mask = there if EVEN else there & (column < width)[None, :]
         A = summed_slots(
-            owner, offsets, index, weights, D, column, width, HUBS, BLOCK, EVEN, PRECISION
+            owner, offsets, index, weights, F, column, width, HUBS, BLOCK, EVEN, PRECISION
         )
         # Fetched no earlier, because they would only take up registers until here.
         if not STAR:
@@ -147,6 +178,8 @@ def _forward(
         m = _rows_of(M1, column, to, width, False, EVEN)
         if not STAR:
             A += alpha * initial
+        if EXTRA:
+            A += tl.load(extra + base + column[None, :], mask=mask, other=0.0).to(tl.float32)
         if KEEP:
             tl.store(S + base + column[None, :], A, mask=mask)
         Z = tl.dot(A.to(m.dtype), m, Z, input_precision=PRECISION)
@@ -155,20 +188,25 @@ def _forward(
     Z = tl.maximum(Z, 0.0)
     if DROP:
         share = tl.load(kept + replica * kept_r)
-        Z = tl.where(kept_entries(base + to[None, :], key, share), Z, 0.0)
+        number = base
+        if SHARED:
+            number = tl.load(starts + row, mask=row >= 0, other=0)[:, None]
+        Z = tl.where(kept_entries(number + to[None, :], key, share), Z, 0.0)
     tl.store(out + base + to[None, :], Z, mask=inside)
 
 
 @triton.jit(do_not_specialize=["last"])
 def _backward(
-    order, owner, offsets, index, weights, dZ, M1, D, out, width, skip, last,
-    weights_r, dZ_r, M1_r, D_r, out_r, SKIP: tl.constexpr, MASK: tl.constexpr,
+    order, owner, offsets, index, weights, F, dZ, M1, D, extra, out, width, skip, last,
+    weights_r, F_r, dZ_r, M1_r, D_r, extra_r, out_r,
+    SKIP: tl.constexpr, MASK: tl.constexpr, EXTRA: tl.constexpr,
     HUBS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr, INNER: tl.constexpr,
     EVEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     replica = tl.abs(last - tl.program_id(1)).to(tl.int64)
     weights, M1 = weights + replica * weights_r, M1 + replica * M1_r
     dZ, D, out = dZ + replica * dZ_r, D + replica * D_r, out + replica * out_r
+    F, extra = F + replica * F_r, extra + replica * extra_r
     to = tl.arange(0, WIDTH)
     row = tl.load(order + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
     at = row[:, None] * width + to[None, :]
@@ -177,8 +215,12 @@ def _backward(
     for k in tl.static_range(0, WIDTH, INNER):
         column = k + tl.arange(0, INNER)
         A = summed_slots(
-            owner, offsets, index, weights, dZ, column, width, HUBS, BLOCK, EVEN, PRECISION
+            owner, offsets, index, weights, F, column, width, HUBS, BLOCK, EVEN, PRECISION
         )
+        if EXTRA:
+            inside = (row >= 0)[:, None] & (column < width)[None, :]
+            at_row = extra + row[:, None] * width + column[None, :]
+            A += tl.load(at_row, mask=inside, other=0.0).to(tl.float32)
         m = _rows_of(M1, column, to, width, True, EVEN)
         Z = tl.dot(A.to(m.dtype), m, Z, input_precision=PRECISION)
     if SKIP:

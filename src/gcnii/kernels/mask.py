@@ -24,31 +24,36 @@ def mask(keys: Tensor, count: int, kept: Tensor) -> Tensor:
 
 
 def drop(
-    H: Tensor, keys: Tensor, kept: Tensor, *, scaled: bool = False, out: Tensor | None = None
-) -> Tensor:
+    H: Tensor, keys: Tensor, kept: Tensor, *, scaled: bool = False, out: Tensor | None = None,
+    starts: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """H (r, …) with the entries that are not kept set to zero, and the rest as is, or scaled.
 
-    kept  (1,) or (r,) of 65536
-    out   may be H
+    kept    (1,) or (r,) of 65536
+    out     may be H
+    starts  (n,) numbers of the first elements of each H's n rows; by default they follow each other
     """
     H = H.contiguous()
     out = torch.empty_like(H) if out is None else out
     count = H[0].numel()
     _drop[(triton.cdiv(count, BLOCK), len(H))](
-        keys, H, out, count, kept, keys.stride(0), stride(kept), SCALED=scaled, BLOCK=BLOCK
-    )
+        keys, keys if starts is None else starts, H, out, count, _width(count, starts), kept,
+        keys.stride(0), stride(kept), SCALED=scaled, SHARED=starts is not None, BLOCK=BLOCK,
+    )  # fmt: skip
     return out
 
 
 def finish_layer(
-    Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, kept: Tensor, out: Tensor
-) -> None:
+    Z: Tensor, D: Tensor | None, skip: float, keys: Tensor | None, kept: Tensor, out: Tensor,
+    starts: Tensor | None = None,
+) -> None:  # fmt: skip
     """The rest of a layer: out = ReLU(Z [+ skip D]); with keys (r, 2), dropped but not scaled."""
     count, key, add = Z[0].numel(), Z if keys is None else keys, Z if D is None else D
     _finish[(triton.cdiv(count, BLOCK), len(Z))](
-        Z, add, key, out, count, skip, kept,
+        Z, add, key, key if starts is None else starts, out,
+        count, _width(count, starts), skip, kept,
         Z.stride(0), add.stride(0), key.stride(0), stride(kept), out.stride(0),
-        SKIP=D is not None, DROP=keys is not None, BLOCK=BLOCK,
+        SKIP=D is not None, DROP=keys is not None, SHARED=starts is not None, BLOCK=BLOCK,
     )  # fmt: skip
 
 
@@ -60,6 +65,10 @@ def open_where(G: Tensor, H: Tensor, out: Tensor) -> None:
     )  # fmt: skip
 
 
+def _width(count: int, starts: Tensor | None) -> int:
+    return count if starts is None else count // max(len(starts), 1)
+
+
 @triton.jit
 def _mask(keys, out, count, kept, kept_r, BLOCK: tl.constexpr):
     replica = tl.program_id(1).to(tl.int64)
@@ -69,11 +78,24 @@ def _mask(keys, out, count, kept, kept_r, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _drop(keys, H, out, count, kept, keys_r, kept_r, SCALED: tl.constexpr, BLOCK: tl.constexpr):
+def _number(element, starts, count, width, SHARED: tl.constexpr):
+    """The numbers of elements of rows of this width in the whole matrix."""
+    number = element
+    if SHARED:
+        start = tl.load(starts + element // width, mask=element < count, other=0)
+        number = start + element % width
+    return number
+
+
+@triton.jit
+def _drop(
+    keys, starts, H, out, count, width, kept, keys_r, kept_r,
+    SCALED: tl.constexpr, SHARED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     replica = tl.program_id(1).to(tl.int64)
     element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    share = tl.load(kept + replica * kept_r)
-    keep = kept_entries(element, keys + replica * keys_r, share)
+    share, number = tl.load(kept + replica * kept_r), _number(element, starts, count, width, SHARED)
+    keep = kept_entries(number, keys + replica * keys_r, share)
     at = replica * count + element
     value = tl.load(H + at, mask=(element < count) & keep, other=0.0)
     if SCALED:
@@ -83,8 +105,8 @@ def _drop(keys, H, out, count, kept, keys_r, kept_r, SCALED: tl.constexpr, BLOCK
 
 @triton.jit
 def _finish(
-    Z, D, keys, out, count, skip, kept, Z_r, D_r, keys_r, kept_r, out_r,
-    SKIP: tl.constexpr, DROP: tl.constexpr, BLOCK: tl.constexpr,
+    Z, D, keys, starts, out, count, width, skip, kept, Z_r, D_r, keys_r, kept_r, out_r,
+    SKIP: tl.constexpr, DROP: tl.constexpr, SHARED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     replica = tl.program_id(1).to(tl.int64)
     element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -95,7 +117,8 @@ def _finish(
     value = tl.maximum(value, 0.0)
     if DROP:
         share = tl.load(kept + replica * kept_r)
-        value = tl.where(kept_entries(element, keys + replica * keys_r, share), value, 0.0)
+        number = _number(element, starts, count, width, SHARED)
+        value = tl.where(kept_entries(number, keys + replica * keys_r, share), value, 0.0)
     tl.store(out + replica * out_r + element, value, mask=inside)
 
 

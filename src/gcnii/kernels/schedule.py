@@ -56,15 +56,21 @@ class Schedule:
         return ScheduledMatrix(self, values, torch.cat([values, *constants], 1)[:, self.place])
 
     @classmethod
-    def of(cls, rows: Tensor, columns: Tensor, block: int, longest: int) -> Schedule:
+    def of(
+        cls, rows: Tensor, columns: Tensor, block: int, longest: int, among: Tensor | None = None
+    ) -> Schedule:
         """Sort rows by falling length: a block's rows are alike, and the longest start first.
 
         A row of more than `longest` entries, or of 4 times the mean if that is more, is a hub.
+
+        among  the rows to compute, sorted; by default all
         """
         length = rows.diff().long()
         longest = max(longest, 4 * len(columns) // max(len(length), 1))
-        order = torch.argsort(length, descending=True, stable=True)
-        many = int((length > longest).sum())
+        chosen = length if among is None else length[among]
+        order = torch.argsort(chosen, descending=True, stable=True)
+        order = order if among is None else among[order]
+        many = int((chosen > longest).sum())
         hubs, others = order[:many], order[many:]
         pieces = (length[hubs] + PIECE - 1) // PIECE
         starts, ends = _pieces(rows, hubs, pieces)

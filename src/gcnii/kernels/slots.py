@@ -60,16 +60,22 @@ class Slots:
         return SlottedMatrix(self, padded[:, self.place])
 
     @classmethod
-    def of(cls, rows: Tensor, columns: Tensor, block: int, longest: int) -> Slots | None:
+    def of(
+        cls, rows: Tensor, columns: Tensor, block: int, longest: int, among: Tensor | None = None
+    ) -> Slots | None:
         """The layout of a CSR pattern; None where a row does not fit into the slots of a block.
 
         A row of more than `longest` entries, or of 4 times the mean if that is more, is a hub.
+
+        among  the rows to lay out, sorted; by default all
         """
         entries, length = len(columns), rows.diff().long()
         longest = max(longest, 4 * entries // max(len(length), 1))
-        if not entries or int(length.max()) > TOO_LONG * longest * block:
+        if len(length) and int(length.max()) > TOO_LONG * longest * block:
             return None
+        length = length if among is None else length[among]
         length, order = length.sort(descending=True, stable=True)
+        order = order if among is None else among[order]
         hubs, taken, first = _slots_of_rows(length, longest, block)
         filled, owner = _rows_of_slots(order, taken, first, hubs, block)
         share = (length + taken - 1) // taken  # entries of a slot
@@ -98,7 +104,7 @@ def _rows_of_slots(
 ) -> tuple[Tensor, Tensor]:
     """The rows of each block, and for each slot of a hubs' block, the position of its row."""
     at = first // block
-    blocks = int(at[-1]) + 1
+    blocks = int(at[-1]) + 1 if len(at) else 0
     rank = torch.arange(len(at), device=at.device) - torch.searchsorted(at, at)
     filled, owner = (at.new_full((count * block,), -1) for count in (blocks, hubs))
     filled[at * block + rank] = order

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import overload
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, overload
 
 import torch
 from torch import Tensor
 
 from gcnii.kernels import gather, schedule, slots
 from gcnii.kernels.layer import backward_layer, forward_layer, initial_gradient
-from gcnii.kernels.layouts import CSR, schedule_of, slots_of
+from gcnii.kernels.layouts import CSR, CutCSR, CutSlots, cut_slots_of, schedule_of, slots_of
 from gcnii.kernels.mask import drop, finish_layer, open_where
 from gcnii.kernels.products import gradients
 
 Order = slots.Slots | schedule.Schedule
-Matrix = slots.SlottedMatrix | schedule.ScheduledMatrix
+# Sends rows of H to other processes, and then waits for theirs, (r, arriving, h), contiguous.
+Send = Callable[[Tensor], Callable[[], Tensor]]
 
-Step = Callable[..., None]  # a layer, as `forward_layer` is called
+
+class NarrowCut(NamedTuple):
+    """A matrix whose rows several processes share, as CutSlots lays it out."""
+
+    inner: slots.SlottedMatrix
+    border: schedule.ScheduledMatrix
+    arriving: slots.SlottedMatrix
+    send: Send
+
+
+class WideCut(NamedTuple):
+    """The same for products alone: all rows, on near columns and on what arrives."""
+
+    near: schedule.ScheduledMatrix
+    arriving: schedule.ScheduledMatrix
+    send: Send
+
+
+Narrow = slots.SlottedMatrix | NarrowCut
+Wide = schedule.ScheduledMatrix | WideCut
+Matrix = Narrow | Wide
+Step = Callable[..., None]  # a layer, as `_wide_layer` is called
 
 # Up to this width a layer is one kernel; wider matrices are multiplied faster on their own.
 NARROW = 128
@@ -29,6 +51,24 @@ def order(pattern: CSR, H: Tensor) -> Order:
     return fused or schedule_of(pattern, *gather.cut(H))
 
 
+def cut_order(pattern: CutCSR, H: Tensor) -> CutSlots | tuple[schedule.Schedule, schedule.Schedule]:
+    """The same for a matrix whose rows several processes share: near columns, and what arrives."""
+    fused = cut_slots_of(pattern, cut(H), gather.cut(H)) if H.shape[2] <= NARROW else None
+    if fused is not None:
+        return fused
+    near, arriving = (schedule_of(p, *gather.cut(H)) for p in (pattern.near, pattern.arriving))
+    return near, arriving
+
+
+def cut_matrix(pattern: CutCSR, near: Tensor, arriving: Tensor, send: Send, H: Tensor) -> Matrix:
+    """Such a matrix, with the values of its two parts."""
+    order = cut_order(pattern, H)
+    if isinstance(order, CutSlots):
+        own = order.inner.with_values(near), order.border.with_values(near)
+        return NarrowCut(*own, order.arriving.with_values(arriving), send)
+    return WideCut(order[0].with_values(near), order[1].with_values(arriving), send)
+
+
 def cut(H: Tensor) -> tuple[int, int]:
     """For H (r, n, h), a block's slots and the longest row in one slot: the fastest measured."""
     replicas, n, _ = H.shape
@@ -37,45 +77,82 @@ def cut(H: Tensor) -> tuple[int, int]:
 
 def forward(
     P: Matrix, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
-    *, alpha: float, skip: float, kept: Tensor, saves: bool,
+    *, alpha: float, skip: float, kept: Tensor, saves: bool, starts: Tensor | None = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """H_L (r, n, h); if `saves`, also the layers' outputs D and sums S, both (r, layers, n, h).
 
     H, H0 (r, n, h); M1, M2 (layers, r, h, h); keys (layers, r, 2).  D's last matrix is left empty,
-    as room for backward.
+    as room for backward.  Where processes share the rows, `starts` (n,) are the numbers of their
+    first elements, for the masks.
     """
     layers, (replicas, n, width) = len(M1), H.shape
     H0, M1, M2 = H0.contiguous(), _like(H, M1), _like(H, M2)
-    D = H.contiguous() if keys is None else drop(H, keys[0], kept)
+    D = H.contiguous() if keys is None else drop(H, keys[0], kept, starts=starts)
     rooms = layers if saves else 2  # without backward, two matrices take turns
     outputs = H.new_empty(replicas, rooms, n, width)
     sums = H.new_empty(replicas, layers, n, width) if saves else None
     last = torch.empty_like(D)
-    step: Step = forward_layer if isinstance(P, slots.SlottedMatrix) else _wide_layer
+    step: Step = _narrow_layer if isinstance(P, Narrow) else _wide_layer
+    given = {"alpha": alpha, "skip": skip, "kept": kept, "starts": starts}
     for l in range(layers):
         key = keys[l + 1] if keys is not None and l + 1 < layers else None
         out = outputs[:, l % rooms] if l + 1 < layers else last
         S, m2 = None if sums is None else sums[:, l], None if M2 is None else M2[l]
         # Back and forth: a layer begins with the replicas that the one before left in the cache.
-        step(P, D, H0, M1[l], m2, key, out, S, alpha=alpha, skip=skip, kept=kept, back=l % 2 == 1)
+        step(P, D, H0, M1[l], m2, key, out, S, back=l % 2 == 1, **given)
         D = out
     return (last,) if sums is None else (last, outputs, sums)
 
 
+class Part(NamedTuple):
+    """Some rows of a matrix: what they gather, and sums that are there already."""
+
+    P: slots.SlottedMatrix
+    source: Tensor
+    others: Tensor | None = None
+
+
+def _parts(P: Narrow, H: Tensor) -> Iterator[Part]:
+    """All rows, in one part or two; the second one waits for other processes."""
+    if isinstance(P, slots.SlottedMatrix):
+        yield Part(P, H)
+        return
+    wait = P.send(H)
+    yield Part(P.inner, H)
+    near = gather.gather(P.border, H)
+    yield Part(P.arriving, wait(), near)
+
+
+def _narrow_layer(P: Narrow, D: Tensor, *given: Any, **how: Any) -> None:
+    """`forward_layer`, in one kernel for each part of P."""
+    for part, source, others in _parts(P, D):
+        forward_layer(part, D, *given, **how, source=source, others=others)
+
+
+def _sums(P: Wide, H: Tensor, H0: Tensor | None, alpha: float, out: Tensor | None = None) -> Tensor:
+    """P H [+ α H0]."""
+    if isinstance(P, schedule.ScheduledMatrix):
+        return gather.gather(P, H, H0, alpha, out)
+    wait = P.send(H)
+    S = gather.gather(P.near, H, H0, alpha, out)
+    return S.add_(gather.gather(P.arriving, wait()))
+
+
 def _wide_layer(
-    P: schedule.ScheduledMatrix, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
-    keys: Tensor | None, out: Tensor, S: Tensor | None,
-    *, alpha: float, skip: float, kept: Tensor, back: bool,
+    P: Wide, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
+    out: Tensor, S: Tensor | None,
+    *, alpha: float, skip: float, kept: Tensor, back: bool, starts: Tensor | None,
 ) -> None:  # fmt: skip
     """What `forward_layer` computes, in one kernel for each step; `back` makes no difference."""
-    S = gather.gather(P, D, H0 if alpha else None, alpha, S)
+    S = _sums(P, D, H0 if alpha else None, alpha, S)
     Z = S @ M1 if M2 is None else (S @ M1).add_(H0 @ M2)
-    finish_layer(Z, D if skip else None, skip, keys, kept, out)
+    finish_layer(Z, D if skip else None, skip, keys, kept, out, starts)
 
 
 def backward(
     PT: Matrix, G: Tensor, H: Tensor, D: Tensor, S: Tensor, H0: Tensor,
     M1: Tensor, M2: Tensor | None, keys: Tensor | None, *, alpha: float, skip: float, kept: Tensor,
+    starts: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:  # fmt: skip
     """The gradients of the first H, H0, M1 and M2; PT is Pᵀ, and G the gradient of the last H.
 
@@ -84,39 +161,45 @@ def backward(
     """
     dH, W1, W2 = torch.empty_like(H), _like(H, M1), _like(H, M2)
     open_where(G.contiguous(), H, D[:, -1])
-    if isinstance(PT, slots.SlottedMatrix):
+    if isinstance(PT, Narrow):
         dH0 = _fused_gradients(PT, D, W1, W2, dH, alpha, skip)
     else:
         dH0 = _wide_gradients(PT, D, W1, W2, dH, alpha, skip)
     dM1 = gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2])
     dM1 = dM1.transpose(0, 1).to(M1.dtype)
     dM2 = None if M2 is None else _initial_gradients(H0, D).to(M2.dtype)
-    return dH if keys is None else drop(dH, keys[0], kept, out=dH), dH0, dM1, dM2
+    dH = dH if keys is None else drop(dH, keys[0], kept, out=dH, starts=starts)
+    return dH, dH0, dM1, dM2
 
 
 def _fused_gradients(
-    PT: slots.SlottedMatrix, D: Tensor, M1: Tensor, M2: Tensor | None, dH: Tensor,
-    alpha: float, skip: float,
-) -> Tensor:  # fmt: skip
+    PT: Narrow, D: Tensor, M1: Tensor, M2: Tensor | None, dH: Tensor, alpha: float, skip: float
+) -> Tensor:
     """Overwrite D with the layers' dZ, fill dH, and return dH0, summed up at the end."""
     for l in range(len(M1) - 1, -1, -1):
-        below = D[:, l - 1] if l else None
-        out = dH if below is None else below
-        backward_layer(PT, D[:, l], M1[l], below, out, skip=skip, back=l % 2 == 1)
+        dZ, below = D[:, l], D[:, l - 1] if l else None
+        out, back = dH if below is None else below, l % 2 == 1
+        for part, source, others in _parts(PT, dZ):
+            given = {"source": source, "others": others}
+            backward_layer(part, dZ, M1[l], below, out, skip=skip, back=back, **given)
     return initial_gradient(D, M1, alpha) if M2 is None else initial_gradient(D, M2, 1.0)
 
 
 def _wide_gradients(
-    PT: schedule.ScheduledMatrix, D: Tensor, M1: Tensor, M2: Tensor | None, dH: Tensor,
-    alpha: float, skip: float,
-) -> Tensor:  # fmt: skip
+    PT: Wide, D: Tensor, M1: Tensor, M2: Tensor | None, dH: Tensor, alpha: float, skip: float
+) -> Tensor:
     """The same in one kernel for each step; dH0 is summed up on the way."""
     dH0 = torch.zeros_like(dH)
     for l in range(len(M1) - 1, -1, -1):
         dZ, below = D[:, l], D[:, l - 1] if l else None
-        dS = dZ @ M1[l].mT
+        dS, skipped = dZ @ M1[l].mT, dZ if skip else None
         dH0.add_(dS, alpha=alpha) if M2 is None else dH0.add_(dZ @ M2[l].mT)
-        gather.gather(PT, dS, dZ if skip else None, skip, dH if below is None else below, below)
+        if below is None:
+            _sums(PT, dS, skipped, skip, dH)
+        elif isinstance(PT, schedule.ScheduledMatrix):
+            gather.gather(PT, dS, skipped, skip, below, below)
+        else:
+            open_where(_sums(PT, dS, skipped, skip), below, below)
     return dH0
 
 

@@ -15,17 +15,20 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gcnii import kernels
-from gcnii.dropout import Dropout, InplaceDropout, levels, next_keys
+from gcnii.dropout import Dropout, InplaceDropout, current_rows, levels, next_keys
 from gcnii.errors import UsageError
-from gcnii.propagation import Pattern, Sparse, VmapInfo
-from gcnii.propagation.product import multiply_each
+from gcnii.propagation import CutPattern, Pattern, Places, Rows, Sparse, VmapInfo
+from gcnii.propagation.product import multiply_each, shared
+
+if TYPE_CHECKING:
+    from gcnii.kernels.stack import Matrix
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,20 @@ class Mappings:
 class Form:
     """What the layers of one call have in common.
 
-    alpha  α: share of H0 in S
-    skip   factor of the input that a layer adds: 0 or 1/keep
-    kept   how many of LEVELS dropout keeps; not used where replicas differ in it
-    saves  whether backward will follow
+    places  where P̃'s values are
+    alpha   α: share of H0 in S
+    skip    factor of the input that a layer adds: 0 or 1/keep
+    kept    how many of LEVELS dropout keeps; not used where replicas differ in it
+    saves   whether backward will follow
+    rows    of the whole graph that are at hand, for dropout; None: all
     """
 
-    pattern: Pattern
+    places: Pattern | CutPattern
     alpha: float
     skip: float
     kept: int
     saves: bool
+    rows: Rows | None = None
 
 
 def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dropout) -> Tensor:
@@ -80,17 +86,17 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
     if isinstance(kept, Tensor):
         mixed, kept = levels(kept, H.device), 0
     skip = float(mappings.skip and scale)
-    form = Form(P.pattern, alpha, skip, kept, torch.is_grad_enabled())
+    form = Form(P.places, alpha, skip, kept, torch.is_grad_enabled(), current_rows())
     M = M1[:, None], None if M2 is None else M2[:, None]
     return _fused(values, transposed, H[None], H0[None], *M, keys, mixed, form)[0].squeeze(0)
 
 
 def forward_layer(
-    P: Sparse, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, key: Tensor | None,
+    values: Tensor, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, key: Tensor | None,
     erase: InplaceDropout, form: Form,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """D (r, n, h), M1 and M2 (r, h, h) → the next D, dropped if there is a key (r, 2), and S."""
-    S = multiply_each(P.pattern, P.values, D)
+    S = multiply_each(form.places, values, D)
     H = finished_layer(S, D, H0, M1, M2, form)
     return H if key is None else erase(H, key), S
 
@@ -110,8 +116,9 @@ def finished_layer(
 
 
 def backward_layer(
-    PT: Sparse, dZ: Tensor, M1: Tensor, D: Tensor | None, dS: Tensor, dH0: Tensor, form: Form
-) -> Tensor:
+    transposed: Tensor, dZ: Tensor, M1: Tensor, D: Tensor | None, dS: Tensor, dH0: Tensor,
+    form: Form,
+) -> Tensor:  # fmt: skip
     """dZ of a layer → dZ of the layer before, whose output is D; without D, the input's gradient.
 
     dS   buffer for the gradient of S
@@ -120,7 +127,7 @@ def backward_layer(
     torch.bmm(dZ, M1.mT, out=dS)
     if form.alpha:
         dH0.add_(dS, alpha=form.alpha)
-    dD = multiply_each(PT.pattern, PT.values, dS)
+    dD = multiply_each(form.places.transposed[0], transposed, dS)
     if form.skip:
         dD.add_(dZ, alpha=form.skip)
     return dD if D is None else _where_positive(dD, D)
@@ -148,12 +155,13 @@ class Fused(torch.autograd.Function):
         """Run the layers one by one."""
         if kernels.usable(H):
             return _forward_on_gpu(values, H, H0, M1, M2, keys, kept, form)
-        P, erase = Sparse(form.pattern, values, transposed), InplaceDropout(H, form.kept)
+        erase = InplaceDropout(H, form.kept, form.rows)
         D, layers = H if keys is None else erase(H.clone(), keys[0]), len(M1)
         outputs, sums = [], []
         for l in range(layers):
             key = keys[l + 1] if keys is not None and l + 1 < layers else None
-            D, S = forward_layer(P, D, H0, M1[l], None if M2 is None else M2[l], key, erase, form)
+            m2 = None if M2 is None else M2[l]
+            D, S = forward_layer(values, D, H0, M1[l], m2, key, erase, form)
             if form.saves:
                 outputs.append(D)
                 sums.append(S)
@@ -161,26 +169,25 @@ class Fused(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        """Save the inputs but H, and all outputs."""
-        values, transposed, _, H0, M1, M2, keys, kept, ctx.form = inputs
+        """Save what backward needs of the inputs, and all outputs."""
+        _, transposed, _, H0, M1, M2, keys, kept, ctx.form = inputs
         ctx.spent = False
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(values, transposed, H0, M1, M2, keys, kept, *output)
+        ctx.save_for_backward(transposed, H0, M1, M2, keys, kept, *output)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, G: Tensor, *_: None) -> tuple[Tensor | None, ...]:
         """The gradients of H, H0, M1 and M2."""
-        values, transposed, H0, M1, M2, keys, kept, H, *saved = ctx.saved_tensors
+        transposed, H0, M1, M2, keys, kept, H, *saved = ctx.saved_tensors
         if kernels.usable(H):
             if ctx.spent:
                 raise UsageError(SPENT)
             ctx.spent = True
             found = _backward_on_gpu(transposed, G, H, saved, H0, M1, M2, keys, kept, ctx.form)
         else:
-            PT = Sparse(ctx.form.pattern.transposed[0], transposed, values)
-            found = _backward_on_cpu(PT, G, H, saved, H0, M1, M2, keys, ctx.form)
+            found = _backward_on_cpu(transposed, G, H, saved, H0, M1, M2, keys, ctx.form)
         return None, None, *found, None, None, None
 
     @staticmethod
@@ -221,10 +228,9 @@ def _forward_on_gpu(
 
     # Backward's layout is made now, because it takes memory, and less is free when backward begins.
     if form.saves:
-        stack.order(form.pattern.transposed[0], H)
-    P = stack.order(form.pattern, H).with_values(values)
-    share, given = _kept(kept, form, H), {"alpha": form.alpha, "skip": form.skip}
-    return stack.forward(P, H, H0, M1, M2, keys, kept=share, saves=form.saves, **given)
+        _lay_out(form.places.transposed[0], H)
+    P, given = _matrix(form.places, values, H), _given(kept, form, H)
+    return stack.forward(P, H, H0, M1, M2, keys, saves=form.saves, **given)
 
 
 def _backward_on_gpu(
@@ -234,18 +240,39 @@ def _backward_on_gpu(
     from gcnii.kernels import stack
 
     D, S = saved
-    PT = stack.order(form.pattern.transposed[0], H).with_values(transposed)
-    share, given = _kept(kept, form, H), {"alpha": form.alpha, "skip": form.skip}
-    return stack.backward(PT, G, H, D, S, H0, M1, M2, keys, kept=share, **given)
+    PT, given = _matrix(form.places.transposed[0], transposed, H), _given(kept, form, H)
+    return stack.backward(PT, G, H, D, S, H0, M1, M2, keys, **given)
 
 
-def _kept(kept: Tensor | None, form: Form, H: Tensor) -> Tensor:
-    """(1,) where all replicas keep as much, else (r,)."""
-    return levels(form.kept, H.device) if kept is None else kept
+def _lay_out(places: Places, H: Tensor) -> None:
+    """Make the kernels' layout, which is kept."""
+    from gcnii.kernels import stack
+
+    stack.order(places, H) if isinstance(places, Pattern) else stack.cut_order(places, H)
+
+
+def _matrix(places: Places, values: Tensor, H: Tensor) -> Matrix:
+    """P̃ or its transpose as the kernels take it."""
+    from gcnii.kernels import stack
+
+    if isinstance(places, Pattern):
+        return stack.order(places, H).with_values(values)
+    return stack.cut_matrix(places, *shared(places, values), H)
+
+
+def _given(kept: Tensor | None, form: Form, H: Tensor) -> dict[str, Any]:
+    """What the kernels need to know beside tensors.
+
+    kept    (1,) where all replicas keep as much, else (r,)
+    starts  the numbers of the rows' first elements; None where all rows are here
+    """
+    share = levels(form.kept, H.device) if kept is None else kept
+    starts = None if form.rows is None else form.rows.starts(H.shape[1:])[0]
+    return {"alpha": form.alpha, "skip": form.skip, "kept": share, "starts": starts}
 
 
 def _backward_on_cpu(
-    PT: Sparse, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
+    transposed: Tensor, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
     M1: Tensor, M2: Tensor | None, keys: Tensor | None, form: Form,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of H, H0, M1 and M2; the last layer comes first."""
@@ -259,8 +286,8 @@ def _backward_on_cpu(
         if M2 is not None and dM2 is not None:
             weight_gradients(H0, dZ, dM2[l])
             dH0.baddbmm_(dZ, M2[l].mT)
-        dZ = backward_layer(PT, dZ, M1[l], D[l - 1] if l else None, dS, dH0, form)
-    dH = dZ if keys is None else InplaceDropout(dZ, form.kept)(dZ, keys[0])
+        dZ = backward_layer(transposed, dZ, M1[l], D[l - 1] if l else None, dS, dH0, form)
+    dH = dZ if keys is None else InplaceDropout(dZ, form.kept, form.rows)(dZ, keys[0])
     return dH, dH0, dM1, dM2
 
 

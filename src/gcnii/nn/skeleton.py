@@ -128,7 +128,7 @@ class Convs(nn.ModuleList):
         """What `fused_layers` takes, if it can run these layers."""
         convs = list(self)
         # Where P is learned, the gradient of its values is left to autograd.
-        if not P.fusible or not _alike(convs) or P.values.requires_grad:
+        if not _alike(convs) or P.values.requires_grad:
             return None
         return type(convs[0]).mappings(convs)  # type: ignore[attr-defined, no-any-return]
 

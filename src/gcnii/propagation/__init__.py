@@ -18,6 +18,9 @@ from gcnii.propagation.by_rows import block_height as block_height
 from gcnii.propagation.by_rows import can_be_fixed as can_be_fixed
 from gcnii.propagation.by_rows import fixed_matrix as fixed_matrix
 from gcnii.propagation.by_rows import row_blocks as row_blocks
+from gcnii.propagation.cut_pattern import CutPattern as CutPattern
+from gcnii.propagation.cut_pattern import Places as Places
+from gcnii.propagation.cut_pattern import Wait as Wait
 from gcnii.propagation.diffusion import LONGEST_HEAT as LONGEST_HEAT
 from gcnii.propagation.diffusion import Diffusion as Diffusion
 from gcnii.propagation.diffusion import diffuse as diffuse

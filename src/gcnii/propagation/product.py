@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from gcnii import kernels
+from gcnii.propagation.cut_pattern import CutPattern, CutTranspose, Places, Send
 from gcnii.propagation.pattern import Pattern
 
 
-def product(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern) -> Tensor:
+def product(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places) -> Tensor:
     """M H (n, h) for H (d, h), where M has these values, and Mᵀ those of `transposed`.
 
     Without `transposed`, they are made of the values if a gradient needs them.
@@ -69,7 +70,7 @@ class Product(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern) -> Tensor:
+    def forward(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places) -> Tensor:
         """M H; for H (r, d, h), (r, n, h)."""
         if H.ndim == 3:
             return multiply_each(pattern, values, H)
@@ -77,7 +78,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def setup_context(
-        ctx: Any, inputs: tuple[Tensor, Tensor | None, Tensor, Pattern], output: Tensor
+        ctx: Any, inputs: tuple[Tensor, Tensor | None, Tensor, Places], output: Tensor
     ) -> None:
         """Save what the gradients need; H only for that of the values, because it is large."""
         values, transposed, H, ctx.pattern = inputs
@@ -100,7 +101,7 @@ class Product(torch.autograd.Function):
     @staticmethod
     def vmap(
         info: VmapInfo, in_dims: tuple[int | None, ...],
-        values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern,
+        values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places,
     ) -> tuple[Tensor, int]:  # fmt: skip
         """One product for all replicas."""
         H = replicas_first(H, in_dims[2], info.batch_size)
@@ -111,7 +112,7 @@ class Product(torch.autograd.Function):
         if transposed is not None:
             dim = in_dims[1]
             transposed = transposed[None] if dim is None else transposed.movedim(dim, 0)
-        if kernels.usable(H):
+        if kernels.usable(H) or not isinstance(pattern, Pattern):
             return _product_of_each(values, transposed, H, pattern), 0
         blocks = pattern.repeat(info.batch_size)
         flat = None if transposed is None else transposed.flatten()
@@ -120,7 +121,7 @@ class Product(torch.autograd.Function):
 
 
 def _product_in_columns(
-    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern
+    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places
 ) -> Tensor:
     """H (r, d, h) → (n, r, h), as one product by r · h columns."""
     columns = H.transpose(0, 1).reshape(H.shape[1], -1)
@@ -129,7 +130,7 @@ def _product_in_columns(
 
 
 def _product_of_each(
-    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Pattern
+    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places
 ) -> Tensor:
     """On a GPU: H (r, d, h), or (r, heads, d, h) where heads are within replicas."""
     if H.ndim == 3:
@@ -189,8 +190,15 @@ Product.forward.__signature__ = inspect.signature(Product.forward)  # type: igno
 Dots.forward.__signature__ = inspect.signature(Dots.forward)  # type: ignore[attr-defined]
 
 
-def multiply_each(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
+def multiply_each(pattern: Places, values: Tensor, H: Tensor) -> Tensor:
     """M H for H (r, d, h) and M's values (1, entries) or (r, entries); torch records nothing."""
+    if not isinstance(pattern, Pattern):
+        near, far, send = shared(pattern, values)
+        wait = send(H)  # while rows are on their way, the near ones are multiplied
+        S = multiply_each(pattern.near, near, H)
+        return S.add_(multiply_each(pattern.arriving, far, wait()))
+    if not len(pattern.columns):
+        return H.new_zeros(len(H), pattern.shape[0], H.shape[2])
     if kernels.usable(H):
         from gcnii.kernels.gather import cut, gather
         from gcnii.kernels.layouts import schedule_of
@@ -204,7 +212,15 @@ def multiply_each(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
     return below.view(replicas, -1, H.shape[2])
 
 
-def _multiply(pattern: Pattern, values: Tensor, H: Tensor) -> Tensor:
+def shared(pattern: CutPattern | CutTranspose, values: Tensor) -> tuple[Tensor, Tensor, Send]:
+    """The values of near's entries and of those of what arrives, and what sends rows."""
+    near, far = values.split([len(pattern.near.columns), len(pattern.far.columns)], -1)
+    return near, *pattern.exchange(far, multiply_each)
+
+
+def _multiply(pattern: Places, values: Tensor, H: Tensor) -> Tensor:
+    if not isinstance(pattern, Pattern):
+        return multiply_each(pattern, values[None], H[None])[0]
     rows, columns = pattern.rows, pattern.columns
     if H.device.type == "cpu":
         # A weighted bag of rows is the same sum; on two cores it takes half the time of the CSR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import scipy.sparse as sp
 import torch
@@ -13,6 +13,7 @@ from torch.nn.functional import linear
 
 from gcnii.graph import Features, Graph
 from gcnii.kernels import offsets
+from gcnii.propagation.cut_pattern import CutPattern
 from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import product
 
@@ -87,8 +88,6 @@ class Sparse(TakenByLinear):
     pattern: Pattern
     values: Tensor
     transposed: Tensor
-    # Whether `pattern` and `values` are all there is to a product, so that layers can be fused.
-    fusible: ClassVar[bool] = True
 
     @classmethod
     def from_scipy(cls, matrix: sp.csr_array) -> Sparse:
@@ -107,6 +106,11 @@ class Sparse(TakenByLinear):
     def fixed(cls, pattern: Pattern, values: Tensor) -> Sparse:
         """A matrix for products alone: without the transpose, no gradient passes."""
         return cls(pattern, values, values[:0])
+
+    @property
+    def places(self) -> Pattern | CutPattern:
+        """Where the values are, for products."""
+        return self.pattern
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -181,7 +185,7 @@ class Sparse(TakenByLinear):
         return self @ torch.eye(self.shape[1], dtype=self.dtype, device=self.device)
 
     def __matmul__(self, H: Tensor) -> Tensor:
-        return product(self.values, self.transposed, H, self.pattern)
+        return product(self.values, self.transposed, H, self.places)
 
     def mapped(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """What `linear` gives of it."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
+from support.to_itself import alone
 from support.together import graph_of
 
 from gcnii.data import load_share
@@ -19,7 +19,6 @@ from gcnii.propagation.pattern import MOST
 from gcnii.train.distributed.halo import Halo
 from gcnii.train.distributed.links import Links
 from gcnii.train.distributed.packing import pack
-from gcnii.train.distributed.world import World
 from gcnii.train.recipe import Recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore:pymetis is not installed")
@@ -45,14 +44,6 @@ def literal_mask(key, elements, kept):
     x = x ^ (x >> np.uint32(15))
     lanes = (x >> (16 * (numbers % 2)).astype(np.uint32)).astype(np.uint16).view(np.int16)
     return (lanes.astype(int) < kept - LEVELS // 2).astype(int)
-
-
-@pytest.fixture
-def alone():
-    """A world of this process, in which it sends to itself."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield World(0, 1, dist.HashStore(), hosted=True)
-    dist.destroy_process_group()
 
 
 def test_the_literal_hash_is_that_of_masks():
@@ -95,14 +86,15 @@ def test_links_beyond_two_to_the_31_keep_their_numbers(tmp_path):
         assert np.array_equal(mask, literal_mask(KEY, other.numbers, 30_000))
 
 
-def test_nodes_are_asked_for_by_large_numbers(alone):
+def test_nodes_are_asked_for_by_large_numbers():
     own = torch.tensor([FAR, FAR + 2, FAR + 5])
-    halo = Halo.of(alone, own[[1, 2]], torch.tensor([0, 0]), own)
-    assert halo.nodes.tolist() == [FAR + 2, FAR + 5]
-    assert halo.sent.tolist() == [1, 2]
-    assert halo.fetched(torch.tensor([1.0, 2.0, 3.0])).tolist() == [2, 3]
-    assert halo.returned(torch.tensor([4.0, 5.0])).tolist() == [0, 4, 5]
-    assert alone.gathered(own).tolist() == own.tolist()
+    with alone() as world:
+        halo = Halo.of(world, own[[1, 2]], torch.tensor([0, 0]), own)
+        assert halo.nodes.tolist() == [FAR + 2, FAR + 5]
+        assert halo.sent.tolist() == [1, 2]
+        assert halo.fetched(torch.tensor([1.0, 2.0, 3.0])).tolist() == [2, 3]
+        assert halo.returned(torch.tensor([4.0, 5.0])).tolist() == [0, 4, 5]
+        assert world.gathered(own).tolist() == own.tolist()
 
 
 def test_more_entries_than_one_process_can_count_are_refused():

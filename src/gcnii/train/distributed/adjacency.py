@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gcnii.errors import UsageError
-from gcnii.propagation import GraphAdjacency, Norm, Pattern, Rows, Sparse, row_sums
+from gcnii.propagation import CutPattern, GraphAdjacency, Norm, Pattern, Rows, row_sums
 from gcnii.train.distributed.halo import CutMatrix, Halo
 from gcnii.train.distributed.links import Links
 from gcnii.train.distributed.world import World
@@ -25,17 +25,15 @@ class CutAdjacency(GraphAdjacency):
 
     numbers     (entries,) of its links among those of the whole graph, on the CPU
     pair_numbers   gives those that (u, v) and (v, u) share
-    near    where the entries on its own columns are stored, and `near_entries` which they are
-    far     the same of the halo's columns
+    places  where P's values are stored: those on its own columns, and then those on the halo's
+    order   (entries,) brings values into the order of `places`
     """
 
     numbers: Tensor = field(kw_only=True)
     pair_numbers: Callable[[], Tensor] = field(kw_only=True)
     halo: Halo = field(kw_only=True)
-    near: Pattern = field(kw_only=True)
-    near_entries: Tensor = field(kw_only=True)
-    far: Pattern = field(kw_only=True)
-    far_entries: Tensor = field(kw_only=True)
+    places: CutPattern = field(kw_only=True)
+    order: Tensor = field(kw_only=True)
 
     @classmethod
     def cut(
@@ -52,6 +50,11 @@ class CutAdjacency(GraphAdjacency):
         place[~here] = len(own) + _places(halo.nodes, column[~here])
         rows, columns = len(own), len(own) + len(halo.nodes)
         near, far = torch.nonzero(here)[:, 0], torch.nonzero(~here)[:, 0]
+        places = CutPattern(
+            Pattern.from_sorted(row[near], place[near], (rows, rows)),
+            Pattern.from_sorted(row[far], place[far] - rows, (rows, columns - rows)),
+            halo,
+        )
         return cls(
             Pattern.from_sorted(row, place, (rows, columns)),
             links.weights.to(device, dtype),
@@ -61,10 +64,8 @@ class CutAdjacency(GraphAdjacency):
             numbers=links.numbers,
             pair_numbers=links.pairs,
             halo=halo,
-            near=Pattern.from_sorted(row[near], place[near], (rows, rows)),
-            near_entries=near,
-            far=Pattern.from_sorted(row[far], place[far] - rows, (rows, columns - rows)),
-            far_entries=far,
+            places=places,
+            order=torch.cat([near, far]),
         )
 
     @cached_property
@@ -75,9 +76,7 @@ class CutAdjacency(GraphAdjacency):
     def matrix(self, kept: Tensor | None = None) -> CutMatrix:
         """The rows of the propagation matrix of the links that `kept` (entries,) marks."""
         values = self._normalised(self.weights if kept is None else self.weights * kept)
-        near = Sparse.on(self.near, values[self.near_entries])
-        far = Sparse.on(self.far, values[self.far_entries])
-        return CutMatrix(near.pattern, near.values, near.transposed, far, self.halo)
+        return CutMatrix.of(self.places, values[self.order])
 
     @cached_property
     def entries(self) -> Rows:

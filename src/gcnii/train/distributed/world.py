@@ -129,7 +129,7 @@ class World:
         sent, received  how many rows, for each process
         """
         home = rows.device
-        rows = rows.cpu() if self.hosted else rows.contiguous()
+        rows = (rows.cpu() if self.hosted else rows).contiguous()
         inbox = rows.new_empty(sum(received), *rows.shape[1:])
         with _asking():
             work = dist.all_to_all_single(inbox, rows, list(received), list(sent), async_op=True)
