@@ -5,7 +5,7 @@ from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from gcnii.kernels import gather, layer, mask
+from gcnii.kernels import draw, gather, layer, mask
 
 INDICES = (
     "order",
@@ -23,6 +23,7 @@ INDICES = (
 EXACT = ("values", "weights")
 NUMBERS = ("alpha", "skip", "scale")
 COMMON = {"HUBS": 2, "BLOCK": 32, "UNROLL": 2, "EVEN": False}
+DRAWN = "nodes start count before rows stream link"
 LAYER = {"HUBS": 2, "BLOCK": 32, "EVEN": False, "WIDTH": 64, "INNER": 64, "SKIP": True}
 
 
@@ -33,6 +34,7 @@ def check(kernel, constants, stored, matrices, warps=4):
         | dict.fromkeys(EXACT, "*fp32")
         | dict.fromkeys(NUMBERS, "fp32")
         | ({"starts": "*i64"} if "SHARED" in constants else {})
+        | {"met": "*u8", "loops": "*fp32", "place": "*i32", "factors": "*fp64", "out": "*i32"}
     )
     types |= dict.fromkeys(matrices.split(), f"*{stored}")
     signature = {
@@ -60,9 +62,16 @@ for stored, precision in (("fp32", "tf32x3"), ("bf16", "tf32")):
     tile = {"TYPE": tl.float32, "COLUMNS": 128}
     check(gather._gather, COMMON | tile | {"INITIAL": True, "MASK": True}, stored, "B H H0 D out")
     check(gather._sum_piece, tile | {"PIECE": 32}, stored, "H B", warps=2)
+    check(gather._sum_row, tile | {"PIECE": 8}, stored, "H out", warps=2)
     check(gather._dots, tile | {"BLOCK": 16}, stored, "G H out")
     check(mask._drop, {"BLOCK": 1024, "SCALED": True, "SHARED": True}, stored, "H out")
     finish = {"SKIP": True, "DROP": True, "SHARED": True, "BLOCK": 1024}
     check(mask._finish, finish, stored, "Z D out")
     check(mask._open_where, {"BLOCK": 1024}, stored, "G H out")
 check(mask._mask, {"BLOCK": 1024}, "i16", "out")
+for long in (False, True):
+    check(
+        draw._draw, {"LONG": long, "KEEP": 32, "BLOCK": 1024, "PLACES": 40}, "i64", DRAWN, warps=8
+    )
+check(draw._all, {"BLOCK": 64}, "i64", DRAWN)
+check(draw._fill, {"BLOCK": 64}, "i64", DRAWN)

@@ -29,7 +29,7 @@ def relative(found, expected):
 @pytest.mark.parametrize("width", [1, 24, 64])
 @pytest.mark.parametrize("own_values", [False, True])
 def test_every_row_gathers_its_neighbours(device, width, own_values):
-    from gcnii.kernels.gather import gather
+    from gcnii.kernels.gather import gather, gather_by_row
 
     A = hubs(70, 90)
     M = Sparse.from_scipy(A).to(device, torch.float64)
@@ -41,6 +41,8 @@ def test_every_row_gathers_its_neighbours(device, width, own_values):
     ]
     weighted = schedule_of(M.pattern, 16, 16).with_values(values)
     torch.testing.assert_close(gather(weighted, H), scales * (dense @ H))
+    by_row = gather_by_row(M.pattern.rows, M.pattern.columns, values, H)
+    torch.testing.assert_close(by_row, scales * (dense @ H))
     expected = scales * (dense @ H) + 0.1 * H0
     torch.testing.assert_close(gather(weighted, H, H0, 0.1), expected)
     torch.testing.assert_close(gather(weighted, H, H0, 0.1, where=H0), expected * (H0 > 0))

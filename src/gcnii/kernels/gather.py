@@ -17,6 +17,7 @@ WIDEST = 128  # columns of it
 # With this many rows over all replicas, the GPU is busy for longer than a row of twice the length
 # takes.
 BUSY = 1 << 14
+ROW_PIECE = 8  # entries of a row that are fetched together, where there is no layout
 
 
 def cut(H: Tensor) -> tuple[int, int]:
@@ -45,6 +46,22 @@ def gather(
         alpha, HUBS=schedule.hubs, INITIAL=H0 is not None, MASK=where is not None, TYPE=_type(H),
         BLOCK=schedule.block, COLUMNS=tile, UNROLL=UNROLL, EVEN=width % tile == 0,
     )  # fmt: skip
+    return out
+
+
+def gather_by_row(rows: Tensor, columns: Tensor, values: Tensor, H: Tensor) -> Tensor:
+    """M H for a CSR M with values (1 or r, entries) and H (r, d, h), contiguous, without a layout.
+
+    For matrices of one step: a program sums up a row, however long it is.
+    """
+    (replicas, _, width), n = H.shape, len(rows) - 1
+    out = H.new_empty(replicas, n, width)
+    tile = min(triton.next_power_of_2(width), WIDEST)
+    if n:
+        _sum_row[(n, replicas, triton.cdiv(width, tile))](
+            rows, columns, values, H, out, width, stride(values), H.stride(0), out.stride(0),
+            TYPE=_type(H), PIECE=ROW_PIECE, COLUMNS=tile, num_warps=2,
+        )  # fmt: skip
     return out
 
 
@@ -108,6 +125,28 @@ def _gather(
     if MASK:
         total = tl.where(tl.load(D + replica * D_r + at, mask=mask, other=0.0) > 0, total, 0.0)
     tl.store(out + replica * out_r + at, total, mask=mask)
+
+
+@triton.jit
+def _sum_row(
+    rows, columns, values, H, out, width, values_r, H_r, out_r,
+    TYPE: tl.constexpr, PIECE: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    row, replica = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
+    column = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
+    first, last = tl.load(rows + row), tl.load(rows + row + 1)
+    total = tl.zeros((COLUMNS,), TYPE)
+    for begin in tl.range(first, last, PIECE, num_stages=1):
+        entry = begin + tl.arange(0, PIECE)
+        here = entry < last
+        at = tl.load(columns + entry, mask=here, other=0).to(tl.int64)
+        value = tl.load(values + replica * values_r + entry, mask=here, other=0.0).to(TYPE)
+        mask = here[:, None] & (column < width)[None, :]
+        piece = tl.load(
+            H + replica * H_r + at[:, None] * width + column[None, :], mask=mask, other=0.0
+        ).to(TYPE)
+        total += tl.sum(value[:, None] * piece, 0)
+    tl.store(out + replica * out_r + row * width + column, total, mask=column < width)
 
 
 @triton.jit

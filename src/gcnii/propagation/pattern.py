@@ -20,13 +20,15 @@ MOST = 2**31 - 1  # that int32 counts; kernels and torch's bags of rows take no 
 class Pattern:
     """CSR's two index arrays, and those of the transpose.
 
-    rows     (n + 1,) int32: row i's entries are rows[i] … rows[i + 1]
-    columns  (entries,) int32
+    rows       (n + 1,) int32: row i's entries are rows[i] … rows[i + 1]
+    columns    (entries,) int32
+    transient  whether it is for one step alone, so that a layout for the kernels would not pay
     """
 
     rows: Tensor
     columns: Tensor
     shape: tuple[int, int]
+    transient: bool = False
 
     @classmethod
     def of(cls, matrix: sp.csr_array) -> Pattern:
@@ -54,8 +56,8 @@ class Pattern:
         if self.columns.is_cpu:
             return self._counted
         order = torch.argsort(self.columns, stable=True)
-        rows = row_pointers(self.columns, self.shape[1])
-        return Pattern(rows, self.row_of[order].int(), (self.shape[1], self.shape[0])), order
+        rows, shape = row_pointers(self.columns, self.shape[1]), (self.shape[1], self.shape[0])
+        return Pattern(rows, self.row_of[order].int(), shape, self.transient), order
 
     @property
     def _counted(self) -> tuple[Pattern, Tensor]:

@@ -200,9 +200,11 @@ def multiply_each(pattern: Places, values: Tensor, H: Tensor) -> Tensor:
     if not len(pattern.columns):
         return H.new_zeros(len(H), pattern.shape[0], H.shape[2])
     if kernels.usable(H):
-        from gcnii.kernels.gather import cut, gather
+        from gcnii.kernels.gather import cut, gather, gather_by_row
         from gcnii.kernels.layouts import schedule_of
 
+        if pattern.transient:
+            return gather_by_row(pattern.rows, pattern.columns, values, H.contiguous())
         return gather(schedule_of(pattern, *cut(H)).with_values(values), H.contiguous())
     replicas = len(H)
     if replicas == 1:

@@ -165,14 +165,14 @@ class Sparse(TakenByLinear):
             nodes = torch.arange(self.shape[0], device=self.device)[nodes]
         return Sparse.on(*self.rows(nodes))
 
-    def rows(self, nodes: Tensor) -> tuple[Pattern, Tensor]:
-        """Where the entries of these rows are, and their values."""
+    def rows(self, nodes: Tensor, *, transient: bool = False) -> tuple[Pattern, Tensor]:
+        """Where the entries of these rows are, and their values; `transient`: for one step."""
         count = self.pattern.rows.diff().index_select(0, nodes).long()
         first, rows = self.pattern.rows.index_select(0, nodes), offsets(count)
         before = torch.repeat_interleave(first - rows[:-1], count)
         inside = before + torch.arange(len(before), device=before.device)
         columns = self.pattern.columns.index_select(0, inside)
-        pattern = Pattern(rows.int(), columns, (len(nodes), self.shape[1]))
+        pattern = Pattern(rows.int(), columns, (len(nodes), self.shape[1]), transient)
         return pattern, self.values.index_select(0, inside)
 
     def to(self, *args: Any, **kwargs: Any) -> Sparse:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gcnii import kernels
 from gcnii.propagation import Adjacency, Sparse
 from gcnii.train.batches.ahead import ahead
 from gcnii.train.batches.batch import Batch, History
@@ -34,6 +36,20 @@ class Hops:
     def at(self, layer: int) -> Sparse:
         """What layer 0, 1, … gathers over."""
         return self.hops[layer]
+
+
+class Sampler(Protocol):
+    """Draws neighbours; the same ones, wherever it draws them."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where nodes are taken and given."""
+
+    def sample(
+        self, nodes: Tensor, fanout: int, random: np.random.Generator,
+        history: ActivationHistory | None, layer: int,
+    ) -> tuple[Sparse, Tensor]:  # fmt: skip
+        """The matrix of up to `fanout` links of these nodes (0: all), and its columns' nodes."""
 
 
 class Neighbours:
@@ -62,7 +78,7 @@ class Neighbours:
         self.X, self.nodes, self.size = X, nodes.cpu().numpy(), size
         last = [*fanout, *[fanout[-1]] * layers][:layers]
         self.fanout = last[::-1]
-        self.sampler = NeighbourSampler(adjacency.whole)
+        self.sampler = _sampler(adjacency.whole, max(fanout))
         self.history = ActivationHistory(adjacency.pattern.shape[0]) if history == "cv" else None
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
@@ -83,18 +99,20 @@ class Neighbours:
         """It reads no history, which belongs to the step that runs meanwhile."""
         random = np.random.default_rng(at)
         hops: list[Sparse] = []
-        nodes = targets
+        chosen = torch.from_numpy(targets)
+        nodes = chosen.to(self.sampler.device)
         for layer in reversed(range(len(self.fanout))):
-            drawn, links = self.sampler.draw(nodes, self.fanout[layer], random)
+            fanout = self.fanout[layer]
             # A hop that takes all neighbours is exact and needs no history.
-            history = self.history if self.fanout[layer] else None
-            hop, nodes = self.sampler.hop(nodes, drawn, links, history, layer)
+            history = self.history if fanout else None
+            hop, nodes = self.sampler.sample(nodes, fanout, random, history, layer)
             if layer:  # its gradient is certain; the first hop may read nothing but X
                 _ = hop.pattern.transposed
             hops.insert(0, hop)
-        device = self.sampler.P.device
-        there, chosen = (torch.from_numpy(array).to(device) for array in (nodes, targets))
-        X = self.X.index_select(0, there) if isinstance(self.X, Tensor) else self.X[there]
+        nodes, chosen = (each.to(self.X.device) for each in (nodes, chosen))
+        if isinstance(self.X, Tensor):
+            return Batch(Hops(tuple(hops)), self.X.index_select(0, nodes), chosen)
+        X = Sparse.on(*self.X.rows(nodes, transient=True))
         return Batch(Hops(tuple(hops)), X, chosen)
 
     def state(self) -> dict[str, Tensor]:
@@ -106,3 +124,14 @@ class Neighbours:
         """Go on with this h̄."""
         if self.history:
             self.history.tables = {int(layer): table for layer, table in state.items()}
+
+
+def _sampler(P: Sparse, fanout: int) -> Sampler:
+    """On a GPU the kernels draw; else, and where a node has too many links for them, numpy does."""
+    if kernels.usable(P.values[:, None]):
+        from gcnii.train.batches.device_sampler import DeviceSampler
+
+        found = DeviceSampler.of(P)
+        if found.can_draw(fanout):
+            return found
+    return NeighbourSampler(P)

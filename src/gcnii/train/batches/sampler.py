@@ -14,6 +14,7 @@ from gcnii.propagation.product import product
 from gcnii.train.batches.history import ActivationHistory, HistoryHop
 
 Numbers = NDArray[np.int64]
+LONG = 1 << 10  # links of a node, beyond which their random numbers have fewer bits
 
 
 class Hop(Sparse):
@@ -60,6 +61,20 @@ class NeighbourSampler:
         self.loops = np.zeros(n, value.dtype)
         self.loops[row[row == column]] = value[row == column]
 
+    @property
+    def device(self) -> torch.device:
+        """Where nodes are taken and given."""
+        return torch.device("cpu")
+
+    def sample(
+        self, nodes: Tensor, fanout: int, random: np.random.Generator,
+        history: ActivationHistory | None, layer: int,
+    ) -> tuple[Sparse, Tensor]:  # fmt: skip
+        """The matrix of up to `fanout` links of these nodes (0: all), and its columns' nodes."""
+        targets = nodes.numpy()
+        hop, reached = self.hop(targets, *self.draw(targets, fanout, random), history, layer)
+        return hop, torch.from_numpy(reached)
+
     def draw(
         self, nodes: Numbers, fanout: int, random: np.random.Generator
     ) -> tuple[Numbers, Numbers]:
@@ -97,7 +112,7 @@ class NeighbourSampler:
         np.cumsum(drawn + (loops != 0), out=rows[1:])
         columns = np.insert(place, at, looped) if len(looped) else place
         shape = len(nodes), len(reached)
-        pattern = Pattern(self._tensor(rows), self._tensor(columns), shape)
+        pattern = Pattern(self._tensor(rows), self._tensor(columns), shape, transient=True)
         # So that the mean over all samples is P.
         scale = self.count[nodes] / np.maximum(drawn, 1)
 
@@ -109,7 +124,8 @@ class NeighbourSampler:
         hop = matrix(scale)
         if history is None:
             return hop, reached
-        noise, exact = matrix(np.sqrt(scale)), Hop(*self.P.rows(self._tensor(nodes)))
+        whole = self.P.rows(self._tensor(nodes), transient=True)
+        noise, exact = matrix(np.sqrt(scale)), Hop(*whole)
         parts = hop.pattern, hop.values, hop.transposed, noise, exact
         return HistoryHop(*parts, self._tensor(reached), history, layer), reached
 
@@ -132,8 +148,11 @@ def shuffled(count: Numbers, numbers: NDArray[np.uint64]) -> Numbers:
     """0 … count - 1 for each of these counts, in the order of the numbers, < 2⁵³, one for each.
 
     Row, number and turn are packed in a word of 64 bits, because to sort words takes half the time
-    that it takes to find their order.
+    that it takes to find their order.  Rows of more than LONG have numbers of 39 bits, as in the
+    words of the GPU's kernel.
     """
+    if (count > LONG).any():
+        numbers = np.where(np.repeat(count > LONG, count), numbers >> 14 << 14, numbers)
     row_bits, turn_bits = (int(most).bit_length() for most in (len(count), count.max(initial=0)))
     bits = min(53, 64 - row_bits - turn_bits)
     words = numbers >> np.uint64(53 - bits)
