@@ -36,6 +36,7 @@ def test_a_process_alone_answers_with_its_times():
     assert len(answer["seconds"]) == 2
     assert answer["best"] == min(answer["seconds"])
     assert (answer["waiting"], answer["nodes"]) == (0, 1000)
+    assert answer["computing"] == answer["best"]
 
 
 @pytest.mark.slow
@@ -45,6 +46,7 @@ def test_two_processes_have_half_of_the_nodes_each_and_wait_for_one_another():
     found = processes.run(SMALL, 2)
     assert found["nodes"] == pytest.approx(500, rel=0.1)
     assert 0 < found["waiting"] < 1
+    assert 0 < found["computing"] < found["best"]
 
 
 def test_efficiency_is_work_over_processes_and_time(monkeypatch):

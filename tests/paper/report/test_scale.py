@@ -45,7 +45,7 @@ def test_the_plans_of_papers100m_are_those_of_the_command_and_some_fit():
 
 def test_a_gpu_has_one_table_and_says_what_torchrun_costs(record):
     times = {"alone": 2.0, "torchrun": 2.02, "two by gloo": 9.0, "2.4 million nodes": 6.8}
-    about = {"n": 0, "processes": 1, "waiting": 0.1, "peak_bytes": 2**30}
+    about = {"n": 0, "processes": 1, "waiting": 0.1, "computing": 1.5, "peak_bytes": 2**30}
     rows = [{"kind": kind, "best": best, **about} for kind, best in times.items()]
     empty = {part: [] for part in ("cuts", "growth", "planned")}
     (part,) = parts_of(record | empty | {"device": "cuda: NVIDIA H200", "processes": rows})

@@ -42,6 +42,10 @@ PLANS = (
     (64, 128, "float32", "offload", 32),
 )
 PAPERS = "papers100M"
+WITHOUT_EXCHANGE = (
+    "Without exchange: an epoch of the first process's part, while the others wait and nothing is "
+    "sent."
+)
 
 
 class Part(NamedTuple):
@@ -132,21 +136,29 @@ def _plan_row(
 def _on_cpu(cores: int) -> str:
     return (
         "8 layers × 64 on a drawn graph with short links, one thread a process, by gloo. This "
-        f"machine has {cores} cores: more processes than that cannot be faster here. One process "
-        "has fused layers, several have not."
+        f"machine has {cores} cores: more processes than that cannot be faster here. "
+        f"{WITHOUT_EXCHANGE}"
     )
 
 
 def _on_cuda(found: Mapping[str, Document]) -> str:
     ratio = found["torchrun"]["best"] / found["alone"]["best"]
     return (
-        "8 layers × 64 in float32; the last line 64 × 128, recomputed. One process under torchrun "
-        f"takes {ratio:.3f} of the time of one without. NCCL between several GPUs was not measured."
+        "8 layers × 128 in float32; the last line 64 × 128, recomputed. One process under torchrun "
+        f"takes {ratio:.3f} of the time of one without. {WITHOUT_EXCHANGE} Two processes on one "
+        "card exchange rows over the host; NCCL between several cards was not measured."
     )
 
 
+def _computing(row: Document) -> str:
+    if row["processes"] == 1 or "computing" not in row:  # documents of 1.0.0 do not have it
+        return "–"
+    return f"{1000 * row['computing']:.4g} ms"
+
+
 def _processes(record: Document) -> Part:
-    heads = ("", "nodes", "processes", "an epoch", "efficiency", "waiting for rows", "peak")
+    heads = ("", "nodes", "processes", "an epoch", "efficiency", "waiting for rows",
+             "without exchange", "peak")  # fmt: skip
     rows = [
         (
             row["kind"],
@@ -155,6 +167,7 @@ def _processes(record: Document) -> Part:
             f"{1000 * row['best']:.4g} ms",
             f"{row['efficiency']:.2f}" if "efficiency" in row else "–",
             f"{row['waiting']:.0%}" if row["processes"] > 1 else "–",
+            _computing(row),
             "–" if row["peak_bytes"] is None else f"{row['peak_bytes'] / 2**20:.0f} MiB",
         )
         for row in record["processes"]

@@ -10,11 +10,11 @@ from gcnii.paper.bench.scale.launch import launch
 from gcnii.paper.bench.scale.worker import Order
 
 MODULE = "gcnii.paper.bench.scale.worker"
-ANSWER = {"seconds": [float], "best": float, "waiting": float, "nodes": int}
+ANSWER = {**{"seconds": [float], "best": float, "waiting": float, "computing": float, "nodes": int}}
 SIZES = (1, 2, 4)
 ON_CPU = Order(n=40_000, layers=8, width=64, device="cpu", rounds=4)
 EACH = 20_000  # nodes of a process, where the work of each is fixed
-ON_CUDA = Order(n=200_000, layers=8, width=64, device="cuda", rounds=5, epochs=50)
+ON_CUDA = Order(n=1_000_000, layers=8, width=128, device="cuda", rounds=5, epochs=10)
 LARGE = Order(n=0, layers=64, width=128, device="cuda", rounds=2, memory="recompute")
 
 
@@ -38,7 +38,7 @@ def on_cuda() -> Iterator[Document]:
     for kind, order, size in (
         ("alone", ON_CUDA, 0),
         ("torchrun", ON_CUDA, 1),
-        ("two by gloo", replace(ON_CUDA, epochs=5), 2),
+        ("two by gloo", replace(ON_CUDA, rounds=3, epochs=3), 2),
         ("2.4 million nodes", LARGE, 0),
     ):
         yield {"kind": kind, "n": order.n, "processes": max(size, 1), **run(order, size)}
