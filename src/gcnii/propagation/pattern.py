@@ -71,12 +71,19 @@ class Pattern:
     @cached_property
     def at_rows(self) -> Pattern:
         """(entries, n): one entry per row, at the row in which this pattern's entry stands."""
-        return Pattern(self._steps, self.row_of.int(), (len(self.columns), self.shape[0]))
+        entries, n = len(self.columns), self.shape[0]
+        found = Pattern(self._steps, self.row_of.int(), (entries, n), self.transient)
+        # Entries are sorted by row, so that the transpose needs no sorting.
+        order = torch.arange(entries, device=self.rows.device)
+        other = Pattern(self.rows, self._steps[:-1], (n, entries), self.transient)
+        found.__dict__["transposed"] = other, order
+        return found
 
     @cached_property
     def at_columns(self) -> Pattern:
         """(entries, d): one entry per row, at the column in which this pattern's entry stands."""
-        return Pattern(self._steps, self.columns, (len(self.columns), self.shape[1]))
+        shape = len(self.columns), self.shape[1]
+        return Pattern(self._steps, self.columns, shape, self.transient)
 
     @property
     def _steps(self) -> Tensor:
