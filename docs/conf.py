@@ -10,12 +10,14 @@ from gcnii.nn import MODELS
 
 project = "gcnii"
 author = "the authors of gcnii"
-copyright = "MIT licence"
+copyright = "the authors of gcnii; MIT licence"
 release = version = gcnii.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
 html_title = f"gcnii {release}"
 html_copy_source = False
 html_show_sphinx = False
@@ -39,7 +41,7 @@ nitpick_ignore_regex = [("py:.*", r"(?!gcnii\.).*")]
 
 
 def insert(sphinx: Sphinx, page: str, source: list[str]) -> None:
-    """Put into two pages what the package itself says."""
+    """Append to two pages what the package itself says."""
     if page in MADE:
         source[0] += MADE[page]()
 
@@ -47,7 +49,9 @@ def insert(sphinx: Sphinx, page: str, source: list[str]) -> None:
 def commands() -> str:
     """The help of every command, as the command line has it."""
     text = command_line.generate_docs(output_format="markdown", heading_level=1)
-    return text[re.search(r"^## gcnii ", text, re.MULTILINE).start() :]
+    text = text[text.index("**Commands**:") :]
+    text = text.replace(" -m sphinx [OPTIONS]", " [OPTIONS]")  # the program that runs this
+    return FLAG.sub(lambda found: f"`{found[1]}`" if found[1] else found[0], text)
 
 
 def models() -> str:
@@ -60,6 +64,8 @@ def models() -> str:
     return "\n".join(rows)
 
 
+# Flags in sentences, as code: "--" would become a dash.  Code itself is passed over.
+FLAG = re.compile(r"^```.*?^```$|`[^`\n]*`|(--[a-z][a-z-]+)", re.MULTILINE | re.DOTALL)
 MADE = {"reference/commands": commands, "reference/models": models}
 
 

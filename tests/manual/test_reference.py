@@ -66,5 +66,5 @@ def test_what_train_prints_as_json_is_named(tmp_path):
 
 def test_every_public_name_is_on_the_python_page():
     rooms = ("analysis", "data", "inference", "nn", "__version__")
-    shown = re.findall(r"^\.\. auto\w+:: (\S+)$", API, re.MULTILINE)
+    shown = re.findall(r"^\.\. auto\w+:: ([\w.]+)", API, re.MULTILINE)
     assert set(dir(gcnii)) - set(rooms) <= set(shown)

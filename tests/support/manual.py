@@ -2,9 +2,10 @@
 
 A block that begins with ```python or ```sh is run, page by page, in order, in an empty folder.  One
 more word says that it cannot be: `gpu` (needs a GPU), `cluster` (needs a database, Slurm or several
-machines), `setup` (installs or builds) or `hours` (trains for as long).  Of these, and of commands
-in indented blocks, which say how something was measured, every line is checked without running it:
-that the command exists and takes these flags.
+processes), `setup` (installs or builds) or `hours` (takes long, or a graph of the reader's own).
+Of these, and of commands in indented blocks, which say how something was measured, every line is
+checked: that the command exists and takes these flags.  test_guide.py also runs those that take
+hours, a GPU or a cluster, shortened and on a CPU.
 """
 
 import re

@@ -27,30 +27,33 @@ if TYPE_CHECKING:
 def watch(
     model: nn.Module, graph: Graph | None = None, *, layers: Iterable[nn.Module] | None = None
 ) -> Watch:
-    """A context that catches the hidden states of the last forward pass of a model.
+    """Record the hidden states of a model's last forward pass, in a `with` block.
+
+    Call `model.eval()` first: dropout would change the states.
 
     Parameters
     ----------
     model : torch.nn.Module
-        A model: of `gcnii.nn`, of PyG, or your own.
+        A model of `gcnii.nn`, of PyG, or your own.
     graph : Graph, optional
-        Has the labels and the split that probes need; without it, edges are looked for among the
-        model's inputs.
+        The graph, whose labels and split the probes need.  Without it, the edges are taken from the
+        model's inputs, and there are no probes.
     layers : list of modules, optional
-        Those that are layers, for a model outside the registry; by default PyG's convolutions, or
-        else the members of the longest ModuleList.
+        The layers of a model that is not in the registry; default: PyG's convolutions, or else the
+        members of the longest ModuleList or Sequential.
 
     Returns
     -------
     Watch
-        `table()` is a data frame of one row per layer, `plot()` a figure, `diagnose()` a verdict.
+        `table()` returns a data frame with one row per layer, `plot()` a figure, `diagnose()` a
+        verdict.
 
     Examples
     --------
     >>> import gcnii
     >>> graph = gcnii.load("csbm", n=60)
     >>> P, X = gcnii.propagation_matrix(graph), gcnii.feature_matrix(graph)
-    >>> model = gcnii.nn.GCNII(graph.d, graph.k, layers=4, width=8)
+    >>> model = gcnii.nn.GCNII(graph.d, graph.k, layers=4, width=8).eval()
     >>> with gcnii.watch(model, graph) as states:
     ...     scores = model(P, X)
     >>> len(states.table())

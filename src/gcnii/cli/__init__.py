@@ -62,7 +62,7 @@ app = App(
 )
 data = App(name="data", help="List, show, fetch, check and pack data sets.")
 paper = Group("Reproducing the paper", sort_key=1)
-report = App(name="report", help="Write pages: of a trained model, or of the measured results.")
+report = App(name="report", help="Write a report of a trained model, or of the measured results.")
 
 app.command(
     "gcnii.cli.train:train",
@@ -79,10 +79,10 @@ app.command(
 app.command(
     "gcnii.cli.tune:tune",
     name="tune",
-    help="""Find the settings that are best for a graph, by validation.
+    help="""Search for the best settings for a graph, by validation.
 
-    Tries many settings at once, trains the winner anew, and says whether the graph helps. Run the
-    same command again to go on.""",
+    Tries many settings at once, trains the best ones again, and says whether the graph helps. Run
+    the same command again to continue.""",
     help_epilogue=epilogue("tune", "A setting that is given is not searched."),
 )
 app.command(
@@ -95,45 +95,46 @@ app.command(
 app.command(
     "gcnii.cli.bundles.explain:explain",
     name="explain",
-    help="""Say why a trained model gives a node its label.
+    help="""Explain why a trained model gives a node its label.
 
-    Splits the score into shares of nodes, features and hops, names the links that matter, and
-    proves it: without them, the probability falls.""",
+    Divides the score into shares of nodes, features and hops, ranks the links that matter, and
+    checks how far the probability falls without them.""",
 )
 app.command(
     "gcnii.cli.bundles.evaluate:evaluate",
     name="evaluate",
-    help="""Say what is known about a trained model's errors on its test nodes.
+    help="""Evaluate a trained model on its test nodes.
 
-    Scores with intervals, beside three baselines; by class, degree and homophily; warnings.""",
+    Prints scores with intervals, beside three baselines; by class, degree and homophily; and
+    warnings.""",
 )
 app.command(
     "gcnii.cli.plan:plan",
     name="plan",
-    help="""Say what a training will take before it is started.
+    help="""Estimate the memory and time of a training before it starts.
 
-    Memory by kind, seconds an epoch, traffic between devices, whether it fits, and what to change
-    if not. Knows the sizes of large public graphs, which need not be at hand.""",
+    Prints memory by kind, seconds per epoch, traffic between devices, whether it fits, and what to
+    change if not. The sizes of large public graphs are known, so you need not have them.""",
 )
 app.command(
     "gcnii.cli.models:models",
     name="models",
-    help="Say which model to use when, and list all: equation, paper, where it is reported.",
+    help="List the models: when to use which, equation, paper, where it is reported.",
 )
 app.command(
     "gcnii.cli.paper.demo:demo",
     name="demo",
-    help="""Show over-smoothing, and GCNII without it, in a minute.
+    help="""Demonstrate over-smoothing, and GCNII without it, in a minute.
 
     Trains GCNII and a plain GCN with 2 to 64 layers on the digits graph. Needs no download.""",
 )
 app.command(
     "gcnii.cli.doctor:doctor",
     name="doctor",
-    help="""Say what to use on a graph and how deep; find where models over-smooth.
+    help="""Recommend a model and a depth for a graph; show where models over-smooth.
 
-    Advises by a small search on validation nodes, then examines every layer before and after a
-    short training.""",
+    The recommendation comes from a small search on validation nodes. Then every layer is examined
+    before and after a short training.""",
     help_epilogue=epilogue("doctor"),
 )
 app.command(data)
@@ -155,9 +156,9 @@ data.command(
 data.command(
     "gcnii.cli.data:pack",
     name="pack",
-    help="""Write a graph to one .safetensors file, which loads at once and needs no options.
+    help="""Write a graph to one .safetensors file, which loads fast and needs no options.
 
-    With --parts, to a folder from which each process of torchrun reads its part alone.""",
+    With --parts, write a folder from which each process of torchrun reads only its own part.""",
 )
 
 app.command(
@@ -195,7 +196,7 @@ app.command(report)
 report.command(
     "gcnii.cli.bundles.run_page:run",
     name="run",
-    help="""Write one HTML page of a trained model.
+    help="""Write an HTML page about a trained model.
 
     Scores, curves, confusions, calibration, and its least certain and most surprising nodes.""",
 )

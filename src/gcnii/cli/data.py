@@ -45,8 +45,8 @@ Packed = Annotated[
 Parts = Annotated[
     int | None,
     Parameter(
-        help="Cut the graph into so many parts, one file each: torchrun then trains with each "
-        "process reading its own. Default: one file."
+        help="Number of parts, one file each, of which each process of torchrun reads its own; "
+        "default: one file for all."
     ),
 ]
 Folder = Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")]

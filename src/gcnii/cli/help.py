@@ -39,5 +39,5 @@ RUNNING = rest(2, "If you repeat, log or resume trainings")
 
 def epilogue(command: str, *sentences: str) -> str:
     """The last lines of a command's help."""
-    where = f"`gcnii {command} {ALL}` shows every flag, in groups by who needs them."
+    where = f"`gcnii {command} {ALL}` shows all flags, in groups by purpose."
     return " ".join((where, *sentences))

@@ -51,7 +51,7 @@ class Tables:
 
     id: Annotated[str, Parameter(help="The column of the nodes' names; default: id.")] = "id"
     label: Annotated[
-        Columns, _names("The column of labels; default: label. Several: one for each.")
+        Columns, _names("The column of labels; default: label. Repeat it for several labels.")
     ] = ("label",)
     split_column: Annotated[
         str, Parameter(help="The column with train, val or test; default: split.")
@@ -65,13 +65,13 @@ class Tables:
     weight: Annotated[
         str, Parameter(help="The column of its weight; default: weight, if there is one.")
     ] = ""
-    drop: Annotated[Columns, _names("A column not to use.")] = ()
+    drop: Annotated[Columns, _names("A column to ignore.")] = ()
     numeric: Annotated[Columns, _names("A feature that is a number.")] = ()
     categorical: Annotated[Columns, _names("A feature that is a category.")] = ()
-    date: Annotated[Columns, _names("A feature that is a date, taken as days.")] = ()
-    text: Annotated[Columns, _names("A feature that is text, of which the words are used.")] = ()
+    date: Annotated[Columns, _names("A feature that is a date, converted to days.")] = ()
+    text: Annotated[Columns, _names("A feature that is text, encoded by its words.")] = ()
     unknown: Annotated[str, Parameter(help="A label that means unknown, such as NA.")] = ""
-    multilabel: Annotated[bool, switch("A label such as a;b is two labels.")] = False
+    multilabel: Annotated[bool, switch("A label such as a;b stands for two labels.")] = False
     directed: Annotated[bool, switch("Edges are one-way.")] = False
 
     @property

@@ -38,19 +38,19 @@ if TYPE_CHECKING:
 Source = Annotated[
     str,
     Parameter(
-        help="A name from `gcnii data list`, the path of a graph, or one that need not be at hand: "
+        help="A name from `gcnii data list`, the path of a graph, or a graph of known size: "
         f"{', '.join(KNOWN)}."
     ),
 ]
 Model = Annotated[str, Parameter(help=f"One of {', '.join(MODELS)}.")]
-Layers = Annotated[int | None, Parameter(help="Number of layers; default: as `train` has it.")]
-Width = Annotated[int | None, Parameter(help="Width of a layer; default: as `train` has it.")]
+Layers = Annotated[int | None, Parameter(help="Number of layers; default: that of `gcnii train`.")]
+Width = Annotated[int | None, Parameter(help="Width of a layer; default: that of `gcnii train`.")]
 Precision = Annotated[str, Parameter(help="float32, float64, tf32 or bfloat16.")]
 Memory = Annotated[
     str, Parameter(help="auto, keep, recompute or offload, which keeps activations on the host.")
 ]
 Where = Annotated[
-    str, Parameter(help="cpu: the one here, measured now; h200; auto: the device here.")
+    str, Parameter(help="cpu: this machine, measured now; h200; auto: the device here.")
 ]
 Devices = Annotated[int, Parameter(help="Number of devices, or of processes on a CPU.")]
 Machines = Annotated[

@@ -52,8 +52,8 @@ FILES = {*DIGESTS, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
 ModelName = Annotated[
     str | None,
     Parameter(
-        help="A name from `gcnii models`; default: gcnii, gcnii-plus where links do not join like "
-        "nodes (docs/defaults.md), or that of the record.",
+        help="A name from `gcnii models`; default: gcnii, gcnii-plus where linked nodes tend to "
+        "differ (docs/defaults.md), or that of the record.",
         show_default=False,
     ),
 ]
@@ -61,16 +61,16 @@ PresetName = Annotated[
     Preset,
     Parameter(
         group=RUNNING,
-        help="Settings that are not given: those published for the graph, or the record: the best "
-        "that `gcnii tune` has found for some data sets, model included.",
+        help="Where settings that are not given come from: published, or the record, the best that "
+        "`gcnii tune` has found for a data set, including the model.",
     ),
 ]
 Study = Annotated[
     Path | None,
     Parameter(
         name="--settings",
-        help="The folder of a study or of a bundle: train with its winner's model and settings, "
-        "but for those that are given.",
+        help="A folder of `gcnii tune`, or a bundle: train with its model and settings, except "
+        "those that are given.",
     ),
 ]
 Runs = Annotated[
@@ -99,8 +99,8 @@ Calibration = Annotated[
     Calibrate,
     Parameter(
         group=RUNNING,
-        help="Find the temperature of the probabilities on the validation nodes, or none: leave "
-        "them as they are. Labels do not change.",
+        help="Calibrate the probabilities by a temperature, on the validation nodes, or not. "
+        "Labels do not change.",
     ),
 ]
 Overwrite = Annotated[
@@ -112,12 +112,12 @@ Log = Annotated[
     str | None,
     Parameter(
         group=RUNNING,
-        help="A .csv file for the loss and score of each epoch, as they come; or the word "
-        "tensorboard: to see with TensorBoard, in a folder of that name beside the bundle.",
+        help="A .csv file for the loss and score of each epoch, written while it trains; or the "
+        "word tensorboard, for a folder of that name beside the bundle.",
     ),
 ]
 TensorBoardFolder = Annotated[
-    Path | None, Parameter(group=RUNNING, help="A folder for the curves, to see with TensorBoard.")
+    Path | None, Parameter(group=RUNNING, help="A folder for the curves, to view in TensorBoard.")
 ]
 
 

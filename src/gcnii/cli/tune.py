@@ -43,12 +43,12 @@ MACHINES = rest(0, "If several machines search")
 Budget = Annotated[
     str | None,
     Parameter(
-        help="Time for all of it, the final training included, such as 90s, 10m or 2h; "
+        help="Time limit, including the final training, such as 90s, 10m or 2h; "
         f"default: {BUDGET}, unless --trials is given."
     ),
 ]
 Trials = Annotated[
-    int | None, Parameter(help="Number of settings to try, the two baselines included.")
+    int | None, Parameter(help="Number of settings to try, including the two baselines.")
 ]
 ModelNames = Annotated[
     str | None,
@@ -61,23 +61,23 @@ Seeds = Annotated[
     int | None, Parameter(help="Runs per setting; default: 3, more where there are few labels.")
 ]
 MetricName = Annotated[
-    str, Parameter(help="What is maximised on validation: auto, accuracy, f1, auc or ap.")
+    str, Parameter(help="The metric to maximise on validation: auto, accuracy, f1, auc or ap.")
 ]
 Storage = Annotated[
     str | None,
     Parameter(
         group=MACHINES,
-        help="A database for workers on several machines, each started by the same command, such "
-        "as postgresql+psycopg://user@host/name; default: SQLite in the folder.",
+        help="A database that several machines share, each running the same command, such as "
+        "postgresql+psycopg://user@host/name; default: SQLite in the folder.",
     ),
 ]
-Jobs = Annotated[int, Parameter(help="Processes that search at once.")]
+Jobs = Annotated[int, Parameter(help="Number of processes that search in parallel.")]
 Slurm = Annotated[
     tuple[str, ...],
     Parameter(
         group=MACHINES,
         show_default=False,
-        help="KEY=VALUE: start the jobs as an array of Slurm with this option, such as "
+        help="KEY=VALUE: start the jobs as a Slurm job array with this option, such as "
         "partition=gpu; may be given several times.",
         negative_iterable="",
     ),

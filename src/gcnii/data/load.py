@@ -17,18 +17,19 @@ from gcnii.graph import Graph
 
 
 def load(source: str | Path, /, *, offline: bool = False, **parameters: Any) -> Graph:
-    """The graph of that name in the catalog, or at that path.
+    """Load a graph of the catalog, or from a file or folder.
 
     Parameters
     ----------
     source : str or Path
-        A name of `gcnii data list`; or a folder or file in a format of `gcnii.data.readers`.  A
-        name comes before a folder of the same name; `load("./cora")` is the folder.
+        A name from `gcnii data list`, or the path of a folder or file in a format of
+        `gcnii.data.readers`.  Names take precedence: write `load("./cora")` for a folder of that
+        name.
     offline : bool
-        Whether to use the cache and the mirror alone.
+        Whether to use only the cache and the mirror.
     **parameters
-        Of a generated graph, `load("csbm", n=500, seed=3)`, or of a format,
-        `load("my/graph", directed=True)`; tables take what `from_frames` takes.
+        Parameters of a generated graph, as in `load("csbm", n=500, seed=3)`, or of a format, as in
+        `load("my/graph", directed=True)`.  Tables take the parameters of `from_frames`.
 
     Returns
     -------
@@ -37,7 +38,7 @@ def load(source: str | Path, /, *, offline: bool = False, **parameters: Any) -> 
     Raises
     ------
     DataError
-        If there is no such graph, it cannot be fetched, or something is wrong with it.
+        If there is no such graph, if it cannot be downloaded, or if it is not valid.
 
     Examples
     --------

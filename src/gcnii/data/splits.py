@@ -19,16 +19,16 @@ TRAIN, VAL = 0.6, 0.2  # shares of a class; test is the rest
 
 
 def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
-    """60/20/20 of the labelled nodes to train, validate and test on.
+    """Split the labelled nodes at random, 60/20/20, for training, validation and testing.
 
     Parameters
     ----------
     y : array
-        (n,) class ids, -1 if unknown: each class is divided so, with at least one node to train
-        and, of three or more, one to validate on; or (n, k) zeros and ones, rows of -1 if unknown:
-        all labelled nodes are divided at random.
+        (n,) class ids, -1 if unknown: each class is split separately, with at least one training
+        node and, if it has three nodes or more, one validation node.  Or (n, k) zeros and ones,
+        rows of -1 if unknown: all labelled nodes are split together.
     seed : int
-        By which it is drawn.
+        The seed of the split.
 
     Returns
     -------

@@ -47,65 +47,84 @@ LARGEST_SEED = 2**31 - 1
 
 
 class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn classifier of the nodes of a graph, or of rows by their nearest neighbours.
+    """A scikit-learn classifier for the nodes of a graph, or for rows of features.
 
-    With a graph, X holds node ids: `GCNIIClassifier(graph).fit(ids, y).predict(other_ids)`.
-    Cross-validation then cuts the ids, and the graph stays whole: a node that is not in X keeps its
-    features and edges, but its label is never looked at.  An id is the name of a node, or its row
-    number in a graph without names; without y the graph's own labels are used.
+    With a graph, X contains node ids: `GCNIIClassifier(graph).fit(ids, y).predict(other_ids)`.
+    Cross-validation then splits the ids while the graph stays whole: a node that is not in X keeps
+    its features and edges, but its label is never read.  An id is the name of a node, or its row
+    number if the nodes have no names.  Without y the graph's own labels are used.
 
-    With graph=None, X holds features, and the graph is made of them.  Each row is joined to its
-    `neighbours` nearest others by Euclidean distance in X as given: scale X before, for instance
-    with a StandardScaler in a Pipeline.  (The network sees standardised features either way.)  A
-    row to predict gathers from its nearest training rows and changes nothing for them or for
-    others, so that it has the same prediction alone and among others; nothing is trained again.  A
-    training row is treated like any other when it is predicted.
+    With graph=None, X contains features, and the graph links each row to its `neighbours` nearest
+    ones, by Euclidean distance in X as given: scale X first, for example with a StandardScaler in a
+    Pipeline. (The network sees standardised features either way.)  A row to predict gathers from
+    its nearest training rows and changes nothing for them or for others, so its prediction does not
+    depend on the other rows; nothing is trained again.  Training rows are predicted in the same
+    way.
 
-    A label that is None or NaN is unknown: such a row is part of the graph, but not trained on, and
-    not counted in `score`.  -1 is unknown as well, as in sklearn.semi_supervised, unless the only
-    other label is 1 or there are other negative numbers: then it is a class.  `unknown=-1` says
-    that it is never a class, `unknown=None` that it always is; beside 0 and 1, where both are
-    usual, a warning asks for one of them.
+    A label that is None or NaN is unknown: such a row is part of the graph, but is not trained on,
+    and not counted in `score`.  -1 is unknown as well, as in sklearn.semi_supervised, unless the
+    only other label is 1 or there are other negative numbers: then it is a class.  `unknown=-1`
+    makes it always unknown, `unknown=None` always a class; beside 0 and 1, where both are common, a
+    warning asks you to choose.
 
-    The defaults are meant for a graph that nobody has seen: 8 layers instead of the paper's 64 and
-    α = 0.2.  They are passed to any model, and a shallow one, such as gcn, needs fewer `layers`.
-    What is not a parameter here, such as the scaling of a graph's features, is as in `gcnii.fit`.
+    The defaults are meant for any graph: 8 layers instead of the paper's 64, and α = 0.2.  They are
+    passed to every model; a shallow one, such as gcn, needs fewer `layers`.  Settings that are not
+    parameters here, such as the scaling of a graph's features, are those of `gcnii.fit`.
 
     Parameters
     ----------
     graph : Graph or None
-        What X's ids are nodes of; None: X holds features.
+        The graph whose node ids X contains; None: X contains features.
     model : str
-        A name of `gcnii models`.
-    layers, width, alpha, lam, dropout
-        Of the model.
-    lr, decay_conv, decay_dense, epochs, patience
-        Of the Recipe.
+        A name from `gcnii models`.
+    layers : int
+        Number of convolutions.
+    width : int
+        Number of hidden units.
+    alpha : float
+        Share of H0 in every layer (α).
+    lam : float
+        Strength of the weights (λ).
+    dropout : float
+        Share of entries set to zero while training, before every layer.
+    lr : float
+        Step size of Adam.
+    decay_conv : float
+        L2 penalty on the convolutions.
+    decay_dense : float
+        L2 penalty on the two dense layers.
+    epochs : int
+        Maximum number of epochs.
+    patience : int
+        Epochs without improvement before stopping.
     settings : dict, optional
-        Further settings of model and Recipe by name, such as {"norm": "walk"}.
+        Further settings of the model and the Recipe, such as {"norm": "walk"}.
     validation : float
-        Share of the known labels held out, class by class, to stop by.
+        Share of the known labels of each class that is held out for early stopping.
     neighbours : int
-        Of each row, without a graph.
-    unknown
-        The label of rows whose class is not known; "auto": see above.
+        Number of neighbours of each row, without a graph.
+    unknown : object
+        The label of rows whose class is unknown; "auto": see above.
     seeds : int
         Number of networks, trained on the same rows, whose probabilities are averaged.
     random_state : int, RandomState or None
-        An int is the first network's seed, followed by the next ones; it also draws the rows to
-        validate on.  A RandomState or None: the first seed is drawn.
+        An int is the seed of the first network, and the others take the next ones; it also draws
+        the validation rows.  With a RandomState or None, the first seed is drawn.
     device : {"auto", "cpu", "cuda"}
+        The device to train on.
 
     Attributes
     ----------
-    classes_ : (k,) array
+    classes_ : array
         The known labels, sorted.
     graph_ : Graph
-        What was trained on: only the labels of X's rows are in it.
+        The graph that was trained on, with the labels of the rows of X only.
     result_ : Result
-        Of the training.
-    n_features_in_, feature_names_in_
-        Without a graph, what scikit-learn has there.
+        The result of the training.
+    n_features_in_ : int
+        The number of features, without a graph.
+    feature_names_in_ : array
+        The names of the features, without a graph, if X has any.
 
     Examples
     --------

@@ -74,12 +74,12 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A closed study: what won, by how much, and the models that were trained with it.
+    """A finished study: the winner, the baselines and all trials.
 
     Attributes
     ----------
     result : Result
-        Of the winner, with fresh seeds on every split: what it scores on test nodes.
+        The winner, trained again with new seeds on every split, and tested.
     trials : tuple
         All settings that were tried, the best first.
     baselines : dict

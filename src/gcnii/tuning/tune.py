@@ -60,33 +60,38 @@ def tune(
     verbose: bool | None = None,
     **fixed: object,
 ) -> Tuned:
-    """Search the settings that are best for a graph by validation; then train and test them anew.
+    """Search for the best settings for a graph by validation, then train and test with them.
+
+    Test labels are not read until the search is over.
 
     Parameters
     ----------
     graph : Graph
+        The graph.
     budget : str or float, optional
-        Time for all of it: "90s", "10m", "2h", or seconds; default: 10m, or trials alone.
+        The time limit of the whole call: "90s", "10m", "2h", or seconds; default: 10m, or none if
+        `trials` is given.
     trials : int, optional
-        Number of settings to try, the baselines among them.
+        The number of settings to try, including the baselines.
     models : list of str, optional
-        Names of `gcnii models`; mlp and gcn are always among them, as baselines.
+        Names from `gcnii models`; mlp and gcn are always included, as baselines.
     seeds : int, optional
-        Runs per setting; default: 3, more where there are few labels.
+        Runs per setting; default: 3, or more if there are few labels.
     metric : {"auto", "accuracy", "f1", "auc", "ap"}
-        What is maximised.
+        The metric to maximise.
     storage : str, optional
-        Address of a database for workers on several machines, such as
-        postgresql+psycopg://user@host/name; default: SQLite in `out`, else memory.
+        The address of a database that several machines share, such as
+        postgresql+psycopg://user@host/name; default: SQLite in `out`, or memory.
     jobs : int
-        Processes that search at once.
+        Number of processes that search in parallel.
     slurm : dict, optional
-        Options of Slurm, by which the jobs are started as an array.
+        Options of Slurm; the jobs are then started as a job array.
     out : path, optional
-        A folder for the study and the winner's bundle; the same call goes on with it.
+        A folder for the study and the winner's bundle; the same call continues the study there.
     device : {"auto", "cpu", "cuda"}
+        The device to train on.
     threads : int, optional
-        On a CPU.
+        Number of threads on a CPU.
     verbose : bool, optional
         Whether to show a progress bar; default: in terminals and notebooks.
     **fixed
@@ -95,11 +100,13 @@ def tune(
     Returns
     -------
     Tuned
-        `best.result` is the winner, trained anew with fresh seeds on every split; `best.settings`
-        its settings; `best.trials` all settings, the best first.
+        `best.result` is the winner, trained again with new seeds on every split; `best.settings`
+        are its settings, and `best.trials` all settings that were tried, the best first.
 
-    Notes ----- Test labels are not read until the search is over.  With a database, every worker's
-    call ends with a final training of its own, of the same numbers.
+    Notes
+    -----
+    If several workers share a database, each of them ends with the final training, with the same
+    numbers.
 
     Examples
     --------

@@ -16,13 +16,12 @@ from gcnii.train.results.bundle import open_bundle
 
 TrainingGraph = Annotated[
     str | None,
-    Parameter(help="The graph of the training, if it is elsewhere now; default: where it was."),
+    Parameter(help="The graph of the training, if it has moved; default: where it was."),
 ]
 Baselines = Annotated[
     bool,
     Parameter(
-        help="Measure logistic regression and label propagation on the same splits; "
-        "--no-baselines: the majority alone."
+        help="Compare with logistic regression and label propagation, or with the majority only."
     ),
 ]
 

@@ -47,7 +47,7 @@ File = Annotated[Path | None, Parameter(help="A .csv or .parquet file; default: 
 New = Annotated[
     Path | None,
     Parameter(
-        help="Label new nodes instead: a folder with their nodes.csv, and an edges.csv that joins "
+        help="Label new nodes instead: a folder with their nodes.csv, and an edges.csv that links "
         "them to the graph of the training."
     ),
 ]
@@ -57,14 +57,13 @@ Only = Annotated[
 Ensemble = Annotated[
     bool,
     Parameter(
-        help="Mean of the runs that share the split of the best run; --no-ensemble: the best alone."
+        help="Predict with the mean of the runs on the split of the best run, or with the best."
     ),
 ]
 Coverage = Annotated[
     float | None,
     Parameter(
-        help="Add a column of sets of classes that hold the true one with this probability, such "
-        "as 0.9."
+        help="Add prediction sets, which contain the true class with this probability, such as 0.9."
     ),
 ]
 Kind = Annotated[

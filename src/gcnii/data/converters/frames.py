@@ -47,35 +47,51 @@ def from_frames(
     seed: int = 0,
     name: str = "graph",
 ) -> Graph:
-    """The graph of two data frames: one row per node, and one row per edge.
+    """Make a graph from two data frames, with one row per node and one row per edge.
 
-    Missing cells (NaN, None, null) of a label are unknown; of a feature they become the median.
-    Without a split, the labelled nodes of each class are split 60/20/20 by `seed`.
+    A missing label (NaN, None, null) is unknown; a missing feature becomes the median.  Without a
+    column of splits, the labelled nodes of each class are split 60/20/20.
 
     Parameters
     ----------
-    nodes, edges : data frames of pandas, polars or pyarrow
-        All columns of `nodes` that have no other meaning are features.
-    id, label, split : str
-        Columns of `nodes`; labels and splits may be absent.  Several label columns hold zeros and
-        ones.
-    weight, source, target : str
-        Columns of `edges`; by default source and target (or from and to, src and dst, u and v, or
-        the only two), and weight if there is one.
+    nodes : data frame of pandas, polars or pyarrow
+        The nodes.  All columns without another meaning are features.
+    edges : data frame of pandas, polars or pyarrow
+        The edges.
+    id : str
+        The column of `nodes` with their names.
+    label : str or list of str
+        The column of `nodes` with their labels, if any.  Several columns contain zeros and ones.
+    split : str
+        The column of `nodes` with train, val or test, if any.
+    weight : str
+        The column of `edges` with their weights; default: weight, if there is one.
+    source : str
+        The column of `edges` where an edge begins; default: source, from, src, u, or the first of
+        two columns.
+    target : str
+        The column of `edges` where an edge ends; default: target, to, dst, v, or the second of two
+        columns.
     drop : str or list of str
-        Columns not to use.
-    numeric, categorical, date, text : str or list of str
-        What columns are, where their cells do not show it.
+        Columns to ignore.
+    numeric : str or list of str
+        Columns to interpret as numbers.
+    categorical : str or list of str
+        Columns to interpret as categories.
+    date : str or list of str
+        Columns to interpret as dates.
+    text : str or list of str
+        Columns to interpret as text, encoded as TF-IDF of its words.
     unknown : str
         A label that means unknown, such as NA.
     multilabel : bool
-        Whether a label such as `a;b` is two labels.
+        Whether a label such as `a;b` stands for two labels.
     directed : bool
         Whether edges are one-way.
     seed : int
-        Draws the split.
+        The seed of the split, if it is drawn.
     name : str
-        Of the graph.
+        The name of the graph.
 
     Returns
     -------

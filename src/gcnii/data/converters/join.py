@@ -13,16 +13,16 @@ from gcnii.graph import Features, Graph, Role, Split
 
 
 def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") -> Graph:
-    """Several graphs as one block-diagonal Graph, with one split into whole graphs.
+    """Join several graphs into one block-diagonal Graph, whose split assigns whole graphs.
 
     Parameters
     ----------
     graphs : list of Graph
-        With the same number of features and of classes.
+        Graphs with the same features and the same classes.
     roles : list of {"train", "val", "test"}
-        What the nodes of each graph are for.
+        The part of the split that each graph belongs to.
     name : str
-        Of the graph.
+        The name of the joined graph.
 
     Returns
     -------
@@ -31,8 +31,8 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
     Examples
     --------
     >>> import gcnii
-    >>> rooms = [gcnii.load("csbm", n=60, seed=seed) for seed in range(3)]
-    >>> gcnii.join(rooms, ["train", "val", "test"]).n
+    >>> graphs = [gcnii.load("csbm", n=60, seed=seed) for seed in range(3)]
+    >>> gcnii.join(graphs, ["train", "val", "test"]).n
     180
     """
     if len(graphs) != len(roles) or not graphs:

@@ -30,21 +30,24 @@ def from_networkx(
     seed: int = 0,
     name: str = "",
 ) -> Graph:
-    """The graph of a networkx Graph, DiGraph, MultiGraph or MultiDiGraph.
+    """Make a graph from a networkx Graph, DiGraph, MultiGraph or MultiDiGraph.
 
     Parameters
     ----------
     G : networkx graph
-    label, split : str
-        Attributes of nodes; both may be absent.
+        The graph.
+    label : str or list of str
+        The node attribute with the labels, if any.
+    split : str
+        The node attribute with train, val or test, if any.
     weight : str or None
-        An attribute that all edges have, or none; None: edges have no weights.  The weights of
-        parallel edges add up; without weights, their number is the weight.
+        The edge attribute with the weights, which either all edges have or none; None ignores
+        weights.  The weights of parallel edges are added up; without weights, their number counts.
     X : (n, d) array or sparse matrix, optional
-        Features in the order of G.nodes; without it, the other attributes of the nodes are the
-        features, and the identity matrix if there are none.
+        Features in the order of G.nodes; default: the other attributes of the nodes, or the
+        identity matrix if there are none.
     drop : str or list of str
-        Attributes not to use.
+        Attributes to ignore.
     numeric, categorical, date, text, unknown, multilabel, seed, name
         As in `from_frames`.
 

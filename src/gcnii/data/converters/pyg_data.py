@@ -29,25 +29,31 @@ VALIDATION = 0.2  # share of the training nodes, where there is no val_mask
 def from_pyg(
     data: Data, *, directed: bool | None = None, seed: int = 0, name: str = "graph"
 ) -> Graph:
-    """The graph of a `torch_geometric.data.Data`.
+    """Make a graph from a `torch_geometric.data.Data`.
+
+    Its attributes are used as follows.
+
+    - `x`: the features, dense or sparse.
+    - `edge_index`: the edges.  The graph is undirected if every edge is listed in both directions,
+      with the same weight.
+    - `edge_weight`, `weight`, or `edge_attr` if it is a vector: the weights.
+    - `y`: (n,) or (n, 1) class ids, or (n, k) zeros and ones; -1 and NaN are unknown.
+    - `train_mask`, `val_mask`, `test_mask`: the split, or s splits if they are (n, s).  Without
+      `val_mask`, a fifth of the training nodes is used for validation; without `test_mask` either,
+      the labelled nodes outside `train_mask` are divided between validation and test.  Without any
+      mask, the labelled nodes of each class are split 60/20/20.
+    - `batch`: the number of the graph that a node belongs to, if there are several.
 
     Parameters
     ----------
     data : Data
-        `x` holds the features, dense or sparse.  `edge_index`: the graph is undirected if every
-        edge is there in both directions, with the same weight.  `edge_weight`, `weight`, or
-        `edge_attr` if it is a vector: the weights.  `y`: (n,) or (n, 1) class ids, or (n, k) zeros
-        and ones; -1 and NaN are unknown.  `train_mask`, `val_mask`, `test_mask`: (n,), or (n, s)
-        for s splits; without val_mask, the labelled nodes outside train_mask are halved into
-        validation and test, or, if there is a test_mask, a fifth of the training nodes validates;
-        without any mask, the nodes of each class are split 60/20/20.  `batch`: the number of a
-        node's graph, if there are several.
+        The graph.
     directed : bool or None
-        Whether edges are one-way; None: as the edges show.
+        Whether edges are one-way; None: whether some edge is listed in one direction only.
     seed : int
-        Draws what is drawn.
+        The seed of splits that are drawn.
     name : str
-        Of the graph.
+        The name of the graph.
 
     Returns
     -------

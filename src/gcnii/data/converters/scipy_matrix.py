@@ -32,27 +32,32 @@ def from_scipy(
     features: Sequence[str] | None = None,
     name: str = "graph",
 ) -> Graph:
-    """The graph of an adjacency matrix and features, sparse or dense.
+    """Make a graph from an adjacency matrix and features, sparse or dense.
 
     Parameters
     ----------
     A : (n, n) matrix
-        A[u, v] is the weight of the edge u → v; where all are 1, the graph has no weights.
+        A[u, v] is the weight of the edge u → v; if all are 1, the graph has no weights.
     X : (n, d) matrix
-        Features.
+        The features.
     y : array, optional
         (n,) numbers or texts, one per class, or (n, k) zeros and ones; -1, NaN and None are
         unknown.
     directed : bool or None
-        None: A must be symmetric.  False: an edge may be in A in one direction or in both.
+        Whether edges are one-way.  None: A must be symmetric.  False: an edge may be listed in one
+        direction or in both.
     splits : Split or list of Split
-        Without any, the labelled nodes of each class are split 60/20/20 by `seed`.
+        The splits; default: the labelled nodes of each class are split 60/20/20.
     seed : int
-        Draws that split.
-    nodes, classes, features : list of str, optional
-        Names.
+        The seed of that split.
+    nodes : list of str, optional
+        The names of the nodes.
+    classes : list of str, optional
+        The names of the classes.
+    features : list of str, optional
+        The names of the features.
     name : str
-        Of the graph.
+        The name of the graph.
 
     Returns
     -------

@@ -52,20 +52,21 @@ def reads(path: Path) -> bool:
 
 
 def save(graph: Graph, path: str | Path) -> Path:
-    """Write a whole graph to one .safetensors file, which `load` reads at once.
+    """Write a graph to a .safetensors file, which `load` memory-maps.
 
-    A graph that is there is replaced; any other file is left alone, with an error.
+    An older file of a graph is replaced; any other file is left alone, with an error.
 
     Parameters
     ----------
     graph : Graph
+        The graph.
     path : str or Path
-        Ending in .safetensors.
+        The file, ending in .safetensors.
 
     Returns
     -------
     Path
-        Where it was written.
+        The file.
 
     Examples
     --------
