@@ -7,17 +7,24 @@ import sys
 import pytest
 from support.manual import PAGES, ROOT
 
-pytestmark = pytest.mark.slow
 LOADED = re.compile(r"<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*>")
 REMOTE = re.compile(r"""(?:src|href|data|srcset)=["']?(?:https?:)?//""")
 
 
+@pytest.mark.slow
 def test_the_manual_builds_leads_somewhere_and_loads_nothing_from_another_host(tmp_path):
     site = built(tmp_path / "html")  # takes a minute, so all is looked at in one test
     every_page_is_there_and_notebooks_have_pictures(site)
     nothing_is_loaded_from_another_host(site)
     links_within_the_manual_lead_somewhere(site)
     the_reference_has_every_flag_and_every_model(site)
+
+
+def test_no_line_is_taken_for_a_comment_and_lost():
+    lines = (
+        (page, line) for page in PAGES for line in (ROOT / page).read_text("utf-8").split("\n")
+    )
+    assert [(page, line) for page, line in lines if line.startswith("%")] == []
 
 
 def built(folder):

@@ -353,3 +353,10 @@ def test_a_seed_trains_on_cuda_as_on_the_cpu(graph):
         fit(graph, seeds=range(3), **SMALL | {"device": device}) for device in ("cpu", "cuda")
     )
     np.testing.assert_allclose(curves(cpu), curves(cuda), rtol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bfloat16"])
+def test_a_precision_of_gpus_is_said_to_be_float32_on_a_cpu(graph, precision):
+    with pytest.warns(UserWarning, match=f"precision {precision} is for GPUs; on a CPU .* float32"):
+        found = fit(graph, **SMALL, precision=precision)
+    assert found.runs[0].curve == fit(graph, **SMALL).runs[0].curve

@@ -14,7 +14,14 @@ from scipy.spatial import KDTree
 from gcnii import data, load
 from gcnii.errors import InputError
 from gcnii.train.fit import fit
-from gcnii.train.hardware import CPU_THREADS, PRODUCTS, choose_device, threads_for, tuned_cpu
+from gcnii.train.hardware import (
+    CPU_THREADS,
+    PRODUCTS,
+    choose_device,
+    suited_threads,
+    threads_for,
+    tuned_cpu,
+)
 from gcnii.train.plan import make_plan
 from gcnii.train.task import Task
 
@@ -192,3 +199,11 @@ def test_a_process_that_is_forked_after_a_fit_trains_with_one_thread():
         "threads must be 1 in a process that was forked after a training, got 2; "
         'start processes with multiprocessing.get_context("spawn")\n'
     )
+
+
+def test_work_on_few_numbers_has_one_thread_and_more_work_those_of_the_process():
+    before = torch.get_num_threads()
+    with suited_threads(1 << 16):
+        assert torch.get_num_threads() == 1
+    with suited_threads((1 << 16) + 1):
+        assert torch.get_num_threads() == before

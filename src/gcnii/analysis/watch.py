@@ -17,7 +17,8 @@ from gcnii.analysis.report.doctor_figures import draw_layers
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
-from gcnii.nn import MODELS
+from gcnii.nn import MODELS, Model
+from gcnii.nn.model import scalars
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,8 @@ class Watch(HiddenStates):
     def diagnose(self) -> Diagnosis:
         """The verdict on the model, and what to try."""
         baseline = ProbeBaseline.of(self.graph, self._probe) if self.graph and self._probe else None
-        return diagnose(self.examine(), edges=self._meter.m, baseline=baseline)
+        about = {"edges": self._meter.m, "baseline": baseline, "settings": _known(self.model)}
+        return diagnose(self.examine(), **about)
 
     def examine(self) -> tuple[LayerReport, ...]:
         """Measure every layer."""
@@ -118,3 +120,11 @@ def _flat(row: LayerReport) -> Document:
         else:
             numbers[name] = value
     return numbers
+
+
+def _known(model: nn.Module) -> dict[str, float]:
+    """α, if a model of `gcnii.nn` has one, and β_1, which stands for its λ, for the advice."""
+    if not isinstance(model, Model):
+        return {}
+    numbers = ((name, value) for (_, name), value in scalars(model).items())
+    return {name: value for name, value in reversed([*numbers]) if name in ("alpha", "beta")}

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import torch
 from rich.console import Console
 
-from gcnii.errors import InputError
+from gcnii.errors import InputError, notice
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole, whole_seeds
 from gcnii.train.callbacks.progress import training_bar
 from gcnii.train.callbacks.report import Callback, EpochReport
 from gcnii.train.checkpoint import interruptible
 from gcnii.train.hardware import (
+    ROUNDED,
     choose_device,
     ordinary_autograd,
     threads_for,
@@ -159,6 +160,8 @@ def fit_plans(
     runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0), len(plans))
     plans[0].recipe.refuse_labels(graph, [run.split for run in runs])
     where, batch = choose_device(device), whole("batch", batch, 1)
+    if where.type == "cpu" and (asked := plans[0].recipe.precision) in ROUNDED:
+        notice(f"precision {asked} is for GPUs; on a CPU this training computes in float32")
     plan, epochs = plans[0], max(plan.recipe.epochs for plan in plans)
     watched = _observers(callbacks, verbose, title or f"{plan.model} on {graph.name}", epochs)
     with ordinary_autograd(), watched as observers:

@@ -40,6 +40,7 @@ AROUND = 10
 FILLED = 0.9  # share of the free memory that may be taken where all of it is counted
 MEMINFO, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 Held = Literal["keep", "recompute", "offload"]
+ROUNDED = ("tf32", "bfloat16")  # precisions of a GPU
 
 
 def choose_device(name: str | torch.device = "auto") -> torch.device:
@@ -70,7 +71,7 @@ def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
 
     On a CPU, which gains nothing by them, both are float32.
     """
-    rounded = device.type == "cuda" and recipe.precision in ("tf32", "bfloat16")
+    rounded = device.type == "cuda" and recipe.precision in ROUNDED
     halves = rounded and recipe.precision == "bfloat16"
     # Without autocast's cache of converted weights, which would outlive the CUDA graph it was made
     # in.
@@ -188,8 +189,20 @@ def threads_for(task: Task, asked: int | None = None) -> int:
             f"threads must be 1 in a process that was forked after a training, got {asked}; "
             'start processes with multiprocessing.get_context("spawn")'
         )
-    small = task.graph.n * task.plan.model_settings.get("width", 1) <= SMALL
-    return asked or (1 if small and task.device.type == "cpu" else CPU_THREADS.number())
+    if asked or task.device.type != "cpu":
+        return asked or CPU_THREADS.number()
+    return _threads(task.graph.n * task.plan.model_settings.get("width", 1))
+
+
+@contextmanager
+def suited_threads(numbers: int) -> Iterator[None]:
+    """Within, torch has one CPU thread where a layer has few numbers, as in training."""
+    with CPU_THREADS.at(_threads(numbers)):
+        yield
+
+
+def _threads(numbers: int) -> int:
+    return 1 if numbers <= SMALL else CPU_THREADS.number()
 
 
 @contextmanager

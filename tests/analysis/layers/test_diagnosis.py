@@ -56,6 +56,16 @@ def test_a_complete_graph_leaves_nothing_after_one_layer():
     assert found.advice[0] == "an initial residual (gcnii, appnp)"
 
 
+def test_a_watched_gcnii_is_not_told_to_become_one():
+    graph = labelled(np.stack(np.triu_indices(60, 1)))
+    model = GCNII(8, 2, layers=3, width=4, alpha=0.01, lam=9.0).double().eval()
+    with watch(model, graph) as watched, torch.no_grad():
+        model(exact_matrix(graph), feature_matrix(graph).double())
+    advice = watched.diagnose().advice
+    assert "an initial residual (gcnii, appnp)" not in advice
+    assert advice[:2] == ("a larger α than 0.01", "a smaller λ")
+
+
 def test_a_complete_graph_is_seen_through_without_labels_too():
     graph = labelled(np.stack(np.triu_indices(60, 1)))
     with watch(model := SGC(8, 2, layers=3).double()) as watched, torch.no_grad():

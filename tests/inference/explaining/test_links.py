@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.small_models import web
 
-from gcnii import fit
+from gcnii import fit, load
 from gcnii.graph import Graph, Split
 from gcnii.inference.explaining.links import Links, effects, halfway, strongest
 from gcnii.inference.explaining.network import Network
@@ -32,6 +32,14 @@ def test_an_undirected_link_is_one_and_a_loop_is_none():
     pairs = {frozenset(edge) for edge in edges_without_loops(graph)}
     assert len(links) == len(pairs) == graph.m
     assert {frozenset(ends) for ends in links.ends.T.tolist()} == pairs
+
+
+def test_the_ends_of_a_link_are_two_nodes_however_many_threads_write_them():
+    graph = load("csbm", n=20_000, degree=10)
+    result = fit(graph, "sgc", seeds=[0], layers=1, epochs=1, device="cpu")
+    links = Links.of(Network.of(result, graph, "cpu"))
+    expected = np.unique(np.sort(graph.edges, 0), axis=1)
+    assert np.array_equal(np.unique(links.ends, axis=1), expected)
 
 
 @pytest.mark.parametrize("direction", ["out", "in"])

@@ -46,6 +46,7 @@ def test_save_open_and_predict_give_the_same(model, graph, tmp_path):
     assert opened.summary() == result.summary()
 
 
+@pytest.mark.filterwarnings("ignore:precision .* is for GPUs")
 @pytest.mark.parametrize("precision", ["float64", "tf32", "bfloat16"])
 def test_a_bundle_of_any_precision_opens(precision, graph, tmp_path):
     result = fit(graph, precision=precision, **SMALL)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.propagation import Sparse
+from gcnii.train.hardware import suited_threads
 
 Pull = Callable[[Tensor], Tensor]
 
@@ -23,16 +24,17 @@ def linearised(model: nn.Module, P: Sparse, X: Tensor | Sparse) -> Iterator[tupl
     training = {name: module.training for name, module in model.named_modules()}
     at = X.to_dense().detach().clone().requires_grad_()
     try:
-        with torch.enable_grad():
-            scores: Tensor = model.eval()(P, at)
+        with suited_threads(at.numel()):
+            with torch.enable_grad():
+                scores: Tensor = model.eval()(P, at)
 
-        def pull(G: Tensor) -> Tensor:
-            (product,) = torch.autograd.grad(
-                scores, at, G.to(scores), retain_graph=True, materialize_grads=True
-            )
-            return product
+            def pull(G: Tensor) -> Tensor:
+                (product,) = torch.autograd.grad(
+                    scores, at, G.to(scores), retain_graph=True, materialize_grads=True
+                )
+                return product
 
-        yield scores.detach(), pull
+            yield scores.detach(), pull
     finally:
         for name, module in model.named_modules():
             module.training = training[name]

@@ -256,6 +256,7 @@ def _advice(
         tries.append(larger or "an initial residual (gcnii, appnp)")
     if smoothed or "vanished" in kinds:
         smaller = f"a smaller λ than {settings['lam']}" if "lam" in settings else ""
+        smaller = smaller or ("a smaller λ" if "beta" in settings else "")
         tries.append(smaller or "an identity mapping with a small λ (gcnii)")
     best = best_layer(rows) if rows[-1].probe is not None else alike_since(rows) or len(rows) - 1
     if kinds & {"gone", "alike", "faded"} and 0 < best < len(rows) - 1:

@@ -34,7 +34,7 @@ from gcnii.inference.explaining.surroundings import LEAST, choose_nodes
 from gcnii.inference.labels import known_labels, table_of
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
-from gcnii.train.hardware import ordinary_autograd
+from gcnii.train.hardware import ordinary_autograd, suited_threads
 from gcnii.train.results.result import Result
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,8 @@ def explain(
     whole("top", top, 1)
     data = load_training_graph(result) if graph is None else graph
     row = find_node(data, node)
-    with ordinary_autograd():
+    width = result.plan.model_settings.get("width", data.k)
+    with ordinary_autograd(), suited_threads(data.n * width):
         return _Answer.of(result, data, row, label, against, device).explanation(top)
 
 

@@ -47,12 +47,13 @@ class Links:
         else:
             link = torch.unique(task.adjacency.pairs[entries], return_inverse=True)[1]
         count = int(link.max()) + 1 if len(link) else 0
-        ends = torch.zeros(2, count, dtype=torch.long, device=entries.device)
-        ends[0, link], ends[1, link] = rows[entries], columns[entries]
+        both = torch.stack([rows[entries], columns[entries]])
         if not one_way:
-            ends = ends.sort(0)[0]
+            both = both.sort(0)[0]  # so that either of two entries may be written last
         elif recipe.direction == "in":  # the entry (v, u) is of the edge u → v
-            ends = ends.flip(0)
+            both = both.flip(0)
+        ends = both.new_zeros(2, count)
+        ends[:, link] = both
         return cls(entries, link, np.asarray(ends.cpu()), len(rows))
 
     def __len__(self) -> int:
