@@ -8,6 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnii.dropout import LEVELS, epoch_key, keep_mask, levels
+from gcnii.dropout.keys import _first_key
 from gcnii.kernels.layouts import schedule_of, slots_of
 from gcnii.propagation import Sparse
 
@@ -89,6 +90,21 @@ def test_slots_hold_every_entry_once_and_keep_a_row_in_one_block(device):
     # rows of 90 and 45 entries, where 28 is four times the mean
     assert slots.owner[:7].tolist() == [0, 0, 0, 0, 1, 1, -1]
     assert torch.equal(found, torch.tensor(A.toarray()))
+
+
+@pytest.mark.parametrize("step", [None, 0, 7])
+@pytest.mark.parametrize("epochs", [5, [[5], [0], [99_999]]])
+def test_keys_are_those_of_the_cpu(device, epochs, step):
+    from gcnii.kernels.keys import epoch_keys
+
+    seeds, epochs = torch.tensor([0, 2**40 + 1, -3]), torch.tensor(epochs, dtype=torch.int32)
+    number = None if step is None else torch.tensor(step, dtype=torch.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gcnii.kernels.usable", lambda tensor: False)
+        expected = epoch_key(seeds, epochs, step or 0)
+    given = (None if one is None else one.to(device) for one in (seeds, epochs, number))
+    assert torch.equal(epoch_keys(*given, _first_key(torch.device(device))).cpu(), expected)
+    assert len(expected.unique()) == 6
 
 
 @pytest.mark.parametrize("count", [1, 1000, 2049])

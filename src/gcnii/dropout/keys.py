@@ -10,6 +10,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from gcnii import kernels
 from gcnii.propagation import Rows
 
 KEY_BLOCK = 64  # keys that are made at once, because a single one costs a dozen tiny operations
@@ -17,6 +18,11 @@ KEY_BLOCK = 64  # keys that are made at once, because a single one costs a dozen
 
 def epoch_key(seeds: Tensor, epoch: Tensor | int, step: Tensor | int = 0) -> Tensor:
     """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32: `keyed`'s keys."""
+    number = step if isinstance(step, Tensor) else None
+    if kernels.usable(seeds) and isinstance(epoch, Tensor) and (number is not None or not step):
+        from gcnii.kernels.keys import epoch_keys
+
+        return epoch_keys(seeds, epoch, number, _first_key(seeds.device))
     halves = seeds.view(torch.int32).unflatten(-1, (-1, 2))
     key = _first_key(seeds.device)
     for word in (halves[..., :1], halves[..., 1:], epoch):
