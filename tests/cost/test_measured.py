@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gcnii.cost.cut import uncut
+from gcnii.cost.cut import Cut, uncut
 from gcnii.cost.device import H200, h200_rates
-from gcnii.cost.estimate import chosen_memory, cost_at
+from gcnii.cost.estimate import chosen_memory, cost_at, estimate
 from gcnii.cost.network import Network
 from gcnii.cost.seconds import Place
 from gcnii.data.sizes import Size
@@ -23,6 +23,7 @@ FEATURES = {
     "a drawn graph of 100,000 nodes": (64, 10, None),
     "a drawn graph of 2,449,029 nodes": (100, 47, None),
 }
+AS_CUT = (2, "metis")  # how `gcnii bench scale` cuts on a GPU
 CASES = ("depth", "edges", "cora-1", "cora-100", "citeseer-10", "pubmed-10", "products")
 
 
@@ -53,6 +54,26 @@ def test_the_lines_are_of_three_precisions_and_of_graphs_from_2708_nodes_to_mill
     assert {precision for precision, _ in found} == {"float32", "tf32", "bfloat16"}
     assert (min(n for _, n in found), max(n for _, n in found)) == (2708, 2_449_029)
     assert len(found) == 21
+
+
+def test_a_plan_agrees_with_one_process_on_an_h200_and_with_one_of_two_parts():
+    rows = {row["kind"]: row for row in read_scale(BENCH / "scale-cuda.json")["processes"]}
+    (halo,) = (
+        row["halo"]
+        for row in read_scale(BENCH / "scale-cpu.json")["cuts"]
+        if row["graph"] == "a near graph of 1,000,000 nodes"
+        and (row["parts"], row["how"]) == AS_CUT
+    )
+    size = Size(n=1_000_000, entries=11_000_000, d=64, k=10, stored=64_000_000)
+    network = Network(layers=8, width=128)
+    for kind, devices, cut in (
+        ("alone", 1, uncut(size.n)),
+        ("two by gloo", 2, Cut(rows["two by gloo"]["nodes"], halo, 0.03, "metis")),
+    ):
+        cost, row = estimate(size, network, H200, cut, devices, 1), rows[kind]
+        assert cost.memory.total == pytest.approx(row["peak_bytes"], rel=MEMORY), kind
+        spent = cost.seconds.total - cost.seconds.exchange
+        assert spent == pytest.approx(row["computing"], rel=TIME), kind
 
 
 def test_plans_for_a_cpu_agree_with_five_trainings_and_the_rates_of_that_day():

@@ -93,9 +93,9 @@ _H200 = {
     "epoch": 0.5e-3,
     "mask": 8 * 4 / 4.1e12,  # eight passes of integers
 }
-# Full float32 within the fused layer is three products in TF32, and slow above a width of 64: their
-# registers leave room for few threads.
-_FLOAT32 = {64: 75e12, NARROW: 13e12}
+# Full float32 within the fused layer: three products in TF32, whose registers leave room for fewer
+# threads, so that rows beyond the cache are fetched more slowly, too.
+_FUSED = {"operations": 70e12, "beyond": 2.9e12}
 _OPERATIONS: Mapping[str, float] = {
     "float32": 50.6e12,
     "tf32": 410e12,
@@ -108,11 +108,11 @@ _THIN = 200_000 * 2 * 64 * 64 / 0.077e-3
 
 def h200_rates(network: Network) -> Rates:
     """Of an H200, for these layers; gradients of several replicas are computed at once."""
-    operations, width = _OPERATIONS[network.precision], network.width
-    if network.precision == "float32" and width <= NARROW:
-        operations = _FLOAT32[64 if width <= 64 else NARROW]
-    thin = _THIN * width / 64 * network.replicas
-    return Rates(**_H200, operations=operations, gradient=min(operations, thin))
+    rates = _H200 | {"operations": _OPERATIONS[network.precision]}
+    if network.precision == "float32" and network.width <= NARROW:
+        rates |= _FUSED
+    thin = _THIN * network.width / 64 * network.replicas
+    return Rates(**rates, gradient=min(rates["operations"], thin))
 
 
 def this_cpu() -> Device:
