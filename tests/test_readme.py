@@ -27,7 +27,7 @@ def section(title, text=README):
 
 def test_the_tree_shows_every_room_once():
     shown = re.findall(
-        r"^      ([a-z]+)(?:/|\.py) ", section("The rooms", CONTRIBUTING), re.MULTILINE
+        r"^      ([a-z]+)(?:/|\.py) ", section("The packages", CONTRIBUTING), re.MULTILINE
     )
     rooms = (path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py")
     assert sorted(shown) == sorted(room for room in rooms if not room.startswith("_"))

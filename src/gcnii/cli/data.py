@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
@@ -145,7 +146,7 @@ def pack(
     if json:
         print_json(_facts(graph) | {"file": str(out), "bytes": size})
         return
-    print(f"{graph!r} → {out}, {size / 1e6:,.1f} MB")
+    print(f"{graph!r} → {out}, {decimal(size)}")
 
 
 def _pack_parts(graph: Graph, folder: Path, parts: int, json: bool) -> None:
@@ -160,7 +161,7 @@ def _pack_parts(graph: Graph, folder: Path, parts: int, json: bool) -> None:
     for i, about in enumerate(files):
         table.add_row(str(i), *(f"{about[name]:,}" for name in ("nodes", "edges", "halo")))
     table_console().print(table)
-    print(f"\n{graph!r} → {folder}, {parts} parts, {size / 1e6:,.1f} MB")
+    print(f"\n{graph!r} → {folder}, {parts} parts, {decimal(size)}")
 
 
 def _print_problems(error: DataError, json: bool) -> None:

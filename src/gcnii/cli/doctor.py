@@ -22,6 +22,7 @@ from gcnii.cli.options import (
     Device,
     Json,
     Offline,
+    Quiet,
     RestTables,
     Source,
     flags_of,
@@ -83,6 +84,7 @@ def doctor(
     recommend_depth: RecommendDepth = False,
     out: Figures = None,
     json: Json = False,
+    quiet: Quiet = False,
     tables: RestTables = None,
     offline: Offline = False,
 ) -> None:
@@ -93,18 +95,21 @@ def doctor(
         raise InputError(f"--trials must be at least 0, got {trials}")
     if out:
         refuse_unwritable(out)
+    if quiet:
+        warnings.simplefilter("ignore")
     if recommend_depth:
         warnings.warn(RETIRED, stacklevel=1)
-    data = load_graph(graph, tables, offline=offline)
+    data = load_graph(graph, tables, offline=offline, quiet=quiet)
     _refuse(data, models, numbers, split)
     if filter:
         refuse_filters(data, [make_plan(name, {}, data) for name in models])
     given = [graph, *(tables.words if tables else ()), *_where(device, offline)]
-    advice = _advise(data, models, trials, device, given)
+    advice = _advise(data, models, trials, device, given, hidden=quiet)
     if not json:
         print(*(f"{line}\n" for line in advice.get("lines", ())), sep="", flush=True)
-    found = _examine(Doctor(data, split=split, seed=seed, device=device), models, numbers)
-    with counting_bar("examining filters", 2 * filter * len(models)) as show:
+    examiner = Doctor(data, split=split, seed=seed, device=device)
+    found = _examine(examiner, models, numbers, hidden=quiet)
+    with counting_bar("examining filters", 2 * filter * len(models), hidden=quiet) as show:
         checkups = [checkup for checkup, _ in found]
         learned = learn(data, checkups, filters=filter, seed=seed, show=show)
     paths = _draw(found, learned, out) if out else []
@@ -130,8 +135,9 @@ def _refuse(data: Graph, models: Sequence[str], depths: Sequence[int], split: in
 
 
 def _advise(
-    data: Graph, models: Sequence[str], trials: int, device: str, given: Sequence[str]
-) -> Document:
+    data: Graph, models: Sequence[str], trials: int, device: str, given: Sequence[str],
+    *, hidden: bool,
+) -> Document:  # fmt: skip
     """The advice and its three lines; empty, with a warning, where a search is not possible."""
     if not trials:
         return {}
@@ -139,7 +145,7 @@ def _advise(
         require_optuna()
         from gcnii.analysis.advice import advise
 
-        with counting_bar(f"tuning {data.name}", trials) as show:
+        with counting_bar(f"tuning {data.name}", trials, hidden=hidden) as show:
             advice = advise(data, models, trials, device=device, show=show)
     except GcniiError as error:
         warnings.warn(f"no advice: {error}", stacklevel=1)
@@ -164,12 +170,14 @@ def _where(device: str, offline: bool) -> list[str]:
     return [*words, "--offline"] if offline else words
 
 
-def _examine(examiner: Doctor, models: Sequence[str], depths: Sequence[int]) -> Found:
+def _examine(
+    examiner: Doctor, models: Sequence[str], depths: Sequence[int], *, hidden: bool
+) -> Found:
     baseline = ProbeBaseline.of(examiner.graph, examiner.probe)
     found: Found = []
     for name in models:
         for layers in depths:
-            checkup = examiner.check(name, layers, verbose=None)
+            checkup = examiner.check(name, layers, verbose=False if hidden else None)
             known = {"edges": examiner.meter.m, "settings": checkup.settings}
             found.append((checkup, diagnose(checkup.after, baseline=baseline, **known)))
     return found

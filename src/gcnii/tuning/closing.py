@@ -183,8 +183,9 @@ class Tuned:
         best = f"the best by validation: {self.model}, {percent(self.winner.score)}"
         after = f"; the runner-up: {second.model}, {percent(second.score)}" if second else ""
         leads = [f"{lead} against {name}" for name, lead in self.differences().items()]
+        tried = "1 setting" if len(self.trials) == 1 else f"{len(self.trials)} settings"
         return [
-            f"{len(self.trials)} settings tried; {best}{after}",
+            f"{tried} tried; {best}{after}",
             f"{result!r}, trained anew with fresh seeds",
             *([f"on test: {', '.join(leads)}"] if leads else []),
             self.verdict,
