@@ -338,7 +338,7 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what a model learns from: features, edges, labels, splits, weights."""
+        """The SHA-256 of what a model learns from, which are features, edges, labels and splits."""
         digest = hashlib.sha256(repr((self.n, self.d, self.directed, self.labels.shape)).encode())
         for array in self._arrays():
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

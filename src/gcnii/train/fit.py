@@ -58,42 +58,46 @@ def fit(
     preset: Preset = "published",
     **given: Any,
 ) -> Result:
-    """Train a model once per seed; of each, keep the weights that were best on validation.
+    """Train a model once per seed, and keep the weights of each run that were best on validation.
 
     Parameters
     ----------
     graph : Graph
+        The graph to train on.
     model : str, optional
-        A name of `gcnii models`; default: gcnii, gcnii-plus where links do not join like nodes, or
-        the record's.
+        A name of `gcnii models`; default: gcnii, gcnii-plus where linked nodes tend to differ, or
+        the model of the record.
     seeds : list of int, optional
-        One run each; default: one for each split of the graph.  Seed s trains on split s modulo the
-        number of splits.
+        The seeds, one run each; default: one for each split of the graph.  Seed s trains on split s
+        modulo the number of splits.
     split : int, optional
         Train every seed on this split instead.
     device : {"auto", "cpu", "cuda"}
+        Where to train.
     batch : int, optional
-        Replicas trained at once; default: one on a CPU, all on a GPU.
+        Number of runs trained at once; default: one on a CPU, all on a GPU.
     threads : int, optional
-        On a CPU; default: one for small work, else torch's number of threads.
+        Number of CPU threads; default: one for small graphs, else torch's own number.
     checkpoint : path, optional
-        A file to save the state to now and then; if it holds this very training, resume it.
+        A file in which the state is saved regularly.  If it contains this very training, the
+        training is resumed.
     callbacks : list of functions
         Called with an EpochReport after each epoch, such as CsvLog and TensorBoard; they may raise
-        StopTraining.  A resumed training reports its earlier epochs first.  Where a callback has
-        `close()`, that is called at the end.
+        StopTraining.  A resumed training reports its earlier epochs first.  If a callback has a
+        method `close`, it is called at the end.
     verbose : bool, optional
-        Show a bar and the result on stderr; default: in terminals and notebooks.
+        Whether to show a progress bar and the result on stderr; default: in terminals and
+        notebooks.
     calibrate : {"temperature", "none"}
-        Find the temperature of each run on its validation nodes, so that probabilities mean what
-        they say; or leave them as they are.  Labels do not change.
+        Whether to calibrate the probabilities of each run by a temperature, on its validation
+        nodes.  Labels do not change.
     settings : list of dict, optional
-        Several settings to try: every one is trained with every seed.
+        Several settings to try, each of which is trained with every seed.
     preset : {"published", "record"}
-        What was published for the graph, or the default for graphs without; or the model and the
-        settings that our searches found best for it.
+        Where settings that are not given come from: those published for the graph, or else the
+        default; or the model and the settings that our searches found best for it.
     **given
-        Settings of the model and of the Recipe, over the preset and the defaults.
+        Settings of the model and of the Recipe, which override the preset and the defaults.
 
     Returns
     -------
@@ -101,13 +105,13 @@ def fit(
 
     Notes
     -----
-    In the fields that are but numbers, such as alpha, dropout and lr, a list tries several values;
-    lists go together: alpha=[0.1, 0.2], dropout=[0.5, 0.7] are two settings.  `run.setting` says
-    which one a run had, and `result.at(setting)` is its result.  A GPU trains all at once.
+    Numbers such as alpha, dropout and lr may be lists, of which the first values are one setting,
+    the second another: alpha=[0.1, 0.2], dropout=[0.5, 0.7] are two settings.  `run.setting` is the
+    number of a run's setting, and `result.at(setting)` its result.  A GPU trains all at once.
 
-    What happens is logged under the name `gcnii`, epochs at level DEBUG.  Ctrl-C, SIGTERM and
-    SIGHUP stop after the epoch: the result is `interrupted`.  Start processes by "spawn": in one
-    forked after a fit torch has one thread.  Dropout masks follow the order of the nodes.
+    Trainings are logged under the name `gcnii`, epochs at level DEBUG.  Ctrl-C, SIGTERM and SIGHUP
+    stop after the epoch, and the result is `interrupted`.  Start processes by "spawn": in a process
+    forked after a fit, torch has one thread.  Dropout masks depend on the order of the nodes.
 
     Examples
     --------

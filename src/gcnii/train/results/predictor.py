@@ -86,15 +86,17 @@ class Predictor:
         return mates if ensemble else [self.best]
 
     def predict(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Labels:
-        """The label of every node.
+        """Predict the label of every node.
 
         Parameters
         ----------
         graph : Graph
             A graph with the features of the training.
         device : {"auto", "cpu", "cuda"}
+            Where to compute.
         ensemble : bool
-            Mean of the runs that share the split of the best run, or the best alone.
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
 
         Returns
         -------
@@ -206,7 +208,9 @@ class Predictor:
         Parameters
         ----------
         graph : Graph
+            A graph with the features of the training.
         device : {"auto", "cpu", "cuda"}
+            Where to compute.
 
         Returns
         -------
@@ -217,18 +221,20 @@ class Predictor:
     def predict_proba(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
     ) -> NDArray[np.float64]:
-        """The probability of every class, for every node.
+        """Predict the probability of every class, for every node.
 
-        Each run's scores are divided by its temperature first, if it has one, and a mean of several
-        runs has a temperature of its own; no label depends on the latter.
+        The scores of each run are divided by its temperature first, if it has one.  A mean of
+        several runs has a temperature of its own, which changes no label.
 
         Parameters
         ----------
         graph : Graph
             A graph with the features of the training.
         device : {"auto", "cpu", "cuda"}
+            Where to compute.
         ensemble : bool
-            Mean of the runs that share the split of the best run, or the best alone.
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
 
         Returns
         -------
@@ -270,7 +276,9 @@ class Predictor:
         Parameters
         ----------
         graph : Graph
+            A graph with the features of the training.
         device : {"auto", "cpu", "cuda"}
+            Where to compute.
 
         Returns
         -------

@@ -177,8 +177,9 @@ class Result(Predictor):
         Parameters
         ----------
         graph : Graph, optional
-            That of the training; default: the one it was trained on, loaded again if need be.
+            The graph of the training; default: the one it was trained on, loaded again if needed.
         device : {"auto", "cpu", "cuda"}
+            Where to compute.
         baselines : bool
             Whether to measure the majority, logistic regression and label propagation beside it.
 
@@ -207,14 +208,17 @@ class Result(Predictor):
         Parameters
         ----------
         graph : Graph, optional
-            That of the training; default: the one it was trained on, loaded again if need be.
+            The graph of the training; default: the one it was trained on, loaded again if needed.
         node : str or int
             Its name, or its number if the graph has no names.
-        label, against : str or int, optional
-            Explain the score of this label, or what sets it apart from another.
+        label : str or int, optional
+            The label whose score is explained; default: the predicted one.
+        against : str or int, optional
+            Another label: explain what sets the first one apart from it.
         top : int
-            Nodes and features to name.
+            Number of nodes, features and links to list.
         device : {"auto", "cpu", "cuda"}
+            Where to compute.
 
         Returns
         -------
@@ -238,7 +242,7 @@ class Result(Predictor):
 
     @property
     def metric(self) -> str:
-        """What the scores are."""
+        """The name of the metric of the test scores, such as accuracy."""
         return metric_name(self.plan.recipe.scored_by, multilabel=self.graph.multilabel)
 
     def predict_new(
@@ -256,17 +260,21 @@ class Result(Predictor):
 
         Parameters
         ----------
-        nodes, edges : data frames
-            As `from_frames` takes them; edges join new nodes to old ones, or to one another.
+        nodes : data frame
+            The new nodes, with the columns of the training's nodes.
+        edges : data frame
+            Edges that link new nodes to old ones, or to each other.
         graph : Graph, optional
-            That of the training; default: the one it was trained on, loaded again if need be.
+            The graph of the training; default: the one it was trained on, loaded again if needed.
         device : {"auto", "cpu", "cuda"}
+            Where to compute.
         ensemble : bool
-            Mean of the runs that share the split of the best run, or the best alone.
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
         coverage : float, optional
-            Add sets of classes that hold the true one with this probability.
+            Add sets of classes that contain the true one with this probability.
         kind : {"lac", "aps"}
-            Of the sets.
+            The smallest sets, or sets that are larger where the model is unsure.
 
         Returns
         -------
@@ -287,19 +295,21 @@ class Result(Predictor):
         kind: Sets = "lac",
         ensemble: bool = True,
     ) -> NDArray[np.bool_]:
-        """Sets of classes that hold the true one, by split conformal prediction.
+        """Predict sets of classes that contain the true one, by split conformal prediction.
 
         Parameters
         ----------
         graph : Graph, optional
-            That of the training; default: the one it was trained on, loaded again if need be.
+            The graph of the training; default: the one it was trained on, loaded again if needed.
         coverage : float
-            The share of nodes whose set is to hold the true class.
+            The share of nodes whose set should contain the true class.
         device : {"auto", "cpu", "cuda"}
+            Where to compute.
         kind : {"lac", "aps"}
-            The smallest sets, or larger ones where the model is unsure.
+            The smallest sets, or sets that are larger where the model is unsure.
         ensemble : bool
-            Mean of the runs that share the split of the best run, or the best alone.
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
 
         Returns
         -------
