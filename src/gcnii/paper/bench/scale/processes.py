@@ -12,7 +12,7 @@ from gcnii.paper.bench.scale.worker import Order
 MODULE = "gcnii.paper.bench.scale.worker"
 ANSWER = {**{"seconds": [float], "best": float, "waiting": float, "computing": float, "nodes": int}}
 SIZES = (1, 2, 4)
-ON_CPU = Order(n=40_000, layers=8, width=64, device="cpu", rounds=4)
+ON_CPU = Order(n=40_000, layers=8, width=64, device="cpu", rounds=16)
 EACH = 20_000  # nodes of a process, where the work of each is fixed
 ON_CUDA = Order(n=1_000_000, layers=8, width=128, device="cuda", rounds=5, epochs=10)
 LARGE = Order(n=0, layers=64, width=128, device="cuda", rounds=2, memory="recompute")
