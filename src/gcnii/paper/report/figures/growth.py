@@ -39,7 +39,7 @@ def _draw(axes: Axes, points: Sequence[Document], word: str) -> None:
     )
     axes.set(xscale="log", yscale="log")
     axes.yaxis.set_major_formatter(LogFormatter())
-    axes.yaxis.set_minor_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.9)))
     for y, plan, style, name in (
         (times, foretold[0], TIME, "ms of an epoch"),
         (held, foretold[1], HELD, "MiB at the peak"),

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 CASES = {
     "cora-1-cpu": "Cora, 64 × 64\n2 CPU threads",
     "cora-1-cuda": "Cora, 64 × 64\none GPU",
-    "cora-100-cuda": "Cora, 64 × 64\none GPU, 100 runs",
-    "pubmed-10-cuda": "Pubmed, 16 × 256\none GPU, 10 runs",
+    "cora-100-cuda": "Cora, 64 × 64\nGPU, 100 runs",
+    "pubmed-10-cuda": "Pubmed, 16 × 256\nGPU, 10 runs",
 }
 CODES = {"gcnii": "here", "pyg": "PyG's GCN2Conv", "authors": "the authors' layer, re-implemented"}
 COLOURS = {"gcnii": GCNII_STYLE.colour, "pyg": OTHERS[0].colour, "authors": OTHERS[1].colour}
@@ -57,7 +57,7 @@ def _draw_codes(axes: Axes, records: dict[str, Document]) -> None:
     for who, label in CODES.items():
         axes.bar([0], [0], color=COLOURS[who], label=label)
     axes.plot([], [], color=GREY, linewidth=2, label="floor")
-    axes.set_xticks(range(len(records)), [CASES[name] for name in records], fontsize=7)
+    axes.set_xticks(range(len(records)), [CASES[name] for name in records], fontsize=8.5)
     axes.set(yscale="log", ylabel="ms", title="an epoch of one run, float32")
     axes.set_ylim(top=20_000)  # room for the legend
     axes.legend(frameon=False, fontsize=8, loc="upper right", ncols=2)
@@ -67,4 +67,4 @@ def _draw_bar(axes: Axes, place: float, line: Document) -> None:
     time = 1000 * line["best"] / line["replicas"]
     axes.bar([place], [time], 0.25, color=COLOURS[line["who"]])
     number = f"{time:.0f}" if time >= 10 else f"{time:.2g}"
-    axes.text(place, time, number, ha="center", va="bottom", fontsize=7)
+    axes.text(place, time, number, ha="center", va="bottom", fontsize=8.5)
