@@ -27,7 +27,7 @@ LAYER, EPOCH = 100e-6, 1e-3  # seconds of Python, for a layer and for the rest o
 
 
 def calibrate(size: Size, network: Network) -> Rates:
-    """The rates of one thread, on a drawn graph of this degree with at most so many nodes.
+    """The rates of one thread, on a drawn graph of this degree and at most this number of nodes.
 
     Matrices take turns, as many as a training keeps: what it reads was written long before, and is
     in no cache any more.

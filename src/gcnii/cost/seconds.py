@@ -47,7 +47,7 @@ class Seconds:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a training runs: devices of a kind, on so many machines, and what the cut costs."""
+    """Where a training runs: a number of devices of one kind, on some machines, and their cut."""
 
     device: Device
     rates: Rates

@@ -67,7 +67,7 @@ def block_height(n: int, width: int) -> int:
 
 
 def row_blocks(P: Sparse, height: int) -> Iterator[tuple[slice, Sparse]]:
-    """P in blocks of so many rows, which share its memory, and where they are."""
+    """P in blocks of `height` rows, which share its memory, and where they are."""
     for start in range(0, P.shape[0], height):
         part = _Part.of(P.pattern, start, min(start + height, P.shape[0]))
         yield part.nodes, Sparse.fixed(part.pattern, P.values[part.entries])

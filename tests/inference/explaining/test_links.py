@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from support.small_models import web
 
 from gcnii import fit, load
@@ -34,7 +35,16 @@ def test_an_undirected_link_is_one_and_a_loop_is_none():
     assert {frozenset(ends) for ends in links.ends.T.tolist()} == pairs
 
 
-def test_the_ends_of_a_link_are_two_nodes_however_many_threads_write_them():
+@pytest.fixture
+def two_threads():
+    """Two threads for torch, which has one in other tests."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_the_ends_of_a_link_are_two_nodes_however_many_threads_write_them(two_threads):
     graph = load("csbm", n=20_000, degree=10)
     result = fit(graph, "sgc", seeds=[0], layers=1, epochs=1, device="cpu")
     links = Links.of(Network.of(result, graph, "cpu"))

@@ -49,7 +49,7 @@ class Prediction:
         fit_plan(graph, plan, seeds=[0], device="cpu").save(here / "model")
 
     def runs(self, count: int) -> int:
-        """Label all nodes so many times."""
+        """Label all nodes `count` times."""
         here = self.folder
         words = ("predict", here / "model", "--graph", here / "graph.safetensors")
         where = ("--device", "cpu", "--out", here / "labels.csv", "--quiet")

@@ -1,4 +1,4 @@
-"""pack: a graph cut for so many processes, in a folder from which each reads its own part."""
+"""pack: a partitioned graph, in a folder from which each process reads its own part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONE_WAY: tuple[Direction, ...] = ("out", "in")  # in which a training may gather
 
 
 def pack(graph: Graph, folder: Path, parts: int) -> Document:
-    """Write a graph in so many parts, cut as `torchrun` would cut it; what its list holds.
+    """Write a graph in this number of parts, cut as `torchrun` would cut it; return its list.
 
     Beside the graph, memory holds its links twice and one part at a time.
     """

@@ -45,6 +45,6 @@ def on_cuda() -> Iterator[Document]:
 
 
 def run(order: Order, size: int) -> Document:
-    """The answer of so many processes under torchrun; 0: of one, without."""
+    """The answer of `size` processes under torchrun; 0: of one process, without it."""
     found = launch(MODULE, asdict(order), ANSWER, size)
     return {"layers": order.layers, "width": order.width, **found}
