@@ -1,12 +1,14 @@
 # On a fresh machine, `make demo` installs and shows GCNII at work; `make test` installs and runs
-# every check but the slow tests, which are `make slow`, and the longest, which are `make long`;
+# every check but the slow tests, which are `make slow`, and the longest, which are `make long`; `make
+# data` runs those of `make test` again that ask for real data, which a new machine does not have;
+# `make paper` runs the tests of gcnii_paper, the study, which stand apart;
 # `make docs` builds the manual; `make hostile` runs thousands of hostile inputs; `make lock` pins the
 # newest releases.
 PYTHON ?= python3
 RUN = .venv/bin/
 PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test slow long docs hostile lock clean
+.PHONY: demo test data paper slow long docs hostile lock clean
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -18,11 +20,18 @@ test: .venv/ready-dev
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
 	$(RUN)mypy
-	$(RUN)python -m pytest -n auto -m "not slow and not long"
+	$(RUN)python -m pytest -n auto -m "not slow and not long" --ignore tests/paper
+
+data: .venv/ready-dev
+	$(RUN)python -m pytest -n auto -m "data and not slow and not long" --ignore tests/paper
+
+paper: .venv/ready-dev
+	$(RUN)python tests/support/chromium.py
+	$(RUN)python -m pytest -n auto -m "not long" tests/paper
 
 slow: .venv/ready-dev
 	$(RUN)python tests/support/postgres.py
-	$(RUN)python -m pytest -n auto -m "slow and not long"
+	$(RUN)python -m pytest -n auto -m "slow and not long" --ignore tests/paper
 
 long: .venv/ready-dev
 	$(RUN)python tests/support/postgres.py

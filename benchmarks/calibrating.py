@@ -24,7 +24,7 @@ import gcnii
 from gcnii.files import Document, write_document
 from gcnii.metrics.calibration import best_temperature, calibration_error
 from gcnii.metrics.conformal import Sets, conformal_sets
-from gcnii.paper.provenance import commit, versions
+from gcnii.train.results.provenance import commit, versions
 
 GRAPHS = ("cora", "citeseer", "pubmed", "amazon-photo")
 SETTINGS = {"layers": 4, "width": 64}

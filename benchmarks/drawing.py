@@ -18,11 +18,11 @@ import torch
 
 from gcnii import data
 from gcnii.graph import Graph
-from gcnii.paper.bench.clock import wait_for
 from gcnii.propagation import GraphAdjacency, Norm, adjacency, feature_matrix
 from gcnii.train.batches import Batch, Neighbours
 from gcnii.train.batches.batch import History
-from gcnii.train.batches.sampler import NeighbourSampler
+from gcnii.train.batches.neighbours import NeighbourSampler
+from gcnii_paper.bench.clock import wait_for
 
 GPU, SIZE, LAYERS = torch.device("cuda"), 512, 2
 SETTINGS: dict[str, tuple[Norm, tuple[int, ...], History]] = {

@@ -32,9 +32,9 @@ from gcnii.files import Document, write_document
 from gcnii.inference.explaining.links import Links, effects, strongest
 from gcnii.inference.explaining.network import Network
 from gcnii.inference.explaining.question import Question
-from gcnii.paper.provenance import commit, versions
 from gcnii.propagation import Sparse
 from gcnii.train.results.predictor import Predictor
+from gcnii.train.results.provenance import commit, versions
 
 DRAWS = 10  # of random links
 DRAWN_BY = 0  # the seed by which nodes and random links are drawn

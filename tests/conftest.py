@@ -2,12 +2,16 @@
 
 import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 import torch
 from support import chromium
+from support.no_network import sitecustomize
 
 from gcnii.data import load
+from gcnii.data.fetch import fetch
 from gcnii.errors import DataError
 
 
@@ -17,20 +21,29 @@ def real_data():
     $GCNII_REQUIRE_DATA is 1.
     """
     graphs = {}
-    # An address may be asked, but upstream never: tests need no network.
-    offline = not os.environ.get("GCNII_MIRROR", "").startswith("http")
 
     def read(name):
         if name not in graphs:
             try:
-                graphs[name] = load(name, offline=offline)
-            except DataError as error:
+                fetch(name, offline=True)
+            except DataError as error:  # files that are there and cannot be read fail below
                 if os.environ.get("GCNII_REQUIRE_DATA") == "1":
                     raise
                 pytest.skip(str(error))
+            graphs[name] = load(name, offline=True)
         return graphs[name]
 
     return read
+
+
+@pytest.fixture(autouse=True)
+def _connects_to_this_machine_only():
+    """Fail a test that tried to reach another one, even if the failure was answered kindly."""
+    notes = Path(os.environ[sitecustomize.NOTES])
+    notes.write_text("")
+    yield
+    hosts = sorted(set(notes.read_text().split()))
+    assert not hosts, f"this test tried to connect to {', '.join(hosts)}"
 
 
 @pytest.fixture(autouse=True)
@@ -48,21 +61,30 @@ def listening():
 
 
 def pytest_configure():
-    """One thread: the graphs of the tests are small; and a mirror that is found from whatever
-    folder a test is in.
+    """One thread: the graphs of the tests are small; a mirror that is found from whatever folder a
+    test is in; and no connection to another machine, from here or from processes started here.
     """
     torch.set_num_threads(1)
+    handle, os.environ[sitecustomize.NOTES] = tempfile.mkstemp(prefix="gcnii-connections-")
+    os.close(handle)
+    paths = [str(Path(sitecustomize.__file__).parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     mirror = os.environ.get("GCNII_MIRROR", "")
     if os.path.isdir(mirror):
         os.environ["GCNII_MIRROR"] = os.path.abspath(mirror)
 
 
+def pytest_unconfigure():
+    Path(os.environ[sitecustomize.NOTES]).unlink(missing_ok=True)
+
+
 def pytest_collection_modifyitems(items):
-    """What needs a GPU is skipped without one."""
-    if not torch.cuda.is_available():
-        for item in items:
-            if item.get_closest_marker("cuda"):
-                item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+    """What needs a GPU is skipped without one; what asks for real data is marked `data`."""
+    for item in items:
+        if "real_data" in item.fixturenames:
+            item.add_marker(pytest.mark.data)
+        if item.get_closest_marker("cuda") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="no CUDA device"))
 
 
 @pytest.fixture(scope="module")

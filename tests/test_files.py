@@ -8,7 +8,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from gcnii.errors import InputError
 from gcnii.files import (
@@ -19,6 +21,7 @@ from gcnii.files import (
     atomic_write,
     check,
     one_line,
+    one_name,
     read_document,
     refuse_special,
     remove_stale,
@@ -218,3 +221,41 @@ def test_a_file_that_is_not_there_is_left_to_its_reader(tmp_path):
     refuse_special(tmp_path / "nothing")
     with pytest.raises(FileNotFoundError):
         read_document(tmp_path / "nothing", dict, "document", dict)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("../../../loot", "_.._.._loot"),
+        ("/etc/passwd", "_etc_passwd"),
+        ("..", "graph"),
+        (" . ", "graph"),
+        (".hidden", "hidden"),
+        ("a\x00b\n", r"a\x00b\n"),
+        ("é" * 99, "é" * 50),
+        ("cora v2", "cora v2"),
+        ("pets \udcff\ud800", "pets"),
+    ],
+)
+def test_a_name_is_one_component_of_a_path(text, name):
+    assert one_name(text) == name
+
+
+def test_a_file_that_safetensors_writes_has_the_mode_that_others_have(tmp_path):
+    before = os.umask(0o022)
+    try:
+        with atomic_write(tmp_path / "a.safetensors") as temporary:
+            save_file({"W": np.eye(2)}, temporary)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.safetensors").stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("given", [3, b"x", [], 1j, None])
+def test_what_is_not_a_path_is_refused(given):
+    with pytest.raises(InputError, match="expected the path of a file or folder as text or Path"):
+        user_path(given)
+
+
+def test_half_a_character_is_no_part_of_a_name():
+    assert one_name("a\ud800/b") == "a_b"

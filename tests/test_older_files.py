@@ -4,16 +4,18 @@ The files were written by version 0.1 before its rooms were moved, on a small dr
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import gcnii
-from gcnii.paper.ledger.ledger import Ledger
-from gcnii.paper.ledger.run_key import run_key
-from gcnii.paper.reproduce import reproduce
-from gcnii.paper.tables.cells import Cell
+from gcnii_paper.ledger.ledger import Ledger
+from gcnii_paper.ledger.run_key import run_key
+from gcnii_paper.reproduce import reproduce
+from gcnii_paper.tables.cells import Cell
 
 OLD = Path(__file__).parent / "support" / "written_by_0.1"
 SETTINGS = {"layers": 2, "width": 4}
@@ -29,6 +31,15 @@ def test_an_old_bundle_predicts_what_it_predicted(graph):
     expected = np.loadtxt(OLD / "bundle" / "expected.csv", delimiter=",")
     np.testing.assert_allclose(bundle.predict_proba(graph, ensemble=False)[:3], expected, rtol=1e-5)
     assert repr(bundle) == "gcnii-star, 2 layers, on csbm: test accuracy 25.0 ± 35.4 (2 runs)"
+
+
+def test_an_old_bundle_gathers_as_it_did_over_directed_and_weighted_links(graph):
+    weights = np.random.default_rng(0).lognormal(size=graph.edges.shape[1])
+    other = replace(graph, directed=True, weights=weights)
+    with pytest.warns(UserWarning, match="has edge weights"):
+        _, task = gcnii.open_bundle(OLD / "bundle").network(other, "cpu")
+    P = gcnii.propagation_matrix(other, direction="in")  # as its run.json has it
+    torch.testing.assert_close(task.P.values, P.values)
 
 
 def test_an_old_checkpoint_is_resumed_to_the_same_numbers(graph, tmp_path, caplog):
@@ -47,7 +58,7 @@ def test_runs_of_an_old_ledger_are_not_run_again(tmp_path, monkeypatch):
     settings = SETTINGS | {"epochs": 3, "patience": 3}
     where = {"table": "table2", "row": "GCNII", "column": "Drawn", "graph": "csbm"}
     cell = Cell(model="gcnii", settings=settings, runs=2, **where)
-    monkeypatch.setattr("gcnii.paper.reproduce.fit_plan", None)  # nothing is left to train
+    monkeypatch.setattr("gcnii_paper.reproduce.fit_plan", None)  # nothing is left to train
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         reproduce([cell], ledger, device="cpu")
         assert [run.seed for run in ledger.runs(run_key(cell))] == [0, 1]

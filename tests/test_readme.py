@@ -9,10 +9,11 @@ from support.command_line import call
 from support.manual import PAGES as MANUAL
 
 import gcnii
+import gcnii_paper
 from gcnii.nn import MODELS
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = Path(gcnii.__file__).parent
+PACKAGE, STUDY = Path(gcnii.__file__).parent, Path(gcnii_paper.__file__).parent
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = ["README.md", "CONTRIBUTING.md", *MANUAL]
 
@@ -69,7 +70,7 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_files_that_a_page_names_exist(page):
-    files = [str(path) for top in (PACKAGE, ROOT / "tests") for path in top.rglob("*.py")]
+    files = [str(path) for top in (PACKAGE, STUDY, ROOT / "tests") for path in top.rglob("*.py")]
     for name in re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text("utf-8")):
         assert any(file.endswith(f"/{name}") for file in files), name
 

@@ -30,10 +30,20 @@ logged under the name `gcnii`, and nothing is printed unless logging is configur
 """
 
 import logging
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 __version__ = "1.0.0"
+
+# MKL adds in the same order whatever the number of threads, at the same speed.
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+# Threads of GNU's OpenMP wait for one another by spinning for milliseconds; where other processes
+# are busy, the one that is waited for has no core, because another spins on it.  Short spins cost
+# an idle machine nothing.  The library reads this once, when torch is loaded.
+if "torch" not in sys.modules and "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if TYPE_CHECKING:
     from gcnii import analysis as analysis

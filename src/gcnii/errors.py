@@ -81,7 +81,7 @@ class Problems:
     def error(self) -> DataError:
         """An error that says the first problem, and has them all."""
         more = len(self.found) - 1
-        rest = f" ({more} more: see `gcnii data check`)" if more else ""
+        rest = f" ({more} more: see `gcnii data check` or error.problems)" if more else ""
         return DataError(self.found[0] + rest, self.found, self.columns)
 
 
@@ -102,7 +102,7 @@ def notice(sentence: str) -> None:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean 'cora'? ` if a known word is close to this one, else "": part of a message."""
-    close = get_close_matches(word.lower(), list(known), 1)
+    close = get_close_matches(str(word).lower(), list(known), 1)
     return f"did you mean {close[0]!r}? " if close else ""
 
 

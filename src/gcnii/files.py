@@ -18,10 +18,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import re
 import secrets
+import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
@@ -36,6 +38,11 @@ Document: TypeAlias = dict[str, Json]
 Made = TypeVar("Made")
 STALE = 3600.0  # seconds without a write, after which a temporary file is nobody's
 NOTHING = type(None)
+TABLES = ("nodes", "edges", "features")  # names of files that are read from a user's folder
+OF_A_BUNDLE = re.compile(
+    r"run\.json|model\.safetensors|curves\.csv|card\.md|checkpoint(\.previous)?\.safetensors"
+    r"|study\.(json|db.*)"
+)
 CALLED = {
     bool: "true or false",
     int: "a whole number",
@@ -52,6 +59,7 @@ CALLED = {
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 LONGEST = 400  # characters of a sentence
 DEEPEST = 50  # levels of a document
+LONGEST_NAME = 100  # bytes; file systems take 255, and the names of files add to it
 
 
 def visible(text: str) -> str:
@@ -69,8 +77,20 @@ def one_line(sentence: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: half - 1]}…{line[-half:]}"
 
 
+def one_name(text: str) -> str:
+    """The text as the name of one file or folder: no path, not hidden, not too long."""
+    name = one_line(text)
+    for sign in {"/", os.sep, os.altsep or "/"}:
+        name = name.replace(sign, "_")
+    # What is not UTF-8 is left out, and so is half a letter at the end.
+    short = name.encode("utf-8", "surrogatepass")[:LONGEST_NAME].decode("utf-8", "ignore")
+    return short.lstrip(". ").rstrip() or "graph"
+
+
 def user_path(path: str | Path) -> Path:
     """The path with ~ and ~user replaced by that folder; InputError if there is no such user."""
+    if not isinstance(path, str | Path):
+        raise InputError(f"expected the path of a file or folder as text or Path, got {path!r}")
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -83,6 +103,129 @@ def refuse_special(path: Path) -> None:
     """Raise InputError for a pipe, a device or a folder: reading it might never end."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a regular file; copy what it holds into one")
+
+
+def _is_of_a_bundle(path: Path) -> bool:
+    return bool(OF_A_BUNDLE.fullmatch(path.name)) and (path.parent / "run.json").exists()
+
+
+def refuse_replacing(
+    path: Path,
+    is_ours: Callable[[Path], bool],
+    *,
+    inputs: Iterable[Path | str | None] = (),
+    overwrite: bool = False,
+) -> None:
+    """Raise InputError unless a file may be written here: the one rule for every output.
+
+    A file that is new, empty or of our own making may be; any other if `overwrite`; but never an
+    input, nor a file of a bundle.
+
+    is_ours  whether an existing file is one that this output has written, judged by how it begins
+    inputs   what is read: files, and folders whose files are; a bundle among them
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:  # such as a name that no file can have
+        raise InputError(f"{path} cannot be written ({error}); choose another name") from None
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path} is not a regular file; choose another name")
+    # A link is another's, and what it leads to may be a file of a bundle.
+    ours = not path.is_symlink() and (not path.stat().st_size or is_ours(path))
+    if any(_reads(Path(one), path, ours) for one in inputs if one):
+        raise InputError(
+            f"{path} is read by this command, so it is not replaced; choose another name"
+        )
+    if any(map(_is_of_a_bundle, (path, path.resolve()))):
+        raise InputError(
+            f"{path} is a file of a bundle, so it is not replaced; choose another name"
+        )
+    if not ours and not overwrite:
+        raise InputError(
+            f"{path} exists and gcnii did not write it; choose another name, or replace it "
+            "(--overwrite; in Python, overwrite=True)"
+        )
+
+
+def _reads(source: Path, path: Path, ours: bool) -> bool:
+    """Whether the file is what is read; of a folder, all that we have not put there."""
+    if source.is_dir():
+        inside = path.resolve().parent == source.resolve()
+        return inside and not (ours and path.stem not in TABLES)
+    return source.is_file() and path.samefile(source)
+
+
+def first_bytes(path: Path, count: int = 2000) -> bytes:
+    """The beginning of a file, by which we know those of our own making."""
+    with path.open("rb") as file:
+        return file.read(count)
+
+
+def file_sha256(path: Path) -> str:
+    """The digest of a file's bytes; InputError for a pipe or a device, which may have no end."""
+    refuse_special(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def claimed(folder: Path, patience: float = 0.0) -> Iterator[None]:
+    """Within, the folder is ours to write to; InputError if another has it for so many seconds.
+
+    The claim is a lock, which the system takes back however its owner ends.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    path, deadline = folder / ".claim", time.monotonic() + patience
+    while (lock := _lock(path)) is None:
+        if time.monotonic() >= deadline:
+            raise InputError(
+                f"{folder} is being written to by {_owner(path)}; wait until it is done, or choose "
+                "another folder"
+            )
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(lock)
+        with suppress(OSError):  # of what is not empty
+            for one in missing:
+                one.rmdir()
+
+
+def _lock(path: Path) -> int | None:
+    """The open file that holds the lock; None if another process holds it."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_special(path)
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except FileNotFoundError:  # its folder has just been removed
+            continue
+        try:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except (ImportError, OSError):  # a system or a file system without locks
+            return lock
+        with suppress(OSError):  # of a full disk, which does not lock worse
+            os.truncate(lock, 0)
+            os.write(lock, f"process {os.getpid()} on {platform.node()}".encode())
+        if path.exists() and os.path.samestat(os.fstat(lock), path.stat()):
+            return lock
+        os.close(lock)  # its owner has just removed it
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace") or "another process"
+    except OSError:  # it has just been removed
+        return "another process"
 
 
 @contextmanager
@@ -109,17 +252,27 @@ def atomic_write(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     # Made here, so that whoever opens it by name never meets another's file.
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    mode = stat.S_IMODE(temporary.stat().st_mode)
     try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        if error.errno and not error.filename:  # the error of a full disk does not name the file
-            error.filename = str(path)
-        raise
+        with naming(path):
+            yield temporary
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.chmod(mode)  # safetensors puts a file of its own here, for its owner alone
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Within, the error of a full disk names the file, which it does not by itself."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno and not error.filename:
+            error.filename = str(path)
+        raise
 
 
 def remove_stale(path: Path) -> None:

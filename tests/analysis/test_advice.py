@@ -12,7 +12,7 @@ from gcnii.train.plan import make_plan
 pytest.importorskip("optuna")
 
 from gcnii.analysis import advice
-from gcnii.analysis.report.advice import depth_line, use_line
+from gcnii.analysis.advice import depth_line, use_line
 from gcnii.tuning.question import Question
 from gcnii.tuning.trials import NothingFound, Trial
 

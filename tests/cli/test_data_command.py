@@ -3,9 +3,11 @@
 import json
 import os
 
+import numpy as np
 import pytest
 from support.command_line import call, run
 
+import gcnii
 from gcnii import data
 from gcnii.train.presets import preset
 
@@ -124,3 +126,11 @@ def test_offline_without_files_says_what_to_do(words, empty_cache, tmp_path):
         in answer.err
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_control_characters_in_names_of_classes_are_shown_as_escapes(tmp_path):
+    graph = gcnii.from_scipy(np.ones((6, 6)), np.eye(6), ["\x1b[31mred", "b"] * 3)
+    gcnii.save(graph, tmp_path / "g.safetensors")
+    answer = call("data", "check", "g.safetensors", cwd=tmp_path)
+    assert "\\x1b[31mred" in answer.out
+    assert "\x1b" not in answer.out

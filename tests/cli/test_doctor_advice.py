@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 from support.command_line import call
 
-from gcnii.analysis.layers import checkup
+from gcnii.analysis import checkup
 from gcnii.tuning import tune
 
 pytest.importorskip("optuna")
@@ -92,9 +92,15 @@ def test_a_negative_number_of_trials_is_refused(home):
     assert "--trials must be at least 0, got -1" in answer.err
 
 
+def test_the_retired_command_says_where_the_answer_is(home):
+    answer = call("forecast", "cora", cwd=home)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("gcnii: gcnii forecast is retired: on ten graphs")
+
+
 def test_the_retired_forecast_says_where_the_answer_is(home):
     answer = call("doctor", "pets", *QUICK, "--recommend-depth", "--json", cwd=home)
     assert answer.code == 0
     assert "--recommend-depth is retired" in answer.err
-    assert "the line `depth:` answers by validation" in answer.err
+    assert "the line `depth:` of `gcnii doctor` answers by validation" in answer.err
     assert "depth" not in json.loads(answer.out)

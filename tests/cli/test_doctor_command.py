@@ -1,6 +1,7 @@
 """gcnii doctor: tables, diagnoses, figures and JSON; and gcnii.watch, which works without it."""
 
 import json
+import time
 from unittest import mock
 
 import numpy as np
@@ -10,7 +11,8 @@ from support.command_line import call, files
 from torch import nn
 
 import gcnii
-from gcnii.analysis.layers import checkup
+from gcnii.analysis import checkup
+from gcnii.cli import doctor
 from gcnii.propagation import feature_matrix, propagation_matrix
 from gcnii.train.replicas.group import Diverged
 
@@ -156,3 +158,16 @@ def test_watch_asks_for_the_graph_if_the_model_gets_no_edges(graph):
         model(torch.tensor(np.asarray(graph.X)).double())
     with pytest.raises(ValueError, match="no edges were seen among the model's inputs"):
         w.table()
+
+
+def test_in_a_pipe_a_long_examination_says_how_far_it_is(capsys, monkeypatch):
+    monkeypatch.setattr("gcnii.train.callbacks.progress.EVERY", 0.02)
+    examiner = mock.Mock()
+    examiner.check.side_effect = lambda *words, **more: time.sleep(0.1) or mock.MagicMock()
+    with mock.patch.multiple(doctor, ProbeBaseline=mock.DEFAULT, diagnose=mock.DEFAULT):
+        doctor._examine(examiner, ["gcn"], [2, 4], hidden=False)
+        lines = capsys.readouterr().err.splitlines()
+        doctor._examine(examiner, ["gcn"], [2, 4], hidden=True)
+    assert "gcnii: examining gcn, 2 layers: 0 of 2 networks done" in lines
+    assert "gcnii: examining gcn, 4 layers: 1 of 2 networks done" in lines
+    assert capsys.readouterr().err == ""

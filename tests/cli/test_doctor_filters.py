@@ -3,10 +3,15 @@
 import json
 from unittest import mock
 
+import numpy as np
 import pytest
 from support.command_line import call, files
 
-from gcnii.analysis.layers import checkup
+import gcnii
+from gcnii.analysis import checkup
+from gcnii.analysis.filters import refuse_filters
+from gcnii.errors import InputError
+from gcnii.train.plan import make_plan
 
 QUICK = ("--depths", "4,2", "--device", "cpu", "--trials", "0")
 
@@ -42,8 +47,9 @@ def test_without_the_flag_the_document_has_none(home):
     assert not {"filter", "influence"} & set(document)
 
 
-def test_a_model_without_frequencies_is_refused_before_training(home):
-    answer = call("doctor", "pets", "--model", "gcnii", *QUICK, "--filter", "--directed", cwd=home)
-    assert answer.code == 2
-    assert "gcnii's P̃ on pets is not symmetric" in answer.err
-    assert "leave out the filter (--filter)" in answer.err
+def test_a_model_without_frequencies_is_refused_before_training():
+    graph = gcnii.Graph(X=np.eye(3), edges=[[0, 1], [1, 2]], directed=True, name="pets")
+    with pytest.raises(InputError) as error:
+        refuse_filters(graph, [make_plan("gcnii", {"direction": "out"}, graph)])
+    assert "gcnii's P̃ on pets is not symmetric" in str(error.value)
+    assert "leave out the filter (--filter)" in str(error.value)

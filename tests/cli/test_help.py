@@ -46,7 +46,7 @@ def test_help_names_every_command(tmp_path):
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
         *("data", "demo", "doctor", "evaluate", "explain", "models", "plan", "predict"),
-        *("report", "train", "tune", "bench", "forecast", "reproduce", "theory"),
+        *("report", "train", "tune", "bench", "reproduce", "theory"),
     ]
 
 

@@ -112,7 +112,9 @@ def test_predict_notices_that_its_graph_has_changed(home, tmp_path):
     call("train", folder, "--epochs", 1, "--layers", 2, "--out", "bundle", cwd=tmp_path)
     (folder / "edges.csv").write_text("source,target\n")
     answer = call("predict", "bundle", cwd=tmp_path)
-    assert answer.err == "gcnii: pets has changed since the model was trained\n"
+    changed, alone = answer.err.splitlines()
+    assert changed == "gcnii: pets has changed since the model was trained"
+    assert alone.startswith("gcnii: 12 nodes have no links, and the graph of the training, which")
     assert len(rows(answer.out)) == 12
     assert call("predict", "bundle", "--quiet", cwd=tmp_path) == answer._replace(err="")
 
@@ -162,7 +164,17 @@ def test_parquet_holds_the_same_table(bundle, tmp_path):
 def test_a_directed_graph_is_trained_and_predicted_as_directed(tmp_path):
     folder = write_pets(tmp_path / "pets")
     small = ("--layers", "2", "--width", "8", "--epochs", "3")
-    call("train", folder, "--directed", "--out", "directed", *small, cwd=tmp_path)
+    call(
+        "train",
+        folder,
+        "--directed",
+        "--direction",
+        "out",
+        "--out",
+        "directed",
+        *small,
+        cwd=tmp_path,
+    )
     assert json.loads((tmp_path / "directed/run.json").read_text())["graph"]["directed"]
     answer = call("predict", "directed", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")  # nothing says that the graph has changed
@@ -170,15 +182,13 @@ def test_a_directed_graph_is_trained_and_predicted_as_directed(tmp_path):
     assert call("predict", "undirected", cwd=tmp_path).out != answer.out
 
 
-def test_a_folder_whose_name_is_not_utf_8_needs_out_for_its_bundle(tmp_path):
+def test_a_folder_whose_name_is_not_utf_8_has_a_bundle_whose_name_is(tmp_path):
     folder = write_pets(tmp_path / os.fsdecode(b"pets \xff"))
-    answer = call("train", folder, *SMALL, cwd=tmp_path)
-    assert answer.code == 2
-    assert ascii(answer.err).endswith(": its name is not UTF-8; choose another --out\\n'")
-    assert not (tmp_path / "runs").exists()
-    assert call("train", folder, *SMALL, "--out", "bundle", cwd=tmp_path).code == 0
-    assert open_bundle(tmp_path / "bundle").graph.name == folder.name
-    assert call("predict", "bundle", "--json", cwd=tmp_path).code == 0
+    assert call("train", folder, *SMALL, cwd=tmp_path).code == 0
+    (bundle,) = (tmp_path / "runs").iterdir()
+    assert bundle.name.startswith("pets-gcnii-")
+    assert open_bundle(bundle).graph.name == "pets"
+    assert call("predict", bundle, "--json", cwd=tmp_path).code == 0
 
 
 def swapped(folder, *columns):
@@ -242,6 +252,17 @@ def test_a_word_that_means_unknown_can_be_named(tmp_path):
     answer = call("data", "check", folder, "--unknown", "NA", "--json", cwd=tmp_path)
     facts = json.loads(answer.out)
     assert (facts["classes"], facts["labelled"], answer.err) == (["cat", "dog"], 10, "")
+
+
+def test_payments_both_ways_can_be_added_up(tmp_path):
+    folder = write_pets(tmp_path / "pets")
+    (folder / "edges.csv").write_text("source,target,weight\npet0,pet1,5\npet1,pet0,7\n")
+    answer = call("data", "check", folder, cwd=tmp_path)
+    assert answer.code == 2
+    assert "--directed" in answer.out + answer.err
+    assert "--duplicates" in answer.out + answer.err
+    answer = call("data", "check", folder, "--duplicates", "add", cwd=tmp_path)
+    assert (answer.code, answer.err) == (0, "")
 
 
 def test_two_graphs_of_one_name_have_bundles_of_their_own(tmp_path):
@@ -314,3 +335,33 @@ def test_the_doctor_refuses_a_graph_without_labels(tmp_path):
     assert answer == Answer(
         2, "", "gcnii: no node of pets has a label, and the doctor trains; label some\n"
     )
+
+
+def test_skewed_payments_are_named_by_check_and_train_with_the_remedy(tmp_path):
+    folder = write_pets(tmp_path / "pets")
+    lines = (folder / "edges.csv").read_text().splitlines()
+    weights = ["weight", "5000", *["10.10000001"] * (len(lines) - 2)]
+    text = "\n".join(f"{line},{weight}" for line, weight in zip(lines, weights, strict=True))
+    (folder / "edges.csv").write_text(text)
+    answer = call("data", "check", folder, cwd=tmp_path)
+    assert "  median weight: 10.1\n" in answer.out
+    assert answer.err.startswith(
+        "gcnii: the heaviest 1 % of the edges carry 12 % of all weight, so"
+    )
+    train = ("train", folder, *SMALL, "--out", "bundle", "--overwrite")
+    assert "edges count by the rank of their weight" in call(*train, cwd=tmp_path).err
+    assert (
+        json.loads((tmp_path / "bundle/run.json").read_text())["settings"]["edge_weights"] == "rank"
+    )
+    raw = call(*train, "--edge-weights", "raw", cwd=tmp_path)
+    assert "edge_weights rank or log (--edge-weights rank) is safer" in raw.err
+    assert call(*train, "--edge-weights", "log", cwd=tmp_path).err == ""
+
+
+def test_check_lists_edges_of_two_weights_among_all_problems(tmp_path):
+    folder = write_pets(tmp_path / "pets")
+    (folder / "edges.csv").write_text("source,target,weight\npet0,pet1,1\npet1,pet0,2\n")
+    answer = call("data", "check", folder, "--label", "lable", cwd=tmp_path)
+    assert "nodes.csv has no column 'lable'" in answer.err
+    assert "the edge between 'pet0' and 'pet1' has the weight 1 in one direction" in answer.err
+    assert "x1" in answer.out

@@ -50,7 +50,7 @@ def test_pack_refuses_before_it_reads_anything(tmp_path):
     (tmp_path / "file").touch()
     for out, sentence in (
         ("pets.npz", "a graph is saved as a .safetensors file, got pets.npz"),
-        ("model.safetensors", "model.safetensors exists and is not a saved graph"),
+        ("model.safetensors", "model.safetensors exists and gcnii did not write it; choose"),
         ("file/p.safetensors", "is a file, not a folder; choose another OUT"),
     ):
         answer = call("data", "pack", "no such graph", out, cwd=tmp_path)
@@ -97,7 +97,11 @@ def test_parts_are_refused_before_anything_is_read(tmp_path):
     for out, parts, sentence in (
         ("new", "0", "--parts must be at least 1, got 0"),
         ("p.safetensors", "2", "parts are written to a folder, got p.safetensors"),
-        ("mine", "2", "mine exists and is not a graph in parts; choose another name"),
+        (
+            "mine",
+            "2",
+            "mine exists and is not a graph in parts, for gcnii did not write 'letter'; choose",
+        ),
     ):
         answer = call("data", "pack", "no such graph", out, "--parts", parts, cwd=tmp_path)
         assert (answer.code, answer.out) == (2, "")
@@ -125,3 +129,30 @@ def test_processes_that_read_their_parts_write_the_bundle_of_one(tmp_path, monke
 
 def lines_with(word, bundle):
     return [line for line in (bundle / "card.md").read_text().splitlines() if word in line]
+
+
+def test_the_name_of_a_packed_graph_does_not_decide_where_a_training_writes(tmp_path):
+    write_pets(tmp_path / "pets")
+    work = tmp_path / "deep" / "work"
+    work.mkdir(parents=True)
+    gcnii.save(replace(load(tmp_path / "pets"), name="../../../loot"), work / "g.safetensors")
+    assert call("train", "./g.safetensors", *SMALL, cwd=work).code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"pets", "deep"}
+    assert len(list((work / "runs").glob("_.._.._loot-*/run.json"))) == 1
+
+
+def test_parts_in_the_folder_that_one_is_in_are_one_sentence(tmp_path):
+    write_pets(tmp_path / "pets")
+    answer = call("data", "pack", "pets", ".", "--parts", "2", cwd=tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "gcnii: . is the folder that you are in; name one of the parts' own\n"
+
+
+def test_a_part_of_a_graph_in_parts_is_not_replaced_by_a_graph(tmp_path):
+    write_pets(tmp_path / "pets")
+    call("data", "pack", "pets", "parts", "--parts", 2, cwd=tmp_path)
+    before = (tmp_path / "parts" / "part-0.safetensors").read_bytes()
+    answer = call("data", "pack", "pets", "parts/part-0.safetensors", cwd=tmp_path)
+    assert answer.code == 2
+    assert "exists and gcnii did not write it" in answer.err
+    assert (tmp_path / "parts" / "part-0.safetensors").read_bytes() == before

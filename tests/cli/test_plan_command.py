@@ -79,7 +79,16 @@ def test_catalog_names_without_files_are_planned_from_their_counts(tmp_path, mon
     ("words", "sentence"),
     [
         ("nothing", "no graph 'nothing'; give a name from `gcnii data list`, the path of a graph"),
-        ("cora --model gat", "plans are made of gcnii, gcnii-star, gcnii-star-printed, gcnii-plus"),
+        (
+            "cora --model gat",
+            "plans are made of gcnii, gcnii-star, gcnii-star-printed, gcnii-plus, got 'gat'; "
+            "choose one of them",
+        ),
+        (
+            "cora --model gcni",
+            "plans are made of gcnii, gcnii-star, gcnii-star-printed, gcnii-plus, got 'gcni'; "
+            "did you mean 'gcnii'? choose one of them",
+        ),
         ("cora --layers 0", "--layers must be at least 1, got 0"),
         ("cora --devices 0", "--devices must be at least 1, got 0"),
         ("cora --devices 6 --machines 4", "--devices must be the same number on each machine, got"),

@@ -133,7 +133,7 @@ def test_new_nodes_need_the_graph_of_the_training_unchanged_wherever_it_is(place
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
         "gcnii: new nodes join the graph that the model was trained on, but moved has changed "
-        "since, or is another graph; restore it, or label a whole graph (predict --graph)\n"
+        "since, or is another graph; restore it, or label a whole graph (predict)\n"
     )
 
 
@@ -169,3 +169,25 @@ def test_a_training_can_leave_its_probabilities_uncalibrated(place):
         "train", "pets", *SMALL, "--calibrate", "none", "--out", "raw", "--json", cwd=place
     )
     assert "temperature" not in json.loads(answer.out)["runs"][0]
+
+
+def test_new_nodes_join_a_graph_that_has_moved_where_the_flag_says(place, tmp_path):
+    write_pets(tmp_path / "pets")
+    assert call("train", "pets", *SMALL, "--out", "one", cwd=tmp_path).code == 0
+    new = write(tmp_path / "new", NEW)
+    before = call("predict", "one", "--add", new, cwd=tmp_path)
+    (tmp_path / "pets").rename(tmp_path / "moved")
+    answer = call("predict", "one", "--add", new, cwd=tmp_path)
+    assert answer.code == 2
+    assert "the graph of the training is not at" in answer.err
+    assert "say where it is with --graph" in answer.err
+    assert call("predict", "one", "--add", new, "--graph", "moved", cwd=tmp_path) == before
+
+
+def test_nodes_without_links_are_counted_and_marked(place, tmp_path):
+    new = write(tmp_path / "new", {**NEW, "edges.csv": "source,target\nrex,pet0\n"})
+    answer = call("predict", "three", "--add", new, "--json", cwd=place)
+    assert "1 node has no links, unlike the nodes that the model was trained on" in answer.err
+    document = json.loads(answer.out)
+    assert document["basis"] == {"features": 1, "model": 1}
+    assert [row["basis"] for row in document["labels"]] == ["features", "model"]

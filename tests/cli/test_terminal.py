@@ -1,6 +1,7 @@
 """In a narrow terminal, a progress bar keeps its count."""
 
 import io
+import time
 from functools import partial
 
 import pytest
@@ -40,3 +41,23 @@ def test_a_count_is_never_cut_off(width, terminal):
         for _ in range(30):
             show("layers 64, lr 0.001, decay_conv 0.0005")
     assert " 30/30 0:00:0" in last_line(file)
+
+
+def test_escapes_in_what_a_bar_shows_are_seen_and_not_obeyed(terminal):
+    file = terminal(120)
+    with counting_bar("page of \x1b]0;owned\x07", 2) as show:
+        show("explaining \x1b[31mred\nlines")
+    assert "\x1b]0;" not in file.getvalue()
+    assert "\x1b[31m" not in file.getvalue()
+    assert r"explaining \x1b[31mred\nlines" in last_line(file)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_without_a_terminal_lines_take_the_place_of_a_bar(hidden, capsys, monkeypatch):
+    monkeypatch.setattr("gcnii.train.callbacks.progress.EVERY", 0.02)
+    with counting_bar("tuning pets", 12, hidden=hidden) as show:
+        show("best 95.0 (gcn)")
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.split("\n")
+    assert ("gcnii: tuning pets: 1 of 12, best 95.0 (gcn)" in lines) == (not hidden)
+    assert "\x1b" not in "".join(lines)

@@ -16,7 +16,7 @@ from support.command_line import BUNDLE, BUNDLE_FILES, SMALL, Answer, call, file
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.fit import Training
 from gcnii.train.results.bundle import open_bundle
-from gcnii.train.results.result import Result
+from gcnii.train.results.saving import save_claimed
 
 KEYS = [
     "graph",
@@ -63,7 +63,8 @@ def test_the_document_holds_what_was_trained_and_its_scores(document):
 
 def test_the_document_says_what_accuracy_hides(document):
     short = document["evaluation"]
-    assert set(short) == {"score", "majority", "balanced_accuracy", "macro_f1", "warnings"}
+    names = {"score", "measured", "majority", "balanced_accuracy", "macro_f1", "warnings"}
+    assert set(short) == names
     assert short["score"] == pytest.approx(document["test_mean"])
     assert "never predicted" in short["warnings"][0]  # after three epochs
 
@@ -87,7 +88,7 @@ def test_no_line_of_the_result_is_broken_in_a_narrow_terminal(trained, bundle):
     assert header.split() == ["seed", "split", "val", "test", "best", "epoch", "epochs", "seconds"]
     score = f"{100 * open_bundle(bundle).test[0]:.1f}"
     assert headline == f"gcnii, 2 layers, on pets: test accuracy {score} (1 run)"
-    assert errors[0].startswith("majority ")
+    assert errors[0].startswith(f"accuracy {score} (majority ")
     assert all(line.startswith("warning: ") for line in errors[1:-1])
     assert errors[-1].startswith("The probabilities are not calibrated: that takes 10 validation ")
     assert where == f"bundle: {BUNDLE}   (label nodes with: gcnii predict '{BUNDLE}')"
@@ -299,7 +300,10 @@ def test_a_file_that_gcnii_did_not_write_is_never_overwritten(name, home, tmp_pa
     words = ("train", home / "pets", *SMALL, "--out", "bundle", "--overwrite")
     answer = call(*words, cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith(f"gcnii: bundle holds '{name}'")
+    sentence = {
+        "checkpoint.safetensors": "bundle/checkpoint.safetensors is not a checkpoint; choose"
+    }
+    assert answer.err.startswith(f"gcnii: {sentence.get(name, f'bundle holds {name!r}')}")
     assert contents(tmp_path / "bundle") == {name: b"years"}
 
 
@@ -307,7 +311,7 @@ def test_a_file_that_gcnii_did_not_write_is_never_overwritten(name, home, tmp_pa
 def full_disk(monkeypatch):
     """No file of a bundle may have more than so many bytes."""
     resource = pytest.importorskip("resource")
-    before, save = resource.getrlimit(resource.RLIMIT_FSIZE), Result.save
+    before, save = resource.getrlimit(resource.RLIMIT_FSIZE), save_claimed
 
     def save_to_full_disk(*given, **options):
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
@@ -316,7 +320,7 @@ def full_disk(monkeypatch):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    monkeypatch.setattr(Result, "save", save_to_full_disk)
+    monkeypatch.setattr("gcnii.cli.train.save_claimed", save_to_full_disk)
 
 
 @pytest.mark.usefixtures("full_disk")
@@ -324,7 +328,7 @@ def test_the_scores_are_printed_even_if_the_disk_is_full(home, tmp_path, monkeyp
     words = ("train", home / "pets", *SMALL, "--out", "bundle")
     answer = call(*words, "--json", cwd=tmp_path)
     assert (answer.code, len(scores(answer)), json.loads(answer.out)["bundle"]) == (1, 1, None)
-    problem = "gcnii: cannot read or write bundle/.model.safetensors.new: File too large"
+    problem = "gcnii: cannot read or write bundle/model.safetensors: File too large"
     assert answer.err == f"{problem}\n"
     assert interrupted(*words, cwd=tmp_path, monkeypatch=monkeypatch).code == 1
     answer = call(*words, cwd=tmp_path)

@@ -232,8 +232,14 @@ def test_a_graph_without_a_split_is_refused(home, tmp_path):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("notes.txt", "holds 'notes.txt', which gcnii did not write; choose another --out"),
-        ("run.json", "holds the bundle of a training, not of a study; choose another --out"),
+        (
+            "notes.txt",
+            "holds 'notes.txt', which gcnii did not write; choose another folder (out)",
+        ),
+        (
+            "run.json",
+            "holds the bundle of a training, not of a study; choose another folder (out)",
+        ),
         ("study.json", "study.json is not a study: Expecting value: line 1 column 1 (char 0); "),
     ],
 )

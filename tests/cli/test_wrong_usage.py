@@ -45,6 +45,17 @@ def test_a_full_disk_behind_stdout_is_reported():
     assert (full.returncode, full.stderr) == (1, sentence)
 
 
+def test_a_full_disk_behind_a_file_is_not_blamed_on_the_standard_output(monkeypatch, capsys):
+    def train():
+        print("half of a table", end="")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("gcnii.cli.app", lambda *_, **__: train())
+    with pytest.raises(SystemExit):
+        gcnii.cli.main()
+    assert capsys.readouterr().err == "gcnii: cannot write a file: No space left on device\n"
+
+
 @pytest.mark.slow
 def test_tables_replace_what_stdout_cannot_encode_and_json_is_ascii(tmp_path):
     table, document = (
@@ -152,10 +163,6 @@ def test_a_closed_stdout_is_not_an_error():
             "Invalid value for --fanout: expected an integer ≤ 2,147,483,647, got '2.5'",
         ),
         (
-            "doctor pets --directed --filter --model gcn",
-            "gcn's P̃ on pets is not symmetric, which a filter needs; leave out the filter",
-        ),
-        (
             "train pets --monitor test",
             'Invalid value "test" for --monitor. Choose from: "val_loss", "val_score", ',
         ),
@@ -209,7 +216,7 @@ def test_a_closed_stdout_is_not_an_error():
         ),
         (
             "predict nothing",
-            "nothing holds no run.json; give the folder that `gcnii train` wrote",
+            "nothing does not exist; give the folder that `gcnii train` wrote",
         ),
         (
             "predict",
@@ -242,6 +249,16 @@ def test_an_empty_path_is_refused_and_not_taken_for_this_folder(words, tmp_path)
     assert files(tmp_path) == ["edges.csv", "nodes.csv"]
 
 
+def test_a_misspelt_folder_is_guessed_among_those_beside_it(tmp_path):
+    write_pets(tmp_path / "churn")
+    said = refusal(call("train", "chrun", cwd=tmp_path))
+    assert said.startswith("no dataset 'chrun'; did you mean 'churn'? known: cora, ")
+    call("train", "churn", *SMALL, "--out", "r/churn", cwd=tmp_path)
+    assert refusal(call("predict", "r/chrun", cwd=tmp_path)) == (
+        "r/chrun does not exist; did you mean 'r/churn'? give the folder that `gcnii train` wrote"
+    )
+
+
 def test_an_empty_graph_is_refused_and_not_taken_for_this_folder(tmp_path):
     write_pets(tmp_path)
     assert refusal(call("train", "", cwd=tmp_path)).startswith("no dataset ''; known: cora, ")
@@ -269,7 +286,7 @@ def test_a_library_that_memory_does_not_suffice_to_load_is_out_of_memory():
 @pytest.mark.parametrize("command", ["train", "predict"])
 def test_cuda_without_cuda_is_refused(command, home, bundle, tmp_path):
     source = {"train": home / "pets", "predict": bundle}[command]
-    sentence = "device cuda was asked for, but torch finds no CUDA device; use --device cpu or auto"
+    sentence = "device cuda was asked for, but torch finds no CUDA device; use device cpu or auto"
     assert refusal(call(command, source, "--device", "cuda", cwd=tmp_path)) == sentence
     assert files(tmp_path) == []
 
@@ -313,7 +330,8 @@ def test_checking_whether_a_folder_can_be_written_to_leaves_nothing_there(home, 
 def test_an_error_of_the_file_system_names_the_file(bundle, tmp_path):
     (tmp_path / "labels.csv").mkdir()
     answer = call("predict", bundle, "--out", "labels.csv", cwd=tmp_path)
-    assert answer == (1, "", "gcnii: cannot read or write labels.csv: Is a directory\n")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "gcnii: labels.csv is not a regular file; choose another name\n"
 
 
 def alter(path, change):

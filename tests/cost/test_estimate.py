@@ -9,29 +9,37 @@ import torch
 
 from gcnii import data
 from gcnii.cost.calibrate import calibrate
-from gcnii.cost.cut import estimated_cut, measured_cut, random_cut, uncut
-from gcnii.cost.device import GIB, H200, Rates, h200_rates, this_cpu
 from gcnii.cost.estimate import (
+    GIB,
+    H200,
     KEPT,
     LEAST_WIDTH,
+    MODELS,
     SHARE,
+    Network,
+    Place,
+    Rates,
     changes,
     chosen_memory,
     cost_at,
     cut_of,
     estimate,
+    estimated_cut,
+    h200_rates,
+    measured_cut,
+    memory,
+    random_cut,
+    this_cpu,
+    uncut,
 )
-from gcnii.cost.memory import memory
-from gcnii.cost.network import MODELS, Network
-from gcnii.cost.seconds import Place
 from gcnii.data.sizes import KNOWN, Size, counted, size_of
 from gcnii.nn import MODELS as BUILT
 from gcnii.nn.skeleton import segment_length
-from gcnii.paper.bench.cases import PRODUCTS
 from gcnii.propagation import adjacency
 from gcnii.train import hardware
 from gcnii.train.distributed.cut import blocks
 from gcnii.train.plan import make_plan
+from gcnii_paper.bench.cases import PRODUCTS
 
 SIZE = Size(n=1_000_000, entries=20_000_000, d=100, k=10, stored=100_000_000)
 DEEP = Network(layers=64, width=128)

@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from gcnii.cost.cut import Cut, uncut
-from gcnii.cost.device import H200, h200_rates
-from gcnii.cost.estimate import chosen_memory, cost_at, estimate
-from gcnii.cost.network import Network
-from gcnii.cost.seconds import Place
+from gcnii.cost.estimate import (
+    H200,
+    Cut,
+    Network,
+    Place,
+    chosen_memory,
+    cost_at,
+    estimate,
+    h200_rates,
+    uncut,
+)
 from gcnii.data.sizes import Size
-from gcnii.paper.report.scale import planned_cost, read_scale
+from gcnii_paper.report.scale import planned_cost, read_scale
 
 BENCH = Path(__file__).parents[2] / "results" / "bench"
 MEMORY, TIME = 0.15, 0.30

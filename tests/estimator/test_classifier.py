@@ -141,6 +141,43 @@ def test_a_rare_class_can_be_weighed_and_decide_when_training_stops(rows, classi
     assert made.result_.plan.recipe.class_weight == "balanced"
 
 
+def test_what_is_not_given_is_as_fit_chooses(graph):
+    made = gcnii.GCNIIClassifier(graph, epochs=1, device="cpu").fit(graph.nodes[:40])
+    trained = made.graph_._with_origin("", graph.catalog_name)
+    expected = gcnii.fit(trained, epochs=1, seeds=[0], device="cpu")
+    assert made.result_.plan == expected.plan
+    assert np.array_equal(made.result_.test, expected.test, equal_nan=True)
+    assert made.result_.runs[0].val_loss == expected.runs[0].val_loss
+
+
+def test_a_graph_of_the_catalog_has_the_settings_published_for_it(graph):
+    cora = graph._with_origin("", "cora")
+    made = gcnii.GCNIIClassifier(cora, epochs=1, device="cpu").fit(graph.nodes[:40])
+    assert made.result_.plan.settings["layers"] == 64
+    assert made.graph_.catalog_name == ""  # its labels are not the catalog's
+
+
+def test_classes_metric_and_monitor_are_parameters(rows, classifier):
+    X, y = rows
+    words = {"class_weight": "balanced", "metric": "f1", "monitor": "val_score"}
+    recipe = classifier(**words).fit(X, y).result_.plan.recipe
+    assert {name: getattr(recipe, name) for name in words} == words
+    with pytest.raises(InputError, match="metric is a parameter of its own; take it out of sett"):
+        classifier(**words, settings={"metric": "f1"}).fit(X, y)
+
+
+def test_weights_of_classes_decide_and_leave_the_probabilities(rows, classifier):
+    X, y = rows
+    plain = classifier(epochs=3).fit(X, y)
+    made = classifier(epochs=3, class_weight={"bee": 1e9}).fit(X, y)
+    assert set(made.predict(X)) == {"bee"}
+    assert np.array_equal(made.predict_proba(X), plain.predict_proba(X))
+    with pytest.raises(InputError, match="class_weight has 'cow', which is not among the labels"):
+        classifier(class_weight={"cow": 2}).fit(X, y)
+    with pytest.raises(InputError, match="class_weight must be a number > 0, got -1"):
+        classifier(class_weight={"bee": -1}).fit(X, y)
+
+
 def test_other_models_take_the_parameters_that_they_have(rows, classifier):
     X, y = rows
     made = classifier(model="gcn", settings={"norm": "walk"}).fit(X, y)
@@ -158,6 +195,8 @@ def test_other_models_take_the_parameters_that_they_have(rows, classifier):
         ({"validation": 1.0}, r"validation must be a number in \(0, 1\), got 1.0"),
         ({"layers": 0}, r"layers must be an integer in \[1, 100000\], got 0"),
         ({"settings": {"layers": 3}}, "layers is a parameter of its own"),
+        ({"settings": [1]}, r"settings must be a dictionary, got \[1\]"),
+        ({"class_weight": "heavy"}, "class_weight must be one of none, balanced, got 'heavy'"),
         ({"settings": {"nrom": "walk"}}, "no setting 'nrom'; did you mean 'norm'"),
         ({"model": "gncii"}, "no model 'gncii'; did you mean 'gcnii'"),
         ({"device": "tpu"}, "device must be auto, cpu or cuda"),
@@ -167,6 +206,17 @@ def test_other_models_take_the_parameters_that_they_have(rows, classifier):
 def test_wrong_parameters_are_refused_by_fit_in_a_sentence(parameters, sentence, rows, classifier):
     with pytest.raises(InputError, match=sentence):
         classifier(**parameters).fit(*rows)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_rows_whose_distances_overflow_are_refused(kind, rows, classifier):
+    X, y = rows
+    far = X.copy()
+    far[3, 2] = -1e300
+    with pytest.raises(InputError, match=r"X must hold numbers up to 1e\+100, .* got 1e\+300; sc"):
+        classifier().fit(kind(far), y)
+    with pytest.raises(InputError, match="X has masked entries, which have no value; fill them"):
+        classifier().fit(np.ma.masked_less(X, 0), y)
 
 
 def test_wrong_input_is_refused_in_a_sentence(graph, rows, classifier):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from gcnii.errors import GraphError, InputError
-from gcnii.estimator.labels import Labels, hold_out, known_beside
+from gcnii.estimator import Labels, hold_out, known_beside, known_labels
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,7 @@ from gcnii.estimator.labels import Labels, hold_out, known_beside
         (pd.Series([2, None, 1], dtype="Int64"), [1, 2], [1, -1, 0]),
         (pd.Series(["b", None, "a"], dtype="category"), ["a", "b"], [1, -1, 0]),
         ([True, False], [False, True], [1, 0]),
+        (np.ma.array([5, 3, 9], mask=[0, 0, 1]), [3, 5], [1, 0, -1]),
     ],
 )
 def test_classes_are_the_sorted_known_labels(y, classes, ids):
@@ -75,8 +76,11 @@ def test_labels_that_cannot_be_learnt_are_refused():
         Labels.of([None, -1], "auto")
     with pytest.raises(ValueError, match="Unknown label type"):
         Labels.of([0.1, 0.7, 1.3], "auto")
-    with pytest.raises(ValueError, match="Unknown label type"):
-        Labels.of([0, "a", 1], "auto")
+    for mixed in ([0, "a", 1], [1, "a"]):
+        with pytest.raises(
+            InputError, match=r"labels of different types, such as \d and 'a'; make"
+        ):
+            Labels.of(mixed, "auto")
 
 
 def test_a_row_to_score_is_known_by_the_classes_that_were_trained_on():
@@ -113,3 +117,13 @@ def test_one_row_is_held_out_where_the_share_is_less_than_one():
 def test_one_label_in_every_class_leaves_none_to_validate_on():
     with pytest.raises(GraphError, match="leaves none to validate on"):
         hold_out(np.array([0, 1, -1]), 0.2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("unknown", [[], [-1], np.array([-1, 2])])
+def test_unknown_is_one_label(unknown):
+    with pytest.raises(InputError, match="unknown must be one label"):
+        known_labels(np.array([0, 1, -1]), unknown)
+
+
+def test_what_pandas_calls_missing_is_unknown_anyway():
+    assert known_labels(np.array([0, 1, -1]), pd.NA).all()

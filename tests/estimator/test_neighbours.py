@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from gcnii.errors import InputError
-from gcnii.estimator import GCNIIClassifier
-from gcnii.estimator.neighbours import Neighbours, refuse_unjoinable
+from gcnii.estimator import GCNIIClassifier, Neighbours, refuse_unjoinable
 from gcnii.nn import MODELS
 from gcnii.propagation import propagation_matrix
 from gcnii.train.plan import make_plan, model_defaults

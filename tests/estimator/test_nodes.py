@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from gcnii.errors import InputError
-from gcnii.estimator.nodes import rows_of
+from gcnii.estimator import rows_of
 from gcnii.graph import Graph
 
 pl = pytest.importorskip("polars")
@@ -68,3 +68,15 @@ def test_a_name_that_two_nodes_have_is_refused_when_it_is_asked_for():
     assert rows_of(twins, ["b"]).tolist() == [1]
     with pytest.raises(InputError, match="several nodes are called 'a'"):
         rows_of(twins, ["b", "a"])
+
+
+def test_large_ids_stay_themselves_beside_a_float():
+    large = 2**53 + 1
+    graph = Graph(X=np.eye(3), edges=[[0], [1]], nodes=("7", str(large - 1), str(large)))
+    assert rows_of(graph, [large, 7.0]).tolist() == [2, 0]
+    with pytest.raises(
+        InputError, match="the id 9007199254740992 as a float, which may be another"
+    ):
+        rows_of(graph, np.array([large, 7.0]))
+    with pytest.raises(InputError, match="X has masked entries"):
+        rows_of(graph, np.ma.array([7, 8], mask=[0, 1]))

@@ -14,7 +14,8 @@ TRIANGLE = {"X": np.eye(3), "edges": [[0, 1, 2], [1, 2, 0]], "y": [0, 1, 1]}
 
 
 def split(train=(1, 0, 0), val=(0, 1, 0), test=(0, 0, 1)):
-    return Split(train=np.array(train), val=np.array(val), test=np.array(test))
+    train, val, test = map(np.asanyarray, (train, val, test))
+    return Split(train=train, val=val, test=test)
 
 
 def test_a_graph_counts_its_nodes_edges_features_and_classes():
@@ -133,6 +134,28 @@ NAN[1, 2], INF.data[2] = np.nan, np.inf
         ({"y": [[0], [2], [1]]}, "labels must lie in -1…1 (-1 = unknown), got [2] at row 1 of y"),
         ({"y": [0, 0.5, 1]}, "y must hold whole numbers, got 0.5 at position (1,)"),
         ({"y": [[0, 1]] * 3, "classes": "abc"}, "y has 2 columns but 3 classes are named"),
+        (
+            {"y": np.array([0, 1, 2**64 - 1], np.uint64)},
+            "y must hold whole numbers below 2^63, got 18446744073709551615 at position (2,)",
+        ),
+        (
+            {"y": [0, 1, 1e300]},
+            "y must hold whole numbers below 2^63, got 1e+300 at position (2,)",
+        ),
+        (
+            {"y": np.ma.masked_less([0, 1, 1], 1)},
+            "y has masked entries, which have no value; fill them first (array.filled)",
+        ),
+        (
+            {"X": list(np.ma.masked_less(np.eye(3), 1))},
+            "X has masked entries, which have no value; fill them first (array.filled)",
+        ),
+        (
+            {"edges": [[0], [1]], "weights": np.ma.masked_less([0.5], 1)},
+            "weights has masked entries, which have no value; fill them first (array.filled)",
+        ),
+        ({"directed": "no"}, "directed must be True or False, got 'no'"),
+        ({"splits": [1]}, "splits must hold gcnii.Split, got int"),
         ({"nodes": ["a"]}, "X has 3 rows but nodes has 1; both need one per node"),
         (
             {"y": [-1, 1, 1], "splits": (split(),)},
@@ -172,12 +195,29 @@ def test_what_is_not_a_graph_is_refused_in_one_sentence(change, sentence):
             "the val mask must be a vector of true and false, one per node, "
             "got int64 of shape (3,)",
         ),
+        (
+            {"val": np.ma.array([0, 1, 0], mask=[0, 0, 1])},
+            "the val mask has masked entries, which have no value; fill them first (array.filled)",
+        ),
     ],
 )
 def test_what_is_not_a_split_is_refused_in_one_sentence(masks, sentence):
     with pytest.raises(GraphError) as error:
         split(**masks)
     assert str(error.value) == sentence
+
+
+def test_numbers_keep_their_precision_in_any_order_of_bytes():
+    X = np.full((3, 2), 1 / 3)
+    swapped = Graph(**TRIANGLE | {"X": X.astype(">f8")})
+    assert swapped.X.dtype == np.float64
+    assert swapped.fingerprint == Graph(**TRIANGLE | {"X": X}).fingerprint
+    assert Graph(**TRIANGLE | {"X": X.astype(">f4")}).X.dtype == np.float32
+
+
+def test_one_split_or_none_may_be_given():
+    assert len(Graph(**TRIANGLE, splits=split()).splits) == 1
+    assert Graph(**TRIANGLE, splits=None).splits == ()
 
 
 def test_the_test_mask_may_be_empty():

@@ -9,7 +9,7 @@ from gcnii.data.converters.join import join
 from gcnii.errors import GraphError
 from gcnii.graph import Graph
 from gcnii.graph.arrays import merged
-from gcnii.graph.weights import merged_weighted
+from gcnii.graph.weights import merged_weighted, skew, weighed
 from gcnii.metrics.degree import degrees
 
 PATH = {"X": np.eye(3), "edges": [[0, 1], [1, 2]]}
@@ -120,6 +120,20 @@ def test_merging_counts_an_edge_listed_in_both_directions_once():
         merged_weighted(np.array([[2, 1], [1, 2]]), [-3, 4], directed=True)
 
 
+@pytest.mark.parametrize(
+    ("duplicates", "both", "one_way"),
+    [("add", 17, 10), ("mean", 17 / 3, 5), ("max", 7, 6), ("first", 4, 4)],
+)
+def test_all_weights_between_two_nodes_become_what_is_asked(duplicates, both, one_way):
+    edges, weights = np.array([[2, 0, 1, 0], [2, 1, 0, 1]]), [1, 4, 7, 6]
+    how = {"duplicates": duplicates}
+    found = merged_weighted(edges, weights, **how)
+    assert (found[0].tolist(), found[1].tolist()) == ([[0, 2], [1, 2]], [both, 1])
+    found = merged_weighted(edges, weights, directed=True, **how)
+    assert (found[0].tolist(), found[1].tolist()) == ([[0, 1, 2], [1, 0, 2]], [one_way, 7, 1])
+    assert merged_weighted(edges[:, :0], [], **how)[1].tolist() == []
+
+
 def test_joined_graphs_keep_their_weights_and_must_all_have_some():
     one = Graph(**PATH, y=[0, 1, 1], weights=[1, 2], name="roads")
     assert join([one, one], ["train", "val"]).weights.tolist() == [1, 2, 1, 2]
@@ -131,3 +145,26 @@ def test_joined_graphs_keep_their_weights_and_must_all_have_some():
 def test_columns_in_another_order_leave_the_weights():
     graph = Graph(**PATH, features="abc", weights=[1, 2])
     assert graph.with_features("cba").weights.tolist() == [1, 2]
+
+
+def test_typical_weights_do_not_depend_on_how_edges_are_listed():
+    edges = np.array([[0, 1, 2, 3], [1, 2, 3, 3]])
+    once = Graph(X=np.eye(4), edges=edges, weights=[3.0, 1.0, 2.0, 9.0])
+    both = Graph(
+        X=np.eye(4),
+        edges=np.concatenate([edges, edges[::-1, :3], [[0], [1]], [[1], [0]]], 1),
+        weights=[2.0, 1.0, 2.0, 9.0, 2.0, 1.0, 2.0, 1.0, 1.0],
+    )
+    assert once.typical_weights.tolist() == both.typical_weights.tolist() == [1, 2, 3]
+
+
+def test_ranks_lie_between_0_and_2_and_equal_weights_have_equal_ones():
+    typical = np.array([1.0, 2.0, 2.0, 8.0])
+    found = weighed(np.array([0.5, 1.0, 2.0, 8.0, 9.0]), "rank", typical)
+    assert found.tolist() == [0.25, 0.25, 1.0, 1.75, 2.0]
+
+
+def test_the_skew_is_the_share_of_the_heaviest_hundredth():
+    assert skew(np.ones(10)) == pytest.approx(0.01)
+    assert skew(np.sort(np.append(np.ones(99), 99.0))) == pytest.approx(0.5)
+    assert skew(np.zeros(0)) == 0

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,15 @@ from gcnii.data import load
 from gcnii.errors import InputError
 from gcnii.train.results.bundle import open_bundle
 from hostile.folders import drawn_tables, encoded, write
-from hostile.judging import Skipped, Wrong, judge_sentence
+from hostile.judging import (
+    Hung,
+    Lost,
+    Silent,
+    Skipped,
+    Traceback,
+    Wrong,
+    judge_sentence,
+)
 
 TRAIN = ("--layers", "2", "--width", "8", "--epochs", "30", "--patience", "30", "--runs", "2")
 TRAIN = ("train", "graph", *TRAIN, "--device", "cpu", "--json", "--out", "bundle")
@@ -56,16 +65,31 @@ class Commands:
 
     def run(self, words: Any, cwd: Path, signals: Any = ()) -> Ended:
         """Run a command in a folder; signals are (seconds after its start, number)."""
-        out, err = cwd.with_suffix(".out"), cwd.with_suffix(".err")
-        late = [*signals, (SECONDS, int(signal.SIGKILL))]
-        command = {"words": words, "cwd": str(cwd), "out": str(out), "err": str(err)}
+        return self.run_all([{"words": words, "cwd": cwd, "signals": signals}])[0]
+
+    def run_all(self, commands: Sequence[dict[str, Any]], seconds: float = SECONDS) -> list[Ended]:
+        """Run commands at the same time, each with words, cwd and what else the zygote knows."""
+        places = [
+            [one["cwd"].with_suffix(f".{i}.{end}") for end in ("out", "err")]
+            for i, one in enumerate(commands)
+        ]
+        late = (seconds, int(signal.SIGKILL))
+        asked = [
+            {**one, "cwd": str(one["cwd"]), "out": str(out), "err": str(err)}
+            | {"words": list(map(str, one["words"])), "signals": [*one.get("signals", ()), late]}
+            for one, (out, err) in zip(commands, places, strict=True)
+        ]
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(command | {"signals": late}) + "\n")
+        self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
-        start, code = time.monotonic(), int(self._hear())
-        if time.monotonic() - start > SECONDS:
-            raise Wrong(f"no answer within {SECONDS:.0f} s: {' '.join(words)}")
-        return Ended(code, *(path.read_text("utf-8", "replace") for path in (out, err)))
+        start, codes = time.monotonic(), json.loads(self._hear())
+        if time.monotonic() - start > seconds:
+            words = ", ".join(" ".join(map(str, one["words"])) for one in commands)
+            raise Hung(f"no answer within {seconds:.0f} s: {words}")
+        return [
+            Ended(code, *(path.read_text("utf-8", "replace") for path in paths))
+            for code, paths in zip(codes, places, strict=True)
+        ]
 
     def _hear(self) -> str:
         assert self.process.stdout is not None
@@ -93,7 +117,7 @@ def zygote() -> Commands:
 def judge_words(ended: Ended, told: str) -> None:
     """Raise Wrong if a command printed a traceback or a sentence that is not one."""
     if "Traceback" in ended.err:
-        raise Wrong(f"{told}: a traceback: …{ended.err[-300:]}")
+        raise Traceback(f"{told}: a traceback: …{ended.err[-300:]}")
     for line in ended.err.splitlines():
         judge_sentence(line)
 
@@ -121,7 +145,7 @@ def difference(found: Any, expected: Any, path: str = "the answer") -> str:
 class Killed:
     """Killed at any moment, the same command ends with the same numbers; nothing is lost."""
 
-    name, quick, long, words = "", 2, 200, TRAIN
+    name, few, quick, long, words = "", 0, 2, 40, TRAIN
 
     def __init__(self, home: Path):
         self.commands = zygote()
@@ -157,13 +181,13 @@ class Killed:
             ended = self.commands.run(self.words, here, signals)
             judge_words(ended, ", ".join(told))
             if lost := before - self.kept(here):
-                raise Wrong(f"{', '.join(told)}: lost {sorted(lost)[:3]}")
+                raise Lost(f"{', '.join(told)}: lost {sorted(lost)[:3]}")
         before = self.kept(here)
         found = self._finish(here, ", ".join(told))
         if lost := before - self.kept(here):
-            raise Wrong(f"{', '.join(told)}: lost {sorted(lost)[:3]}")
+            raise Lost(f"{', '.join(told)}: lost {sorted(lost)[:3]}")
         if found != self.expected:
-            raise Wrong(f"{', '.join(told)}: {difference(found, self.expected)}")
+            raise Silent(f"{', '.join(told)}: {difference(found, self.expected)}")
 
     def numbers(self, folder: Path, out: str) -> Any:
         """All that a command ends with."""
@@ -226,7 +250,7 @@ class KilledTable(Killed):
 class FullDisks:
     """On a disk that is full a command says so; with more space, it ends as it should."""
 
-    name, quick, long = "full-disks", 2, 150
+    name, few, quick, long = "full-disks", 0, 2, 40
 
     def __init__(self, home: Path):
         self.disk = home / "disk"
@@ -264,7 +288,7 @@ class FullDisks:
             if ended.code and not re.search("No space left|disk", ended.err):
                 raise Wrong(f"{told}: {ended.err[-300:]!r} does not say why")
             if left := [path.name for path in here.rglob(".*") if path.is_file()]:
-                raise Wrong(f"{told}: left {left}")
+                raise Lost(f"{told}: left {left}")
             _mount(self.disk, "remount,size=64m", remount=True)
             ended = self._run(words, here, folder)
             judge_words(ended, f"{told}, then of 64 MB")

@@ -11,14 +11,14 @@ from support import tiny_cells
 from gcnii.cli.train import _plan as train_plan
 from gcnii.data import load
 from gcnii.files import write_document
-from gcnii.paper.ledger.ledger import Ledger
-from gcnii.paper.ledger.ledger_io import export_cells, find_runs, measured
-from gcnii.paper.report.terminal import as_json
-from gcnii.paper.reproduce import reproduce
-from gcnii.paper.tables.cells import read_cells
 from gcnii.train.plan import make_plan
 from gcnii.tuning.question import Question
 from gcnii.tuning.winner import STUDY, asked_in
+from gcnii_paper.ledger.ledger import Ledger
+from gcnii_paper.ledger.ledger_io import export_cells, find_runs, measured
+from gcnii_paper.report.terminal import as_json
+from gcnii_paper.reproduce import reproduce
+from gcnii_paper.tables.cells import read_cells
 from hostile.damage import damaged_bytes, damaged_document
 from hostile.judging import answer_of, nothing_written
 
@@ -37,7 +37,7 @@ def damage(random: Random, path: Path) -> None:
 class Documents:
     """A damaged document is refused in a sentence, or can be read, imported and shown."""
 
-    name, quick, long = "documents", 80, 3000
+    name, few, quick, long = "documents", 4, 80, 1000
 
     def __init__(self, home: Path):
         with Ledger(home / "ledger.sqlite") as ledger:
@@ -67,7 +67,7 @@ class Documents:
 class Studies:
     """The winner of a damaged study is refused in a sentence, or can be planned and compared."""
 
-    name, quick, long = "studies", 80, 3000
+    name, few, quick, long = "studies", 20, 80, 1000
 
     def __init__(self, home: Path):
         self.graph = load("csbm", n=60)

@@ -8,7 +8,7 @@ from random import Random
 
 from gcnii.data import load
 from hostile.damage import damaged_bytes
-from hostile.judging import Wrong, answer_of, nothing_written
+from hostile.judging import Silent, Wrong, answer_of, nothing_written
 from hostile.tables import Meaning, NotATable, compare, meaning_of_folder
 
 Rows = list[list[str]]
@@ -44,7 +44,7 @@ HEADS = (
 class Folders:
     """A folder is the graph that it says, or is refused in a sentence; nothing is written."""
 
-    name, quick, long = "folders", 320, 4000
+    name, few, quick, long = "folders", 20, 320, 4000
 
     def __init__(self, home: Path):
         """Nothing is shared: each case draws its own tables."""
@@ -71,10 +71,10 @@ class Folders:
                     raise Wrong(f"refused: {answer.sentence}")
             if answer.value is not None:
                 if expected is None:
-                    raise Wrong(f"accepted as {answer.value!r}")
+                    raise Silent(f"accepted as {answer.value!r}")
                 compare(answer.value, expected)
         except Wrong as wrong:
-            raise Wrong(f"{told}: {wrong}") from None
+            raise wrong.after(told) from None
 
     def close(self) -> None:
         """Nothing to end."""

@@ -20,7 +20,7 @@ from gcnii.data.readers.packed import save
 from gcnii.graph import Graph
 from hostile.damage import CANARY, PICKLE, damaged_bytes, damaged_tensors
 from hostile.folders import Rows, drawn_tables, encoded, text_of, write
-from hostile.judging import Wrong, answer_of, nothing_written
+from hostile.judging import Silent, Wrong, answer_of, nothing_written
 from hostile.tables import (
     NotATable,
     compare,
@@ -33,7 +33,7 @@ from hostile.tables import (
 class GraphFiles:
     """A file is the graph that it says, or is refused in a sentence; nothing is written."""
 
-    name, quick, long, suffix = "", 30, 1000, ""
+    name, few, quick, long, suffix = "", 4, 30, 500, ""
 
     def __init__(self, home: Path):
         """Nothing is shared: each case draws its own graph."""
@@ -52,7 +52,7 @@ class GraphFiles:
         try:
             self.judge(answer.value, target, tables)
         except Wrong as wrong:
-            raise Wrong(f"{told}: {wrong}") from None
+            raise wrong.after(told) from None
 
     def damage(self, random: Random, tables: dict[str, Rows], target: Path) -> str:
         """Write the tables in this format, damaged; say how."""
@@ -82,10 +82,10 @@ def loaded(tables: dict[str, Rows], folder: Path) -> Graph:
 def same(graph: Graph, other: Graph) -> None:
     """Raise Wrong unless both graphs are equal."""
     if graph.fingerprint != other.fingerprint:
-        raise Wrong("accepted as another graph")
+        raise Silent("accepted as another graph")
     for name in ("nodes", "classes", "features"):
         if getattr(graph, name) != getattr(other, name):
-            raise Wrong(f"accepted with other {name}")
+            raise Silent(f"accepted with other {name}")
 
 
 class Packed(GraphFiles):
@@ -109,7 +109,7 @@ class Packed(GraphFiles):
         whole = loaded(tables, target.parent / "tables")
         same(graph, whole)
         if meaning_of_graph(graph).cells != meaning_of_graph(whole).cells:
-            raise Wrong("accepted with other cells")
+            raise Silent("accepted with other cells")
 
 
 class Npz(GraphFiles):
@@ -148,9 +148,9 @@ class Npz(GraphFiles):
         """The same arrays, unless one was replaced by another valid one."""
         whole = loaded(tables, target.parent / "tables")
         if not np.isfinite(graph.X if not hasattr(graph.X, "indptr") else graph.X.data).all():
-            raise Wrong("features that are not finite")
+            raise Silent("features that are not finite")
         if not self.replaced and graph.fingerprint != whole.fingerprint:
-            raise Wrong("accepted as another graph")
+            raise Silent("accepted as another graph")
 
 
 class WideFeatures(GraphFiles):
@@ -176,7 +176,7 @@ class WideFeatures(GraphFiles):
         """The same features, unless an array was replaced by another valid one."""
         X = sp.csr_array(graph.X)
         if not np.isfinite(X.data).all() or X.indices.max(initial=0) >= graph.d:
-            raise Wrong("features that are not finite, or beyond the last column")
+            raise Silent("features that are not finite, or beyond the last column")
         if not self.replaced:
             same(graph, answer_of(lambda: load(target.with_name("whole"))).value)
 
@@ -275,7 +275,7 @@ class GraphMl(GraphFiles):
         try:
             ElementTree.parse(target)
         except (ElementTree.ParseError, ValueError, LookupError) as error:
-            raise Wrong(f"accepted, but it is not XML: {error}") from None
+            raise Silent(f"accepted, but it is not XML: {error}") from None
         judge_by_networkx(graph, lambda: nx.read_graphml(target))
 
 
@@ -322,7 +322,7 @@ def judge_by_networkx(graph: Graph, read: Any) -> None:
     if list(graph.nodes) != names:
         if len(set(graph.nodes)) == graph.n == len(names) and graph.classes is None:
             return  # GML: labels that all differ are names
-        raise Wrong(f"other nodes: {graph.nodes}, not {names}")
+        raise Silent(f"other nodes: {graph.nodes}, not {names}")
     found = meaning_of_graph(graph)
     pairs = {(min(map(str, pair)), max(map(str, pair))) for pair in other.edges()}
     weights = nx.get_edge_attributes(other, "weight")
@@ -332,11 +332,11 @@ def judge_by_networkx(graph: Graph, read: Any) -> None:
         if weight == 0
     }
     if set(found.edges) != pairs:
-        raise Wrong(f"other edges: {sorted(set(found.edges) ^ pairs)[:4]}")
+        raise Silent(f"other edges: {sorted(set(found.edges) ^ pairs)[:4]}")
     for node, about in other.nodes(data=True):
         label = about.get("label")
         if isinstance(label, str) and label.strip() != (found.labels[str(node)] or "").strip():
-            raise Wrong(f"the label of {node} is {found.labels[str(node)]!r}, not {label!r}")
+            raise Silent(f"the label of {node} is {found.labels[str(node)]!r}, not {label!r}")
 
 
 FIELDS = {"id": "person:ID", "label": ":LABEL", "age": "age:double", "town": "town:string"}
@@ -365,7 +365,7 @@ class Neo4j(GraphFiles):
         try:
             found = {name: read_table(target / name, stripped=False) for name in tables}
         except NotATable as error:
-            raise Wrong(f"accepted, but it is not CSV: {error}") from None
+            raise Silent(f"accepted, but it is not CSV: {error}") from None
         for name, rows in found.items():
             if rows[0] != [FIELDS[head] for head in tables[name][0]]:
                 return
@@ -373,7 +373,7 @@ class Neo4j(GraphFiles):
         try:
             expected = meaning_of_tables(found["nodes.csv"], found["edges.csv"])
         except NotATable as error:
-            raise Wrong(f"accepted, but {error}") from None
+            raise Silent(f"accepted, but {error}") from None
         compare(graph, expected)
 
 

@@ -10,15 +10,49 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from gcnii.errors import InputError
+from gcnii.errors import GcniiError
 
-SECONDS = 30.0  # a case takes milliseconds; on a busy machine, some more
+SECONDS = 10.0  # of the processor; a case takes milliseconds
+WAITING = 30.0  # seconds of the clock, for what waits for something that never comes
 MEMORY = 4 << 30  # bytes beyond those that the process has
 LONGEST = 1000  # characters of a sentence
 
 
 class Wrong(Exception):
     """An answer that is not proper; the message says what was done and what came."""
+
+    sort = "other"
+
+    def after(self, told: str) -> "Wrong":
+        """The same, with what was done before it."""
+        return type(self)(f"{told}: {self}")
+
+
+class Silent(Wrong):
+    """What was accepted is not what was given, and no word says so."""
+
+    sort = "silent"
+
+
+class Lost(Wrong):
+    """Something that was there is gone or changed, or something is there that should not be."""
+
+    sort = "lost"
+
+
+class Hung(Wrong):
+    """No answer within the time or the memory."""
+
+    sort = "hung"
+
+
+class Traceback(Wrong):
+    """An error that is not a sentence."""
+
+    sort = "traceback"
+
+
+SORTS = ("silent", "traceback", "hung", "lost", "other")
 
 
 class TooLong(BaseException):
@@ -32,11 +66,12 @@ class Skipped(Exception):
 class Kind(Protocol):
     """A kind of hostility.
 
-    name         names it in the table and among the seeds
-    quick, long  the number of cases in the tests and in a long run
+    name              names it in the table and among the seeds
+    few, quick, long  the number of cases in the tests, in the slow tests and in a long run
     """
 
     name: str
+    few: int
     quick: int
     long: int
 
@@ -58,7 +93,7 @@ class Answer(NamedTuple):
 
 
 def answer_of(make: Callable[[], Any]) -> Answer:
-    """What `make` returns or refuses; any error but an InputError is not caught."""
+    """What `make` returns or refuses; any error but a GcniiError is not caught."""
     value, sentence = None, ""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -67,7 +102,7 @@ def answer_of(make: Callable[[], Any]) -> Answer:
         try:
             with bounded():
                 value = make()
-        except InputError as error:
+        except GcniiError as error:
             sentence = str(error)
             if not sentence:
                 raise Wrong("an error without a word") from None
@@ -91,35 +126,40 @@ def judge_sentence(words: str) -> None:
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
-    """Within, no more than SECONDS and MEMORY."""
+def bounded(seconds: float = SECONDS) -> Iterator[None]:
+    """Within, no more than so many seconds of the processor, and WAITING and MEMORY."""
 
     def over(*_: object) -> None:
         raise TooLong
 
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    before = signal.signal(signal.SIGALRM, over)
+    timers = {signal.SIGALRM: signal.ITIMER_REAL, signal.SIGPROF: signal.ITIMER_PROF}
+    before = {number: signal.signal(number, over) for number in timers}
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, hard))
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, WAITING)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     except TooLong:
-        raise Wrong(f"no answer within {SECONDS:.0f} s") from None
+        raise Hung(f"no answer within {seconds:.0f} s") from None
+    except MemoryError:
+        raise Hung(f"more than {MEMORY >> 30} GiB of memory") from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for number, timer in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 @contextmanager
 def nothing_written(folder: Path) -> Iterator[None]:
-    """Raise Wrong if a file below the folder is new, gone or changed afterwards."""
+    """Raise Lost if a file below the folder is new, gone or changed afterwards."""
     before = contents(folder)
     yield
     if (after := contents(folder)) != before:
-        changed = sorted(name for name, _ in before.items() ^ after.items())
-        raise Wrong(f"wrote to {', '.join(changed)}")
+        changed = sorted({name for name, _ in before.items() ^ after.items()})
+        raise Lost(f"wrote to {', '.join(changed)}")
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from support.local_server import CONTENT, Handler
 from gcnii.data import CATALOG, Entry, download, fetch
 from gcnii.data.entry import Counts, File
 from hostile.damage import damaged_bytes
-from hostile.judging import Wrong, answer_of, contents
+from hostile.judging import Lost, answer_of, contents
 
 ENDLESS = 64 << 20  # bytes after which the test itself gives up
 PLACES = (
@@ -51,7 +51,7 @@ LINES = (
 class Servers:
     """The right bytes are in the cache; or there is an error, and nothing in the cache."""
 
-    name, quick, long = "servers", 25, 1000
+    name, few, quick, long = "servers", 4, 25, 500
 
     def __init__(self, home: Path):
         self.stack = ExitStack()
@@ -100,7 +100,7 @@ class Servers:
         kept = contents(folder)
         right = {"cache/toy/file.bin": hashlib.sha256(CONTENT).hexdigest()}
         if kept != (right if found.value else {}):
-            raise Wrong(f"{told}: the cache holds {sorted(kept)} after {found.sentence!r:.200}")
+            raise Lost(f"{told}: the cache holds {sorted(kept)} after {found.sentence!r:.200}")
 
     def close(self) -> None:
         """End the server."""

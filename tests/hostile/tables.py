@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hostile.judging import Wrong
+from hostile.judging import Silent
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 Rows = list[list[str]]
@@ -170,20 +170,20 @@ def _value(cell: Any) -> float | str | None:
 
 
 def compare(graph: Any, expected: Meaning) -> None:
-    """Raise Wrong unless the graph says what is expected; a column of true and false is numbers."""
+    """Raise Silent unless the graph says what is expected; true and false are numbers."""
     found = meaning_of_graph(graph)
     if not np.isfinite(graph.X.data if hasattr(graph.X, "indptr") else graph.X).all():
-        raise Wrong("features that are not finite")
+        raise Silent("features that are not finite")
     for name in ("nodes", "labels"):
         if getattr(found, name) != getattr(expected, name):
-            raise Wrong(f"other {name}: {getattr(found, name)}, not {getattr(expected, name)}")
+            raise Silent(f"other {name}: {getattr(found, name)}, not {getattr(expected, name)}")
     if expected.roles is not None and found.roles != expected.roles:
-        raise Wrong(f"another split: {found.roles}, not {expected.roles}")
+        raise Silent(f"another split: {found.roles}, not {expected.roles}")
     if found.edges.keys() != expected.edges.keys():
-        raise Wrong(f"other edges: {sorted(found.edges.keys() ^ expected.edges.keys())[:4]}")
+        raise Silent(f"other edges: {sorted(found.edges.keys() ^ expected.edges.keys())[:4]}")
     for pair, weight in found.edges.items():
         if not math.isclose(weight, expected.edges[pair], rel_tol=1e-9):
-            raise Wrong(f"edge {pair} weighs {weight}, not {expected.edges[pair]}")
+            raise Silent(f"edge {pair} weighs {weight}, not {expected.edges[pair]}")
     _compare_cells(found.cells, expected.cells)
 
 
@@ -191,11 +191,11 @@ def _compare_cells(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
     truth = {"true": 1.0, "false": 0.0}
     for place, cell in found.items():
         if place not in expected:
-            raise Wrong(f"a cell from nowhere: {place}")
+            raise Silent(f"a cell from nowhere: {place}")
         wanted = expected[place]
         if isinstance(cell, float) and isinstance(wanted, str):
             wanted = truth.get(wanted.lower(), wanted)
         if isinstance(cell, str) and isinstance(wanted, float):
             cell = float(np.float32(cell)) if NUMBER.fullmatch(cell) else cell
         if cell != wanted:
-            raise Wrong(f"the cell {place} is {cell!r}, not {wanted!r}")
+            raise Silent(f"the cell {place} is {cell!r}, not {wanted!r}")

@@ -20,7 +20,7 @@ from gcnii.train.results.bundle import open_bundle
 from gcnii.train.results.result import Result
 from hostile.damage import CANARY, damaged_bytes, damaged_document, damaged_tensors
 from hostile.folders import encoded, write
-from hostile.judging import Wrong, answer_of, nothing_written
+from hostile.judging import Silent, Wrong, answer_of, nothing_written
 
 ROWS = [["id", "age", "town", "label", "split"]] + [
     [f"p{i}", str(i * 7 % 11), ("Oslo", "Rome", "")[i % 3], "cd"[i % 2], role]
@@ -34,7 +34,7 @@ WORDS |= {"threads": 1, "verbose": False, "seeds": (0, 1)}
 class Bundles:
     """A damaged bundle is refused in a sentence, or predicts what the whole one predicts."""
 
-    name, quick, long = "bundles", 80, 3000
+    name, few, quick, long = "bundles", 4, 80, 1500
 
     def __init__(self, home: Path):
         write(home / "people", encoded({"nodes.csv": ROWS, "edges.csv": EDGES}))
@@ -58,7 +58,7 @@ class Bundles:
         if Path(CANARY).exists() or (folder / CANARY).exists():
             raise Wrong(f"{told}: code of the bundle was run")
         if answer.value is not None and how != "forged" and not equal(answer.value, self.expected):
-            raise Wrong(f"{how}: {told}: other predictions, and no error")
+            raise Silent(f"{how}: {told}: other predictions, and no error")
 
     def _damage_record(self, random: Random, bundle: Path) -> str:
         document = json.loads((bundle / "run.json").read_text("utf-8"))
@@ -100,7 +100,7 @@ class Checkpoints:
     It never fails, and never ends with other numbers.
     """
 
-    name, quick, long = "checkpoints", 30, 1500
+    name, few, quick, long = "checkpoints", 2, 30, 500
 
     def __init__(self, home: Path):
         self.graph = load("csbm", n=60)
@@ -129,10 +129,10 @@ class Checkpoints:
         if answer.value is None:
             raise Wrong(f"{told}: refused: {answer.sentence}")
         if numbers(answer.value) != self.expected:
-            raise Wrong(f"{told}: other numbers")
+            raise Silent(f"{told}: other numbers")
         resumed = any(line.startswith("resumed") for line in lines)
         if not resumed and not any(path.name in words for words in answer.warnings):
-            raise Wrong(f"{told}: started over without a word")
+            raise Silent(f"{told}: started over without a word")
 
     def close(self) -> None:
         """Nothing to end."""

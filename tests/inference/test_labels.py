@@ -55,7 +55,8 @@ def test_the_split_is_that_of_the_runs_that_predict(graph):
 def test_another_graph_has_no_split_and_its_own_known_labels(graph, result):
     y = np.where(graph.labels >= 0, 1 - graph.labels, -1)
     other = replace(graph, y=y, classes=("wolf", "cat"))
-    table = label_table(result, other, "cpu")
+    with pytest.warns(UserWarning, match="the classes 'wolf', which the model was not trained on"):
+        table = label_table(result, other, "cpu")
     assert table["split"].isna().all()
     assert set(table["known"]) == {None, "wolf", "cat"}
     assert set(table["label"]) <= {"cat", "dog"}
@@ -96,3 +97,19 @@ def test_a_node_known_to_have_no_label_is_not_unknown(graph):
     many = replace(graph, y=y)
     known = label_table(fit(many, seeds=[0], **SMALL), many, "cpu")["known"]
     assert set(known) == {None, "", "cat;dog"}
+
+
+def test_nodes_without_links_in_another_graph_are_answered_by_their_features(graph, result):
+    linked = set(graph.edges.ravel())
+    node = min(linked)
+    other = replace(graph, edges=graph.edges[:, (graph.edges != node).all(0)])
+    with pytest.warns(UserWarning, match="no links, unlike the nodes that the model was trained"):
+        table = label_table(result, other, "cpu")
+    assert table["basis"][node] == "features"
+    elsewhere = replace(result, trained_on=None, graph=replace(result.graph, source=""))
+    with pytest.warns(UserWarning, match="is not there; take the model's answer for a guess"):
+        table = label_table(elsewhere, other, "cpu")
+    assert table["basis"][node] == "guess"
+    np.testing.assert_allclose(
+        table[["p(cat)", "p(dog)"]], result.predict_proba(other, "cpu"), atol=1e-6
+    )

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from support.command_line import write_pets
 
-from gcnii import data, fit, open_bundle
+from gcnii import data, fit, open_bundle, stratified_split
 from gcnii.columns import Column, Columns
 from gcnii.data.converters.frames import from_frames, open_frames
 from gcnii.data.tables.reading import Reading
@@ -40,8 +40,10 @@ def by_hand(pets):
 
 def test_new_nodes_get_the_labels_that_they_would_have_in_the_whole_graph(pets, model):
     table = model.predict_new(NODES, EDGES, device="cpu")
-    assert list(table) == ["node", "label", "probability", "known", "split", "p(cat)", "p(dog)"]
+    front = ["node", "label", "probability", "known", "split", "basis"]
+    assert list(table) == [*front, "p(cat)", "p(dog)"]
     assert list(table["node"]) == ["new0", "new1"]
+    assert list(table["basis"]) == ["model", "model"]
     P = model.predict_proba(by_hand(pets), "cpu")[12:]
     np.testing.assert_allclose(table[["p(cat)", "p(dog)"]], P, atol=1e-6)
     assert table["known"].isna().all()
@@ -49,7 +51,8 @@ def test_new_nodes_get_the_labels_that_they_would_have_in_the_whole_graph(pets, 
 
 
 def test_their_neighbours_matter(model):
-    alone = model.predict_new(NODES, EDGES[:0], device="cpu")
+    with pytest.warns(UserWarning, match="2 nodes have no links"):
+        alone = model.predict_new(NODES, EDGES[:0], device="cpu")
     linked = model.predict_new(NODES, EDGES, device="cpu")
     assert not np.allclose(alone["p(cat)"], linked["p(cat)"], atol=1e-4)
 
@@ -167,3 +170,154 @@ def test_new_nodes_are_encoded_as_the_nodes_of_the_training():
     assert list(model.predict_new(new, links, graph, "cpu")["node"]) == ["x", "y"]
     with pytest.raises(InputError, match="edges needs them, too"):
         model.predict_new(new, links.drop(columns="weight"), graph, "cpu")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("features", [("a", "b"), None])
+@pytest.mark.filterwarnings("ignore:.*matched by position:UserWarning")
+def test_an_empty_cell_is_the_median_also_without_a_table(features, sparse):
+    random = np.random.default_rng(0)
+    X = np.stack([random.normal(5, 1, 30), np.arange(30) < 10], 1)
+    X = sp.csr_array(X) if sparse else X
+    graph = Graph(X=X, edges=[range(29), range(1, 30)], y=np.arange(30) % 2, features=features)
+    graph = replace(graph, splits=(stratified_split(graph.y, 0),))
+    model = fit(graph, seeds=[0], **SMALL)
+    links = pd.DataFrame({"source": ["x"], "target": ["3"]})
+    medians = np.median(X.toarray() if sparse else X, 0)
+    full = pd.DataFrame({"id": ["x"], "a": medians[:1], "b": medians[1:]})
+    gaps = pd.DataFrame({"id": ["x"], "a": [np.nan], "b": [None]}, dtype=object)
+    found, expected = (model.predict_new(nodes, links, device="cpu") for nodes in (gaps, full))
+    assert found.equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"target": ["pet99"]}, "row 0 of edges names the node 'pet99', which the nodes do not"),
+        ({"weight": [None]}, "row 0 of edges: the weight is empty; it must be a number of 0 or mo"),
+        (
+            {"weight": [-1.0]},
+            "row 0 of edges: the weight is '-1'; it must be a number of 0 or more",
+        ),
+    ],
+)
+def test_each_mistake_in_a_weighted_edge_has_a_sentence_of_its_own(changed, sentence, pets):
+    graph = replace(pets, weights=np.ones(pets.m))
+    links = pd.DataFrame({"source": ["new0"], "target": ["pet0"], "weight": [1.0]}).assign(
+        **changed
+    )
+    columns = Columns(tuple(Column(name, "numeric") for name in pets.features))
+    with pytest.raises(InputError, match=sentence) as refused:
+        join_new(graph, *open_frames(NODES, links, Reading(), columns))
+    assert "--drop" not in str(refused.value)
+
+
+def churn(n=1500):
+    """Customers of whom one in ten leaves; part of why is seen in their linked customers alone."""
+    random = np.random.default_rng(0)
+    hidden, plan = np.sort(random.normal(size=n)), random.choice(["basic", "plus", "pro"], n)
+    tenure, calls = random.exponential(24, n), random.poisson(2, n)
+    risk = 1.5 * hidden - 0.03 * tenure + 0.5 * calls + (plan == "basic")
+    risk += random.normal(0, 0.5, n)
+    nodes = pd.DataFrame({"id": [f"c{i}" for i in range(n)], "tenure": tenure, "calls": calls})
+    nodes["plan"], nodes["region"] = plan, random.choice(list("nesw"), n)
+    nodes["label"] = np.where(risk > np.quantile(risk, 0.9), "left", "stayed")
+    one = np.tile(np.arange(n), 3)
+    ends = np.sort([one, np.clip(one + random.integers(1, 30, 3 * n), 0, n - 1)], 0)
+    names, (u, v) = nodes["id"].to_numpy(), np.unique(ends[:, ends[0] != ends[1]], axis=1)
+    weights = random.lognormal(0, 1, len(u))
+    return nodes, pd.DataFrame({"source": names[u], "target": names[v], "weight": weights})
+
+
+@pytest.fixture(scope="module")
+def customers():
+    nodes, edges = churn()
+    graph = from_frames(nodes, edges)
+    how = {"layers": 4, "width": 64, "epochs": 100, "patience": 100, "edge_weights": "rank"}
+    model = fit(graph, "gcnii", seeds=[0], device="cpu", **how)
+    copies = nodes[::5].reset_index(drop=True)
+    copies["id"] = [f"copy {i}" for i in range(len(copies))]
+    return model, copies, edges
+
+
+ALONE = "300 nodes have no links, unlike the nodes that the model was trained on; the answer is by"
+
+
+def test_copies_without_links_get_on_average_what_the_same_nodes_get_in_the_graph(customers):
+    model, copies, edges = customers
+    in_graph = model.predict_proba(model.trained_on, "cpu")[::5, 0]
+    with pytest.warns(UserWarning, match=ALONE):
+        table = model.predict_new(copies, edges[:0], device="cpu")
+    assert set(table["basis"]) == {"features"}
+    assert table["p(left)"].mean() == pytest.approx(in_graph.mean(), abs=0.02)
+    assert table["p(left)"].max() < 0.9
+    left = table["known"] == "left"
+    assert table["p(left)"][left].mean() > 2 * table["p(left)"][~left].mean()
+    # What the network itself says of them, which was the answer.
+    _, joined = join_new(
+        model.trained_on, *open_frames(copies, edges[:0], Reading(), model.graph.columns)
+    )
+    assert model.predict_proba(joined, "cpu")[-300:, 0].mean() > in_graph.mean() + 0.05
+
+
+def test_sets_of_nodes_without_links_cover_as_often_as_promised(customers):
+    model, copies, edges = customers
+    with pytest.warns(UserWarning, match=ALONE):
+        table = model.predict_new(copies, edges[:0], device="cpu", coverage=0.9)
+    held = [
+        known in row.split(";") for known, row in zip(table["known"], table["set"], strict=True)
+    ]
+    assert np.mean(held) == pytest.approx(0.9, abs=0.05)
+
+
+def test_nodes_with_links_are_answered_by_the_model_whoever_else_asks(customers):
+    model, copies, _ = customers
+    linked = pd.DataFrame({"source": ["copy 0"], "target": ["c7"], "weight": [1.0]})
+    with pytest.warns(UserWarning, match="1 node has no links"):
+        table = model.predict_new(copies[:2], linked, device="cpu")
+    assert list(table["basis"]) == ["model", "features"]
+    assert table[:1].equals(model.predict_new(copies[:1], linked, device="cpu"))
+
+
+def several(n=200):
+    """Nodes that can have two labels, each told by a column."""
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    y = (X[:, :2] > 0.5).astype(int)
+    graph = Graph(X=X, edges=[range(n - 1), range(1, n)], y=y, features=tuple("abc"))
+    return replace(graph, splits=(stratified_split(y, 0),))
+
+
+def test_several_labels_of_nodes_without_links_are_as_frequent_as_in_the_graph():
+    graph = several()
+    model = fit(graph, "gcnii", seeds=[0], layers=2, width=16, epochs=30, device="cpu")
+    copies = pd.DataFrame(graph.X, columns=list("abc")).assign(id=[f"x{i}" for i in range(200)])
+    with pytest.warns(UserWarning, match="200 nodes have no links"):
+        table = model.predict_new(copies, EDGES[:0], graph, "cpu")
+    in_graph = model.predict_proba(graph, "cpu")
+    found = table[["p(0)", "p(1)"]].to_numpy()
+    assert found.mean(0) == pytest.approx(in_graph.mean(0), abs=0.02)
+    assert np.corrcoef(found[:, 0], graph.y[:, 0])[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("knows", ["the model looks at features alone", "it saw such nodes"])
+def test_a_model_that_knows_nodes_without_links_answers_itself(knows):
+    graph, model = several(), "mlp"
+    if knows == "it saw such nodes":
+        graph, model = replace(graph, edges=graph.edges[:, :150]), "gcnii"
+    fitted = fit(graph, model, seeds=[0], width=8, epochs=3, device="cpu")
+    copies = pd.DataFrame(graph.X[:5], columns=list("abc")).assign(id=[f"x{i}" for i in range(5)])
+    table = fitted.predict_new(copies, EDGES[:0], graph, "cpu")
+    assert set(table["basis"]) == {"model"}
+
+
+def test_new_edges_given_twice_become_what_those_of_the_training_did():
+    nodes = pd.DataFrame({"id": ["a", "b"], "x": [0, 1]})
+    edges = pd.DataFrame({"source": ["a", "b"], "target": ["b", "a"]})
+    graph = from_frames(nodes, edges, duplicates="add")
+    assert graph.weights.tolist() == [2]
+    reading = Reading.of(duplicates="add")
+    new = pd.DataFrame({"id": ["c", "d"], "x": [1, 0]})
+    for source, target, weights in (("cac", "acd", [2, 2, 1]), ("caa", "acc", [2, 3])):
+        links = pd.DataFrame({"source": list(source), "target": list(target)})
+        _, whole = join_new(graph, *open_frames(new, links, reading, graph.columns))
+        assert whole.weights.tolist() == weights

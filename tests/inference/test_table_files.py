@@ -55,7 +55,8 @@ def test_unknown_labels_are_text_in_parquet_even_if_all_are_unknown(tmp_path):
 
 def test_what_a_spreadsheet_would_run_begins_with_an_apostrophe():
     safe, count = harmless(table(FORMULAS, label="=bad"))
-    assert list(safe["node"]) == [f"'{name}" for name in FORMULAS]
+    plain = [name.replace("\r=", "\r'=").replace("\n=", "\n'=") for name in FORMULAS]
+    assert list(safe["node"]) == [f"'{name}" for name in plain]
     assert set(safe["label"]) == {"'=bad"}
     assert count == 2 * len(FORMULAS)
 
@@ -89,3 +90,32 @@ def test_a_file_of_another_format_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"the file must end in \.csv or \.parquet, got a\.xlsx"):
         write_table(table(["a"]), tmp_path / "a.xlsx")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("a;=1+1", "a;'=1+1"),
+        ("a;'=1+1", "a;''=1+1"),
+        ('a;"=1+1', "a;'\"=1+1"),
+        ("a\n@sum", "a\n'@sum"),
+        ("=a;+b", "'=a;'+b"),
+        ("a;-5;b", "a;-5;b"),
+    ],
+)
+def test_a_formula_after_a_semicolon_or_in_a_new_line_is_made_harmless(name, safe):
+    found, count = harmless(table([name]))
+    assert (found["node"][0], count) == (safe, name != safe)
+
+
+def test_the_name_of_a_class_that_heads_a_column_is_made_harmless():
+    safe, _ = harmless(table(["a"]).rename(columns={"p(cat)": "p(;=1+1)"}))
+    assert list(safe)[-1] == "p(;'=1+1)"
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.parquet"])
+def test_half_a_character_in_a_name_is_refused_and_nothing_is_written(tmp_path, name):
+    table = pd.DataFrame({"node": ["\ud800"], "label": ["a"]}, dtype=object)
+    with pytest.raises(InputError, match=r"cannot hold .* which is half of a character"):
+        write_table(table, tmp_path / name)
+    assert not list(tmp_path.iterdir())

@@ -5,13 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from support.command_line import write_pets
 
 from gcnii import data, fit, open_bundle
-from gcnii.errors import InputError
+from gcnii.columns import words
+from gcnii.errors import DataError, InputError
 from gcnii.inference.evaluation.evaluate import evaluate
 from gcnii.inference.evaluation.evaluate import steps as evaluation_steps
+from gcnii.inference.labels import label_table
 from gcnii.inference.page.page import steps as page_steps
 from gcnii.inference.page.page import write_page
+from gcnii.inference.training_graph import is_training_graph, load_training_graph
 
 # What is wrong with so small a training is not asked here.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -60,3 +64,44 @@ def test_a_page_shows_its_steps_node_by_node(result, tmp_path):
     write_page(result, tmp_path / "page.html", device="cpu", show=shown.append)
     assert sum(words.startswith("node ") for words in shown) > 5
     assert len(shown) <= page_steps(result)
+
+
+def test_data_that_has_moved_is_asked_for_by_the_flag_and_the_argument(tmp_path):
+    pets = write_pets(tmp_path / "pets")
+    model = open_bundle(fit(data.load(pets), **SMALL).save(tmp_path / "bundle"))
+    new = pd.DataFrame({"id": ["new"], "x0": [0.1], "x1": [0.2]})
+    edges = pd.DataFrame({"source": ["new"], "target": ["pet0"]})
+    moved = pets.rename(tmp_path / "moved")
+    sentence = "is not at .*pets any more; say where it is with --graph \\(in Python: graph=\\)"
+    with pytest.raises(DataError, match=sentence):
+        model.predict_new(new, edges, device="cpu")
+    pets.mkdir()
+    with pytest.raises(DataError, match=r"a graph is .*; if the graph of the training has moved, "):
+        model.evaluate(device="cpu")
+    assert len(model.predict_new(new, edges, data.load(moved), "cpu")) == 1
+
+
+def test_a_bundle_keeps_the_vocabulary_that_it_was_trained_with(tmp_path, monkeypatch):
+    folder = write_pets(tmp_path / "pets")
+    nodes = pd.read_csv(folder / "nodes.csv", dtype=str)
+    nodes["about"] = ["seen in 2017", "seen in 2018"] * (len(nodes) // 2)
+    nodes.to_csv(folder / "nodes.csv", index=False)
+    with monkeypatch.context() as earlier:  # versions up to 1.0 had numbers among the words
+        earlier.setattr(words, "WORD", r"(?u)\b\w\w+\b")
+        result = fit(data.load(folder, text=["about"]), **SMALL)
+    opened = open_bundle(result.save(tmp_path / "bundle"))
+    assert "about: 2017" in opened.graph.features
+    assert is_training_graph(opened, load_training_graph(opened))
+    assert opened.evaluate(device="cpu", baselines=False).nodes > 0
+
+
+def test_renamed_classes_are_noticed(graph):
+    named = replace(graph, classes=("blue", "red"))
+    trained = fit(named, seeds=[0], **SMALL)
+    renamed = replace(named, classes=("blue", "ugly"))
+    assert renamed.fingerprint == named.fingerprint  # which older bundles rest on
+    with pytest.raises(InputError, match="is not the graph that the model was trained on, or has"):
+        trained.evaluate(renamed, device="cpu")
+    with pytest.warns(UserWarning, match="has the classes 'ugly', which the model was not trained"):
+        assert label_table(trained, renamed, "cpu")["split"].isna().all()
+    assert trained.evaluate(graph, device="cpu", baselines=False).nodes  # its classes have no names

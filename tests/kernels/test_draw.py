@@ -8,8 +8,7 @@ import torch
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.train.batches import Neighbours, neighbours
-from gcnii.train.batches.history import HistoryHop
-from gcnii.train.batches.sampler import NeighbourSampler
+from gcnii.train.batches.neighbours import HistoryHop, NeighbourSampler
 
 FANOUTS = {"some": (2, 4), "one and all": (1, 0), "more than there are": (400, 3)}
 

@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from gcnii.dropout import LEVELS, epoch_key, keep_mask, levels
-from gcnii.dropout.keys import _first_key
+from gcnii.dropout import LEVELS, _first_key, epoch_key, keep_mask, levels
 from gcnii.kernels.layouts import schedule_of, slots_of
 from gcnii.propagation import Sparse
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from support.manual import ROOT
 
-from gcnii.paper.report.speed import read_record
-from gcnii.paper.tables.cells import read_cells
+from gcnii_paper.report.speed import read_record
+from gcnii_paper.tables.cells import read_cells
 
 T5 = "table5/{}/{}".format
 

@@ -8,9 +8,9 @@ from support.manual import ROOT
 
 import gcnii
 from gcnii.data.readers import packed
-from gcnii.paper.ledger import ledger
 from gcnii.train.results import record
 from gcnii.tuning import closing, question
+from gcnii_paper.ledger import ledger
 
 FORMATS = (ROOT / "docs/reference/formats.md").read_text("utf-8")
 API = (ROOT / "docs/reference/api.md").read_text("utf-8")

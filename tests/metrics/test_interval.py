@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, bootstrap, ttest_1samp
 
-from gcnii.metrics.interval import bootstrap_weights, over_runs, percentiles, wilson
+from gcnii.metrics.interval import bootstrap_weights, over_runs, percentiles, share_of, wilson
 
 
 def test_each_draw_draws_as_many_nodes_as_there_are():
@@ -31,7 +31,8 @@ def test_the_interval_of_a_mean_is_that_of_scipy():
 
 
 def test_a_draw_that_cannot_be_graded_is_left_out():
-    assert percentiles(0.5, np.array([np.nan, 0.4, 0.4])).low == 0.4
+    found = percentiles(0.5, np.array([np.nan, 0.4, 0.4]))
+    assert (found.low, found.high) == (0.4, 0.5)  # it holds what it is of
     assert np.isnan(percentiles(0.5, np.array([np.nan])).low)
 
 
@@ -50,3 +51,25 @@ def test_the_interval_over_runs_is_students():
 def test_the_interval_of_a_share_is_wilsons(hits, n):
     expected = binomtest(hits, n).proportion_ci(method="wilson")
     assert wilson(hits / n, n) == pytest.approx((expected.low, expected.high), abs=1e-7)
+
+
+def test_an_interval_of_a_share_holds_it_and_is_never_a_point():
+    for n in (1, 2, 15, 1000, 12_345):
+        for part in (0, 1, n - 1, n):
+            one = share_of(part, n)
+            assert 0 <= one.low <= one.mean <= one.high <= 1
+            assert one.low < one.high
+    assert share_of(15, 15).low == pytest.approx(0.796, abs=5e-4)
+
+
+def test_a_score_that_no_draw_changes_has_the_interval_of_its_nodes():
+    alike = np.ones(1000)
+    assert percentiles(1.0, alike, [15]).low == pytest.approx(0.796, abs=5e-4)
+    assert percentiles(1.0, alike, [15]).high == 1
+    assert percentiles(0.0, 0 * alike, [15]).high == pytest.approx(0.204, abs=5e-4)
+    of_both = percentiles(1.0, alike, [10, 5])  # a mean over two classes
+    assert percentiles(1.0, alike, [5]).low < of_both.low < percentiles(1.0, alike, [15]).low
+    difference = percentiles(0.0, 0 * alike, [15], -1.0)
+    assert -difference.low == difference.high == pytest.approx(0.204, abs=5e-4)
+    exact = percentiles(0.5, 0.5 * alike, [15])  # the order of a constant is that of chance
+    assert (exact.low, exact.high) == (0.5, 0.5)

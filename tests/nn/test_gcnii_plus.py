@@ -9,7 +9,7 @@ from support.literal import LITERAL
 from support.small_models import build, dense, inputs, plan, web
 
 import gcnii
-from gcnii.analysis.layers.states import HiddenStates
+from gcnii.analysis.states import HiddenStates
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import InputError
 from gcnii.inference.explaining.network import Network

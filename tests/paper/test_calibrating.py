@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gcnii.errors import InputError
-from gcnii.paper.calibrating import calibration_table, read_calibrations
+from gcnii_paper.calibrating import calibration_table, read_calibrations
 
 SETS = {"lac": {"coverage": 0.9, "size": 1.2}, "aps": {"coverage": 0.905, "size": 1.5}}
 

@@ -7,7 +7,7 @@ import pytest
 
 from gcnii.errors import InputError
 from gcnii.files import write_document
-from gcnii.paper.explaining import explaining_table, read_measured
+from gcnii_paper.explaining import explaining_table, read_measured
 
 ROOT = Path(__file__).parents[2]
 

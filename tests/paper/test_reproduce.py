@@ -10,14 +10,14 @@ import torch
 from support.tiny_cells import cell
 
 from gcnii.analysis import by_degree
-from gcnii.paper import reproduce as module
-from gcnii.paper.ledger.ledger import Ledger
-from gcnii.paper.ledger.ledger_io import measured
-from gcnii.paper.ledger.run_key import open_graph, run_key
-from gcnii.paper.reproduce import CellWork, reproduce
 from gcnii.train.fit import fit, fit_plan
 from gcnii.train.replicas import training as loop
 from gcnii.train.replicas.replicas import Replicas
+from gcnii_paper import reproduce as module
+from gcnii_paper.ledger.ledger import Ledger
+from gcnii_paper.ledger.ledger_io import measured
+from gcnii_paper.ledger.run_key import open_graph, run_key
+from gcnii_paper.reproduce import CellWork, reproduce
 
 
 @pytest.fixture

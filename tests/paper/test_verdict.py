@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from support.tiny_cells import run
 
-from gcnii.paper.tables.cells import MeasuredCell
-from gcnii.paper.tables.printed import RONG, Printed
-from gcnii.paper.tables.registry import choose
-from gcnii.paper.verdict import judge
+from gcnii_paper.tables.cells import MeasuredCell
+from gcnii_paper.tables.printed import RONG, Printed
+from gcnii_paper.tables.registry import choose
+from gcnii_paper.verdict import judge
 
 LEVELS = np.linspace(60, 78, 10)  # of ten splits; their mean is 69
 

@@ -56,6 +56,14 @@ def test_every_form_of_p_has_the_same_entries_and_bits(directed, weighted, dtype
         assert torch.equal(found.values, P.values), (direction, loops, norm)
 
 
+@pytest.mark.parametrize("kind", ["median", "log", "rank", "none", "auto"])
+def test_weights_count_the_same_as_in_training(kind):
+    graph = graph_of(directed=True, weighted=True)
+    P = GraphAdjacency.of(adjacency(graph, "both", "keep", kind)).whole
+    found = fixed_matrix(graph, "both", "keep", "symmetric", torch.float64, kind)
+    assert torch.equal(found.values, P.values)
+
+
 @pytest.mark.parametrize(("n", "height"), [(1, 1), (10, 10), (11, 6), (25, 9)])
 def test_blocks_have_about_one_height(n, height, monkeypatch):
     monkeypatch.setattr(by_rows, "NUMBERS", 40)

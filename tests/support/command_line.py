@@ -75,6 +75,8 @@ def call(*words, cwd):
         stack.enter_context(mock.patch.dict(os.environ))
         stack.enter_context(mock.patch.object(sys, "argv", ["gcnii", *map(str, words)]))
         stack.enter_context(contextlib.chdir(cwd))
+        # However busy the machine is, no line of progress comes between the lines of an answer.
+        stack.enter_context(mock.patch("gcnii.train.callbacks.progress.EVERY", 600.0))
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
         try:

@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from gcnii.paper.report.doctor_page import DoctorVisit
-from gcnii.paper.report.figures.paper_figures import figures
-from gcnii.paper.report.html.page import page
+from gcnii_paper.report.doctor_page import DoctorVisit
+from gcnii_paper.report.figures.paper_figures import figures
+from gcnii_paper.report.html.page import page
 from support.made_up_cells import around, measured
 
 DOCTOR = Path(__file__).parents[2] / "results" / "doctor" / "cora.json"

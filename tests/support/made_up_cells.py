@@ -4,8 +4,8 @@ import numpy as np
 
 from gcnii.analysis import by_degree
 from gcnii.graph import Graph, Split
-from gcnii.paper.tables.cells import MeasuredCell, MeasuredRun
-from gcnii.paper.tables.registry import CELLS
+from gcnii_paper.tables.cells import MeasuredCell, MeasuredRun
+from gcnii_paper.tables.registry import CELLS
 
 
 def cell_of(name):

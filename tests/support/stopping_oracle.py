@@ -94,7 +94,11 @@ class Oracle:
 
     def _finished(self):
         run, recipe = self.run, self.recipe
-        if run.epochs >= recipe.epochs or run.epochs - 1 - run.fresh_epoch >= recipe.patience:
+        recent = run.epochs - 1 - run.best_epoch < recipe.patience
+        goes_on = run.epochs < recipe.longest and recent
+        if run.epochs >= recipe.epochs and not goes_on:
+            return True
+        if run.epochs - 1 - run.fresh_epoch >= recipe.patience:
             return True
         if not recipe.window or run.epochs <= max(recipe.window, recipe.window_from):
             return False

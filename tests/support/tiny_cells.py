@@ -1,7 +1,7 @@
 """Cells that train in a moment."""
 
-from gcnii.paper.tables.cells import Cell, MeasuredRun
-from gcnii.paper.tables.printed import Printed
+from gcnii_paper.tables.cells import Cell, MeasuredRun
+from gcnii_paper.tables.printed import Printed
 
 SETTINGS = {"layers": 2, "width": 4, "epochs": 3, "patience": 3}
 

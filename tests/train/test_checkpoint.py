@@ -13,7 +13,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from support.killing import Killed, killed_after_a_save
 
+import gcnii
 from gcnii import data
+from gcnii.errors import InputError
 from gcnii.train.checkpoint import Checkpoint, before, interruptible, remove
 from gcnii.train.fit import fit
 from gcnii.train.replicas import training as loop
@@ -262,3 +264,17 @@ def test_the_second_ctrl_c_stops_at_once_and_loses_nothing_that_was_saved(graph,
         warnings.simplefilter("error")
         resumed = fit(graph, checkpoint=path, **HOW)
     assert resumed.runs[0].curve == whole_run(graph).runs[0].curve
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "weights", "text"])
+def test_a_file_that_is_not_a_checkpoint_is_neither_waited_for_nor_replaced(kind, tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    {
+        "pipe": lambda: os.mkfifo(path),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "weights": lambda: save_file({"W": torch.eye(2)}, path, {"format": "pt"}),
+        "text": lambda: path.write_text("years of work"),
+    }[kind]()
+    with pytest.raises(InputError, match=r"is not a (regular file|checkpoint); "):
+        gcnii.fit(gcnii.load("csbm", n=60), layers=2, epochs=2, device="cpu", checkpoint=path)
+    assert kind != "text" or path.read_text() == "years of work"

@@ -12,7 +12,7 @@ from support.fitting import fitting
 from support.killing import Killed, killed_after_a_save
 
 from gcnii import data
-from gcnii.errors import GraphError
+from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.train.batches import Batch
@@ -360,3 +360,15 @@ def test_a_precision_of_gpus_is_said_to_be_float32_on_a_cpu(graph, precision):
     with pytest.warns(UserWarning, match=f"precision {precision} is for GPUs; on a CPU .* float32"):
         found = fit(graph, **SMALL, precision=precision)
     assert found.runs[0].curve == fit(graph, **SMALL).runs[0].curve
+
+
+@pytest.mark.parametrize("given", [0.5, None, "cora", [1]])
+def test_what_is_not_a_graph_is_not_trained_on(given):
+    with pytest.raises(InputError, match=r"graph must be a gcnii.Graph, got \w+; gcnii.load reads"):
+        fit(given)
+
+
+@pytest.mark.parametrize("settings", [0.5, "lr", {"lr": 1}, [1], []])
+def test_settings_are_a_list_of_dictionaries(settings):
+    with pytest.raises(InputError, match="settings must be a list of one or more dictionaries"):
+        fit(data.load("csbm", n=60), settings=settings)

@@ -13,6 +13,7 @@ from scipy.spatial import KDTree
 
 from gcnii import data, load
 from gcnii.errors import InputError
+from gcnii.train import hardware
 from gcnii.train.fit import fit
 from gcnii.train.hardware import (
     CPU_THREADS,
@@ -26,6 +27,17 @@ from gcnii.train.plan import make_plan
 from gcnii.train.task import Task
 
 SMALL = {"layers": 2, "width": 8, "epochs": 3, "device": "cpu"}
+
+
+@pytest.fixture
+def three_threads(monkeypatch):
+    """torch has three, on four CPUs, whatever this machine has."""
+    monkeypatch.setattr(hardware, "allowed_cpus", lambda: 4)
+    monkeypatch.setenv("GOMP_SPINCOUNT", "1000")
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
 
 
 def counts_denormals():
@@ -46,18 +58,64 @@ def test_after_a_fit_the_process_is_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("n", "asked", "threads"), [(600, None, 1), (600, 2, 2), (1025, None, 3), (1025, 1, 1)]
+    ("n", "asked", "threads"), [(600, None, 1), (600, 2, 2), (4097, None, 3), (4097, 1, 1)]
 )
-def test_small_work_is_done_by_one_thread_unless_asked_otherwise(n, asked, threads):
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
+def test_small_work_is_done_by_one_thread_unless_asked_otherwise(n, asked, threads, three_threads):
     graph, seen = load("csbm", n=n), []
     see = lambda report: seen.append(torch.get_num_threads())  # noqa: E731
-    try:
-        fit(graph, layers=1, width=64, epochs=1, device="cpu", threads=asked, callbacks=[see])
-        assert (seen, torch.get_num_threads()) == ([threads], 3)
-    finally:
-        torch.set_num_threads(before)
+    fit(graph, layers=1, width=64, epochs=1, device="cpu", threads=asked, callbacks=[see])
+    assert (seen, torch.get_num_threads()) == ([threads], 3)
+
+
+def test_runs_of_a_batch_are_more_work(three_threads):
+    task = Task.of(load("csbm", n=600), make_plan("gcnii", {"layers": 1}), torch.device("cpu"))
+    assert (threads_for(task), threads_for(task, batch=20)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("files", "cpus"),
+    [
+        ({"cpu.max": "max 100000"}, 8),
+        ({"cpu.max": "250000 100000"}, 2),
+        ({"cpu.max": "50000 100000"}, 1),
+        ({"cpu.max": "nonsense"}, 8),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
+        ({"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
+        ({}, 8),
+    ],
+)
+def test_a_containers_quota_and_the_affinity_limit_the_threads(files, cpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(hardware, "CONTAINER", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    assert hardware.allowed_cpus() == cpus
+
+
+SETTINGS = "import os, gcnii; print(os.environ.get('GOMP_SPINCOUNT'), os.environ.get('MKL_CBWR'))"
+
+
+@pytest.mark.parametrize(
+    ("given", "spins"),
+    [({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "None")],
+)
+def test_threads_wait_without_a_core_unless_told_otherwise(given, spins):
+    kept = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "MKL_CBWR")}
+    code = [sys.executable, "-c", SETTINGS]
+    done = subprocess.run(code, env=kept | given, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [spins, "AUTO,STRICT"]
+
+
+@pytest.mark.parametrize(("crowded", "threads"), [(True, 1), (False, 3)])
+def test_threads_that_spin_for_long_are_used_where_there_is_room(
+    crowded, threads, three_threads, monkeypatch
+):
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)  # as where torch was loaded first
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setattr(hardware, "_crowded", lambda threads: crowded)
+    with suited_threads(1 << 20):
+        assert torch.get_num_threads() == threads
 
 
 @pytest.mark.parametrize(
@@ -95,10 +153,12 @@ def test_six_threads_train_what_one_trains_and_draw_nothing_of_the_caller_s(grap
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_a_training_in_a_thread_does_not_take_another_s_number_of_threads_for_its_own(graph):
+def test_a_training_in_a_thread_does_not_take_another_s_number_of_threads_for_its_own(
+    graph, three_threads
+):
     before, seen = torch.get_num_threads(), []
     torch.set_num_threads(3)
-    large = Task.of(load("csbm", n=1100), make_plan("gcnii", {"layers": 1}), torch.device("cpu"))
+    large = Task.of(load("csbm", n=4100), make_plan("gcnii", {"layers": 1}), torch.device("cpu"))
     try:
         with tuned_cpu(1):  # for new threads, torch's number is now 1
             other = threading.Thread(target=lambda: seen.append(threads_for(large)))
@@ -176,7 +236,7 @@ def work(threads):
     except gcnii.errors.InputError as error:
         return str(error)
 
-graph = gcnii.load("csbm", n=1100)
+graph = gcnii.load("csbm", n=4100)
 how = {"layers": 1, "width": 64, "epochs": 2, "device": "cpu"}
 own = work(None)
 with multiprocessing.get_context("fork").Pool(1) as pool:
@@ -201,9 +261,15 @@ def test_a_process_that_is_forked_after_a_fit_trains_with_one_thread():
     )
 
 
-def test_work_on_few_numbers_has_one_thread_and_more_work_those_of_the_process():
-    before = torch.get_num_threads()
-    with suited_threads(1 << 16):
+def test_work_on_few_numbers_has_one_thread_and_more_work_those_of_the_process(three_threads):
+    with suited_threads(1 << 18):
         assert torch.get_num_threads() == 1
-    with suited_threads((1 << 16) + 1):
-        assert torch.get_num_threads() == before
+    with suited_threads((1 << 18) + 1):
+        assert torch.get_num_threads() == 3
+
+
+@pytest.mark.parametrize("layers", [2, 8])
+def test_one_and_two_threads_train_the_same_weights_to_the_last_bit(layers):
+    graph, how = load("digits"), SMALL | {"layers": layers, "width": 64, "epochs": 6}
+    one, two = (fit(graph, "gcnii", threads=threads, **how) for threads in (1, 2))
+    assert same(one, two)

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import gcnii
-from gcnii.analysis.layers.diagnosis import ProbeBaseline
-from gcnii.analysis.layers.probe import Probe
+from gcnii.analysis.diagnosis import ProbeBaseline
+from gcnii.analysis.probe import Probe
 from gcnii.train.plan import make_plan
 from gcnii.train.scaling import Scaling, choose
 from gcnii.train.task import Task
@@ -254,3 +255,43 @@ def test_watched_states_are_those_of_a_prediction(graph):
         scores = model(task.P, task.X).numpy()
     np.testing.assert_allclose(scores, result.scores(graph), atol=1e-6)
     assert len(seen.examine()) > 1
+
+
+def shop(n=60):
+    """Customers with flags, categories, small numbers, words, and one column of no use."""
+    rng = np.random.default_rng(0)
+    nodes = pd.DataFrame(
+        {f"flag{j}": rng.integers(0, 2, n) * rng.integers(0, 2, n) for j in "abcde"}
+    )
+    nodes["visits"], nodes["region"] = rng.poisson(1, n), rng.choice(list("nesw"), n)
+    nodes["about"] = rng.choice(["likes deep graphs", "deep water", "likes water"], n)
+    nodes["useless"], nodes["label"] = rng.normal(size=n), rng.choice(["yes", "no"], n)
+    nodes["id"] = [f"n{i}" for i in range(n)]
+    return nodes, pd.DataFrame({"source": nodes["id"][:-1], "target": nodes["id"][1:].to_numpy()})
+
+
+def features(columns, **given):
+    """The features of customers that a model sees, by their names; only some columns are there."""
+    nodes, edges = shop()
+    text = [name for name in columns if name == "about"]
+    graph = gcnii.from_frames(nodes[["id", "label", *columns]], edges, text=text)
+    task = Task.of(graph, make_plan("gcnii", given, graph), CPU)
+    return dict(zip(graph.features, task.X.to_dense().numpy().T, strict=True))
+
+
+@pytest.mark.parametrize("given", [{}, {"scale": "auto"}])
+@pytest.mark.parametrize("dropped", ["useless", "visits", "region", "about", "flaga"])
+def test_a_column_left_out_changes_nothing_in_how_the_others_are_scaled(dropped, given):
+    columns = list(shop()[0].columns.drop(["id", "label"]))
+    columns = columns if dropped == "useless" else [one for one in columns if one != "useless"]
+    before = features(columns, **given)
+    after = features([one for one in columns if one != dropped], **given)
+    assert len(after) < len(before)
+    for name, column in after.items():
+        np.testing.assert_array_equal(column, before[name], err_msg=name)
+
+
+def test_words_alone_and_words_beside_numbers_are_the_same_words():
+    alone, beside = features(["about"]), features(["about", "useless"])
+    for name, column in alone.items():
+        np.testing.assert_array_equal(column, beside[name])

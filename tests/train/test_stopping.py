@@ -32,6 +32,23 @@ def test_training_stops_when_it_is_out_of_epochs():
     assert (run.best_epoch, run.epochs, run.stopped) == (1, 2, True)
 
 
+def test_training_goes_on_after_its_epochs_while_the_best_is_among_the_last():
+    recipe = Recipe(monitor="val_loss", epochs=3, longest=8, patience=2)
+    losses = [5.0, 4.0, 3.0, 2.0, 2.5, 1.0, 1.5, 1.5, 0.5, 0.1]
+    run = follow(recipe, [(loss, 0.5) for loss in losses])
+    assert (run.best_epoch, run.epochs, run.stopped) == (5, 8, True)
+    better = follow(recipe, [(9.0 - epoch, 0.5) for epoch in range(10)])
+    assert (better.best_epoch, better.epochs, better.stopped) == (7, 8, True)
+    assert recipe.cut_short(better)
+
+
+def test_ties_that_renew_patience_do_not_prolong_a_training():
+    recipe = Recipe(monitor="val_score_loss", epochs=5, longest=50, patience=3)
+    run = follow(recipe, [(1.0, 0.5), *[(2.0, 0.5)] * 9])
+    assert (run.best_epoch, run.epochs, run.stopped) == (0, 5, True)
+    assert not recipe.cut_short(run)
+
+
 def test_the_test_score_is_that_of_the_best_validation_epoch_and_not_the_best_one():
     run = follow(Recipe(monitor="val_loss"), [(3.0, 0.5, 0.9), (1.0, 0.5, 0.4), (2.0, 0.5, 1.0)])
     assert run.test == 0.4

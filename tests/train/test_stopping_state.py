@@ -23,6 +23,7 @@ MEASURES = st.builds(Measures, LOSSES, LOSSES, SCORES, SCORES)
 RECIPES = st.builds(
     Recipe,
     epochs=st.integers(1, 30),
+    longest=st.integers(0, 40),
     patience=st.integers(1, 8),
     monitor=st.sampled_from(get_args(Monitor)),
     window=st.integers(0, 3),

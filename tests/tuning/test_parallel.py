@@ -13,10 +13,10 @@ import torch
 from support.tasks import complain, die, refuse, whoami
 from support.tiny_cells import cell
 
-from gcnii.paper.ledger.ledger import Ledger
-from gcnii.paper.ledger.ledger_io import measured
-from gcnii.paper.reproduce import reproduce, reproduce_one
 from gcnii.tuning.parallel import run_parallel
+from gcnii_paper.ledger.ledger import Ledger
+from gcnii_paper.ledger.ledger_io import measured
+from gcnii_paper.reproduce import reproduce, reproduce_one
 
 
 def test_tasks_share_the_threads_and_the_answers_come_with_their_items():
@@ -35,7 +35,7 @@ def test_an_error_of_a_task_is_raised_here():
 def test_a_killed_task_is_reported():
     with pytest.raises(
         ChildProcessError,
-        match=r"killed \(exit code -9\); run the same command again with fewer --jobs",
+        match=r"killed \(exit code -9\); run the same again with fewer jobs",
     ):
         list(run_parallel(die, ["a"], 2))
 

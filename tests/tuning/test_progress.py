@@ -1,12 +1,17 @@
 """The bar shows how far a study is, and the best so far."""
 
 import re
+import time
 
 import pytest
 from support.small_studies import QUICK
 
 import gcnii
+from gcnii.errors import InputError
+from gcnii.tuning.tune import Tuner
 
+ASKED = {"models": ["gcn"], "seeds": 2, "metric": "auto", "fixed": {}}
+ASKED |= {"device": "cpu", "threads": 1}
 SMALL = {"models": ["gcn"], "layers": 2, **QUICK}
 
 
@@ -53,3 +58,28 @@ def test_a_storage_that_is_away_for_a_moment_does_not_end_the_bar(capsys, monkey
     with progress.study_bar("csbm", None, lambda: 5.0, 10.0, None, True) as show:
         show("final training: gcn")
     assert "tuning csbm" in capsys.readouterr().err
+
+
+def test_without_a_terminal_a_command_says_now_and_then_how_far_it_is(capsys, monkeypatch, tuned):
+    from gcnii.train.callbacks import progress as lines
+    from gcnii.tuning import progress
+
+    monkeypatch.setattr(lines, "EVERY", 0.02)
+    monkeypatch.setattr(progress, "trials_of", lambda study: list(tuned.trials[:1]))
+    with progress.study_bar("csbm", None, lambda: 5.0, 10.0, None, None, True) as show:
+        time.sleep(0.2)
+        show("final training: gcn")
+        time.sleep(0.2)
+    said = capsys.readouterr()
+    first, *_, last = said.err.splitlines()
+    best = tuned.trials[0]
+    score = f"{100 * best.score:.1f}"
+    assert first == f"gcnii: tuning csbm: 1 settings, best {score} ({best.model}); 5 of 10 s"
+    assert last == "gcnii: tuning csbm: final training: gcn; 5 of 10 s"
+    assert said.out == ""
+
+
+def test_a_budget_that_is_over_before_the_search_is_refused(graph, tmp_path):
+    tuner = Tuner.of(graph, **ASKED, out=tmp_path / "s", storage=None, jobs=1, slurm=None)
+    with pytest.raises(InputError, match=r"budget of 10 s was over before the search began: \d+ s"):
+        tuner.run(10.0, None, began=time.time() - 12)

@@ -11,7 +11,7 @@ from gcnii.train.plan import model_hints
 from gcnii.train.recipe import recipe_hints
 from gcnii.tuning.space import OF_VIEWS, loops_of, parameter, parameters_of, settings_of, space_of
 
-SOMETIMES = {"direction", "loops", "class_weight", *OF_VIEWS}
+SOMETIMES = {"direction", "edge_weights", "loops", "class_weight", *OF_VIEWS}
 ALPHA, WIDTH, LR = Range(0.0, 0.9, 0.05), Choice((64, 128, 256)), Range(1e-3, 3e-2)
 
 
@@ -29,6 +29,13 @@ def test_the_direction_is_searched_in_directed_graphs_alone(graph):
     directed = replace(graph, directed=True)
     assert "direction" not in space_of("gcnii", graph, "auto", {})
     assert space_of("gcnii", directed, "auto", {})["direction"].values == ("out", "in", "both")
+
+
+def test_what_weights_count_is_searched_in_weighted_graphs_alone(graph):
+    weighted = replace(graph, weights=np.ones(graph.edges.shape[1]))
+    assert "edge_weights" not in space_of("gcnii", graph, "auto", {})
+    found = space_of("gcnii", weighted, "auto", {})["edge_weights"]
+    assert found.values == ("median", "log", "rank", "none")
 
 
 def test_the_graph_s_own_loops_are_searched_where_it_has_some(graph):

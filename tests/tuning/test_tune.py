@@ -84,7 +84,7 @@ def test_another_study_does_not_take_the_place_of_one(graph, folder, other):
         gcnii.tune(graph, trials=2, out=folder, **SMALL | other)
     assert str(refused.value) == (
         f"{folder} holds another study: of another graph, or with other models, seeds, metric or "
-        "settings; choose another --out"
+        "settings; choose another folder (out)"
     )
     assert (files(folder), (folder / "study.json").read_bytes()) == before
 
@@ -94,7 +94,7 @@ def test_a_folder_with_other_files_is_refused(graph, tmp_path):
     with pytest.raises(InputError) as refused:
         gcnii.tune(graph, trials=2, out=tmp_path, **SMALL)
     assert str(refused.value) == (
-        f"{tmp_path} holds 'notes.txt', which gcnii did not write; choose another --out"
+        f"{tmp_path} holds 'notes.txt', which gcnii did not write; choose another folder (out)"
     )
     assert files(tmp_path) == ["notes.txt"]
 
@@ -105,7 +105,8 @@ def test_the_bundle_of_a_training_is_not_replaced(graph, tmp_path):
     with pytest.raises(InputError) as refused:
         gcnii.tune(graph, trials=2, out=tmp_path / "b", **SMALL)
     assert str(refused.value) == (
-        f"{tmp_path / 'b'} holds the bundle of a training, not of a study; choose another --out"
+        f"{tmp_path / 'b'} holds the bundle of a training, not of a study; choose another folder "
+        "(out)"
     )
     assert files(tmp_path) == before
 

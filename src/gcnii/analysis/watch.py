@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from gcnii.analysis.layers.checkup import LayerReport, examine
-from gcnii.analysis.layers.diagnosis import Diagnosis, ProbeBaseline, diagnose
-from gcnii.analysis.layers.probe import Probe
-from gcnii.analysis.layers.smoothing import SmoothnessMeter
-from gcnii.analysis.layers.states import HiddenStates
-from gcnii.analysis.report.doctor_figures import draw_layers
+from gcnii.analysis.checkup import LayerReport, examine
+from gcnii.analysis.diagnosis import Diagnosis, ProbeBaseline, diagnose
+from gcnii.analysis.probe import Probe
+from gcnii.analysis.report.doctor import draw_layers
+from gcnii.analysis.smoothing import SmoothnessMeter
+from gcnii.analysis.states import HiddenStates
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph

@@ -19,15 +19,16 @@ from pathlib import Path
 from types import FrameType
 
 try:
-    from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
+    from cyclopts import App, CycloptsError, Parameter, Token, convert
 except KeyboardInterrupt:  # before there is a `main` to report it
     sys.exit("gcnii: stopped")
 
 from gcnii import __version__
 from gcnii.cli.help import FLAGS, epilogue
-from gcnii.cli.streams import prepare_streams
+from gcnii.cli.streams import STDOUT, prepare_streams
 from gcnii.errors import GcniiError, InputError
 from gcnii.files import one_line
+from gcnii_paper.cli import register
 
 LARGEST_INT = 2**31 - 1  # of a flag: any tensor's size and any clock can hold it
 OUT_OF_MEMORY = (
@@ -61,7 +62,6 @@ app = App(
     default_parameter=Parameter(converter=_convert),
 )
 data = App(name="data", help="List, show, fetch, check and pack data sets.")
-paper = Group("Reproducing the paper", sort_key=1)
 report = App(name="report", help="Write a report of a trained model, or of the measured results.")
 
 app.command(
@@ -122,7 +122,7 @@ app.command(
     help="List the models: when to use which, equation, paper, where it is reported.",
 )
 app.command(
-    "gcnii.cli.paper.demo:demo",
+    "gcnii.cli.demo:demo",
     name="demo",
     help="""Demonstrate over-smoothing, and GCNII without it, in a minute.
 
@@ -137,6 +137,7 @@ app.command(
     before and after a short training.""",
     help_epilogue=epilogue("doctor"),
 )
+app.command("gcnii.cli.doctor:forecast", name="forecast", show=False)
 app.command(data)
 
 data.command("gcnii.cli.data:list_names", name="list", help="List the data sets of the catalog.")
@@ -161,37 +162,6 @@ data.command(
     With --parts, write a folder from which each process of torchrun reads only its own part.""",
 )
 
-app.command(
-    "gcnii.cli.paper.reproduce:app",
-    name="reproduce",
-    group=paper,
-    help="""Run the paper's tables and figures, and compare them with the printed numbers.
-
-    Finished runs are kept in a ledger. Run the same command again to resume; processes that run it
-    at the same time share the work.""",
-)
-app.command(
-    "gcnii.cli.theory:theory",
-    name="theory",
-    group=paper,
-    help="""Check the paper's theorems on a graph, with numbers.
-
-    Covers Theorems 1 and 2, Conjecture 1 and the LASSO view of Section 3, and lists errata.""",
-)
-app.command(
-    "gcnii.cli.paper.bench:bench",
-    name="bench",
-    group=paper,
-    help="""Measure speed and memory against PyG and the authors' layer, re-implemented.
-
-    Prints the time and peak memory of an epoch, and the least time that the device allows.""",
-)
-app.command(
-    "gcnii.cli.paper.forecast:forecast",
-    name="forecast",
-    group=paper,
-    help="Test a depth forecast from one training against GCNII trained at every depth.",
-)
 app.command(report)
 report.command(
     "gcnii.cli.bundles.run_page:run",
@@ -200,16 +170,7 @@ report.command(
 
     Scores, curves, confusions, calibration, and its least certain and most surprising nodes.""",
 )
-report.command(
-    "gcnii.cli.paper.report:html",
-    name="html",
-    help="Write one HTML page with every table, seed and figure, and the figures as SVG and PNG.",
-)
-report.command(
-    "gcnii.cli.paper.report:readme",
-    name="readme",
-    help="Rewrite the tables and figures of README.md and docs/ from results/.",
-)
+register(app, report)
 app.register_install_completion_command(
     help="Complete commands and flags in your shell (bash, zsh, fish or PowerShell)."
 )
@@ -306,10 +267,12 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 
 def _explain_file(error: OSError) -> str:
+    if error.filename == STDOUT:
+        return f"cannot write to {STDOUT}: {error.strerror}"
     if error.filename:
         return f"cannot read or write {error.filename2 or error.filename}: {error.strerror}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # files have their names
-        return f"cannot write to the standard output: {error.strerror}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"cannot write a file: {error.strerror}"
     return str(error)
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from cyclopts import Parameter
 from rich.filesize import decimal
 from rich.markup import escape
@@ -18,6 +19,7 @@ from gcnii import data
 from gcnii.cli.options import (
     Json,
     Offline,
+    Overwrite,
     Tables,
     load_graph,
     print_json,
@@ -29,8 +31,9 @@ from gcnii.columns import Columns
 from gcnii.data.readers.packed import refuse_target, save
 from gcnii.data.readers.parts.write import refuse_folder
 from gcnii.errors import DataError, InputError
-from gcnii.files import Document, one_line, user_path
+from gcnii.files import Document, one_line, user_path, visible
 from gcnii.graph import Graph
+from gcnii.graph.weights import about_skew, chosen_kind
 from gcnii.train.presets import presets_of, uses_own_default
 from gcnii.train.presets.record import records
 
@@ -114,12 +117,16 @@ def check(
         print(
             "gcnii: no node has a label: you can predict on this graph, not train", file=sys.stderr
         )
+    kind = chosen_kind(graph.typical_weights)
+    if graph.weighted and (sentence := about_skew(graph.typical_weights, kind, given=False)):
+        print(f"gcnii: {sentence}", file=sys.stderr)
     if json:
         print_json(_facts(graph) | {"columns": _columns(graph.columns)})
         return
-    print(f"{graph!r} is valid")
+    print(visible(f"{graph!r} is valid"))
     for name, value in _facts(graph).items():
-        print(f"  {name}: {', '.join(value) if isinstance(value, list) else value}")
+        words = ", ".join(value) if isinstance(value, list) else value
+        print(visible(f"  {name}: {words}"))
     _print_columns(graph.columns)
 
 
@@ -129,24 +136,29 @@ def pack(
     /,
     *,
     parts: Parts = None,
+    overwrite: Overwrite = False,
     tables: Tables | None = None,
     offline: Offline = False,
     json: Json = False,
 ) -> None:
     """Write a graph to one .safetensors file, or to a folder of parts, which load at once."""
     refuse_below_one("--parts", parts)
-    target = out.expanduser()
-    refuse_target(target) if parts is None else refuse_folder(target)
+    target = user_path(str(out))
+    source = "" if path in data.CATALOG else str(user_path(path))
+    if parts is None:
+        refuse_target(target, source, overwrite=overwrite)
+    else:
+        refuse_folder(target, source)
     refuse_unwritable(target.parent, "OUT")
     graph = load_graph(path, tables, offline=offline)
     if parts is not None:
         _pack_parts(graph, target, parts, json)
         return
-    size = save(graph, out).stat().st_size
+    size = save(graph, out, overwrite=overwrite).stat().st_size
     if json:
         print_json(_facts(graph) | {"file": str(out), "bytes": size})
         return
-    print(f"{graph!r} → {out}, {decimal(size)}")
+    print(visible(f"{graph!r} → {out}, {decimal(size)}"))
 
 
 def _pack_parts(graph: Graph, folder: Path, parts: int, json: bool) -> None:
@@ -161,7 +173,7 @@ def _pack_parts(graph: Graph, folder: Path, parts: int, json: bool) -> None:
     for i, about in enumerate(files):
         table.add_row(str(i), *(f"{about[name]:,}" for name in ("nodes", "edges", "halo")))
     table_console().print(table)
-    print(f"\n{graph!r} → {folder}, {parts} parts, {decimal(size)}")
+    print(visible(f"\n{graph!r} → {folder}, {parts} parts, {decimal(size)}"))
 
 
 def _print_problems(error: DataError, json: bool) -> None:
@@ -197,6 +209,8 @@ def _facts(graph: Graph) -> Document:
         "self-loops": int((graph.edges[0] == graph.edges[1]).sum()),
         "labelled": int(graph.labelled.sum()),
     }
+    if graph.weighted:
+        facts["median weight"] = float(f"{np.median(graph.typical_weights):.6g}")
     for split in graph.splits:
         facts |= {role: int(getattr(split, role).sum()) for role in ("train", "val", "test")}
     return facts

@@ -11,17 +11,25 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from gcnii.analysis.filters.learn import Learned, learn, refuse_filters
-from gcnii.analysis.layers.checkup import EPOCHS, Checkup, Doctor
-from gcnii.analysis.layers.diagnosis import Diagnosis, ProbeBaseline, compare_models, diagnose
-from gcnii.analysis.report.doctor_figures import draw_figures, write_figures
-from gcnii.analysis.report.doctor_tables import degree_table, depth_table, layer_table
-from gcnii.analysis.report.learned import draw_learned, learned_tables
+from gcnii.analysis.checkup import EPOCHS, Checkup, Doctor
+from gcnii.analysis.diagnosis import Diagnosis, ProbeBaseline, compare_models, diagnose
+from gcnii.analysis.filters import Learned, learn, refuse_filters
+from gcnii.analysis.report.doctor import (
+    QUESTIONS,
+    degree_table,
+    depth_table,
+    draw_figures,
+    layer_table,
+    refuse_figures,
+    write_figures,
+)
+from gcnii.analysis.report.filters import draw_learned, learned_tables
 from gcnii.cli import LARGEST_INT
 from gcnii.cli.options import (
     Device,
     Json,
     Offline,
+    Overwrite,
     Quiet,
     RestTables,
     Source,
@@ -36,8 +44,10 @@ from gcnii.data import neighbourhood
 from gcnii.errors import GcniiError, InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
-from gcnii.paper.provenance import commit, versions
+from gcnii.train.callbacks.progress import lines_without_bar
+from gcnii.train.fit import draws
 from gcnii.train.plan import make_plan
+from gcnii.train.results.provenance import commit, versions
 from gcnii.tuning.tune import require_optuna
 
 if TYPE_CHECKING:
@@ -62,12 +72,17 @@ Trials = Annotated[
 ]
 RecommendDepth = Annotated[bool, Parameter(show=False, negative="")]  # retired
 RETIRED = (
-    "--recommend-depth is retired: on ten graphs that had not chosen its rule, it was no better "
-    "than always 2 layers; the line `depth:` answers by validation"
+    "{} is retired: on ten graphs that had not chosen its rule, it was no better than always 2 "
+    "layers; the line `depth:` of `gcnii doctor` answers by validation"
 )
 Figures = Annotated[Path | None, Parameter(help="A folder for the figures, as SVG and PNG.")]
 
 Found = list[tuple[Checkup, Diagnosis]]
+
+
+def forecast(*_: str) -> None:
+    """Say that this command is no more, and what answers its question."""
+    raise InputError(RETIRED.format("gcnii forecast"))
 
 
 def doctor(
@@ -83,6 +98,7 @@ def doctor(
     filter: Filter = False,
     recommend_depth: RecommendDepth = False,
     out: Figures = None,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
     tables: RestTables = None,
@@ -95,10 +111,12 @@ def doctor(
         raise InputError(f"--trials must be at least 0, got {trials}")
     if out:
         refuse_unwritable(out)
+        names = [*(one.name for one in QUESTIONS), "depth", "filter", "influence"]
+        refuse_figures(out, names, overwrite=overwrite)
     if quiet:
         warnings.simplefilter("ignore")
     if recommend_depth:
-        warnings.warn(RETIRED, stacklevel=1)
+        warnings.warn(RETIRED.format("--recommend-depth"), stacklevel=1)
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
     _refuse(data, models, numbers, split)
     if filter:
@@ -112,7 +130,7 @@ def doctor(
     with counting_bar("examining filters", 2 * filter * len(models), hidden=quiet) as show:
         checkups = [checkup for checkup, _ in found]
         learned = learn(data, checkups, filters=filter, seed=seed, show=show)
-    paths = _draw(found, learned, out) if out else []
+    paths = _draw(found, learned, out, overwrite) if out else []
     if json:
         print_json(_document(data, advice, found, paths) | learned.document())
     else:
@@ -155,7 +173,7 @@ def _advise(
 
 def _lines(advice: Advice, given: Sequence[str]) -> Document:
     """What to use, how deep, and the command."""
-    from gcnii.analysis.report.advice import depth_line, use_line
+    from gcnii.analysis.advice import depth_line, use_line
 
     model = ["--model", advice.chosen.model]
     command = shlex.join(["gcnii", "train", *given, *model, *flags_of(advice.settings)])
@@ -175,17 +193,23 @@ def _examine(
 ) -> Found:
     baseline = ProbeBaseline.of(examiner.graph, examiner.probe)
     found: Found = []
-    for name in models:
-        for layers in depths:
+    asked = [(name, layers) for name in models for layers in depths]
+
+    def said() -> str:
+        name, layers = asked[min(len(found), len(asked) - 1)]
+        return f"examining {name}, {layers} layers: {len(found)} of {len(asked)} networks done"
+
+    with lines_without_bar(said, hidden=hidden or draws(None)):
+        for name, layers in asked:
             checkup = examiner.check(name, layers, verbose=False if hidden else None)
             known = {"edges": examiner.meter.m, "settings": checkup.settings}
             found.append((checkup, diagnose(checkup.after, baseline=baseline, **known)))
     return found
 
 
-def _draw(found: Found, learned: Learned, folder: Path) -> list[Path]:
+def _draw(found: Found, learned: Learned, folder: Path, overwrite: bool) -> list[Path]:
     figures = draw_figures([checkup for checkup, _ in found]) | draw_learned(learned)
-    return write_figures(folder, figures)
+    return write_figures(folder, figures, overwrite=overwrite)
 
 
 def _document(data: Graph, advice: Document, found: Found, paths: Sequence[Path]) -> Document:

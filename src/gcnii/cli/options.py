@@ -32,7 +32,10 @@ Device = Annotated[str, Parameter(help="Device to compute on: auto, cpu or cuda.
 Json = Annotated[bool, switch("Print one JSON document instead of tables.")]
 Offline = Annotated[bool, switch("Never use the network.")]
 RestOffline = Annotated[Offline, Parameter(group=RUNNING)]
-Quiet = Annotated[bool, switch("Show no progress bar and no warnings; errors are still shown.")]
+Overwrite = Annotated[
+    bool, switch("Replace a file that gcnii did not write; an input or a bundle's never.")
+]
+Quiet = Annotated[bool, switch("Show no progress and no warnings; errors are still shown.")]
 TABLES = Group("Your own tables (nodes and edges)", sort_key=1)
 
 
@@ -64,6 +67,9 @@ class Tables:
     ] = ""
     weight: Annotated[
         str, Parameter(help="The column of its weight; default: weight, if there is one.")
+    ] = ""
+    duplicates: Annotated[
+        str, Parameter(help="The weight of an edge given twice: add, mean, max or first.")
     ] = ""
     drop: Annotated[Columns, _names("A column to ignore.")] = ()
     numeric: Annotated[Columns, _names("A feature that is a number.")] = ()

@@ -11,18 +11,22 @@ from rich.table import Table
 
 from gcnii.cli.options import Json, print_json, refuse_below_one
 from gcnii.cli.terminal import plain_table, table_console
-from gcnii.cost.device import GIB, H200, Device, this_cpu
 from gcnii.cost.estimate import (
+    GIB,
+    H200,
+    MODELS,
     PER_MACHINE,
     WHOLE,
     Cost,
+    Device,
+    Network,
     changes,
     chosen_memory,
     cut_of,
     estimate,
+    this_cpu,
 )
-from gcnii.cost.memory import Memory as Held
-from gcnii.cost.network import MODELS, Network
+from gcnii.cost.estimate import Memory as Held
 from gcnii.data import CATALOG, load
 from gcnii.data.sizes import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError

@@ -11,11 +11,32 @@ import re
 import shutil
 import sys
 
-from gcnii.files import visible
+from gcnii.files import naming, visible
 
 # columns: in a narrower terminal the table of flags has no room for text, and its layout never ends
 NARROWEST = 40
+STDOUT = "the standard output"
 WIDEST = 1000  # columns; a line of a table is padded to the width of the terminal
+
+
+class NamedStream(io.TextIOWrapper):
+    """A file or pipe as stdout, whose errors say so: those of other files have their own names."""
+
+    def __init__(self, stream: io.TextIOWrapper):
+        super().__init__(
+            stream.buffer, stream.encoding, stream.errors, line_buffering=stream.line_buffering
+        )
+        self.stream = stream  # which closes the file when nobody has it any more
+
+    def write(self, text: str) -> int:
+        """Write the text."""
+        with naming(STDOUT):
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Hand on what was written."""
+        with naming(STDOUT):
+            super().flush()
 
 
 class VisibleStream(io.TextIOWrapper):
@@ -40,8 +61,8 @@ def prepare_streams() -> None:
     _open_closed()
     _replace_unencodable()
     limit_width()
-    if type(sys.stdout) is io.TextIOWrapper and sys.stdout.isatty():
-        sys.stdout = VisibleStream(sys.stdout)
+    if type(sys.stdout) is io.TextIOWrapper:
+        sys.stdout = (VisibleStream if sys.stdout.isatty() else NamedStream)(sys.stdout)
 
 
 def _open_closed() -> None:

@@ -1,7 +1,7 @@
 """The terminal: tables on stdout, progress bars on stderr.
 
-Tables are as wide as the terminal; in a file or a pipe, as wide as they need to be.  There are no
-bars where stderr is not a terminal.
+Tables are as wide as the terminal; in a file or a pipe, as wide as they need to be.  Where stderr
+is not a terminal, plain lines take the place of bars.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from rich.progress import (
     Progress,
     TaskID,
     TaskProgressColumn,
-    TextColumn,
     TransferSpeedColumn,
 )
 from rich.table import Table
 from rich.text import Text
 
 from gcnii.files import visible
-from gcnii.train.callbacks.progress import make_progress
+from gcnii.train.callbacks.progress import VisibleColumn, lines_without_bar, make_progress
 
 NARROW = 80  # columns; a narrower terminal wraps the lines itself, and no number is cut short
 WIDE = 1000  # more than any table needs
@@ -57,7 +56,7 @@ def plain_table(*heads: str, numbers: slice = slice(0)) -> Table:
 def reading_bar(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
     """A callback with the name of a file, the bytes read and its size; it draws the bar."""
     console = Console(stderr=True)
-    columns = (TextColumn("reading {task.description}", markup=False), BarColumn(12))
+    columns = (VisibleColumn("reading {task.description}", markup=False), BarColumn(12))
     amounts = (TaskProgressColumn(), TransferSpeedColumn())
     off = hidden or not console.is_terminal
     progress = Progress(*columns, *amounts, console=console, disable=off, transient=True)
@@ -81,11 +80,17 @@ def counting_bar(
 ) -> Iterator[Callable[[str], None]]:
     """A callback that advances by one of `steps` steps and shows the text that it is given."""
     console, count = Console(stderr=True), MofNCompleteColumn()
-    off = hidden or not console.is_terminal
-    with make_progress(console, title, count, f"{steps}/{steps}", disable=off) as progress:
+    off, done = hidden or not console.is_terminal, list[str]()
+
+    def said() -> str:
+        return ", ".join([f"{title}: {len(done)} of {steps}", *(one for one in done[-1:] if one)])
+
+    bar = make_progress(console, title, count, f"{steps}/{steps}", disable=off)
+    with bar as progress, lines_without_bar(said, hidden=hidden or console.is_terminal):
         task = progress.add_task(title, total=steps, now="")
 
         def show(now: str) -> None:
+            done.append(now)
             progress.update(task, advance=1, now=now)
 
         yield show

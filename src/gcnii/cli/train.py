@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import secrets
 import shlex
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +17,7 @@ import torch
 from cyclopts import Parameter
 from rich.table import Table
 
+import gcnii
 from gcnii.cli.flags import with_settings
 from gcnii.cli.help import RUNNING
 from gcnii.cli.options import (
@@ -29,22 +34,22 @@ from gcnii.cli.options import (
 )
 from gcnii.cli.terminal import plain_table, table_console
 from gcnii.errors import InputError, some_of
-from gcnii.files import Document, document_key
-from gcnii.graph import Graph
+from gcnii.files import Document, claimed, document_key, refuse_replacing
+from gcnii.graph import Graph, Piece
 from gcnii.metrics.objective import percent
 from gcnii.nn.settings import Settings
-from gcnii.train.callbacks.csv_log import CsvLog
+from gcnii.train.callbacks.csv_log import CsvLog, is_log
 from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard
 from gcnii.train.checkpoint import Checkpoint, before, remove
-from gcnii.train.distributed.world import joined, own_device, started
-from gcnii.train.fit import Calibrate, fit_plan
+from gcnii.train.distributed.world import joined, meeting, own_device, started
+from gcnii.train.fit import Calibrate, fit_plan, notice_limit
 from gcnii.train.hardware import choose_device
-from gcnii.train.plan import Plan, Preset, chosen_model, make_plan
+from gcnii.train.plan import Plan, Preset, chosen_model, make_plan, warn_of_skew
 from gcnii.train.recipe import in_force
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run, make_runs
-from gcnii.train.results.saving import DIGESTS, refuse_replacing
+from gcnii.train.results.saving import DIGESTS, refuse_bundle, save_claimed
 
 CHECKPOINT = "checkpoint.safetensors"
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
@@ -105,7 +110,10 @@ Calibration = Annotated[
 ]
 Overwrite = Annotated[
     bool,
-    switch("Replace the bundle or the checkpoint of another training in the folder."),
+    switch(
+        "Replace the bundle or the checkpoint of another training in the folder, and any file at "
+        "--log."
+    ),
     Parameter(group=RUNNING),
 ]
 Log = Annotated[
@@ -150,24 +158,56 @@ def train(
     quiet = quiet or rank > 0  # rank 0 speaks for all
     if quiet:
         warnings.simplefilter("ignore")
-    data = load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
-    plan = _plan(data, model, _given(settings), study, preset)
-    seeds = _seeds(data, runs, seed)
-    folder = out or _folder(data, plan)
-    refuse_unwritable(folder)
-    if rank == 0:
-        _refuse_replacing(folder, data, plan, make_runs(data, seeds, split), overwrite)
     where = own_device(choose_device(device))
-    how: dict[str, Any] = {"seeds": seeds, "split": split, "device": str(where)}
-    how |= {"threads": threads, "checkpoint": folder / CHECKPOINT, "calibrate": calibrate}
-    how |= {"callbacks": [] if rank else _writers(folder, log, tensorboard)}
-    with joined(where) as world:
-        result = fit_plan(data, plan, verbose=False if quiet else None, world=world, **how)
-    if rank:
-        return  # rank 0 has the same result, and writes it
-    _save_and_print(result, folder, overwrite, json, device)
+    how: dict[str, Any] = {"split": split, "device": str(where), "threads": threads}
+    with ExitStack() as claim:  # of the folder, until the bundle is in it
+        with joined(where) as world:
+            with meeting(world) as given:
+                data = load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
+                plan = _plan(data, model, _given(settings), study, preset)
+                warn_of_skew(data, plan, _given(settings))
+                seeds = _seeds(data, runs, seed)
+                folder = out or _folder(data, plan)
+                own = make_runs(data, seeds, split)
+                if rank == 0:  # who alone writes
+                    refuse_unwritable(folder)
+                    claim.enter_context(_claimed(folder, data, plan, own, overwrite))
+                    how["callbacks"] = _writers(folder, log, tensorboard, data, study, overwrite)
+                if world:
+                    given |= _compared(data, plan, own, folder, where.type, calibrate)
+            how |= {"seeds": seeds, "checkpoint": folder / CHECKPOINT, "calibrate": calibrate}
+            result = fit_plan(data, plan, verbose=False if quiet else None, world=world, **how)
+        if rank == 0:  # the others have the same result
+            _save_and_print(result, folder, overwrite, json, device)
     if result.interrupted:
         sys.exit(1)
+
+
+def _compared(
+    graph: Graph, plan: Plan, runs: list[Run], folder: Path, device: str, calibrate: Calibrate
+) -> Document:
+    """What all processes of a training must have been given alike, by name.
+
+    Digests stand for what is long; the graph's fingerprint is needed for the checkpoint anyway.
+    """
+    whole = hashlib.sha256(graph.fingerprint.encode())
+    if graph.part is not None and not isinstance(graph, Piece):  # parts have a seal
+        whole.update(graph.part.tobytes())
+    return {
+        "graph": whole.hexdigest()[:16],
+        "the graph's classes": document_key({"names": graph.classes}),
+        "the graph's features": document_key({"names": graph.features}),
+        "the graph's parts": graph.whole.seal if isinstance(graph, Piece) else None,
+        "model": plan.model,
+        **in_force(plan.settings),
+        "calibrate": calibrate,
+        "seeds": [run.seed for run in runs],
+        "splits": [run.split for run in runs],
+        "output folder": os.path.abspath(folder),
+        "version of gcnii": gcnii.__version__,
+        "version of torch": torch.__version__.partition("+")[0],
+        "device": device,
+    }
 
 
 def _plan(
@@ -205,7 +245,14 @@ def _seeds(graph: Graph, runs: int | None, first: int) -> range:
     return range(first, first + count)
 
 
-def _writers(bundle: Path, log: str | None, tensorboard: Path | None) -> list[Callback]:
+def _writers(
+    bundle: Path,
+    log: str | None,
+    tensorboard: Path | None,
+    graph: Graph,
+    study: Path | None,
+    overwrite: bool,
+) -> list[Callback]:
     """The writers of curves that are asked for; a bundle holds nothing but its own files."""
     if log == BOARD:
         log, tensorboard = None, tensorboard or bundle.parent / BOARD / bundle.name
@@ -217,10 +264,22 @@ def _writers(bundle: Path, log: str | None, tensorboard: Path | None) -> list[Ca
             raise InputError(f"{path} is in the folder of the bundle; choose another {flag}")
         if path:
             refuse_unwritable(path.parent, flag)
+    if table:
+        refuse_replacing(table, is_log, inputs=[graph.source, study], overwrite=overwrite)
     return [
-        *([CsvLog(table)] if table else []),
+        *([CsvLog(table, overwrite=overwrite)] if table else []),
         *([TensorBoard(tensorboard)] if tensorboard else []),
     ]
+
+
+@contextmanager
+def _claimed(
+    folder: Path, graph: Graph, plan: Plan, runs: list[Run], overwrite: bool
+) -> Iterator[None]:
+    """Within, the folder is this training's; InputError if it may not be."""
+    with claimed(folder):
+        _refuse_replacing(folder, graph, plan, runs, overwrite)
+        yield
 
 
 def _refuse_replacing(
@@ -233,23 +292,13 @@ def _refuse_replacing(
         raise InputError(
             f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another --out"
         )
-    refuse_replacing(folder, graph.fingerprint, plan, runs, overwrite=overwrite)
-    if entries == {CHECKPOINT} and not _is_safetensors(folder / CHECKPOINT):
-        raise InputError(
-            f"{folder} holds {CHECKPOINT!r}, which gcnii did not write; choose another --out"
-        )
+    refuse_bundle(folder, graph.fingerprint, plan, runs, overwrite=overwrite)
     saved = Checkpoint.load(folder / CHECKPOINT, torch.device("cpu"))
     if saved and not overwrite and not _is_of(saved.identity, graph, plan, runs):
         raise InputError(
             f"{folder} holds the checkpoint of another training; choose another --out, or give up "
             "that training with --overwrite"
         )
-
-
-def _is_safetensors(path: Path) -> bool:
-    """Whether a file begins as such files do; a damaged one still does, and is started over."""
-    with path.open("rb") as file:
-        return file.read(9)[8:] == b"{"
 
 
 def _is_of(identity: Document, graph: Graph, plan: Plan, runs: list[Run]) -> bool:
@@ -262,6 +311,7 @@ def _is_of(identity: Document, graph: Graph, plan: Plan, runs: list[Run]) -> boo
 def _save_and_print(
     result: Result, folder: Path, overwrite: bool, as_json: bool, device: str
 ) -> None:
+    notice_limit(result)
     try:
         saved = _save(result, folder, overwrite)
     except (OSError, InputError):
@@ -274,13 +324,13 @@ def _save_and_print(
 
 def _save(result: Result, folder: Path, overwrite: bool) -> bool:
     """Save the bundle; False if the one there is worth more than what was interrupted."""
-    checkpoint = folder / CHECKPOINT
+    checkpoint, command = folder / CHECKPOINT, shlex.join(["gcnii", *sys.argv[1:]])
     try:
-        command = shlex.join(["gcnii", *sys.argv[1:]])
-        result.save(folder, overwrite=overwrite and not result.interrupted, command=command)
-    except InputError:
+        replace = overwrite and not result.interrupted
+        save_claimed(result, folder, overwrite=replace, command=command)
+    except InputError as error:
         if not result.interrupted:
-            raise
+            raise InputError(f"{error}{_saved_elsewhere(result, folder, command)}") from None
         return False
     except OSError as error:
         if checkpoint.exists():
@@ -289,6 +339,16 @@ def _save(result: Result, folder: Path, overwrite: bool) -> bool:
     if not result.interrupted:
         remove(checkpoint)
     return True
+
+
+def _saved_elsewhere(result: Result, folder: Path, command: str) -> str:
+    """Save what was trained although its folder was taken meanwhile; words that say where it is."""
+    spare = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
+    try:
+        result.save(spare, command=command)
+    except (InputError, OSError):
+        return ""
+    return f"; this training is saved as {spare}"
 
 
 def _kept(folder: Path, saved: bool) -> str:
@@ -317,7 +377,7 @@ def _runs_table(result: Result) -> Table:
     """One row per run."""
     heads = ("seed", "split", "val", "test", "best epoch", "epochs", "seconds")
     table = plain_table(*heads, numbers=slice(None))
-    table.title, table.title_justify = f"{result.metric} in %", "left"
+    table.title, table.title_justify = f"{result.measured} in %", "left"
     for run in result.runs:
         scores = (percent(run.val), percent(run.test))
         counts = (str(run.best_epoch + 1), str(run.epochs), f"{run.seconds:.1f}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from gcnii.analysis.report.study import draw_study, importance_table, trial_table
-from gcnii.analysis.report.style import save
+from gcnii.analysis.report.style import is_figure, save
 from gcnii.cli.flags import with_settings
 from gcnii.cli.help import rest
 from gcnii.cli.options import (
@@ -30,7 +30,7 @@ from gcnii.cli.options import (
 from gcnii.cli.terminal import table_console
 from gcnii.cli.train import Threads
 from gcnii.errors import InputError, did_you_mean
-from gcnii.files import Document
+from gcnii.files import Document, refuse_replacing
 from gcnii.inference.evaluation.short import short_form
 from gcnii.metrics.objective import METRIC_NAMES, Metric, percent
 from gcnii.tuning.tune import BUDGET, Tuner, limits_of, require_optuna
@@ -126,8 +126,10 @@ def tune(
     how: dict[str, Any] = {"device": device, "threads": threads, "command": _own_words(storage)}
     tuner = Tuner.of(data, **asked, **where, **how)
     refuse_unwritable(tuner.folder)
+    refuse_replacing(tuner.folder / PICTURE, is_figure)
     try:
-        tuned = tuner.run(*limits, verbose=False if quiet else None, began=began)
+        shown = False if quiet else None
+        tuned = tuner.run(*limits, verbose=shown, began=began, lines=not quiet)
     except KeyboardInterrupt:
         print(f"gcnii: stopped; {_kept(tuner)}", file=sys.stderr)
         sys.exit(1)

@@ -16,6 +16,7 @@ from gcnii.columns.words import learn_words
 from gcnii.errors import Problems
 
 NO_NUMBERS = ("nan", "inf", "infinity")  # written by programs where a number was expected
+TAKEN_FOR = ("numeric", "categorical", "date", "text")  # what the user may say of a column
 MOST_CATEGORIES = 100  # of one column; the others share a feature
 
 
@@ -51,8 +52,9 @@ class Learner:
         """What the columns are, and the table with numbers in those that turned out numeric."""
         cells = dict(table.columns)
         found = [Column(name, "ignored", reason="as asked") for name in hints.drop]
+        said = {name: kind for kind in TAKEN_FOR for name in getattr(hints, kind)}
         for name in cells:
-            column, cells[name] = self._column(name, cells[name], hints)
+            column, cells[name] = self._column(name, cells[name], said.get(name, ""))
             found.append(column)
         if table.matrix is not None:
             found.append(_matrix_column(table.matrix, table.names))
@@ -60,31 +62,29 @@ class Learner:
             found = [_kept_constant(column, cells) for column in found]
         return Table(table.n, cells, table.matrix, table.names), Columns(tuple(found))
 
-    def _column(self, name: str, cells: Cells, hints: Hints) -> tuple[Column, Cells]:
+    def _column(self, name: str, cells: Cells, said: str) -> tuple[Column, Cells]:
         if is_text(cells):
-            return self._text_column(name, cells, hints)
+            return self._text_column(name, cells, said)
         numbers = np.asarray(cells, np.float32)
         return self._numeric(name, numbers), numbers
 
-    def _text_column(self, name: str, cells: Texts, hints: Hints) -> tuple[Column, Cells]:
+    def _text_column(self, name: str, cells: Texts, said: str) -> tuple[Column, Cells]:
         known = [cell for cell in cells if cell is not None]
         if not known:
             return Column(name, "ignored", reason="empty"), cells
-        if name in hints.text:
+        if said == "text":
             return _words(name, cells), cells
-        if name in hints.date:
+        if said == "date":
             return self._date(name, cells), cells
-        if name in hints.categorical:
+        if said == "categorical":
             return _categorical(name, cells), cells
-        if name not in hints.numeric and all(cell.lower() in TRUTH for cell in known):
+        if said != "numeric" and all(cell.lower() in TRUTH for cell in known):
             return _numbers(name, truths_of(cells)), truths_of(cells)
-        if name in hints.numeric or 2 * sum(map(_meant_as_number, known)) >= len(known):
+        if said == "numeric" or 2 * sum(map(_meant_as_number, known)) >= len(known):
             return self._words_among_numbers(name, cells)
         if all(map(is_date, known)):
-            self.problems.add(
-                f"the column {name!r} of {self.owner} holds dates, such as {known[0]}; take it as "
-                f"days with {flag('date', name)}, or leave it out with {flag('drop', name)}"
-            )
+            reason = f"dates; {flag('date', name)} takes them as days"
+            return Column(name, "ignored", reason=reason), cells
         return _categorical(name, cells), cells
 
     def _numeric(self, name: str, cells: Numbers) -> Column:
@@ -138,7 +138,8 @@ def _numbers(name: str, cells: Numbers) -> Column:
     if low == high and not missing:
         return Column(name, "ignored", reason="constant")
     binary = bool(((known == 0) | (known == 1)).all())
-    median = float(np.median(known))
+    # In float64: the two middle values may add up to more than float32 holds.
+    median = float(np.float32(np.median(known.astype(np.float64))))
     return Column(name, "binary" if binary else "numeric", median=median, missing=missing)
 
 
@@ -150,7 +151,7 @@ def _categorical(name: str, cells: Texts) -> Column:
     rare = min(5, max(2, len(cells) // 100))  # a value of fewer nodes tells little about others
     frequent = [value for value, count in counts.most_common(MOST_CATEGORIES) if count >= rare]
     if not frequent:
-        reason = f"{len(counts)} different texts; --text {name} uses their words"
+        reason = f"{len(counts)} different texts; {flag('text', name)} uses their words"
         return Column(name, "ignored", reason=reason)
     other = len(frequent) < len(counts)
     return Column(

@@ -10,16 +10,17 @@ import scipy.sparse as sp
 from gcnii.columns.table import Texts
 
 MOST_WORDS = 5000
+WORD = r"(?u)\b(?!\d+\b)\w\w+\b"  # scikit-learn's, without bare numbers
 
 
 def learn_words(texts: Texts) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """The most frequent words and their inverse document frequencies; none if there are no words.
 
-    A word of one node alone tells nothing about another node, and is left out.
+    A word of one node alone tells nothing about another node, and is left out; so are numbers.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    vectorizer = TfidfVectorizer(min_df=2, max_features=MOST_WORDS)
+    vectorizer = TfidfVectorizer(min_df=2, max_features=MOST_WORDS, token_pattern=WORD)
     try:
         vectorizer.fit(_documents(texts))
     except ValueError:  # no word is left

@@ -10,8 +10,7 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from gcnii.cost.device import Rates
-from gcnii.cost.network import Network
+from gcnii.cost.estimate import Network, Rates
 from gcnii.data.sizes import Size
 from gcnii.dropout import InplaceDropout, epoch_key
 from gcnii.propagation import Pattern

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import resources
+from pathlib import Path
 
 from gcnii.data.entry import Counts, Entry, File
 from gcnii.data.generators import csbm, digits, ppi_like
@@ -319,7 +320,9 @@ def lookup(name: str) -> Entry:
     """The entry of that name; DataError, with the closest name, if there is none."""
     if name in CATALOG:
         return CATALOG[name]
+    beside = (path.parent.name for path in Path().glob("*/nodes.*"))  # a folder may be misspelt
     raise DataError(
-        f"no dataset {name!r}; {did_you_mean(name, CATALOG)}known: {', '.join(CATALOG)}, "
+        f"no dataset {name!r}; {did_you_mean(name, [*CATALOG, *beside])}known: "
+        f"{', '.join(CATALOG)}, "
         "or the path of a folder with nodes.csv"
     )

@@ -12,7 +12,7 @@ from gcnii.data.entry import Entry
 from gcnii.data.fetch import fetch_files
 from gcnii.data.readers import parts, reader_of
 from gcnii.errors import DataError
-from gcnii.files import one_line, user_path
+from gcnii.files import one_name, user_path
 from gcnii.graph import Graph
 
 
@@ -68,7 +68,7 @@ def _from_disk(
     _refuse_unknown(parameters, reader.parameters, f"the {reader.kind} {path}")
     graph = (read or reader.read)(path, **parameters)
     graph = graph._with_origin(str(path.resolve()), loaded_with=parameters)
-    return graph._set(name=one_line(graph.name))  # it is printed, and the name of files
+    return graph._set(name=one_name(graph.name))  # it is printed, and the name of folders
 
 
 def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object]) -> Graph:

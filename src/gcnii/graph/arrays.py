@@ -13,6 +13,8 @@ from gcnii.errors import GraphError
 
 Features: TypeAlias = NDArray[np.float32 | np.float64] | sp.csr_array
 Frozen = TypeVar("Frozen")
+WIDE = 2**21  # columns of a sparse X: each has a name and a row of weights, also an empty one
+BEYOND = 2**63  # the first whole number that int64 cannot hold
 
 
 def first(wrong: ArrayLike) -> int:
@@ -31,10 +33,39 @@ def freeze(value: Frozen) -> Frozen:
     return value
 
 
-def own(values: ArrayLike) -> NDArray[Any]:
+def own(values: ArrayLike, field: str) -> NDArray[Any]:
     """A copy; the array itself if it is one that nobody changes, frozen and no view of another."""
+    refuse_masked(values, field)
     shared = isinstance(values, np.ndarray) and not values.flags.writeable and values.base is None
-    return np.asarray(values) if shared else np.array(values)
+    try:
+        if hasattr(values, "detach"):  # a tensor, which may have a gradient
+            values = values.detach().cpu().numpy()
+        return np.asarray(values) if shared else np.array(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # such as rows of different lengths
+        raise GraphError(f"{field} must be an array of numbers ({error})") from None
+
+
+def _own_csr(values: sp.sparray) -> sp.csr_array:
+    try:
+        return sp.csr_array(values, copy=True)
+    except ValueError as error:  # such as numbers in the other order of bytes
+        raise GraphError(f"X must hold numbers ({error})") from None
+
+
+def refuse_masked(values: object, field: str) -> None:
+    """Raise GraphError if entries of numpy's masked arrays are masked: numpy would use them."""
+    for one in values if isinstance(values, list | tuple) else (values,):
+        if isinstance(one, np.ma.MaskedArray) and np.ma.getmaskarray(one).any():
+            raise GraphError(
+                f"{field} has masked entries, which have no value; fill them first (array.filled)"
+            )
+
+
+def true_or_false(value: object, name: str) -> bool:
+    """The value as Python's own; GraphError if it is another: the text "no" counts as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise GraphError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def hand_back(values: Features | NDArray[Any]) -> None:
@@ -51,7 +82,7 @@ def hand_back(values: Features | NDArray[Any]) -> None:
 
 def mask(values: ArrayLike, role: str) -> NDArray[np.bool_]:
     """The nodes of this role as booleans (n,)."""
-    found = own(values)
+    found = own(values, f"the {role} mask")
     if found.ndim != 1 or not np.isin(found, (0, 1)).all():
         raise GraphError(
             f"the {role} mask must be a vector of true and false, one per node, "
@@ -62,11 +93,14 @@ def mask(values: ArrayLike, role: str) -> NDArray[np.bool_]:
 
 def integers(values: ArrayLike, field: str) -> NDArray[np.int64]:
     """Whole numbers as int64."""
-    array = own(values)
+    array = own(values, field)
+    if not array.ndim:
+        raise GraphError(f"{field} must hold whole numbers, got {values!r}")
     whole = array.dtype.kind in "iub" or (
         array.dtype.kind == "f" and bool((array == np.floor(array)).all())
     )
     if whole:
+        _refuse_beyond(array, field)
         return array.astype(np.int64, copy=False)
     if array.dtype.kind != "f":
         raise GraphError(f"{field} must hold whole numbers, got {array.dtype}")
@@ -74,10 +108,24 @@ def integers(values: ArrayLike, field: str) -> NDArray[np.int64]:
     raise GraphError(f"{field} must hold whole numbers, got {array[place]} at position {place}")
 
 
+def _refuse_beyond(array: NDArray[Any], field: str) -> None:
+    """Numbers that int64 cannot hold would become others: 2^64 - 1 becomes -1."""
+    if array.dtype.kind not in "uf":
+        return
+    limit = np.uint64(BEYOND) if array.dtype.kind == "u" else float(BEYOND)
+    beyond = (array >= limit) | (array < -float(BEYOND))
+    if beyond.any():
+        place = tuple(map(int, np.argwhere(beyond)[0]))
+        raise GraphError(
+            f"{field} must hold whole numbers below 2^63, got {array[place]} at position {place}"
+        )
+
+
 def feature_array(values: ArrayLike | sp.csr_array) -> Features:
     """X as float32 or float64, dense or CSR, finite."""
-    X = sp.csr_array(values, copy=True) if sp.issparse(values) else own(values)
+    X = _own_csr(values) if sp.issparse(values) else own(values, "X")
     if isinstance(X, sp.csr_array):
+        refuse_empty_columns(X.shape, X.nnz)
         X.sum_duplicates()
     if X.ndim != 2 or 0 in X.shape:
         raise GraphError(
@@ -85,7 +133,9 @@ def feature_array(values: ArrayLike | sp.csr_array) -> Features:
         )
     if X.dtype.kind not in "iubf":
         raise GraphError(f"X must hold numbers, got {X.dtype}")
-    X = X.astype(np.float64 if X.dtype == np.float64 else np.float32, copy=False)
+    double = X.dtype.kind == "f" and X.dtype.itemsize >= 8  # in any order of bytes
+    with np.errstate(over="ignore"):
+        X = X.astype(np.float64 if double else np.float32, copy=False)
     finite = np.isfinite(X.data if sp.issparse(X) else X)
     if not finite.all():
         row = sp.coo_array(X).row[first(~finite)] if sp.issparse(X) else first(~finite.all(1))
@@ -93,9 +143,18 @@ def feature_array(values: ArrayLike | sp.csr_array) -> Features:
     return X
 
 
+def refuse_empty_columns(shape: tuple[int, ...], stored: int) -> None:
+    """Raise GraphError for a sparse X so wide that most of its columns are empty."""
+    if shape[1] > max(WIDE, stored):
+        raise GraphError(
+            f"X must have at most {WIDE:,} columns, or as many as it has values, got {shape[1]:,} "
+            f"columns with {stored:,} values; leave out the empty ones"
+        )
+
+
 def edge_array(values: ArrayLike, n: int) -> NDArray[np.int64]:
     """Edges (2, m) among n nodes."""
-    array = own(values)
+    array = own(values, "edges")
     if array.size == 0:
         return np.zeros((2, 0), np.int64)
     if array.ndim != 2 or array.shape[0] != 2:

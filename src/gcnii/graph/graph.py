@@ -24,8 +24,9 @@ from gcnii.graph.arrays import (
     hand_back,
     integers,
     mask,
+    true_or_false,
 )
-from gcnii.graph.weights import weighted_edges
+from gcnii.graph.weights import typical_weights, weighted_edges
 
 Role = Literal["train", "val", "test"]
 
@@ -176,8 +177,9 @@ class Graph:
             "X": X,
             "edges": edge_array(self.edges, n),
             "y": np.full(n, -1) if self.y is None else integers(self.y, "y"),
-            "splits": tuple(self.splits),
-            **{name: _names(getattr(self, name)) for name in ("nodes", "classes", "features")},
+            "splits": splits_of(self.splits),
+            "directed": true_or_false(self.directed, "directed"),
+            **{one: _names(getattr(self, one), one) for one in ("nodes", "classes", "features")},
             "part": None if self.part is None else integers(self.part, "part"),
         }
         self._set(**standard)
@@ -322,6 +324,13 @@ class Graph:
         return self.weights is not None
 
     @cached_property
+    def typical_weights(self) -> NDArray[np.float64]:
+        """Some weights of its edges, sorted, which tell what is much and what is little."""
+        if self.weights is None:
+            return np.ones(1)
+        return freeze(typical_weights(self.edges, self.weights, directed=self.directed))
+
+    @cached_property
     def labelled(self) -> NDArray[np.bool_]:
         """(n,) whether a node's label is known."""
         return np.asarray((self.labels >= 0).reshape(len(self.labels), -1).all(1))
@@ -364,5 +373,26 @@ class Graph:
         return f"Graph({self.name}: {self.n} nodes, {edges}, {self.d} features, {self.k} classes)"
 
 
-def _names(values: Iterable[str] | None) -> tuple[str, ...] | None:
-    return None if values is None else tuple(map(str, values))
+def splits_of(values: object) -> tuple[Split, ...]:
+    """One or several splits as a tuple; None for none."""
+    if values is None or isinstance(values, Split):
+        return () if values is None else (values,)
+    listed = _listed(values, "splits must hold gcnii.Split")
+    splits = [one for one in listed if isinstance(one, Split)]
+    if odd := [one for one in listed if not isinstance(one, Split)]:
+        raise GraphError(f"splits must hold gcnii.Split, got {type(odd[0]).__name__}")
+    return tuple(splits)
+
+
+def _names(values: object, field: str) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    return tuple(map(str, _listed(values, f"{field} must be a list of names")))
+
+
+def _listed(values: object, expected: str) -> list[object]:
+    """The values; an array without dimensions looks like a list, and bytes are one of numbers."""
+    try:
+        return list(values if not isinstance(values, bytes) else None)  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        raise GraphError(f"{expected}, got {type(values).__name__}") from None

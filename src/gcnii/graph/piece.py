@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnii.errors import DataError
 from gcnii.graph.graph import Graph, Split
 
 Numbers = NDArray[np.int64]
@@ -25,6 +27,7 @@ class Whole:
     labelled  whether any node has a label
     alike     for each split, whether all its validation nodes have the same labels
     known     what was found out about the graph before it was cut, by name
+    seal      the digest of all parts, where it was read from some
     """
 
     n: int
@@ -34,6 +37,7 @@ class Whole:
     labelled: bool
     alike: tuple[bool, ...]
     known: Mapping[str, object] = field(default_factory=dict)
+    seal: str = ""
 
     @classmethod
     def of(cls, graph: Graph) -> Whole:
@@ -158,6 +162,17 @@ class Piece(Graph):
     def has_labels(self) -> bool:
         """Whether any node of the whole graph has a label."""
         return self.whole.labelled
+
+    @cached_property
+    def typical_weights(self) -> NDArray[np.float64]:
+        """Those of the whole graph, which it was told."""
+        if "weights" not in self.whole.known:
+            raise DataError(
+                f"the parts of {self.name} were packed by an older gcnii and do not tell how its "
+                "edge weights are distributed; pack the graph again, or take edge_weights raw or "
+                "none (--edge-weights)"
+            )
+        return np.array(self.whole.known["weights"], np.float64)
 
     def val_is_alike(self, split: int) -> bool:
         """Whether all validation nodes of this split have the same labels, in the whole graph."""

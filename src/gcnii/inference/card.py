@@ -87,7 +87,7 @@ def _scores(result: Result, device: str) -> list[str]:
         "## What it was measured on",
         "",
         f"Test nodes that had no part in training or in its choice, {runs} on {on}. In %: "
-        f"{result.metric} {mean_and_spread(result.test)}.",
+        f"{plain(result.measured)} {mean_and_spread(result.test)}.",
     ]
     if short := short_form(result, device):
         lines += ["", f"In comparison: {short.lines()[0]}."]
@@ -109,7 +109,8 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
         (plain(names[j]), f"{counts.support[j]:.0f}", percent(found[j]), percent(right[j]))
         for j in sorted(order[:MOST_CLASSES])
     ]
-    error = calibration_error(P, y)
+    error, rarest = calibration_error(P, y), int(counts.support.argmin())
+    mean, share = P[:, rarest].mean(), counts.support[rarest] / len(y)
     return [
         "## How it errs",
         "",
@@ -119,6 +120,8 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
         "",
         *([] if graph.multilabel else _confusions(y, guess, names)),
         f"- Expected calibration error there (15 bins): {error:.3f}.",
+        f"- Of the rarest, {plain(names[rarest])}, the mean probability is {percent(mean)} %, and "
+        f"{percent(share)} % of the nodes are of it.",
     ]
 
 
@@ -139,6 +142,8 @@ def _trust(result: Result) -> list[str]:
         words = "They are not calibrated: no temperature was looked for on validation nodes."
     else:
         words = f"Scores are divided by a temperature first, in the best run {T:.3g}."
+        if result.runs[result.best].weights is not None:
+            words += " What the training weighed the classes by is undone in probabilities alone."
         if graph is not None:
             nodes = int(graph.splits[_split(result)].val.sum())
             words += f" It was found on {nodes:,} validation nodes."

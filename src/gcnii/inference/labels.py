@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnii.errors import notice, some_of
 from gcnii.graph import Graph
 from gcnii.inference.sets import predict_sets
 from gcnii.inference.training_graph import is_training_graph
+from gcnii.inference.unlinked import MODEL, answered
 from gcnii.metrics.conformal import Sets
 from gcnii.train.results.result import Result
 
@@ -32,23 +34,43 @@ def label_table(
     """One row per node, in the order of the graph.
 
     node         its name, or its number if the graph has no names
-    label        the most probable class; of several labels per node, those above one half, or the
+    label        the most probable class, with the weights of the classes in the training; of
+                 several labels per node, those above one half, or the
                  runs' thresholds: joined by `;`, a name that holds `;` or `"` in quotes, as in CSV
     probability  of that class; there is no such column if a node can have several labels
     set          the classes that `predict_sets` gives, joined like labels; only with a coverage
     known        its label in the graph, None if unknown
     split        train, val or test: its role in the split that the predicting runs were trained on.
                  None for other nodes, and for any graph but that of the training
+    basis        model, or features: of a node without links, where the model was trained on linked
+                 ones, the answer is by its features alone; or guess, where the graph of the
+                 training, which that needs, is not there.  There is no such column if it would hold
+                 `model` alone, except for new nodes
     p(name)      the probability of each class
     """
-    P = result.predict_proba(graph, device, ensemble=ensemble)
+    _say_unknown_classes(result, graph)
+    if is_training_graph(result, graph):
+        P, basis = result.predict_proba(graph, device, ensemble=ensemble), None
+    else:
+        P, basis = answered(result, graph, None, device, ensemble=ensemble)
+        basis = None if set(basis) == {MODEL} else basis
     nodes = graph.nodes or range(graph.n)
     roles = _roles(result, graph, ensemble)
     about = (nodes, known_labels(graph), roles)
     sets = None
     if coverage is not None:
         sets = predict_sets(result, graph, coverage, device, kind=kind, ensemble=ensemble)
-    return table_of(result, P, *about, ensemble=ensemble, sets=sets)
+    return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
+
+
+def _say_unknown_classes(result: Result, graph: Graph) -> None:
+    """Warn if known labels are others than the model's, as where classes were renamed."""
+    own = set(result.graph.classes or ())
+    if own and (other := [name for name in graph.classes or () if name not in own]):
+        notice(
+            f"{graph.name} has the classes {some_of(other)}, which the model was not trained on; "
+            f"it knows {some_of(result.graph.classes or ())}"
+        )
 
 
 def table_of(
@@ -57,6 +79,7 @@ def table_of(
     nodes: Sequence[str | int],
     known: Sequence[str | None],
     split: Sequence[str | None],
+    basis: Sequence[str] | None = None,
     *,
     ensemble: bool = True,
     sets: NDArray[np.bool_] | None = None,
@@ -70,6 +93,8 @@ def table_of(
     text = {"node": nodes, "label": _labels(ids, classes), "known": known, "split": split}
     if sets is not None:
         text["set"] = _labels(sets, classes)
+    if basis is not None:
+        text["basis"] = basis
     front = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in text.items()})
     if isinstance(nodes, range):
         front["node"] = nodes

@@ -8,6 +8,7 @@ them its own label a little; the table of the old nodes is `label_table`'s.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from gcnii.columns.table import Texts
 from gcnii.data.converters.frames import open_frames
 from gcnii.data.readers.folder import open_folder
 from gcnii.data.tables.ids import Ids
-from gcnii.data.tables.links import Links, read_links
+from gcnii.data.tables.links import Links, each_once, read_links
 from gcnii.data.tables.nodes import Nodes
 from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
@@ -29,6 +30,7 @@ from gcnii.graph import Features, Graph
 from gcnii.inference.labels import known_labels, table_of
 from gcnii.inference.sets import predict_sets
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.inference.unlinked import answered
 from gcnii.metrics.conformal import Sets
 from gcnii.train.results.result import Result
 
@@ -36,7 +38,10 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
     from pandas import DataFrame
 
-ROLES = ("id", "label", "split", "source", "target", "weight", "unknown", "multilabel")
+ROLES = (
+    *("id", "label", "split", "unknown", "multilabel"),
+    *("source", "target", "weight", "duplicates"),
+)
 
 
 def predict_new(
@@ -57,15 +62,19 @@ def predict_new(
     edges  a data frame of edges, which name new nodes or nodes of the graph
     graph  the graph of the training; default: the one in memory, or from where it was
     coverage, kind  of the sets, as `predict_sets` has them; None: no sets
+
+    A node without links has the basis `features`, unless the model was trained on such nodes: see
+    `gcnii.inference.unlinked`.
     """
     whole = load_training_graph(result) if graph is None else graph
-    tables = open_frames(nodes, edges, _reading(whole), _columns(result, whole))
+    tables = open_frames(nodes, edges, _reading(whole), result.graph.columns)
+    tables = _as_numbers(tables, whole)
     return label_new(result, whole, tables, device, ensemble, coverage, kind)
 
 
 def read_new(result: Result, folder: Path, graph: Graph) -> tuple[Nodes, Rows]:
     """The tables of new nodes in a folder, whose columns are called as in the training."""
-    return open_folder(folder, _reading(graph), _columns(result, graph))
+    return _as_numbers(open_folder(folder, _reading(graph), result.graph.columns), graph)
 
 
 def label_new(
@@ -80,13 +89,13 @@ def label_new(
     """`predict_new` for tables that have been opened already."""
     _refuse_another(result, graph)
     new, joined = join_new(graph, *tables)
-    P = result.predict_proba(joined, device, ensemble=ensemble)[graph.n :]
+    P, basis = answered(result, joined, graph, device, ensemble=ensemble)
     sets = None
     if coverage is not None:
         how: dict[str, Any] = {"kind": kind, "ensemble": ensemble, "trained_on": graph}
         sets = predict_sets(result, joined, coverage, device, **how)[graph.n :]
     about = (new.nodes or (), known_labels(new), [None] * len(P))
-    return table_of(result, P, *about, ensemble=ensemble, sets=sets)
+    return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
 
 
 def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
@@ -98,8 +107,11 @@ def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
         raise problems.error()
     ids = _ids(graph, texts, nodes)
     table, columns = nodes.features()
-    links = _links(graph, read_links(edges, ids, nodes.reading, problems), edges)
-    problems.refuse()
+    links = read_links(edges, ids, nodes.reading, problems, optional=False)
+    problems.refuse()  # before the weights, which it has not got if anything is wrong
+    if nodes.reading.duplicates:
+        links = _combined(graph, links, nodes.reading, ids)
+    _refuse_weights(graph, links, edges)
     X, features = columns.encode(table, nodes.rows.name)
     new = Graph(
         X=X,
@@ -128,7 +140,7 @@ def _refuse_another(result: Result, graph: Graph) -> None:
     if not is_training_graph(result, graph):
         raise InputError(
             f"new nodes join the graph that the model was trained on, but {graph.name} has changed "
-            "since, or is another graph; restore it, or label a whole graph (predict --graph)"
+            "since, or is another graph; restore it, or label a whole graph (predict)"
         )
     if result.plan.recipe.geometry != "none":
         raise InputError(
@@ -143,11 +155,35 @@ def _reading(graph: Graph) -> Reading:
     return Reading.of(**options, directed=graph.directed)
 
 
-def _columns(result: Result, graph: Graph) -> Columns | None:
-    """What the model's columns are; of a graph that was not made of a table, all are numbers."""
-    if result.graph.columns is not None or graph.features is None:
-        return result.graph.columns
-    return Columns(tuple(Column(name, "numeric") for name in graph.features))
+def _as_numbers(tables: tuple[Nodes, Rows], graph: Graph) -> tuple[Nodes, Rows]:
+    """Of a graph that was not made of a table, all columns are numbers; a gap is the median."""
+    nodes, edges = tables
+    if nodes.known is not None or nodes.matrix is not None:
+        return tables
+    names = graph.features or tuple(nodes.features_named)
+    if len(names) != graph.d:
+        raise GraphError(
+            f"{graph.name} has {graph.d} features per node, the new nodes {len(names)}"
+        )
+    found = zip(names, _medians(graph.X), strict=True)
+    known = Columns(tuple(Column(name, "numeric", median=median) for name, median in found))
+    return replace(nodes, known=known), edges
+
+
+def _medians(X: Features) -> list[float]:
+    """The median of each column."""
+    n = X.shape[0]
+    if not isinstance(X, sp.csr_array):  # in float64, where the sum of two middle values is finite
+        return [float(np.median(X[:, j].astype(np.float64))) for j in range(X.shape[1])]
+    columns = X.tocsc()
+    stored = np.split(columns.data.astype(np.float64), columns.indptr[1:-1])
+    # Where most entries of a column are zeros, so is their median.
+    return [
+        float(np.median(np.append(values, np.zeros(n - len(values)))))
+        if 2 * len(values) >= n
+        else 0.0
+        for values in stored
+    ]
 
 
 def _names(graph: Graph) -> Sequence[str]:
@@ -173,7 +209,14 @@ def _ids(graph: Graph, texts: Texts, nodes: Nodes) -> Ids:
     return Ids(np.concatenate([old, texts]))
 
 
-def _links(graph: Graph, links: Links, edges: Rows) -> Links:
+def _combined(graph: Graph, links: Links, reading: Reading, ids: Ids) -> Links:
+    """Each new edge once; where the number of edges was the weight in training, one weighs 1."""
+    if graph.weights is not None and links.weights is None and reading.duplicates == "add":
+        links = Links(links.edges, np.ones(links.edges.shape[1]))
+    return each_once(links, reading, ids.texts.tolist())
+
+
+def _refuse_weights(graph: Graph, links: Links, edges: Rows) -> None:
     if graph.weights is None and links.weights is not None:
         raise InputError(
             f"{edges.name} has weights, but the edges of {graph.name} had none in training; "
@@ -181,7 +224,6 @@ def _links(graph: Graph, links: Links, edges: Rows) -> Links:
         )
     if graph.weights is not None and links.weights is None:
         raise InputError(f"the edges of {graph.name} have weights; {edges.name} needs them, too")
-    return links
 
 
 def _weights(graph: Graph, links: Links) -> NDArray[np.float64] | None:

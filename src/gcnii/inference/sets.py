@@ -4,6 +4,7 @@ Half of the validation nodes of the runs that predict set the temperature, the o
 of `metrics.conformal`: the promise rests on nodes that had no part in the probabilities, but for
 the epoch at which training stopped.  It is made on average over nodes that are drawn as the
 validation nodes were: not for each class or each node, and not for new nodes of another kind.
+Nodes without links, which are answered by their features alone, have a bound of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.inference.training_graph import training_graph
+from gcnii.inference.unlinked import FeaturesOnly, unknown_kind
 from gcnii.metrics.conformal import Sets, conformal_sets, refuse_coverage
 from gcnii.train.results.result import Result
 
@@ -56,8 +58,16 @@ def predict_sets(
     alike = replace(part, runs=tuple(replace(run, split=0) for run in part.runs))
     calibrated = alike.with_temperatures(alike.network(only, device)[1])
     P = calibrated.predict_proba(known, device)
-    own = P if graph is None or graph is known else calibrated.predict_proba(graph, device)
-    return conformal_sets(own, P[second], known.labels[second], coverage, kind)
+    y = known.labels[second]
+    if graph is None or graph is known:
+        return conformal_sets(P, P[second], y, coverage, kind)
+    sets = conformal_sets(calibrated.predict_proba(graph, device), P[second], y, coverage, kind)
+    alone = unknown_kind(part, graph, known)
+    if alone.any():
+        # The bound is that of the features alone, on nodes that it was not fitted to.
+        answer = FeaturesOnly.of(calibrated, known, P, ~second)
+        sets[alone] = conformal_sets(answer(graph, alone), answer(known, second), y, coverage, kind)
+    return sets
 
 
 def halves(val: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from gcnii.data import CATALOG, load
-from gcnii.errors import InputError
+from gcnii.data.readers import reader_of
+from gcnii.errors import DataError, InputError
 from gcnii.graph import Graph
 from gcnii.train.results.predictor import Predictor
-from gcnii.train.results.result import Result
+from gcnii.train.results.result import Origin, Result
 
 
 def is_training_graph(result: Predictor, graph: Graph) -> bool:
-    """Whether the model was trained on this very graph, with its columns in any order."""
+    """Whether the model was trained on this very graph, with its columns in any order.
+
+    Fingerprints say nothing of the names of the classes: they were stored before names were.
+    """
+    classes = result.graph.classes
+    if classes is not None and graph.classes is not None and graph.classes != classes:
+        return False
     names, own = result.graph.features, graph.features
     if names is not None and own is not None and sorted(names) == sorted(own):
         graph = graph.with_features(names)
@@ -37,5 +47,23 @@ def load_training_graph(result: Result, *, offline: bool = False) -> Graph:
     origin = result.graph
     if not origin.source:
         raise InputError("the model was trained on a graph made in Python; give it as graph=")
-    directed = {"directed": True} if origin.directed and origin.source not in CATALOG else {}
-    return load(origin.source, offline=offline, **directed | dict(origin.loaded_with))
+    if origin.source in CATALOG:
+        return load(origin.source, offline=offline, **origin.loaded_with)
+    try:
+        return load(origin.source, **_options(origin))
+    except DataError as error:
+        where = "say where it is with --graph (in Python: graph=)"
+        if Path(origin.source).exists():
+            moved = f"{error}; if the graph of the training has moved, {where}"
+            raise DataError(moved, error.problems, error.columns) from error
+        raise DataError(
+            f"the graph of the training is not at {origin.source} any more; {where}"
+        ) from error
+
+
+def _options(origin: Origin) -> dict[str, Any]:
+    """How a graph of one's own was loaded; its columns mean what they meant then."""
+    options: dict[str, Any] = {"directed": True} if origin.directed else {}
+    if origin.columns is not None and "columns" in reader_of(Path(origin.source)).parameters:
+        options["columns"] = origin.columns
+    return {**origin.loaded_with, **options}

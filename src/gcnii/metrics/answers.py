@@ -24,11 +24,12 @@ from gcnii.metrics.by_class import (
     summed,
 )
 from gcnii.metrics.calibration import BINS
-from gcnii.metrics.interval import DRAWS, bootstrap_weights
+from gcnii.metrics.interval import DRAWS, Estimate, bootstrap_weights, percentiles, share_of
 
 RANKED = 100_000_000  # entries of draws × nodes × classes that are ranked, more or less
 FEWEST = 100  # draws of a ranking
 RANKINGS = ("roc_auc", "average_precision")
+SHARES = ("accuracy", "subset_accuracy")  # of nodes that are right
 LOWER_IS_BETTER = ("log_loss", "calibration_error")
 Scores = dict[str, Floats]
 
@@ -41,12 +42,15 @@ class Answers:
     guess  (m,) class ids, or (m, k) zeros and ones where a node can have several labels
     y      the true labels, as the guess
     part   (m,) the graph of each node, where there are several: micro-F1 is the graphs' mean
+    positive   the class that ROC AUC and average precision are of; None: of two the second, else
+           the mean over the classes
     """
 
     P: Floats
     guess: Ints
     y: Ints
     part: Ints | None = None
+    positive: int | None = None
 
     @property
     def m(self) -> int:
@@ -101,10 +105,10 @@ class Answers:
         return {"roc_auc": np.stack(auc, 1), "average_precision": np.stack(ap, 1)}
 
     def ranking_scores(self, weights: Floats) -> Scores:
-        """Their means over the classes that have both kinds of nodes; of two, the second alone."""
-        second = self.k == 2 and not self.multilabel
-        ranked = self.rankings(weights).items()
-        return {name: one[:, 1] if second else mean_of_known(one) for name, one in ranked}
+        """Those of the positive class, or their means over the classes with both kinds of nodes."""
+        if (j := self._ranked) is not None:
+            return dict(zip(RANKINGS, self._ranking(j, weights), strict=True))
+        return {name: mean_of_known(one) for name, one in self.rankings(weights).items()}
 
     @cached_property
     def scores(self) -> dict[str, float]:
@@ -132,6 +136,31 @@ class Answers:
         """The function of weights that gives the score of this name, (b,)."""
         every = self.ranking_scores if name in RANKINGS else self.label_scores
         return lambda weights: every(weights)[name]
+
+    def estimate(self, name: str, drawn: Floats) -> Estimate:
+        """A score with its interval over the nodes, from what bootstrap draws of them give."""
+        score = self.scores[name]
+        if name in SHARES:
+            return share_of(float(self.right.sum()), self.m)
+        return percentiles(score, drawn, () if name == "log_loss" else self.sizes(name))
+
+    def sizes(self, name: str) -> list[float]:
+        """The nodes that a score rests on: of each class, where it is the mean over classes."""
+        if name in ("balanced_accuracy", "macro_f1"):
+            return [one for one in self.counts().support.tolist() if one]
+        if name not in RANKINGS:
+            return [self.m]
+        truth = self.y == 1 if self.multilabel else self.y[:, None] == np.arange(self.k)
+        with_it = truth.sum(0)
+        fewer = np.minimum(with_it, self.m - with_it)
+        j = self._ranked
+        return [one for one in (fewer if j is None else fewer[[j]]).tolist() if one]
+
+    @property
+    def _ranked(self) -> int | None:
+        """The class whose order is graded; None: all."""
+        second = self.positive is None and self.k == 2 and not self.multilabel
+        return 1 if second else self.positive
 
     def _micro_f1(self, weights: Floats) -> Floats:
         part = np.zeros(self.m, np.int64) if self.part is None else self.part

@@ -12,7 +12,7 @@ from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit, logsumexp, softmax
 
 BINS = 15
 COLDEST, WARMEST = 1e-2, 1e2  # between which T is looked for
@@ -55,6 +55,37 @@ def _likeliest(scores: NDArray[np.float64], y: NDArray[np.int64]) -> float:
     unsure = 1 / (len(y) + 2)
     target = (1 - unsure) * y + unsure / 2
     return _bisected(lambda T: float(((expit(scores / T) - target) * scores).sum()) > 0)
+
+
+def fitted(
+    scores: NDArray[np.float64], y: NDArray[np.int64], log_weights: NDArray[np.float64]
+) -> tuple[float, float]:
+    """T and g with which softmax(scores / T - g log w) makes labels y likeliest.
+
+    A loss that weighs class c by w_c teaches probabilities p_c w_c, so that g should be 1; but a
+    network that fits its training nodes exactly does so whatever they weigh, and its g is lower.
+    With several labels per node, the sigmoid takes the place of softmax.  The loss is convex in
+    1 / T and g; each label is trusted but for the share 1 / (n + 2), as Platt has it.
+    """
+    from scipy.optimize import minimize  # few trainings need it
+
+    unsure = 1 / (len(y) + 2)
+    truth, even = (y, 0.5) if y.ndim == 2 else (np.eye(scores.shape[1])[y], 1 / scores.shape[1])
+    target = (1 - unsure) * truth + unsure * even
+
+    def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        z = x[0] * scores - x[1] * log_weights
+        if y.ndim == 2:
+            each, gap = np.logaddexp(0, z) - target * z, expit(z) - target
+        else:
+            each = logsumexp(z, axis=1, keepdims=True) - (target * z).sum(1, keepdims=True)
+            gap = softmax(z, axis=1) - target
+        slopes = [(gap * scores).sum(), -(gap * log_weights).sum()]
+        return float(each.sum()) / len(y), np.array(slopes) / len(y)
+
+    bounds = [(1 / WARMEST, 1 / COLDEST), (None, None)]
+    x = minimize(loss, (1.0, 1.0), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return 1 / float(x[0]), float(x[1])
 
 
 def _bisected(too_cold: Callable[[float], bool]) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, nan, sqrt
+from math import inf, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from gcnii.files import Document, json_value
 Floats = NDArray[np.float64]
 Z = 1.959964  # 95 %
 DRAWS = 1000
+TINY = 1e-12  # difference of two draws that are alike
 CHUNK = 2_000_000  # weights that are held at once
 
 
@@ -44,16 +45,30 @@ def bootstrap_weights(m: int, draws: int = DRAWS, seed: int = 0) -> Iterator[Flo
         yield np.ascontiguousarray(counts.T, dtype=np.float64)
 
 
-def percentiles(mean: float, draws: Floats) -> Estimate:
-    """The mean, between the 2.5th and the 97.5th percentile of the draws; NaN draws are left out.
+def percentiles(
+    mean: float, draws: Floats, sizes: Sequence[float] = (), least: float = 0.0, most: float = 1.0
+) -> Estimate:
+    """The mean, and the 2.5th and the 97.5th percentile of the draws, moved so as to hold it.
 
-    Without a single draw, no interval.
+    NaN draws are left out; without a single draw, no interval.  Where all nodes are right, or all
+    wrong, all draws are alike and say nothing of other nodes: see `of_sizes`.
     """
     known = draws[~np.isnan(draws)]
-    if not len(known):
+    if not len(known) or isnan(mean):
         return Estimate(mean)
+    if len(sizes) and np.ptp(known) < TINY and abs(mean - round(mean)) < TINY:
+        return of_sizes(mean, sizes, least, most)
     low, high = np.quantile(known, (0.025, 0.975))
-    return Estimate(mean, float(low), float(high))
+    return Estimate(mean, min(float(low), mean), max(float(high), mean))
+
+
+def of_sizes(mean: float, sizes: Sequence[float], least: float, most: float) -> Estimate:
+    """The interval of a mean over parts of so many nodes, where all nodes are right, or all wrong.
+
+    As far from it as Wilson's interval of 0 of n reaches, the parts by the sum of squares.
+    """
+    reach = sqrt(sum(wilson(0.0, n)[1] ** 2 for n in sizes)) / len(sizes)
+    return Estimate(mean, max(mean - reach, least), min(mean + reach, most))
 
 
 def over_runs(values: Floats, least: float = -inf, most: float = inf) -> Estimate:
@@ -68,11 +83,12 @@ def over_runs(values: Floats, least: float = -inf, most: float = inf) -> Estimat
     return Estimate(mean, max(mean - reach, least), min(mean + reach, most))
 
 
-def wilson(p: float, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share p of n nodes."""
+def wilson(p: float, n: float) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share p of n nodes; it holds p."""
     middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
     reach = Z / (1 + Z**2 / n) * sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+    # Of p = 0 and 1, rounding could leave it out by the last digit.
+    return max(min(middle - reach, p), 0.0), min(max(middle + reach, p), 1.0)
 
 
 def share_of(part: float, whole: float) -> Estimate:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from gcnii.errors import GraphError
-from gcnii.graph import Graph, Role
+from gcnii.errors import GraphError, InputError, did_you_mean, some_of
+from gcnii.graph import Graph, Piece, Role
 
 Metric = Literal["auto", "accuracy", "f1", "auc", "ap"]
 ClassWeight = Literal["none", "balanced"]
@@ -63,6 +63,7 @@ class Objective:
              of the graphs' F1, as in the authors' code; other metrics take all graphs together
     parts    the number of graphs
     metric   what the score is; auto: accuracy, or micro-F1 with several labels per node
+    positive the class that an order of the nodes is of; None: the mean over the classes
     weights  (r, k) of the classes in the loss; with several labels per node (r, 2, k), of a label's
              negatives and positives; None: all weigh the same
     share    where several processes have some of the nodes each: how they add up; None: all are
@@ -76,6 +77,7 @@ class Objective:
     metric: Metric = "auto"
     weights: Tensor | None = None
     share: Share | None = None
+    positive: int | None = None
 
     @classmethod
     def of(
@@ -86,6 +88,7 @@ class Objective:
         metric: Metric = "auto",
         class_weight: ClassWeight = "none",
         share: Share | None = None,
+        positive: str = "",
     ) -> Objective:
         """Replica r is trained on graph.splits[splits[r]]."""
         total = share.total if share else alone
@@ -115,6 +118,7 @@ class Objective:
             metric,
             weights,
             share,
+            positive_class(graph, positive, total) if metric in RANKINGS else None,
         )
 
     def at(self, nodes: Tensor | None) -> Objective:
@@ -180,7 +184,7 @@ class Objective:
         return self.total((right & mask).sum(-1)).double() / self.count(role)
 
     def _ranking(self, scores: Tensor, role: Role) -> Tensor:
-        """Of each class against the rest; of two classes, the second alone."""
+        """Of the positive class against the rest, or the mean of that over all classes."""
         from gcnii.metrics.ranking import average_precision, roc_auc  # few trainings need it
 
         if self.share:
@@ -189,14 +193,17 @@ class Objective:
         nodes, there = self._places[role]
         k = scores.shape[-1]
         own = scores.gather(1, nodes[..., None].expand(-1, -1, k)).double()
-        truth = self.y[nodes]
+        truth, j = self.y[nodes], self.positive
         if self.y.ndim == 2:
             margins, truth = own, truth == 1
         elif k == 2:
-            margins, truth = own[..., 1:] - own[..., :1], truth[..., None] == 1
+            margins = own - own.flip(-1)
+            truth = truth[..., None] == torch.arange(k, device=truth.device)
         else:  # probabilities can be compared between nodes, and scores cannot
             margins = own.log_softmax(-1)
             truth = truth[..., None] == torch.arange(k, device=truth.device)
+        if j is not None:
+            margins, truth = margins[..., j : j + 1], truth[..., j : j + 1]
         metric = roc_auc if self.metric == "auc" else average_precision
         return metric(margins, truth, there)
 
@@ -276,13 +283,46 @@ def balanced_weights(
     return np.stack([negative, ratio * negative])
 
 
-def refuse_unranked(graph: Graph, metric: Metric, splits: Iterable[int]) -> None:
-    """Raise GraphError if all validation nodes of one of these splits have the same labels."""
+def positive_class(graph: Graph, named: str = "", total: Total = alone) -> int | None:
+    """The class that ROC AUC and average precision are of; None: the mean over all.
+
+    The named one; without a name, of two classes the one of fewer training nodes over all splits,
+    of as many the second.
+
+    total  adds up the counts of several processes
+    """
+    if named:
+        names = graph.classes or tuple(map(str, range(graph.k)))
+        if named not in names:
+            what = "label" if graph.multilabel else "class"
+            guess = did_you_mean(named, names)
+            raise InputError(
+                f"positive must be a {what} of {graph.name}, got {named!r}; {guess}known: "
+                f"{some_of(names)}"
+            )
+        return names.index(named)
+    if graph.multilabel or graph.k != 2:
+        return None
+    train = np.any([split.train for split in graph.splits], 0)
+    counts = total(torch.tensor(np.bincount(graph.labels[train], minlength=2)))
+    return 0 if counts[0] < counts[1] else 1
+
+
+def refuse_unranked(
+    graph: Graph, metric: Metric, splits: Iterable[int], positive: str = ""
+) -> None:
+    """Raise GraphError if validation nodes of one of these splits cannot be put in order."""
+    j = positive_class(graph, positive) if positive else None
     for split in sorted(set(splits)):
-        if graph.val_is_alike(split):
+        alike, what = graph.val_is_alike(split), "a label"
+        if j is not None and not isinstance(graph, Piece):  # which has some of the nodes only
+            y = graph.labels[graph.splits[split].val]
+            own = y[:, j] == 1 if graph.multilabel else y == j
+            alike, what = not own.any() or bool(own.all()), f"the label {positive!r}"
+        if alike:
             raise GraphError(
                 f"{metric_name(metric, multilabel=graph.multilabel)} needs nodes with and without "
-                f"a label, but all validation nodes of split {split} of {graph.name} have the "
+                f"{what}, but all validation nodes of split {split} of {graph.name} have the "
                 "same; use another metric or split"
             )
 

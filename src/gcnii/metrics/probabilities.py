@@ -39,6 +39,17 @@ def decided(
     return np.asarray(threshold < P if multilabel else P.argmax(1), np.int64)
 
 
+def weighed(
+    P: NDArray[np.float64], weights: NDArray[np.float64], *, multilabel: bool
+) -> NDArray[np.float64]:
+    """(n, k) probabilities as they were before they were divided by weights (k,).
+
+    With several labels per node, it is the odds of each that were divided.
+    """
+    W = P * weights
+    return W / (W + 1 - P) if multilabel else W / W.sum(1, keepdims=True)
+
+
 def best_threshold(P: NDArray[np.float64], y: NDArray[np.int64]) -> float:
     """The threshold that gives probabilities (n, k) the highest micro-F1 on labels y (n, k).
 

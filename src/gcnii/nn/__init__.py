@@ -10,12 +10,12 @@ from gcnii.nn.appnp import APPNP as APPNP
 from gcnii.nn.appnp import PPNP as PPNP
 from gcnii.nn.cluster_gcn import ClusterGCN as ClusterGCN
 from gcnii.nn.deep_gcn import DeepGCN as DeepGCN
+from gcnii.nn.deep_gcn import GCNResidual as GCNResidual
 from gcnii.nn.dropedge_gcn import DropEdgeGCN as DropEdgeGCN
 from gcnii.nn.gaan import GaAN as GaAN
 from gcnii.nn.gat import GAT as GAT
 from gcnii.nn.gat import GATPPI as GATPPI
 from gcnii.nn.gcn import GCN as GCN
-from gcnii.nn.gcn_residual import GCNResidual as GCNResidual
 from gcnii.nn.gcnii import GCNII as GCNII
 from gcnii.nn.gcnii_plus import GCNIIPlus as GCNIIPlus
 from gcnii.nn.gcnii_ppi import GCNIIPPI as GCNIIPPI

@@ -1,5 +1,7 @@
 """GCN (Kipf & Welling 2017; equation 1) in GCNII's skeleton: only the convolution differs."""
 
+from __future__ import annotations
+
 from torch import Tensor, nn
 
 from gcnii.nn.model import ModelCard
@@ -34,3 +36,21 @@ class DeepGCN(GCNIISkeleton):
         self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6
     ):
         super().__init__(d, k, (self.conv(width) for _ in range(layers)), width, dropout)
+
+
+class GCNResidualConv(DeepGCNConv):
+    """Equation 6 before σ:  (P̃ H + H) W."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return (P @ H + H) @ self.W
+
+
+class GCNResidual(DeepGCN):
+    """GCN with a residual connection around every propagation."""
+
+    card = ModelCard(
+        paper="Chen et al. 2020, equation 6",
+        equation="H ← σ((P̃ H + H) W)",
+    )
+    conv = GCNResidualConv

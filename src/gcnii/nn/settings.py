@@ -197,6 +197,9 @@ def _expected(kind: object, setting: Setting, value: object) -> str:
         return "" if fits else f"one or more integers{setting.bounds}"
     if kind is bool:
         return "" if isinstance(value, bool) else "true or false"
+    if kind is str:
+        named = isinstance(value, str | Integral) and not isinstance(value, bool)
+        return "" if named else "a name"
     noun = "an integer" if kind is int else "a number"
     if _is(kind, setting, value):
         return ""
@@ -221,6 +224,8 @@ def _plain(kind: object, value: Any) -> object:
         return tuple(int(one) for one in value)
     if kind is int or (kind is float and isinstance(value, Integral)):
         return int(value)  # an integer stays one where a number is asked for: keys are made of it
+    if kind is str:
+        return str(value)  # classes without names are numbers
     return float(value) if kind is float else value
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph
+from gcnii.graph.weights import EdgeWeights, weighed
 from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import row_sums
 from gcnii.propagation.rows import Rows
@@ -28,15 +29,22 @@ BOTH_SIDES: tuple[Norm, ...] = ("symmetric", "symmetric+I", "first-order")
 OWN_LOOPS: tuple[Norm, ...] = ("symmetric+I", "first-order", "enhanced")
 
 
-def adjacency(graph: Graph, direction: Direction = "out", loops: Loops = "keep") -> sp.csr_array:
+def adjacency(
+    graph: Graph,
+    direction: Direction = "out",
+    loops: Loops = "keep",
+    edge_weights: EdgeWeights = "raw",
+) -> sp.csr_array:
     """A (n, n): A[u, v] is the weight with which u gathers from v, 0 if it does not.
 
     Without edge weights it is 1, however often an edge is repeated; with them, those of a repeated
-    edge add up.
+    edge add up, and the sum counts as `edge_weights` says.
     """
     # paper: undirected graphs without self-loops; here: the authors' code, which keeps both as the
     # files have them.
     A = of_edges(graph.edges, graph.weights, graph.n)
+    if graph.weights is not None and edge_weights != "raw":
+        A.data = weighed(A.data, edge_weights, graph.typical_weights)
     return oriented(A, direction if graph.directed else "both", loops)
 
 

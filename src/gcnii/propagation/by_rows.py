@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii.graph import Graph
+from gcnii.graph.weights import EdgeWeights
 from gcnii.propagation.adjacency import (
     Direction,
     Loops,
@@ -34,11 +35,18 @@ NUMBERS = 1 << 22  # of a block of rows of X or H: 16 MiB in float32
 
 
 def fixed_matrix(
-    graph: Graph, direction: Direction, loops: Loops, norm: Norm, dtype: torch.dtype
+    graph: Graph,
+    direction: Direction,
+    loops: Loops,
+    norm: Norm,
+    dtype: torch.dtype,
+    edge_weights: EdgeWeights = "raw",
 ) -> Sparse:
     """P̃ for products alone; `can_be_fixed` must hold."""
-    links = _unweighted if graph.weights is None else _weighted
-    pattern, values, own = links(graph, direction, loops, dtype)
+    if graph.weights is None or edge_weights == "none":
+        pattern, values, own = _unweighted(graph, direction, loops, dtype)
+    else:
+        pattern, values, own = _weighted(graph, direction, loops, edge_weights, dtype)
     degrees = torch.empty(graph.n, dtype=dtype)
     for part in _parts(pattern):
         A = values[part.entries]
@@ -135,10 +143,14 @@ def _with_diagonal(ends: list[NDArray[np.int64]], n: int) -> NDArray[np.int32]:
 
 
 def _weighted(
-    graph: Graph, direction: Direction, loops: Loops, dtype: torch.dtype
+    graph: Graph,
+    direction: Direction,
+    loops: Loops,
+    edge_weights: EdgeWeights,
+    dtype: torch.dtype,
 ) -> tuple[Pattern, Tensor, Tensor]:
     """The same where edges have weights."""
-    A = adjacency(graph, direction, loops)
+    A = adjacency(graph, direction, loops, edge_weights)
     own = torch.from_numpy(A.diagonal()).to(dtype)
     whole = sp.csr_array(A + sp.eye_array(graph.n))
     whole.sort_indices()

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gcnii.errors import GraphError
 from gcnii.graph import Graph
+from gcnii.graph.weights import EdgeWeights
 from gcnii.propagation.adjacency import (
     Direction,
     GraphAdjacency,
@@ -41,6 +42,7 @@ def propagation_matrix(
     direction: Direction = "out",
     loops: Loops = "keep",
     norm: Norm = "symmetric",
+    edge_weights: EdgeWeights = "raw",
     dtype: torch.dtype | None = None,
 ) -> Sparse:
     """P̃ = D̃^-1/2 Ã D̃^-1/2 with Ã = A + I and D̃ the row sums of Ã; or another norm of it.
@@ -65,6 +67,11 @@ def propagation_matrix(
         directed graph with row sums on the left and column sums on the right.
     norm : str
         See `GraphAdjacency`.
+    edge_weights : {"raw", "median", "log", "rank", "none", "auto"}
+        What the weights of a Graph count: "raw": as they are, so that their unit matters, because a
+        self-loop counts 1; "median": divided by their median; "log": log2(1 + w / median); "rank":
+        by their rank, from 0 to 2; "none": 1; "auto": by their rank if they are skewed, else by the
+        median.
     dtype : torch.dtype, optional
         Default: torch's default dtype, as models have it.
 
@@ -80,17 +87,22 @@ def propagation_matrix(
     torch.Size([3, 3])
     """
     device = source.device if isinstance(source, Tensor) else torch.device("cpu")
-    A = _adjacency(source, n, directed, direction, loops)
+    A = _adjacency(source, n, directed, direction, loops, edge_weights)
     return GraphAdjacency.of(A, norm, loops).matrix().to(device, dtype or torch.get_default_dtype())
 
 
 def _adjacency(
-    source: Source, n: int | None, directed: bool, direction: Direction, loops: Loops
+    source: Source,
+    n: int | None,
+    directed: bool,
+    direction: Direction,
+    loops: Loops,
+    edge_weights: EdgeWeights,
 ) -> sp.csr_array:
     match source:
         case Graph():
             _check_size(source.n, n)
-            return adjacency(source, direction, loops)
+            return adjacency(source, direction, loops, edge_weights)
         case Tensor(layout=torch.sparse_coo | torch.sparse_csr | torch.sparse_csc):
             return oriented(_weights(_scipy(source), n), direction, loops)
         case sp.sparray() | sp.spmatrix():

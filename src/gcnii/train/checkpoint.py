@@ -28,7 +28,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from gcnii.errors import InputError, notice
-from gcnii.files import NOTHING, Document, Maybe, atomic_write, check, disk_errors, remove_stale
+from gcnii.files import (
+    NOTHING,
+    Document,
+    Maybe,
+    atomic_write,
+    check,
+    disk_errors,
+    first_bytes,
+    refuse_special,
+    remove_stale,
+)
 from gcnii.train.recipe import in_force
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.run import Run
@@ -46,6 +56,7 @@ RUN = {
     "setting": Maybe(int),  # a checkpoint of version 0.1 has none
 }
 NOTE = {"identity": {"settings": Maybe(dict)}, "runs": [RUN], "active": [(int, [int])]}
+MARKS = (b'"checkpoint"', b"fresh_epoch")  # in the header, which comes first
 LAYOUT = ("now", "best", "first", "second", "done")  # stacks that hold the same weights
 STOPPED_BY = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -93,6 +104,7 @@ class Checkpoint:
         What a killed process has left of writing one is removed.
         """
         remove_stale(path)
+        refuse_foreign(path)
         damaged = []
         for file in (path, before(path)):
             try:
@@ -148,6 +160,25 @@ class Checkpoint:
         layouts = [_layout(self.stacks[role]) for role in LAYOUT if role in self.stacks]
         if any(layout != layouts[0] for layout in layouts[1:]):
             raise InputError("its weights do not have the same names and shapes throughout")
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raise InputError if a checkpoint would replace a file that is not one, or could not."""
+    found = [file for file in (path, before(path)) if file.exists()]
+    for file in found:
+        refuse_special(file)
+    # A damaged one is known by what is left of it, or by the one beside it.
+    if found and not any(_is_checkpoint(file) for file in found):
+        raise InputError(f"{found[0]} is not a checkpoint; choose another name, or move it away")
+
+
+def _is_checkpoint(file: Path) -> bool:
+    head = first_bytes(file, 20_000)
+    length, text = int.from_bytes(head[:8], "little"), head[8:]
+    if len(head) < 9:  # cut short in or before the length of its header
+        return head[-1:] in (b"", b"\0")
+    in_header = text.startswith(b'{"__metadata__"') and len(text) < min(length, 10_000)
+    return in_header or any(mark in head for mark in MARKS)
 
 
 def before(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -13,6 +14,7 @@ import torch
 from rich.console import Console
 
 from gcnii.errors import InputError, notice
+from gcnii.files import user_path
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole, whole_seeds
 from gcnii.train.callbacks.progress import training_bar
@@ -25,7 +27,7 @@ from gcnii.train.hardware import (
     threads_for,
     tuned_cpu,
 )
-from gcnii.train.plan import Plan, Preset, chosen_model, make_plans
+from gcnii.train.plan import Plan, Preset, chosen_model, make_plans, warn_of_skew
 from gcnii.train.replicas.training import Leave, Training
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import make_runs
@@ -122,13 +124,27 @@ def fit(
     (2,)
     """
     plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
+    warn_of_skew(graph, plans[0], given)
     where: dict[str, Any] = {"device": device, "batch": batch, "threads": threads}
     watched: dict[str, Any] = {"callbacks": callbacks, "verbose": verbose}
     which: dict[str, Any] = {"seeds": seeds, "split": split, "checkpoint": checkpoint}
     result = fit_plans(graph, plans, **which, **where, **watched, calibrate=calibrate)
+    notice_limit(result)
     if draws(verbose):
         print(result, file=Console(stderr=True).file)
     return result
+
+
+def notice_limit(result: Result) -> None:
+    """Say which runs on a graph of one's own ended at their limit, still getting better."""
+    recipes = [plan.recipe for plan in result.plans]
+    short = [run for run in result.runs if recipes[run.setting].cut_short(run)]
+    if short and result.trained_on is not None and not result.trained_on.catalog_name:
+        run, more = short[0], f" (and {len(short) - 1} more)" if len(short) > 1 else ""
+        notice(
+            f"the run of seed {run.seed}{more} ended at its limit of {run.epochs} epochs, and was "
+            f"best in epoch {run.best_epoch + 1}; it may get better with more epochs"
+        )
 
 
 def fit_plan(graph: Graph, plan: Plan, **how: Any) -> Result:
@@ -172,9 +188,9 @@ def fit_plans(
         about = (plan.model, graph.name, graph.n, graph.m, where, [run.seed for run in runs])
         log.info("training %s on %s (n %d, m %d), device %s, seeds %s", *about)
         task = replace(_task(graph, plan, where, world), others=tuple(plans[1:]))
-        path = Path(checkpoint) if checkpoint else None
+        path = None if checkpoint in (None, "") else user_path(checkpoint)
         training = Training(task, runs, path, observers, leave)
-        with tuned_cpu(threads_for(task, threads)):
+        with tuned_cpu(threads_for(task, threads, batch)):
             _train(training, batch)
             result = training.result()
             return result.with_temperatures(task) if calibrate == "temperature" else result
@@ -211,6 +227,8 @@ def _observers(
     """The callbacks, and a log and a bar if wanted; all are closed at the end."""
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise InputError(f"callbacks must be a list of functions, got {callbacks!r}")
+    for callback in callbacks:
+        _refuse_arity(callback)
     with ExitStack() as stack:
         for callback in callbacks:
             if close := getattr(callback, "close", None):
@@ -221,6 +239,21 @@ def _observers(
         if draws(verbose):
             observers.append(stack.enter_context(training_bar(title, epochs)))
         yield observers
+
+
+def _refuse_arity(callback: Callback) -> None:
+    """Raise InputError for a callback that cannot be called with a report, before any epoch."""
+    try:
+        signature = inspect.signature(callback)
+    except (TypeError, ValueError):  # of some that are not written in Python
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        raise InputError(
+            "a callback is called with one argument, an EpochReport, got "
+            f"{getattr(callback, '__name__', callback)}{signature}"
+        ) from None
 
 
 def _log_epoch(now: EpochReport) -> None:

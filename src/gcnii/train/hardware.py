@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -26,7 +27,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for mallopt
 # bytes; what glibc allows for MMAP_THRESHOLD, and more than a layer's activations take on Pubmed
 LARGEST = 32 << 20
 POOL = 1 << 30  # bytes
-SMALL = 1 << 16  # numbers of a layer's state, up to which one thread is enough
+SMALL = 1 << 18  # numbers of a layer's state, up to which one thread is enough
 MOST_THREADS = 1024  # OpenMP ends the process where the system refuses more
 # Numbers that backward keeps of each activation: before the weights, after the ReLU, the mask (two
 # of them where the layers are fused).
@@ -39,6 +40,8 @@ SHARE = 0.7
 AROUND = 10
 FILLED = 0.9  # share of the free memory that may be taken where all of it is counted
 MEMINFO, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+# What limits a container's CPU time, as files in CONTAINER: `quota period` in one, or a file each.
+QUOTAS = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
 Held = Literal["keep", "recompute", "offload"]
 ROUNDED = ("tf32", "bfloat16")  # precisions of a GPU
 
@@ -52,7 +55,7 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
         raise InputError(f"device must be auto, cpu or cuda, got {name!r}")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise InputError(
-            "device cuda was asked for, but torch finds no CUDA device; use --device cpu or auto"
+            "device cuda was asked for, but torch finds no CUDA device; use device cpu or auto"
         )
     return torch.device(name)
 
@@ -149,9 +152,9 @@ class CpuThreads:
         self.forked = False
 
     def number(self) -> int:
-        """The number of threads outside of trainings."""
+        """The number of threads outside of trainings, or of CPUs if this process may use fewer."""
         with self.lock:
-            return self.outside if self.inside else torch.get_num_threads()
+            return min(self.outside if self.inside else torch.get_num_threads(), allowed_cpus())
 
     @contextmanager
     def at(self, number: int) -> Iterator[None]:
@@ -174,12 +177,26 @@ class CpuThreads:
 CPU_THREADS = CpuThreads()
 
 
-def threads_for(task: Task, asked: int | None = None) -> int:
+def allowed_cpus() -> int:
+    """The number of CPUs that this process may use, by its affinity and its container's quota."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+    cpus = len(affinity(0)) if affinity else os.cpu_count() or 1
+    for names in QUOTAS:
+        try:
+            words = " ".join((CONTAINER / name).read_text() for name in names).split()
+            quota, period = map(int, words)
+        except (OSError, ValueError):  # no such file, or no limit: `max`
+            continue
+        if quota > 0 and period > 0:  # -1 is no limit
+            cpus = min(cpus, max(1, quota // period))
+    return cpus
+
+
+def threads_for(task: Task, asked: int | None = None, batch: int | None = None) -> int:
     """The number of CPU threads to train with: those asked for, or one where the work is small.
 
-    Threads of small work wait for one another more than they compute.  On two idle cores one is as
-    fast as two at 600 nodes × 64; beside two other busy processes, two took 44 s where one took
-    0.5.
+    Threads of small work wait for one another more than they compute: on two cores, two are no
+    faster than one up to about 2,700 nodes × 64, and beside two busy processes half as fast.
     """
     asked = whole("threads", asked, least=1)
     if asked and asked > MOST_THREADS:
@@ -191,7 +208,7 @@ def threads_for(task: Task, asked: int | None = None) -> int:
         )
     if asked or task.device.type != "cpu":
         return asked or CPU_THREADS.number()
-    return _threads(task.graph.n * task.plan.model_settings.get("width", 1))
+    return _threads((batch or 1) * task.graph.n * task.plan.model_settings.get("width", 1))
 
 
 @contextmanager
@@ -202,7 +219,26 @@ def suited_threads(numbers: int) -> Iterator[None]:
 
 
 def _threads(numbers: int) -> int:
-    return 1 if numbers <= SMALL else CPU_THREADS.number()
+    most = 1 if numbers <= SMALL else CPU_THREADS.number()
+    return 1 if most > 1 and _spins_for_long() and _crowded(most) else most
+
+
+def _spins_for_long() -> bool:
+    """Whether torch was loaded before `gcnii` could tell its threads to wait without a core."""
+    return not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
+
+
+def _crowded(threads: int) -> bool:
+    """Whether other processes are so busy that threads which spin take 10 times as long as one."""
+    numbers, seconds = torch.ones(threads << 15), {}  # torch gives each thread that many
+    for count in (1, threads):
+        with CPU_THREADS.at(count):
+            numbers.add(1)
+            start = time.perf_counter()
+            for _ in range(20):
+                numbers.add(1)
+            seconds[count] = time.perf_counter() - start
+    return seconds[threads] > 10 * seconds[1]
 
 
 @contextmanager

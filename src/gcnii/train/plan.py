@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import (
@@ -20,15 +20,24 @@ from typing import (
 
 import numpy as np
 
-from gcnii.errors import InputError, did_you_mean
+from gcnii.errors import InputError, did_you_mean, notice
 from gcnii.files import Document
 from gcnii.graph import Graph, Piece
+from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
 from gcnii.nn.weights import DrawnFrom
 from gcnii.train.presets import preset as published
 from gcnii.train.presets import uses_own_default
-from gcnii.train.presets.own import OURS, own_default, own_model
+from gcnii.train.presets.own import (
+    BASELINES,
+    FAMILY,
+    LONGEST,
+    OURS,
+    own_default,
+    own_links,
+    own_model,
+)
 from gcnii.train.presets.traits import Traits
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import Kind, choose
@@ -92,6 +101,8 @@ def make_plan(
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     if graph is not None and recipe.scale == "auto":
         recipe = replace(recipe, scale=auto_scale(graph))
+    if graph is not None and recipe.edge_weights == "auto":
+        recipe = replace(recipe, edge_weights=_auto_weights(graph))
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     model_settings = check_settings(model_hints(model), model_settings)
     _check_batches(model, recipe)
@@ -103,8 +114,8 @@ def make_plan(
 
 
 # Fields of Recipe that are but numbers: replicas of one batch may differ in them.
-BATCHED = frozenset({"lr", "decay_conv", "decay_dense", "epochs", "patience", "drop_edge"})
-BATCHED |= {"drop_node", "consistency", "sharpen", "warm_up"}
+BATCHED = frozenset({"lr", "decay_conv", "decay_dense", "epochs", "longest", "patience"})
+BATCHED |= {"drop_edge", "drop_node", "consistency", "sharpen", "warm_up"}
 # Those for which no mask is drawn at 0, so that the masks of dropout are other ones.
 DRAWN = ("drop_edge", "drop_node")
 
@@ -137,7 +148,10 @@ def make_plans(
     """
     can = batched(known_model(model))
     lists = {name: value for name, value in settings.items() if _is_list(name, value, model)}
-    if each is not None and not (each and all(isinstance(one, Mapping) for one in each)):
+    listed = each is None or (
+        isinstance(each, Sequence) and each and all(isinstance(one, Mapping) for one in each)
+    )
+    if not listed:
         raise InputError(f"settings must be a list of one or more dictionaries, got {each!r}")
     if each is not None and lists:
         raise InputError(f"give several values of {', '.join(lists)} in `settings`, or as lists")
@@ -176,8 +190,16 @@ def _preset(model: str, given: Mapping[str, Any], graph: Graph | None, preset: P
     if preset == "record":
         return _record(graph).settings
     if model in OURS or uses_own_default(graph.catalog_name):
-        return own_default(model, Traits.of(graph), given)
+        own = {} if graph.catalog_name else own_links(model, graph) | _going_on(model, given)
+        return own | own_default(model, Traits.of(graph), given)
     return published(graph.catalog_name, model)
+
+
+def _going_on(model: str, given: Mapping[str, Any]) -> Settings:
+    """Beyond the epochs of the default, unless they are given, or all of them are wanted."""
+    own = model in (*FAMILY, *OURS, *BASELINES)  # others keep their stopping rules
+    told = "epochs" in given or given.get("monitor") == "last"
+    return {"longest": LONGEST} if own and not told else {}
 
 
 def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
@@ -185,6 +207,10 @@ def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") 
 
     With the preset `record` it is that of the record.
     """
+    if not isinstance(graph, Graph):
+        raise InputError(
+            f"graph must be a gcnii.Graph, got {type(graph).__name__}; gcnii.load reads one"
+        )
     if preset not in get_args(Preset):
         raise InputError(f"preset must be {' or '.join(get_args(Preset))}, got {preset!r}")
     if preset == "published":
@@ -213,11 +239,35 @@ def auto_scale(graph: Graph) -> Kind:
     """What the scale "auto" means for a graph; a piece of one was told."""
     if isinstance(graph, Piece):
         return cast(Kind, graph.whole.known["scale"])
-    return choose(graph.X)
+    return choose(graph.X, graph.columns)
+
+
+def _auto_weights(graph: Graph) -> EdgeWeights:
+    """What the edge weights "auto" mean for a graph; parts of an older gcnii keep the older way."""
+    if not graph.weighted:
+        return "raw"
+    if isinstance(graph, Piece) and "weights" not in graph.whole.known:
+        notice(
+            f"the parts of {graph.name} were packed by an older gcnii and do not tell what a "
+            "typical edge weighs; weights count as they are (raw): pack the graph again"
+        )
+        return "raw"
+    return chosen_kind(graph.typical_weights)
+
+
+def warn_of_skew(graph: Graph, plan: Plan, given: Container[str]) -> None:
+    """Warn if a few heavy edges decide, or if that was avoided without being asked for."""
+    kind = plan.recipe.edge_weights
+    if not graph.weighted or (kind == "raw" and isinstance(graph, Piece)):
+        return
+    if sentence := about_skew(graph.typical_weights, kind, given="edge_weights" in given):
+        notice(f"{graph.name}: {sentence}")
 
 
 def refuse_weights(model: str, recipe: Recipe) -> None:
     """Raise InputError if this model, trained so, would not use edge weights."""
+    if recipe.edge_weights == "none":
+        return
     if recipe.geometry != "none":
         who = f"the neighbours of the geometry {recipe.geometry} have no weights"
     elif not MODELS[model].card.uses_weights:
@@ -225,8 +275,8 @@ def refuse_weights(model: str, recipe: Recipe) -> None:
     else:
         return
     raise InputError(
-        f"{who}; take a model that uses them, such as gcnii, or leave them out: no weight column, "
-        "or dataclasses.replace(graph, weights=None)"
+        f"{who}; take a model that uses them, such as gcnii, or leave them out: edge_weights none "
+        "(--edge-weights none)"
     )
 
 

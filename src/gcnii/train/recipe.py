@@ -15,7 +15,14 @@ import torch
 
 from gcnii.dropout import DropForm
 from gcnii.errors import InputError
-from gcnii.metrics.objective import RANKINGS, ClassWeight, Metric, refuse_unranked
+from gcnii.graph.weights import EdgeWeights
+from gcnii.metrics.objective import (
+    RANKINGS,
+    ClassWeight,
+    Metric,
+    positive_class,
+    refuse_unranked,
+)
 from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.batches.batch import Batching, History
@@ -71,11 +78,19 @@ class LabelSettings:
         Setting(
             "what the scores measure; auto: what the monitor names, else accuracy, or micro-F1 "
             "with several labels per node; f1: macro-F1, or micro-F1; auc: ROC AUC, and ap: "
-            "average precision, of class 1 of two, else the mean over the classes",
+            "average precision, of the positive class, else the mean over the classes",
             neutral="auto",
             unused_when=NAMED_METRIC,
         ),
     ] = "auto"
+    positive: Annotated[
+        str,
+        Setting(
+            "the class that ROC AUC and average precision are of; default: of two classes the one "
+            "of fewer training nodes, of more the mean over the classes",
+            neutral="",
+        ),
+    ] = ""
     class_weight: Annotated[
         ClassWeight,
         Setting(
@@ -107,7 +122,7 @@ class FeatureSettings:
             "scale the features by column (standard, columns) or by row (rows: of sum 1; length: "
             "of length 1); auto: rows if sparse, ≥ 0 and of one size, none if zeros and ones, else "
             "standard; default: none for a graph with published settings or a generated one, else "
-            "length if sparse, ≥ 0 and of one size, else standard",
+            "length if sparse, ≥ 0, of one size and not a table's columns, else standard",
             neutral="none",
             search=Choice(("none", "standard", "columns", "rows", "length")),
         ),
@@ -121,10 +136,21 @@ class GraphSettings:
     direction: Annotated[
         Direction,
         Setting(
-            "in a directed graph, gather from out-, in- or both neighbours",
+            "in a directed graph, gather from out-neighbours, in-neighbours or both; default: both "
+            "in a graph of your own, else out",
             search=Choice(("out", "in", "both")),
         ),
     ] = "out"
+    edge_weights: Annotated[
+        EdgeWeights,
+        Setting(
+            "what edge weights count, beside a self-loop's 1: their rank, their logarithm, their "
+            "ratio to the median, themselves (raw) or nothing (none); auto, the default of your "
+            "own graph: rank if the heaviest 1 % of the edges carry 5 % of all weight, else median",
+            neutral="raw",
+            search=Choice(("median", "log", "rank", "none")),
+        ),
+    ] = "raw"
     loops: Annotated[
         Loops,
         Setting(
@@ -313,8 +339,10 @@ class Recipe(
                 f"label_threshold {self.label_threshold} is for several labels per node, but "
                 f"nodes of {graph.name} have one; leave it at half"
             )
+        if self.positive:
+            positive_class(graph, self.positive)
         if self.scored_by in RANKINGS:
-            refuse_unranked(graph, self.scored_by, splits)
+            refuse_unranked(graph, self.scored_by, splits, self.positive)
 
     @property
     def dtype(self) -> torch.dtype:

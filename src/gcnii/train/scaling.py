@@ -9,6 +9,9 @@ rows      each row divided by the sum of its absolute values; a row of zeros sta
 length    each row divided by its length, the root of the sum of squares; a row of zeros stays
 auto      rows for features ≥ 0, mostly zeros, of columns of about one size, such as word counts;
           none for other zeros and ones; else standard
+
+The columns of a user's table mean different things: for both `auto` and the default each is scaled
+by itself, whatever stands beside it, and the words of a text stay as TF-IDF weighs them.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gcnii.columns import Columns
 from gcnii.errors import InputError
 from gcnii.files import Document, Maybe, check
 from gcnii.graph import Features
@@ -81,18 +85,23 @@ class Scaling:
     deviation: Floats | None = None
 
     @classmethod
-    def learn(cls, X: Features, scale: Scale, across: Across = ALONE) -> Scaling:
+    def learn(
+        cls, X: Features, scale: Scale, across: Across = ALONE, columns: Columns | None = None
+    ) -> Scaling:
         """The scaling of this kind for graphs like the one that has these features.
 
-        across  where several processes have some rows each, how they add up what they find
+        across   where several processes have some rows each, how they add up what they find
+        columns  what the features were made of, if that is a table
         """
-        kind = choose(X) if scale == "auto" else scale
+        kind = choose(X, columns) if scale == "auto" else scale
         if kind not in BY_COLUMN:
             return cls(kind)
         if kind == "columns":
             return cls(kind, *_of_sparse(sp.csr_array(X), across, binary_too=True))
         by = _of_sparse if isinstance(X, sp.csr_array) else _of_dense
-        return cls(kind, *by(X, across))
+        mean, deviation = by(X, across)
+        words = _words(columns, X.shape[1])
+        return cls(kind, np.where(words, 0, mean), np.where(words, 1, deviation))
 
     def apply(self, X: Features) -> Features:
         """The features scaled, of the same precision; finite, as X is, which is left alone."""
@@ -128,11 +137,26 @@ class Scaling:
         return cls(document["kind"], mean, deviation)
 
 
-def choose(X: Features) -> Kind:
-    """What `auto` means for these features."""
+def choose(X: Features, columns: Columns | None = None) -> Kind:
+    """What `auto` means for these features, and the columns that they were made of."""
+    if of_a_table(columns):
+        return "standard"
     if density(X) < MOSTLY:
         return "rows" if of_one_sign_and_size(X) else "standard"
     return "none" if _is_binary(_dense(X)).all() else "standard"
+
+
+def of_a_table(columns: Columns | None) -> bool:
+    """Whether columns have meanings of their own; those of a matrix alone may be of one kind."""
+    return columns is not None and any(one.kind != "matrix" for one in columns.used)
+
+
+def _words(columns: Columns | None, d: int) -> NDArray[np.bool_]:
+    """(d,) the features that are words of a text."""
+    kinds = (
+        [one.kind == "words" for one in columns.used for _ in range(one.width)] if columns else ()
+    )
+    return np.array(kinds, bool) if len(kinds) == d else np.zeros(d, bool)
 
 
 def density(X: Features) -> float:

@@ -125,6 +125,15 @@ class Stopping:
     """The settings of stopping; a Recipe has them among its own."""
 
     epochs: Annotated[int, Setting("maximum number of epochs", Bounds(least=1))] = 1500
+    longest: Annotated[
+        int,
+        Setting(
+            "go on after `epochs`, up to this many, while the best epoch is among the last "
+            "`patience`; 0: never; default: 4000 for a graph of your own where epochs is not given",
+            Bounds(least=0),
+            neutral=0,
+        ),
+    ] = 0
     patience: Annotated[
         int, Setting("epochs without improvement before stopping", Bounds(least=1))
     ] = 100
@@ -175,6 +184,15 @@ class Stopping:
         """What `monitor` names."""
         return RULES[self.monitor]
 
+    def allowed(self, epochs: int) -> int:
+        """The number of epochs that are allowed to a run that has done so many."""
+        return self.epochs if epochs < self.epochs else max(self.epochs, self.longest)
+
+    def cut_short(self, run: Run) -> bool:
+        """Whether a run ended at its limit, while its best epochs were still to come."""
+        at_limit = run.stopped and run.epochs >= max(self.epochs, self.longest) > self.patience
+        return at_limit and self.monitor != "last" and run.epochs - run.best_epoch <= self.patience
+
     def best(self, runs: Sequence[Run]) -> int:
         """The place of the run that was best on validation."""
         badness = [-run.val if self.rule.by_score else run.val_loss for run in runs]
@@ -205,7 +223,8 @@ class StoppingState:
     it.
 
     table    (numbers, r) float64, in which whole numbers are exact too
-    limits   (3, r) float64: the most epochs, the patience, and the least factor of the step size
+    limits   (4, r) float64: the most epochs, the most where it goes on, the patience, and the least
+             factor of the step size
     history  (epochs, measures, r) float64: what the last epochs measured, the latest last
     clock    (r, 1) int32, epochs done; those of a replica that has stopped are not counted on
     """
@@ -214,7 +233,9 @@ class StoppingState:
         self, recipes: Sequence[Recipe], runs: Sequence[Run], device: torch.device, epochs: int
     ):
         settings = self.settings = recipes[0]
-        limits = [(one.epochs, one.patience, one.plateau_floor / one.lr) for one in recipes]
+        limits = [
+            (one.epochs, one.longest, one.patience, one.plateau_floor / one.lr) for one in recipes
+        ]
         self.limits = torch.tensor(limits, dtype=torch.float64).T.contiguous().to(device)
         rows = [_numbers(run) for run in runs]
         self.table = torch.tensor(rows, dtype=torch.float64).T.contiguous().to(device)
@@ -246,21 +267,24 @@ class StoppingState:
         epochs, waited = old.epochs + 1, old.epochs - fresh_epoch
         val_loss, val, test = torch.where(keep, measures[1:], self.table[:3]).unbind()
         lr_scale, stale = self._follow_plateau(old, now)
+        best_epoch = torch.where(keep, old.epochs, old.best_epoch)
+        ends = self._ends(epochs, waited, old.epochs - best_epoch, now.loss)
         new = Numbers(
-            *(val_loss, val, test, torch.where(keep, old.epochs, old.best_epoch)),
+            *(val_loss, val, test, best_epoch),
             *(epochs, fresh_epoch),
             *(torch.fmin(old.lowest, now.loss), torch.fmax(old.highest, now.score)),
-            *(lr_scale, stale, self._ends(epochs, waited, now.loss).double()),
+            *(lr_scale, stale, ends.double()),
         )
         torch.where(running, torch.stack(new), self.table, out=self.table)
         self.history.copy_(torch.cat([self.history[1:], measures[None]]))
         self.clock.add_(1)
         return keep
 
-    def _ends(self, epochs: Tensor, waited: Tensor, loss: Tensor) -> Tensor:
+    def _ends(self, epochs: Tensor, waited: Tensor, since_best: Tensor, loss: Tensor) -> Tensor:
         """(r,) whether this epoch is the last: out of epochs, of patience, or above the window."""
-        settings, (most, patience, _) = self.settings, self.limits.unbind()
-        ends = (epochs >= most) | (waited >= patience)
+        settings, (most, longest, patience, _) = self.settings, self.limits.unbind()
+        goes_on = (epochs < longest) & (since_best < patience)
+        ends = ((epochs >= most) & ~goes_on) | (waited >= patience)
         if settings.window:
             # Losses in float32 are summed exactly in float64, in whatever order a device does it.
             mean = self.history[-settings.window :, 1].sum(0) / settings.window
@@ -275,7 +299,7 @@ class StoppingState:
         better = now.score > old.highest if settings.rule.by_score else now.loss < old.lowest
         stale = (old.stale + 1) * ~better
         due = stale > settings.plateau
-        lower = (old.lr_scale * settings.plateau_factor).clamp(min=self.limits[2])
+        lower = (old.lr_scale * settings.plateau_factor).clamp(min=self.limits[3])
         return torch.where(due, lower, old.lr_scale), stale * ~due
 
     def stop(self, rows: Sequence[int]) -> None:

@@ -163,7 +163,7 @@ def learnt(graph: Graph, plan: Plan, scaling: Scaling | None) -> Scaling | None:
     if graph.weighted:
         refuse_weights(plan.model, plan.recipe)
     if scaling is None and plan.recipe.scale != "none":
-        return Scaling.learn(graph.X, plan.recipe.scale)
+        return Scaling.learn(graph.X, plan.recipe.scale, columns=graph.columns)
     return scaling
 
 
@@ -181,7 +181,7 @@ def make_adjacency(graph: Graph, recipe: Recipe) -> GraphAdjacency | RelationalA
             )
         neighbourhood = data.neighbourhood(graph, recipe.geometry)
         return RelationalAdjacency.of(neighbourhood, graph.n, recipe.norm)
-    A = adjacency(graph, recipe.direction, recipe.loops)
+    A = adjacency(graph, recipe.direction, recipe.loops, recipe.edge_weights)
     if recipe.diffusion != "none":
         names = ("teleport", "heat_time", "top_k", "threshold")
         A = diffuse(A, recipe.diffusion, **{name: getattr(recipe, name) for name in names})

@@ -122,7 +122,7 @@ class Tuned:
     @property
     def verdict(self) -> str:
         """Whether the graph helps, in one sentence."""
-        leads, metric = self.differences(), self.result.metric
+        leads, metric = self.differences(), self.result.measured
         if not leads and all(one.model == "mlp" for one in ranked(self.trials)):
             how = "no training of a model that sees it was finished"
             return f"Whether the graph helps is not measured: {how}; give the search more time."

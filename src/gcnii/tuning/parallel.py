@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 from gcnii.errors import GcniiError
+from gcnii.train.hardware import CPU_THREADS
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -87,7 +88,7 @@ def _send_next(pipe: Pipe, busy: dict[Pipe, Item], todo: list[Item]) -> None:
 
 def _start(task: Callable[[Item], Answer], count: int) -> dict[Pipe, SpawnProcess]:
     context, workers = get_context("spawn"), {}
-    threads = max(torch.get_num_threads() // max(count, 1), 1)
+    threads = max(CPU_THREADS.number() // max(count, 1), 1)
     # The first worker's start would do this, and unblock the signal that is blocked here.
     resource_tracker.ensure_running()
     # The workers inherit this; `_work` unblocks the signal when it is ready for it.
@@ -111,7 +112,7 @@ def _receive(pipe: Pipe, worker: SpawnProcess) -> Any:
         worker.join()
         raise WorkerKilled(
             f"one of the jobs was killed (exit code {worker.exitcode}); "
-            "run the same command again with fewer --jobs"
+            "run the same again with fewer jobs"
         ) from None
     if isinstance(answer, BaseException):
         raise answer

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskProgressColumn
 
 from gcnii.metrics.objective import percent
-from gcnii.train.callbacks.progress import make_progress
+from gcnii.train.callbacks.progress import lines_without_bar, make_progress
 from gcnii.train.fit import draws
 from gcnii.tuning.trials import ranked, trials_of
 
@@ -30,24 +30,36 @@ def study_bar(
     budget: float | None,
     trials: int | None,
     verbose: bool | None,
+    lines: bool = False,
 ) -> Iterator[Show]:
-    """A bar of the trials, or of the seconds; and a function that says what is done now."""
+    """A bar of the trials, or of the seconds; and a function that says what is done now.
+
+    lines  whether to print plain lines now and then where there is no bar
+    """
+    title, said, stop = f"tuning {name}", {"now": ""}, threading.Event()
+
+    def found() -> tuple[int, str]:
+        done = trials_of(study)
+        best = ranked(done)
+        leader = f", best {percent(best[0].score)} ({best[0].model})" if best else ""
+        return len(done), f"{len(done)} settings{leader}"
+
+    def line() -> str:
+        whole = "" if budget is None else f" of {budget:.0f}"
+        return f"{title}: {said['now'] or found()[1]}; {seconds():.0f}{whole} s"
+
     if not draws(verbose):
-        yield lambda words: None
+        with lines_without_bar(line, hidden=not lines):
+            yield lambda words: said.update(now=words)
         return
     count = TaskProgressColumn() if trials is None else MofNCompleteColumn()
     longest = "100%" if trials is None else f"{trials}/{trials}"
-    title, said, stop = f"tuning {name}", {"now": ""}, threading.Event()
     with make_progress(Console(stderr=True), title, count, longest) as progress:
         task = progress.add_task(title, total=trials or budget, now="")
 
         def look() -> None:
-            done = trials_of(study)
-            best = ranked(done)
-            text = f"{len(done)} settings"
-            if best:
-                text += f", best {percent(best[0].score)} ({best[0].model})"
-            completed = len(done) if trials else min(seconds(), budget or 0.0)
+            done, text = found()
+            completed = done if trials else min(seconds(), budget or 0.0)
             progress.update(task, completed=completed, now=said["now"] or text)
 
         def watch() -> None:

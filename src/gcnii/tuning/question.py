@@ -42,6 +42,7 @@ FEW: Settings = {"patience": 150, "monitor": "val_loss"}
 # At one half, a score says little of several labels per node.
 SEVERAL: Settings = {"monitor": "val_loss"}
 VERSION = 2  # of what a trial's settings mean; a study of another version is another study
+WEIGHTED = 3  # the same of a graph with edge weights, whose trials choose what they count
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class Question:
         No label of a test node is in it, for proposals are drawn from it.
         """
         return {
-            "version": VERSION,
+            "version": WEIGHTED if self.graph.weighted else VERSION,
             "graph": self.hidden.fingerprint,
             "models": list(self.models),
             "seeds": self.seeds,

@@ -17,7 +17,8 @@ from gcnii.train.recipe import recipe_hints
 
 Space: TypeAlias = dict[str, Range | Choice]
 
-OF_LINKS = ("direction", "loops", "norm", "decay_conv")  # nothing to a model without the graph
+# Nothing to a model without the graph.
+OF_LINKS = ("direction", "edge_weights", "loops", "norm", "decay_conv")
 OF_VIEWS = ("views", "drop_node", "consistency", "sharpen", "warm_up")  # for few labels
 FEW = 0.1  # share of the nodes, below which labels are few
 IMBALANCED: tuple[Metric, ...] = ("f1", "auc", "ap")  # asked for where classes are rare
@@ -35,6 +36,7 @@ def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space
     declared["loops"] = Choice(loops)
     pointless = {
         "direction": not graph.directed,
+        "edge_weights": not graph.weighted,
         "loops": len(loops) == 1,
         "class_weight": metric not in IMBALANCED,
     }

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 BUDGET = "10m"
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 CHECKPOINT = "checkpoint.safetensors"
+ANOTHER = "choose another folder (out)"
 # What a folder of a study may hold: its own files, and those of a bundle.
 OWN = re.compile(
     r"\..*|study\.(json|db(-.*)?)|search\.png|slurm|run\.json|model\.safetensors|curves\.csv|card\.md"
@@ -193,23 +194,35 @@ class Tuner:
         *,
         verbose: bool | None = None,
         began: float | None = None,
+        lines: bool = False,
     ) -> Tuned:
-        """Search, close the study, and save it; `began`: when the time of the budget begins."""
+        """Search, close the study, and save it.
+
+        began  when the time of the budget begins
+        lines  whether to print plain lines now and then where there is no bar
+        """
         from optuna.exceptions import StorageInternalError
 
         from gcnii.tuning.workers.storage import StorageLost
 
         try:
-            tuned = self._tuned(budget, trials, verbose, time.time() if began is None else began)
+            start = time.time() if began is None else began
+            tuned = self._tuned(budget, trials, verbose, start, lines)
         except StorageInternalError as error:
             raise StorageLost.of(self.url, error) from None
         if self.writes:
+            refuse_foreign(self.folder, self.question)  # again: it took a while
             tuned.save(self.folder)
             remove(self.folder / CHECKPOINT)
         return tuned
 
     def _tuned(
-        self, budget: float | None, trials: int | None, verbose: bool | None, began: float
+        self,
+        budget: float | None,
+        trials: int | None,
+        verbose: bool | None,
+        began: float,
+        lines: bool,
     ) -> Tuned:
         from gcnii.tuning.closing import close
         from gcnii.tuning.progress import study_bar
@@ -222,8 +235,9 @@ class Tuner:
         with self.study() as study:
             spent = Spent(study, began)
             limits = Limits(trials, None if budget is None else spent.start + budget)
+            _refuse_spent(study, budget, spent.seconds)
             about = (self.question.graph.name, study, lambda: spent.seconds)
-            with study_bar(*about, budget, trials, verbose) as show:
+            with study_bar(*about, budget, trials, verbose, lines) as show:
                 try:
                     self._search(study, limits, spent)
                     path = self.folder / CHECKPOINT if self.writes else None
@@ -233,12 +247,18 @@ class Tuner:
                     spent.keep()
         return replace(tuned, seconds=spent.seconds, command=self.command)
 
-    def study(self) -> AbstractContextManager[OptunaStudy]:
-        """Optuna's study."""
+    @contextmanager
+    def study(self) -> Iterator[OptunaStudy]:
+        """Optuna's study, checked."""
+        from gcnii.tuning.damage import refuse_damaged
         from gcnii.tuning.proposals import sampler_of
-        from gcnii.tuning.workers.storage import open_study
+        from gcnii.tuning.workers.storage import open_study, sqlite_url
 
-        return open_study(self.question.name, self.url, sampler_of(self.question))
+        sampler, alone = sampler_of(self.question), self.url == sqlite_url(self.folder)
+        with open_study(self.question.name, self.url, sampler, alone) as study:
+            if self.url:
+                refuse_damaged(study, self.question, self.url)
+            yield study
 
     def so_far(self) -> tuple[int, Trial | None]:
         """The number of settings tried, and the best."""
@@ -278,6 +298,15 @@ def one_job(tuner: Tuner, limits: Limits, job: int) -> int:
     with tuner.study() as study:
         search(tuner.question, study, limits, tuner.device, tuner.threads)
     return job
+
+
+def _refuse_spent(study: OptunaStudy, budget: float | None, seconds: float) -> None:
+    """Raise InputError if the time is over before anything was tried."""
+    if budget is not None and seconds >= budget and not study.get_trials(deepcopy=False):
+        raise InputError(
+            f"the budget of {budget:g} s was over before the search began: {seconds:.0f} s went "
+            "into reading the graph; give more time (budget=, --budget)"
+        )
 
 
 class Spent:
@@ -324,17 +353,13 @@ def refuse_foreign(folder: Path, question: Question) -> None:
     """Raise InputError if the folder holds what is not this study's."""
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if foreign := sorted(name for name in names if not OWN.fullmatch(name)):
-        raise InputError(
-            f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another --out"
-        )
+        raise InputError(f"{folder} holds {some_of(foreign)}, which gcnii did not write; {ANOTHER}")
     if "run.json" in names and not {STUDY, "study.db"} & names:
-        raise InputError(
-            f"{folder} holds the bundle of a training, not of a study; choose another --out"
-        )
+        raise InputError(f"{folder} holds the bundle of a training, not of a study; {ANOTHER}")
     if STUDY in names and asked_in(folder) != question.asked:
         raise InputError(
             f"{folder} holds another study: of another graph, or with other models, seeds, metric "
-            "or settings; choose another --out"
+            f"or settings; {ANOTHER}"
         )
 
 

@@ -11,11 +11,9 @@ from matplotlib.colors import to_hex
 
 import gcnii
 from gcnii.analysis import Checkup, Curve, DegreeGroup, Estimate, LayerReport
-from gcnii.analysis.filters.influence import Influence
-from gcnii.analysis.filters.response import Response, gcn_filter
-from gcnii.analysis.report.doctor_figures import draw_figures, draw_layers
-from gcnii.analysis.report.influence import draw_influence
-from gcnii.analysis.report.response import draw_response
+from gcnii.analysis.filters import Influence, Response, gcn_filter
+from gcnii.analysis.report.doctor import draw_figures, draw_layers
+from gcnii.analysis.report.filters import draw_influence, draw_response
 from gcnii.analysis.report.study import draw_study as draw_search
 from gcnii.analysis.report.style import (
     FAMILY,
@@ -26,15 +24,15 @@ from gcnii.analysis.report.style import (
     style_of,
     styles_of,
 )
-from gcnii.analysis.report.theory import draw_study as draw_theory
-from gcnii.analysis.theory.karate import karate_club
-from gcnii.analysis.theory.study import Study
+from gcnii.cli.demo import draw_depths
 from gcnii.nn import MODELS
-from gcnii.paper.report.figures import depth
-from gcnii.paper.report.figures.curves import draw_depths
-from gcnii.paper.report.figures.figure1 import draw_figure1
-from gcnii.paper.report.figures.figure2 import ARMS, Arm, draw_figure2
-from gcnii.paper.tables.cells import read_cells
+from gcnii_paper.report.figures import depth
+from gcnii_paper.report.figures.figure1 import draw_figure1
+from gcnii_paper.report.figures.figure2 import ARMS, Arm, draw_figure2
+from gcnii_paper.report.theory import draw_study as draw_theory
+from gcnii_paper.tables.cells import read_cells
+from gcnii_paper.theory.karate import karate_club
+from gcnii_paper.theory.study import Study
 
 BLUE = "#0072b2"
 NAMES = ("gcn", "gcnii", "appnp", "gcnii-star", "mlp", "gat", "jknet", "sgc")

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from gcnii.analysis.filters.influence import Influence
-from gcnii.analysis.filters.response import Response, gcn_filter
-from gcnii.analysis.report.influence import draw_influence
-from gcnii.analysis.report.response import draw_response
+from gcnii.analysis.filters import Influence, Response, gcn_filter
+from gcnii.analysis.report.filters import draw_influence, draw_response
 from gcnii.analysis.report.style import save
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from gcnii.data.converters.frames import from_frames
+from gcnii.data.converters.scipy_matrix import from_scipy
 from gcnii.errors import DataError, InputError
 
 pl = pytest.importorskip("polars")
@@ -94,14 +95,33 @@ def test_pandas_categories_are_text():
     assert from_frames(nodes, EDGES).fingerprint == from_frames(NODES, EDGES).fingerprint
 
 
-def test_dates_are_refused_or_taken_as_days(frame):
+def test_dates_are_left_out_or_taken_as_days(frame):
     days = [datetime.datetime(2024, 1, 1) + datetime.timedelta(days=i) for i in range(N)]
     nodes = NODES.assign(city=days)
-    with pytest.raises(DataError, match="'city' of nodes holds dates"):
-        from_frames(frame(nodes), frame(EDGES))
+    with pytest.warns(UserWarning, match=r"left out of the features: 'city' \(dates; --date city"):
+        assert "city" not in from_frames(frame(nodes), frame(EDGES)).features
+    with pytest.raises(DataError, match=r"no column that can be a feature.*'city' is left out \(d"):
+        from_frames(frame(nodes[["id", "city"]]), frame(EDGES))
     graph = from_frames(frame(nodes), frame(EDGES), date=["city"])
     day = graph.X[:, graph.features.index("city")]
     assert np.allclose(np.diff(day), 1)
+
+
+def test_durations_are_numbers_of_days(frame):
+    spans = [None, *(datetime.timedelta(hours=6 * i) for i in range(1, N))]
+    graph = from_frames(frame(NODES.assign(city=spans)), frame(EDGES))
+    days = graph.X[:, graph.features.index("city")]
+    assert days.tolist() == [5, *(i / 4 for i in range(1, N))]  # the first is the median
+
+
+def test_gaps_of_nullable_numbers_are_gaps():
+    numbers = pd.array([None, 1.0, 2.0, 2.0] * (N // 4), dtype="Float64")
+    graph = from_frames(NODES.assign(label=numbers), EDGES)
+    assert (graph.y.tolist()[:4], graph.classes) == ([-1, 0, 1, 1], ("1", "2"))
+    with pytest.raises(DataError, match="row 0 of nodes has no id; give every node one"):
+        from_frames(NODES.assign(id=numbers), EDGES)
+    with pytest.raises(DataError, match="row 1 of nodes: the split is '1'; it must be train, val"):
+        from_frames(NODES.assign(split=numbers), EDGES)
 
 
 def test_rows_of_frames_are_counted_from_0():
@@ -118,6 +138,43 @@ def test_infinity_is_refused():
 def test_columns_called_by_numbers_are_features():
     nodes = NODES.rename(columns={"income": 0, "age": 1})
     assert from_frames(nodes, EDGES).features[:2] == ("0", "1")
+    assert from_frames(nodes, EDGES, drop=[0]).features[0] == "1"
+
+
+def test_a_number_may_mean_unknown():
+    numbers = [0, 7, -1, 7] * (N // 4)
+    graph = from_frames(NODES.assign(label=numbers), EDGES, unknown=-1)
+    assert (graph.y.tolist()[:4], graph.classes) == ([0, 1, -1, 1], ("0", "7"))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"label": None}, "label must be the name of a column, got None"),
+        ({"label": []}, r"label must name a column, got \[\]"),
+        ({"id": ["id"]}, r"id must be the name of a column, got \['id'\]"),
+        ({"drop": [None]}, "drop must be the name of a column, got None"),
+        ({"unknown": 1.5}, "unknown must be a label, got 1.5"),
+        ({"split": "fold"}, "nodes has no column 'fold' to take the split from; its columns are"),
+        ({"directed": "no"}, "directed must be True or False, got 'no'"),
+        ({"multilabel": "no"}, "multilabel must be True or False, got 'no'"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        from_frames(NODES, EDGES, **options)
+
+
+def test_many_whole_numbers_of_few_nodes_are_doubtful():
+    n = 180
+    nodes = pd.DataFrame({"id": range(n), "age": range(n), "label": [i % 60 for i in range(n)]})
+    edges = pd.DataFrame({"source": range(n - 1), "target": range(1, n)})
+    with pytest.warns(UserWarning, match="of 180 nodes are 60 different whole numbers, each of"):
+        assert from_frames(nodes, edges).k == 60
+    with pytest.warns(UserWarning, match="of 180 nodes are 60 different whole numbers, each of"):
+        assert from_scipy(np.eye(n), np.eye(n), nodes["label"]).k == 60
+    names = nodes.assign(label=[f"product {i % 60}" for i in range(n)])
+    assert from_frames(names, edges).k == 60
 
 
 @pytest.mark.parametrize(
@@ -128,9 +185,16 @@ def test_columns_called_by_numbers_are_features():
         (NODES.iloc[:0], EDGES, "nodes has no rows"),
         (NODES.drop(columns="id"), EDGES, "nodes has no column 'id'"),
         (NODES[["id", "label"]], EDGES, "nodes has no feature columns"),
-        (NODES, EDGES.rename(columns={"source": "a", "target": "b", "weight": "c"}), "--source"),
+        (
+            NODES,
+            EDGES.rename(columns={"source": "a", "target": "b", "weight": "c"}),
+            "or say which they are: source=",
+        ),
         (pd.concat([NODES, NODES[["age"]]], axis=1), EDGES, "different names"),
-        (pl.from_pandas(NODES).lazy(), EDGES, "got LazyFrame"),
+        (pl.from_pandas(NODES).lazy(), EDGES, r"got LazyFrame; collect\(\) it first"),
+        (NODES["age"], EDGES, "nodes must be a data frame of .*, got Series$"),
+        (NODES, pl.Series([1]), "edges must be a data frame of .*, got Series$"),
+        (pd.concat({"a": NODES}, axis=1), EDGES, r"of several levels, such as \('a', 'id'\); give"),
     ],
 )
 def test_what_is_no_graph_is_refused(nodes, edges, message):
@@ -148,3 +212,18 @@ def test_a_weight_is_a_number_of_0_or_more(weight):
 def test_a_column_cannot_be_two_things():
     with pytest.raises(InputError, match="'city' is named twice"):
         from_frames(NODES, EDGES, drop=["city"], text=["city"])
+
+
+@pytest.mark.parametrize("cell", [1j, b"a", [1], {"a": 1}], ids=str)
+def test_a_cell_that_is_neither_a_number_nor_a_text_is_refused(cell):
+    nodes = pd.DataFrame({"id": [1, 2, 3], "x": pd.Series([cell] * 3, dtype=object)})
+    edges = pd.DataFrame({"source": [1], "target": [2]})
+    with pytest.raises(DataError, match=f"'x' of nodes holds values of type {type(cell).__name__}"):
+        from_frames(nodes, edges)
+
+
+def test_a_sparse_column_with_a_gap_is_read_as_a_dense_one():
+    labels = pd.arrays.SparseArray([0, 1, 0, 1, 0, 1, np.nan])
+    nodes = pd.DataFrame({"id": range(7), "x": range(7), "label": labels})
+    edges = pd.DataFrame({"source": [1], "target": [2]})
+    assert from_frames(nodes, edges).classes == ("0", "1")

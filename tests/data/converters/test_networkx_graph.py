@@ -100,16 +100,31 @@ def test_the_weights_of_parallel_edges_add_up():
     assert gcnii.from_networkx(G).weights.tolist() == [7, 2, 2]
 
 
-def test_the_number_of_parallel_edges_is_their_weight():
+def test_parallel_edges_without_weights_count_once_or_by_their_number():
     G = pets(nx.MultiDiGraph)
     G.add_edges_from([(0, 1), (1, 0)])
-    with pytest.warns(UserWarning, match="1 edges are parallel to others"):
+    with pytest.warns(UserWarning, match="1 edges are parallel to others and count once"):
         graph = gcnii.from_networkx(G)
     assert graph.edges.T.tolist() == [[0, 1], [1, 0], [1, 2], [7, 3]]
+    assert graph.weights is None
+    graph = gcnii.from_networkx(G, duplicates="add")
     assert graph.weights.tolist() == [2, 1, 1, 1]
 
 
-@pytest.mark.parametrize("weight", [-1, "heavy", float("nan")])
+@pytest.mark.parametrize(
+    ("duplicates", "weight"), [("add", 9), ("mean", 3), ("max", 5), ("first", 2)]
+)
+def test_the_weights_of_parallel_edges_become_what_is_asked(duplicates, weight):
+    G = pets(nx.MultiGraph)
+    nx.set_edge_attributes(G, 2.0, "weight")
+    G.add_edge(1, 0, weight=5)
+    G.add_edge(0, 1, weight=2)
+    found = gcnii.from_networkx(G, duplicates=duplicates)
+    assert found.weights.tolist() == [weight, 2, 2]
+    assert gcnii.from_networkx(G, X=np.eye(8), duplicates=duplicates).weights[0] == weight
+
+
+@pytest.mark.parametrize("weight", [-1, "heavy", float("nan"), "1_000", "\u0661\u0662", b"12"])
 def test_a_weight_is_a_positive_number(weight):
     G = pets()
     nx.set_edge_attributes(G, 1, "weight")
@@ -121,7 +136,18 @@ def test_a_weight_is_a_positive_number(weight):
 def test_an_attribute_may_be_called_id():
     G = pets()
     nx.set_node_attributes(G, {i: i % 3 for i in G}, "id")
-    assert gcnii.from_networkx(G).features == ("size", "id")
+    assert gcnii.from_networkx(G).features == ("id", "size")
+
+
+def test_the_order_of_the_nodes_does_not_order_the_features():
+    columns = {}
+    for turn in (1, -1):
+        G = nx.Graph()
+        for i in range(12)[::turn]:
+            G.add_node(i, label="ab"[i % 2], **{f"x{j}": i % j for j in (10, 9, 2)[::turn]})
+            G.nodes[i].pop(f"x{(10, 9, 2)[i % 3]}")
+        columns[turn] = [one.name for one in gcnii.from_networkx(G).columns]
+    assert columns[1] == columns[-1] == ["x2", "x9", "x10"]
 
 
 @pytest.mark.parametrize(
@@ -148,3 +174,15 @@ def test_what_is_wrong_is_said_by_the_names_of_nodes(change, options, sentence):
 def test_something_else_is_refused():
     with pytest.raises(InputError, match="takes a networkx graph, got ndarray"):
         gcnii.from_networkx(np.eye(3))
+
+
+def test_the_class_of_a_graph_is_not_a_graph():
+    with pytest.raises(InputError, match="takes a networkx graph, got type"):
+        gcnii.from_networkx(nx.Graph)
+
+
+def test_labels_of_bytes_are_refused():
+    G = nx.path_graph(4)
+    nx.set_node_attributes(G, {0: b"a", 1: b"b", 2: b"a", 3: b"b"}, "label")
+    with pytest.raises(InputError, match="'label' of nodes holds values of type bytes"):
+        gcnii.from_networkx(G, X=np.eye(4))

@@ -38,6 +38,11 @@ def test_edges_listed_both_ways_are_undirected():
     assert graph.y.tolist() == Y.tolist()
 
 
+def test_directed_is_true_or_false():
+    with pytest.raises(GraphError, match="directed must be True or False, got 'no'"):
+        gcnii.from_pyg(ring(), directed="no")
+
+
 def test_edges_listed_one_way_are_directed_unless_said_otherwise():
     assert gcnii.from_pyg(ring(RING)).directed
     once = gcnii.from_pyg(ring(RING), directed=False)
@@ -72,6 +77,18 @@ def test_a_matrix_of_edge_attributes_is_named_as_not_used():
 def test_weights_are_positive_and_finite(wrong):
     with pytest.raises(GraphError, match="weight"):
         gcnii.from_pyg(ring(edge_weight=torch.full((12,), wrong)))
+
+
+@pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
+def test_weights_may_be_of_any_kind(kind):
+    assert set(gcnii.from_pyg(ring(edge_weight=kind([2.0] * 12))).weights) == {2}
+    with pytest.warns(UserWarning, match="edge_attr is taken as the weights"):
+        assert set(gcnii.from_pyg(ring(edge_attr=kind([2.0] * 12))).weights) == {2}
+
+
+def test_a_zero_beside_texts_is_a_class():
+    graph = gcnii.from_pyg(ring(y=[0, 0, 0, "b", "b", "b"]))
+    assert (graph.y.tolist(), graph.classes) == (Y.tolist(), ("0", "b"))
 
 
 def test_masks_are_the_split():
@@ -119,7 +136,7 @@ def test_labels_can_be_unknown_or_several():
     assert gcnii.from_pyg(ring(y=None)).splits == ()
 
 
-@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
 def test_sparse_features_stay_sparse(layout):
     graph = gcnii.from_pyg(ring(x=torch.eye(6).to_sparse(layout=layout)))
@@ -129,6 +146,9 @@ def test_sparse_features_stay_sparse(layout):
 
 def test_half_precision_and_gradients_are_no_obstacle():
     assert gcnii.from_pyg(ring(x=torch.eye(6).bfloat16())).X.dtype == np.float32
+    sparse = gcnii.from_pyg(ring(x=torch.eye(6).bfloat16().to_sparse()))
+    assert (sparse.X.toarray() == np.eye(6)).all()
+    assert gcnii.from_pyg(ring(y=Y.bfloat16())).y.tolist() == Y.tolist()
     assert gcnii.from_pyg(ring(x=torch.eye(6, requires_grad=True))).d == 6
 
 
@@ -148,6 +168,8 @@ def test_a_batch_of_graphs_keeps_its_parts():
         (lambda: ring(RING - 1), "node ids from -1"),
         (lambda: ring(RING.float()), "whole numbers in the shape"),
         (lambda: ring(RING.T), "whole numbers in the shape"),
+        (lambda: ring(torch.eye(6).to_sparse()), r"got a sparse matrix; .*to_edge_index makes"),
+        (lambda: ring(edge_weight=["a"] * 12), "edge_weight must hold one number per edge"),
         (lambda: ring(y=Y[:3]), r"one label per node.*got shape \(3,\)"),
         (lambda: ring(edge_weight=torch.ones(5)), "5 entries for 12 edges"),
         (
@@ -167,3 +189,23 @@ def test_a_batch_of_graphs_keeps_its_parts():
 def test_what_is_no_graph_is_refused(make, sentence):
     with pytest.raises(GraphError, match=sentence):
         gcnii.from_pyg(make())
+
+
+@pytest.mark.parametrize("odd", [2, -1])
+def test_a_mask_of_numbers_holds_ones_and_zeros(odd):
+    with pytest.raises(GraphError, match=f"train_mask must be true or false .1 or 0., got {odd}"):
+        gcnii.from_pyg(ring(train_mask=odd * mask(0, 3).long(), val_mask=mask(1, 4)))
+
+
+@pytest.mark.parametrize("field", ["y", "train_mask", "edge_weight"])
+@pytest.mark.parametrize("change", [torch.Tensor.to_sparse, lambda one: one.to("meta")])
+def test_a_tensor_that_numpy_cannot_hold_is_refused(field, change):
+    given = {"y": Y, "train_mask": mask(0, 3), "edge_weight": torch.ones(12)}
+    with pytest.raises(GraphError, match="numpy cannot hold a tensor"):
+        gcnii.from_pyg(ring(**{field: change(given[field])}))
+
+
+@pytest.mark.parametrize("weights", [["1"] * 12, torch.ones(12) * 1j])
+def test_weights_that_are_not_numbers_are_refused(weights):
+    with pytest.raises(GraphError, match="edge_weight must hold one number per edge"):
+        gcnii.from_pyg(ring(edge_weight=weights))

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import torch
 
 import gcnii
 from gcnii.errors import GraphError, InputError
@@ -31,6 +32,13 @@ def test_a_matrix_that_is_not_symmetric_needs_a_word_on_its_direction():
     assert one_way.edges.T.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
     once = gcnii.from_scipy(RING, X, Y, directed=False)
     assert once.fingerprint == gcnii.from_scipy(BOTH, X, Y).fingerprint
+
+
+@pytest.mark.parametrize("directed", ["no", "True", 1])
+def test_directed_is_true_or_false(directed):
+    with pytest.raises(GraphError, match=f"directed must be True or False, got {directed!r}"):
+        gcnii.from_scipy(BOTH, X, Y, directed=directed)
+    assert gcnii.from_scipy(BOTH, X, Y, directed=np.False_).directed is False
 
 
 def test_entries_other_than_one_are_weights_and_zeros_are_no_edges():
@@ -86,6 +94,12 @@ def test_a_sparse_x_stays_sparse():
         (pd.Series([*"aaabb", None]).astype("category"), [0, 0, 0, 1, 1, -1], ("a", "b")),
         (np.array([1, 1, 1, 2, 2, 2], np.uint8), [0, 0, 0, 1, 1, 1], ("1", "2")),
         (np.array(list("aaabbb")), [0, 0, 0, 1, 1, 1], ("a", "b")),
+        ([0, 0, 0, "b", "b", -1], [0, 0, 0, 1, 1, -1], ("0", "b")),
+        ([0.0, 0.0, 0.0, "b", "b", None], [0, 0, 0, 1, 1, -1], ("0", "b")),
+        ([False, False, False, "b", "b", ""], [0, 0, 0, 1, 1, -1], ("False", "b")),
+        (np.ma.array([3, 3, 3, 4, 4, 5], mask=[0] * 5 + [1]), [0, 0, 0, 1, 1, -1], ("3", "4")),
+        ([3, 3, 3, 4, 4, np.ma.masked], [0, 0, 0, 1, 1, -1], ("3", "4")),
+        (pd.Series([1, 1, 1, 2, 2, None], dtype="Float64"), [0, 0, 0, 1, 1, -1], ("1", "2")),
     ],
 )
 def test_labels_are_numbers_or_texts_and_classes_are_named_after_them(y, ids, classes):
@@ -133,6 +147,12 @@ def test_one_hot_labels_are_doubtful():
         ([[0, 2], *[[0, 1]] * 5], r"0 or 1 where it has columns, got 2(\.0)? in row 0"),
         ([[0, -1], *[[0, 1]] * 5], "row 0 of y has some of its labels but not all"),
         ([["a", "b"]] * 6, "2 columns of text"),
+        ([2**63, 1, 1, 1, 1, 1], r"numbers below 2\^63, got 9223372036854775808"),
+        ([1e300, 1, 1, 1, 1, 1], r"numbers below 2\^63, got 1e\+300 in row 0"),
+        (
+            np.array([1, 2**64 - 1] * 3, np.uint64),
+            r"below 2\^63, got 184467.* in row 1",
+        ),
     ],
 )
 def test_labels_that_are_no_classes_are_refused(y, sentence):
@@ -145,6 +165,11 @@ def test_without_splits_each_class_is_split_by_the_seed():
     split = gcnii.stratified_split(np.array(Y), 0)
     assert (graph.splits[0].train == split.train).all()
     assert gcnii.from_scipy(BOTH, X).splits == ()
+
+
+def test_splits_of_none_are_drawn():
+    graph = gcnii.from_scipy(BOTH, X, Y, splits=None)
+    assert graph.fingerprint == gcnii.from_scipy(BOTH, X, Y).fingerprint
 
 
 def test_given_splits_are_kept():
@@ -163,6 +188,8 @@ def test_given_splits_are_kept():
         (BOTH, X[:, 0], r"one row per node, got shape \(6,\)"),
         (BOTH, None, r"one row per node, got shape \(\)"),
         (BOTH, np.full((6, 2), np.nan), "X must be finite"),
+        (BOTH, np.ma.masked_less(X, 1), "X has masked entries, which have no value; fill them"),
+        (np.ma.masked_less(BOTH, 1), X, "A has masked entries, which have no value; fill them"),
     ],
 )
 def test_matrices_that_do_not_fit_are_refused(A, features, sentence):
@@ -175,3 +202,40 @@ def test_names_are_kept():
         BOTH, X, Y, nodes=list("abcdef"), features=["p", "q"], name="ring", seed=3
     )
     assert (graph.nodes, graph.features, graph.name) == (tuple("abcdef"), ("p", "q"), "ring")
+
+
+@pytest.mark.parametrize("field", ["A", "X"])
+def test_rows_of_different_lengths_are_refused(field):
+    given = {"A": np.ones((3, 3)).tolist(), "X": np.ones((3, 2)).tolist()}
+    given[field][2] = [1.0]
+    with pytest.raises(GraphError, match=f"{field} must be an array of numbers"):
+        gcnii.from_scipy(given["A"], given["X"])
+
+
+def test_tensors_with_a_gradient_are_read():
+    X = torch.arange(6.0).reshape(3, 2).requires_grad_()
+    graph = gcnii.from_scipy(torch.ones(3, 3), X)
+    assert graph.X.tolist() == X.tolist()
+    assert graph.m == 3
+
+
+@pytest.mark.parametrize("kind", [">f8", object])
+def test_a_sparse_matrix_that_scipy_itself_cannot_use_is_refused(kind):
+    X = sp.csr_array(np.eye(3))
+    X.data = X.data.astype(kind)
+    with pytest.raises(GraphError, match="X must hold numbers"):
+        gcnii.from_scipy(np.ones((3, 3)), X)
+
+
+@pytest.mark.parametrize("field", ["nodes", "features", "splits"])
+@pytest.mark.parametrize("value", [7, np.array(7), True, b"abcdef"])
+def test_what_is_not_a_list_is_refused_where_one_belongs(field, value):
+    with pytest.raises(GraphError, match=f"{field} must"):
+        gcnii.from_scipy(np.ones((6, 6)), np.eye(6), [0, 1] * 3, **{field: value})
+
+
+@pytest.mark.parametrize("classes", [3, 2.5, "ab"])
+def test_classes_are_a_list_of_names(classes):
+    A, X = sp.csr_array(np.eye(4)), np.eye(4)
+    with pytest.raises(InputError, match="classes must be a list of names, got "):
+        gcnii.from_scipy(A, X, [0, 1, 0, 1], classes=classes)

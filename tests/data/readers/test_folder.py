@@ -393,3 +393,37 @@ def test_options_are_kept_to_load_the_graph_again(write):
     graph = load(write(), unknown="fish", directed=True, drop=["size"])
     again = load(graph.source, **graph.loaded_with)
     assert again.fingerprint == graph.fingerprint
+
+
+PAYMENTS = "source,target,weight\nann,bob,5\nbob,ann,7\ncat,dan,1\n"
+
+
+def test_payments_both_ways_are_refused_with_what_can_be_done(write):
+    sentence = (
+        r"between 'ann' and 'bob' has the weight 5 in one direction and 7 in the other; .*"
+        r"directed=True, --directed.*duplicates='add', 'mean', 'max' or 'first' \(--duplicates\)"
+    )
+    with pytest.raises(DataError, match=sentence):
+        load(write(edges=PAYMENTS))
+    assert load(write(edges=PAYMENTS), directed=True).weights.tolist() == [5, 7, 1]
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "weight"), [("add", 12), ("mean", 6), ("max", 7), ("first", 5)]
+)
+def test_payments_both_ways_become_what_is_asked(write, duplicates, weight):
+    graph = load(write(edges=PAYMENTS), duplicates=duplicates)
+    assert (graph.directed, graph.weights.tolist()) == (False, [weight, 1])
+
+
+def test_edges_without_weights_are_counted_if_they_are_to_be_added(write):
+    edges = "source,target\nann,bob\nbob,ann\ncat,dan\n"
+    assert load(write(edges=edges)).weights is None
+    assert load(write(edges=edges), duplicates="max").weights is None
+    assert load(write(edges=edges), duplicates="add").weights.tolist() == [2, 1]
+    assert load(write(edges="source,target\ncat,dan\n"), duplicates="add").weights is None
+
+
+def test_another_word_for_duplicates_is_refused(write):
+    with pytest.raises(InputError, match="duplicates must be add, mean, max or first, got 'sum'"):
+        load(write(edges=PAYMENTS), duplicates="sum")

@@ -163,6 +163,31 @@ def test_a_document_type_is_refused_before_its_entities_expand(tmp_path, text):
         ({"edges": "<hyperedge/>"}, "hyperedges are not read"),
         ({"edges": "<graph/>"}, "a second graph begins"),
         ({"edges": '<edge source="a" target="b" directed="true"/>'}, "some edges are one-way"),
+        ({"edges": '<edge source="a" target="b" directed="so"/>'}, "true or false, got 'so'"),
+        ({"kind": "Directed"}, "edgedefault must be directed or undirected, got 'Directed'"),
+        ({"kind": ""}, "edgedefault must be directed or undirected, got ''"),
+        ({"head": HEAD + '<key id="d0" attr.name="x"/>'}, "the key 'd0' is declared twice"),
+        ({"head": HEAD + '<key id="d9" attr.name="age"/>'}, "declares 2 keys called 'age'"),
+        (
+            {"head": HEAD.replace("<default>cat</default>", "<default>a</default>" * 2)},
+            "the key 'kind' has two defaults",
+        ),
+        (
+            {
+                "nodes": NODES.replace(
+                    '<data key="d1">true', '<data key="d0">4</data><data key="d1">1'
+                )
+            },
+            "line 10 .* this node has two attributes 'age'",
+        ),
+        (
+            {"edges": EDGES.replace("</edge>", '<data key="d3">3</data></edge>')},
+            "this edge has two",
+        ),
+        ({"nodes": NODES.replace(">3<", ">1_000<")}, "age is '1_000', which is not of type int"),
+        ({"nodes": NODES.replace(">3<", ">\u0663<")}, "age is '\u0663', which is not of type int"),
+        ({"edges": EDGES.replace("2.5", "2_5")}, "weight is '2_5', which is not of type double"),
+        ({"edges": EDGES.replace("2.5", "\u0662")}, "weight is .*, which is not of type double"),
         ({"edges": EDGES.replace("2.5", "-1")}, "weight -1"),
         ({"edges": EDGES.replace("2.5", "nan")}, "weight nan"),
         ({"edges": "<edge"}, r"pets\.graphml is not a complete XML document"),
@@ -191,3 +216,34 @@ def test_features_of_another_file_are_encoded_as_in_training(write):
     other = load(write(NODES.replace(">3<", ">9<")), label="kind", columns=graph.columns)
     assert other.features == graph.features
     assert np.isclose(other.X[0, 0], 9)
+
+
+def test_an_undirected_edge_given_both_ways_is_one_edge_as_in_a_table(write):
+    both = '<edge source="a" target="b"/><edge source="b" target="a"/>'
+    head = HEAD.replace("<default>1</default>", "")
+    graph = load(write(edges=both, head=head), label="kind")
+    assert (graph.edges.tolist(), graph.weights) == ([[0], [1]], None)
+    graph = load(write(edges=both, head=head), label="kind", duplicates="add")
+    assert graph.weights.tolist() == [2]
+
+
+def test_an_undirected_edge_with_two_weights_is_refused_until_it_is_said_what_they_become(write):
+    there, here = (f"<data key='d3'>{weight}</data></edge>" for weight in (5, 7))
+    path = write(edges=f'<edge source="a" target="b">{there}<edge source="b" target="a">{here}')
+    with pytest.raises(DataError, match=r"weight 5 in one direction and 7 .*--duplicates"):
+        load(path, label="kind")
+    assert load(path, label="kind", duplicates="mean").weights.tolist() == [6]
+
+
+@pytest.mark.parametrize("suffix", ["graphml", "gml"])
+def test_files_of_one_graph_in_another_order_have_the_same_features(tmp_path, suffix):
+    G, path = clubs(), tmp_path / f"clubs.{suffix}"
+    H = nx.Graph()
+    for node in reversed(list(G)):
+        H.add_node(node, **dict(reversed(G.nodes[node].items())))
+    H.add_edges_from(G.edges(data=True))
+    features = []
+    for one in (G, H):
+        getattr(nx, f"write_{suffix}")(one, path)
+        features.append(load(path, label="club").features)
+    assert features[0] == features[1] == gcnii.from_networkx(H, label="club").features

@@ -138,7 +138,7 @@ def test_one_label_for_all_is_doubtful(write):
         (PEOPLE.encode() + b"7,\xff,1,1,2001-01-01,,Robot\n", PLAIN, "not CSV in UTF-8"),
         (":ID,x:int\n", PLAIN, "no rows"),
         (PEOPLE, KNOWS.replace("2.5", "-2"), "the weight is '-2'"),
-        (PEOPLE, KNOWS.replace("2.5", ""), "the weight is None"),
+        (PEOPLE, KNOWS.replace("2.5", ""), "the weight is empty"),
     ],
 )
 def test_a_wrong_file_is_one_sentence(write, nodes, links, sentence):

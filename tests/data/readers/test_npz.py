@@ -216,8 +216,12 @@ HUGE = np.array([10**12, 10**12])
         (shchur(adj_indices=A.indices + 9), "not a CSR matrix of 6 × 6"),
         (shchur(adj_indices=A.indices - 9), "not a CSR matrix of 6 × 6"),
         (shchur(adj_indptr=A.indptr[::-1].copy()), "not a CSR matrix of 6 × 6"),
-        (shchur(adj_indptr=A.indptr + 10**9), "not a CSR matrix of 6 × 6"),
+        (shchur(adj_indptr=A.indptr + 10**9), r"'adj_data' .* \(5,\), but 1,000,000,005 would fit"),
         (shchur(adj_indices=A.indices[:2]), "not a CSR matrix"),
+        (shchur(adj_indptr=np.array(3)), "adj_indptr has no entries, not one more than the rows"),
+        (shchur(adj_indptr=A.indptr * 1.5), "adj_indptr of roads.npz must be whole numbers, got f"),
+        (shchur(adj_indices=A.indices * 1.5), "adj_indices of roads.npz must be whole numbers"),
+        (shchur(adj_data=np.array(1.0)), "not a CSR matrix of 6 × 6"),
         (shchur(adj_indices=None), "has no array 'adj_indices'; it has"),
         (shchur(adj_data=np.array(["a"] * 5)), "adj_data of roads.npz must be numbers, got <U1"),
         (shchur(attr_data=np.full(11, np.inf)), "X must be finite"),
@@ -279,3 +283,61 @@ def test_a_text_file_is_no_archive(tmp_path):
     (tmp_path / "g.npz").write_text("edges: none")
     with pytest.raises(DataError, match=r"^g\.npz is not a complete \.npz file"):
         load(tmp_path / "g.npz")
+
+
+def archive_of(path, **members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_npy", ".npy"), content)
+    return path
+
+
+def header_of(text):
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def test_a_member_that_is_no_array_is_no_array_of_the_graph(tmp_path):
+    with pytest.raises(DataError, match=r"g\.npz has no features; it has none"):
+        load(archive_of(tmp_path / "g.npz", X=b"abc"))
+
+
+@pytest.mark.parametrize("text", ["[" * 9000, "(" * 3000, "-" * 5000 + "1", "{'a': 1}", "\x00"])
+def test_a_header_that_is_nested_or_nonsense_is_one_sentence(tmp_path, text):
+    with pytest.raises(DataError, match=r"'X' of g\.npz has no header of numpy's"):
+        load(archive_of(tmp_path / "g.npz", X_npy=header_of(text)))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
+def test_two_arrays_of_one_name_are_refused(tmp_path, write):
+    path = write(platonov())
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("node_labels.npy", b"")
+    with pytest.raises(DataError, match="two arrays of one name"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "weight"), [("add", 17), ("mean", 17 / 3), ("max", 7), ("first", 6)]
+)
+def test_weights_of_an_edge_given_twice_become_what_is_asked(write, duplicates, weight):
+    edges, weights = np.array([[0, 1], [1, 0], [0, 1]]), np.array([6, 4, 7])
+    path = write(platonov(edges=edges, weights=weights))
+    with pytest.raises(DataError, match=r"weight 13 in one direction and 4 .*--duplicates"):
+        load(path)
+    assert load(path, duplicates=duplicates).weights.tolist() == [weight]
+
+
+def test_an_adjacency_matrix_that_is_not_symmetric_can_be_added_up(write):
+    both = sp.csr_array(np.array([[0, 5], [7, 0]]), shape=(2, 2))
+    both.resize((6, 6))
+    parts = {part: getattr(both, part) for part in ("data", "indices", "indptr")}
+    path = write(shchur(**{f"adj_{part}": one for part, one in parts.items()}))
+    assert load(path, duplicates="add").weights.tolist() == [12]
+
+
+def test_dense_features_may_be_many(tmp_path):
+    X = np.zeros((600, 1700), np.float32)  # beyond a million numbers
+    X[np.arange(600), np.arange(600)] = 1
+    edges = np.stack([np.arange(599), np.arange(1, 600)])
+    np.savez(tmp_path / "g.npz", x=X, edges=edges, y=np.arange(600) % 3)
+    assert load(tmp_path / "g.npz").X.shape == (600, 1700)

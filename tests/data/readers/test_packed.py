@@ -145,11 +145,11 @@ def test_saving_is_refused_where_it_would_do_harm(tmp_path):
     text.write_text("something else")
     for path in (model, text):
         before = path.read_bytes()
-        with pytest.raises(InputError, match="exists and is not a saved graph"):
+        with pytest.raises(InputError, match="exists and gcnii did not write it; choose"):
             gcnii.save(graph, path)
         assert path.read_bytes() == before
     (tmp_path / "folder.safetensors").mkdir()
-    with pytest.raises(InputError, match="exists and is not a saved graph"):
+    with pytest.raises(InputError, match="is not a regular file; choose another name"):
         gcnii.save(graph, tmp_path / "folder.safetensors")
     assert gcnii.save(graph, gcnii.save(graph, tmp_path / "g.safetensors")).exists()
     assert len(list(tmp_path.iterdir())) == 4
@@ -296,3 +296,11 @@ def resident(path):
         if line.endswith(str(path)):
             found += next(int(one.split()[1]) for one in lines if one.startswith("Rss:"))
     return found
+
+
+@pytest.mark.parametrize("name", ["../../../loot", "/tmp/loot", "..", "a/b"])
+def test_the_name_of_a_packed_graph_is_not_a_path(name, tmp_path):
+    path = gcnii.save(Graph(**FULL | {"name": name}), tmp_path / "g.safetensors")
+    found = gcnii.load(path).name
+    assert "/" not in found
+    assert not found.startswith(".")

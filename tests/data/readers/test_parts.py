@@ -1,8 +1,10 @@
 """A graph in parts: each process reads its own alone, and all of them are the graph again."""
 
 import json
+import os
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -156,6 +158,9 @@ def test_a_changed_list_and_a_newer_one_are_refused(folder):
         ("halo", lambda halo: halo[1:]),
         ("edges", lambda edges: edges - 1),
         ("roles", None),
+        ("y", None),
+        ("edges", None),
+        ("rows", None),
     ],
 )
 def test_a_part_that_contradicts_itself_is_refused(name, change, folder):
@@ -210,3 +215,44 @@ def test_a_failed_write_leaves_nothing(folder, tmp_path):
     with pytest.raises(IndexError):
         folder(graph, 2)
     assert list(tmp_path.iterdir()) == []
+
+
+def tree(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_that_we_did_not_write_is_never_deleted(folder, tmp_path):
+    path = tmp_path / "graph"
+    (path / "src").mkdir(parents=True)
+    (path / MANIFEST).write_text('{"bolts": 3}')
+    (path / "thesis.tex").write_text("years")
+    before = tree(path)
+    with pytest.raises(InputError, match=r"gcnii did not write 'parts.json', 'src', 'thesis.tex'"):
+        folder(graph_of(n=60), 2)
+    assert tree(path) == before
+
+
+def test_a_file_beside_real_parts_is_never_deleted(folder):
+    path = folder(graph_of(n=60), 2)
+    (path / "notes.txt").write_text("mine")
+    before = tree(path)
+    with pytest.raises(InputError, match=r"gcnii did not write 'notes.txt'; choose another name"):
+        folder(graph_of(n=80), 2)
+    assert tree(path) == before
+
+
+@pytest.mark.parametrize("place", [".", "..", "graph/.."])
+def test_the_folder_that_one_is_in_is_not_replaced_by_parts(place, folder, tmp_path, monkeypatch):
+    folder(graph_of(n=60), 2)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work" if place == ".." else tmp_path)
+    with pytest.raises(InputError, match=r"is the folder that you are in; name one"):
+        pack(graph_of(n=60), Path(place), 2)
+
+
+def test_a_pipe_among_the_parts_is_refused_and_not_waited_for(folder):
+    path = folder(graph_of(n=60), 2)
+    (path / part_name(1)).unlink()
+    os.mkfifo(path / part_name(1))
+    with pytest.raises(DataError, match=r"part-1\.safetensors is not a regular file"):
+        load(path)

@@ -230,3 +230,20 @@ def test_without_pyarrow_its_extra_is_named(tmp_path, monkeypatch):
     assert refused(tmp_path / "nodes.parquet") == [
         "reading nodes.parquet needs pyarrow: pip install 'gcnii[parquet]'"
     ]
+
+
+def test_a_file_is_opened_a_few_times_however_many_columns_it_has(tmp_path, monkeypatch):
+    opened, plain = [], parquet_file._opened
+    monkeypatch.setattr(parquet_file, "_opened", lambda path: opened.append(path) or plain(path))
+    monkeypatch.setattr(parquet_file, "BLOCK_CELLS", 100)
+    columns = {f"x{j}": np.arange(7) + j / 2 for j in range(60)}
+    columns |= {f"t{j}": [f"a{i}" for i in range(7)] for j in range(30)}
+    columns |= {f"whole{j}": [1.0, None, 3, 4, 5, 6, 7] for j in range(30)}
+    path, problems = written(tmp_path, pa.table(columns)), Problems()
+    found = cells(open_parquet(path, problems), *(f"whole{j}" for j in range(30)), "x1", "x2")
+    assert len(opened) <= 4
+    assert found["x3"] == [i + 1.5 for i in range(7)]
+    assert found["x1"] == [f"{i}.5" for i in range(7)]
+    assert found["x2"] == [str(i + 1) for i in range(7)]
+    assert found["whole9"] == ["1", None, "3", "4", "5", "6", "7"]
+    assert found["t5"][6] == "a6"

@@ -8,7 +8,7 @@ import pytest
 
 from gcnii import Graph, Split, data, fit
 
-SMALL = {"layers": 2, "width": 8, "epochs": 100, "device": "cpu", "threads": 1}
+SMALL = {"layers": 2, "width": 8, "epochs": 100, "patience": 100, "device": "cpu", "threads": 1}
 
 
 @pytest.fixture(scope="session")

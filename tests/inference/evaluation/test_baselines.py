@@ -10,7 +10,19 @@ from sklearn.preprocessing import StandardScaler
 
 from gcnii import Graph, Split, data
 from gcnii.inference.evaluation import baselines
-from gcnii.inference.evaluation.baselines import BASELINES, baseline, training_rows
+from gcnii.inference.evaluation.baselines import (
+    BASELINES,
+    baseline,
+    baselines_of,
+    boosted_rows,
+    notes,
+    training_rows,
+)
+
+
+@pytest.fixture(autouse=True)
+def _few_trees(monkeypatch):
+    monkeypatch.setattr(baselines, "TREES", 0)
 
 
 def test_the_majority_is_that_of_the_training_nodes(lopsided):
@@ -100,7 +112,66 @@ def test_a_node_that_no_label_reaches_has_the_shares_of_the_training_nodes():
 def test_several_labels_are_answered_with_a_threshold_of_validation():
     graph = data.load("ppi-like", graphs=3, n=100, degree=2)
     split = graph.splits[0]
-    for name in BASELINES:
+    for name in baselines_of(multilabel=True):
         said = baseline(name, graph, split)
         assert said.guess.shape == said.y.shape == said.P.shape
         assert said.scores["micro_f1"] > 0.3
+
+
+def test_trees_see_no_label_but_those_of_training_neighbours(blocks):
+    split, X = blocks.splits[0], np.asarray(blocks.X, np.float32)
+    seen = baselines._around(blocks, split, X)
+    hidden = replace(blocks, y=np.where(split.train, blocks.labels, 1 - blocks.labels))
+    np.testing.assert_array_equal(baselines._around(hidden, split, X), seen)
+    for i in np.flatnonzero(split.train)[:5]:
+        y = blocks.labels.copy()
+        y[i] = 1 - y[i]
+        other = baselines._around(replace(blocks, y=y), split, X)
+        np.testing.assert_array_equal(other[i], seen[i])  # its own label is not among its columns
+        changed = np.flatnonzero((other != seen).any(1) & ~np.isnan(seen).any(1))
+        u, v = blocks.edges
+        assert set(changed) <= {*v[u == i].tolist(), *u[v == i].tolist()}
+
+
+def test_neighbours_are_means_and_shares_and_none_is_missing():
+    split = Split.of_roles(["train", "train", "test", "val"])
+    graph = Graph(X=[[1.0], [3.0], [5.0], [7.0]], edges=[[0, 1, 2], [2, 2, 2]], y=[0, 1, 1, 0])
+    seen = baselines._around(graph, split, graph.X)
+    np.testing.assert_allclose(seen[2], [2.0, 0.5, 0.5, 2.0, 2.0])
+    np.testing.assert_allclose(seen[0], [5.0, np.nan, np.nan, 1.0, 0.0])
+    np.testing.assert_allclose(seen[3], [np.nan, np.nan, np.nan, 0.0, 0.0])
+
+
+def test_trees_with_neighbours_find_what_the_columns_do_not_say(blocks, monkeypatch):
+    monkeypatch.setattr(baselines, "TREES", 100)
+    alone, around = (
+        baseline(name, blocks, blocks.splits[0]).scores["roc_auc"]
+        for name in ("gradient boosting", "gradient boosting with neighbours")
+    )
+    assert around > alone + 0.1
+
+
+def test_wide_features_and_many_nodes_are_reduced_with_a_note(blocks, monkeypatch):
+    split = blocks.splits[0]
+    assert [*notes(blocks, split)] == []
+    words = sp.random_array((blocks.n, 400), density=0.05, format="csr", rng=0)
+    wide = replace(blocks, X=words)
+    assert baselines._own(wide).shape == (blocks.n, 64)
+    assert [*notes(wide, split)] == [
+        "gradient boosting saw 64 columns (SVD) in place of 400 features"
+    ]
+    monkeypatch.setattr(baselines, "GROWTH", 0)
+    monkeypatch.setattr(baselines, "FEWEST", 10)
+    rows = boosted_rows(blocks, split, 5)
+    assert len(rows) == 10
+    assert split.train[rows].all()
+    assert "gradient boosting saw 10 of the 40 training nodes, to save time" in notes(blocks, split)
+
+
+def test_trees_are_left_out_where_nodes_have_several_labels(blocks):
+    assert set(BASELINES) - {*baselines_of(multilabel=True)} == {
+        "gradient boosting",
+        "gradient boosting with neighbours",
+    }
+    many = replace(blocks, y=np.stack([blocks.labels, 1 - blocks.labels], 1))
+    assert next(notes(many, many.splits[0])).startswith("gradient boosting is for nodes with one")

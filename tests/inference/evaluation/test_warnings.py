@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from gcnii import Graph, Split, fit
-from gcnii.inference.evaluation.short import short_form
+from gcnii.inference.evaluation.short import never_predicted, short_form
 from gcnii.inference.evaluation.twins import twins
+from gcnii.train.recipe import Recipe
 
 SMALL = {"layers": 2, "width": 8, "epochs": 10, "device": "cpu", "threads": 1}
 ROLES = np.repeat(["train", "val", "test"], [100, 40, 60])
@@ -53,10 +54,41 @@ def test_the_short_form_warns_of_the_same(lopsided):
     assert short.score == short.majority == pytest.approx(result.test[0])
     assert short.balanced_accuracy == 0.5
     assert short.warnings == warned(lopsided)
-    assert short.lines()[
-        0
-    ] == f"majority {100 * short.majority:.1f} · balanced accuracy 50.0 · " + (
-        f"macro-F1 {100 * short.macro_f1:.1f}"
+    usual, f1 = (f"{100 * one:.1f}" for one in (short.majority, short.macro_f1))
+    line = f"accuracy {usual} (majority {usual}) · balanced accuracy 50.0 · macro-F1 {f1}"
+    assert short.lines()[0] == line
+
+
+def test_the_short_form_of_another_metric_compares_like_with_like(lopsided):
+    result = fit(lopsided, metric="auc", **SMALL)
+    line, document = short_form(result).lines()[0], short_form(result).document()
+    accuracy, usual = (f"{100 * document[name]:.1f}" for name in ("score", "majority"))
+    assert line.startswith(f"accuracy {accuracy} (majority {usual}) · balanced accuracy ")
+    assert document["measured"] == "accuracy"
+
+
+def test_what_the_training_was_told_is_not_advised_again(lopsided):
+    never, unbeaten = warned(lopsided)
+    assert never.endswith(
+        "weigh rare classes in training: --class-weight balanced (in Python, "
+        "class_weight='balanced')"
+    )
+    assert unbeaten.endswith("class_weight='balanced') or --metric f1")
+    assert "--metric" not in warned(lopsided, metric="auc")[1]
+    weighed = " ".join(warned(lopsided, class_weight="balanced"))
+    assert "does not beat" in weighed
+    assert "--" not in weighed
+    recipe = Recipe(class_weight="balanced")
+    sentence = never_predicted(["a", "b"], np.array([False, True]), np.array([5.0, 2.0]), recipe)
+    assert sentence.endswith(
+        "class 'b' is never predicted, though 2 test nodes have it; label more nodes of it"
+    )
+
+
+def test_weights_are_not_advised_for_a_class_that_is_not_rare():
+    never, there = np.array([False, False, True]), np.array([17.0, 18.0, 15.0])
+    assert never_predicted(["a", "b", "c"], never, there, Recipe()).endswith(
+        "15 test nodes have it; search better settings with `gcnii tune`"
     )
 
 

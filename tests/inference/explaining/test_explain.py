@@ -94,6 +94,12 @@ def test_the_sentence_names_what_adds_most(found):
     assert str(found) == found.sentence
 
 
+def test_the_sentence_leaves_out_what_rounds_to_nothing(found):
+    reasons = (("its own features", 0.08), ("p25", 0.0047))
+    assert "because of its own features (+0.08) of" in replace(found, reasons=reasons).sentence
+    assert "because of p25 (+0.00) of" in replace(found, reasons=reasons[1:]).sentence
+
+
 def test_a_proof_runs_on_the_graph_without_the_links(graph, result, found):
     row = {name: i for i, name in enumerate(graph.nodes)}
     gone = {frozenset((row[one.source], row[one.target])) for one in found.removal.links}

@@ -76,7 +76,8 @@ def test_a_link_of_a_weighted_graph_is_dropped_with_its_weight():
     graph = Graph(X=graph.X, edges=np.unique(np.sort(graph.edges, 0), axis=1), y=graph.y)
     weights = np.random.default_rng(0).uniform(0.5, 3, graph.edges.shape[1])
     graph = replace(graph, weights=weights)
-    result, network = network_of(graph)
+    # of the others, the median or the ranks would be others without it
+    result, network = network_of(graph, edge_weights="raw")
     links = Links.of(network)
     kept = np.ones(graph.edges.shape[1], bool)
     gone = {frozenset(links.ends[:, i].tolist()) for i in (0, 5)}
@@ -117,3 +118,11 @@ def test_links_of_a_diffusion_are_said_to_be_its_own():
     assert "links are those of the diffusion (ppr), which the model gathers over" in found.notes
     links = Links.of(network)
     assert np.isfinite(effects(network, links, Question(4, 0))).all()
+
+
+def test_a_one_way_link_that_is_gathered_over_both_ways_is_named_as_the_graph_has_it():
+    edges = np.array([[4, 0, 2, 3, 5], [1, 3, 3, 2, 0]])  # 2 and 3 point to each other
+    graph = Graph(X=np.eye(6), edges=edges, y=np.arange(6) % 2, directed=True)
+    _, network = network_of(graph, direction="both")
+    ends = Links.of(network).ends.T.tolist()
+    assert sorted(ends) == [[0, 3], [2, 3], [4, 1], [5, 0]]

@@ -90,6 +90,7 @@ def test_calibration_is_shown_before_and_after(html, result, graph):
     for title, P in (("Before", before), ("After", after)):
         error = percent(calibration_error(P[test], graph.labels[test]))
         assert f"{title} calibration: error {error} %" in html
+    assert "By class, the rarest first: is its mean probability its share of the nodes?" in html
 
 
 def as_tensor(array):

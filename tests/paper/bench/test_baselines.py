@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from gcnii.paper.bench.baselines import BaselineTraining, adjacency_for, build_network
-from gcnii.paper.bench.cases import Line, Named, Shape
-from gcnii.paper.bench.graphs import make_bench_graph
-from gcnii.paper.bench.runners import ours, plan_of, work_of
+from gcnii_paper.bench.baselines import BaselineTraining, adjacency_for, build_network
+from gcnii_paper.bench.cases import Line, Named, Shape
+from gcnii_paper.bench.graphs import make_bench_graph
+from gcnii_paper.bench.runners import ours, plan_of, work_of
 
 CPU = torch.device("cpu")
 SHAPE = Shape(n=60, entries=400, d=12, k=3)

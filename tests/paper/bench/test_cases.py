@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from gcnii.paper.bench.cases import CASES, CORA, Shape, find_case
-from gcnii.paper.bench.graphs import draw_links, make_bench_graph
-from gcnii.paper.bench.runners import plan_of
+from gcnii_paper.bench.cases import CASES, CORA, Shape, find_case
+from gcnii_paper.bench.graphs import draw_links, make_bench_graph
+from gcnii_paper.bench.runners import plan_of
 
 CPU = torch.device("cpu")
 

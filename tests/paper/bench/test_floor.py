@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from gcnii.paper.bench import floor
-from gcnii.paper.bench.floor import EpochWork, Rates, measure_rates
+from gcnii_paper.bench import floor
+from gcnii_paper.bench.floor import EpochWork, Rates, measure_rates
 
 CORA = EpochWork(
     trained=2708, evaluated=2708, at_once=2708, entries=13_264, h=64, layers=64, replicas=1

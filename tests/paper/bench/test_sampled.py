@@ -5,12 +5,12 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from gcnii.paper.bench.cases import CASES, Line, Named, Shape
-from gcnii.paper.bench.graphs import make_bench_graph
-from gcnii.paper.bench.runners import make_runner, plan_of
-from gcnii.paper.bench.sampled import Links, SampledTraining, sampled_network
 from gcnii.propagation import Sparse
 from gcnii.train.batches.neighbours import Hops
+from gcnii_paper.bench.cases import CASES, Line, Named, Shape
+from gcnii_paper.bench.graphs import make_bench_graph
+from gcnii_paper.bench.runners import make_runner, plan_of
+from gcnii_paper.bench.sampled import Links, SampledTraining, sampled_network
 
 CPU = torch.device("cpu")
 SHAPE = Shape(n=60, entries=400, d=12, k=3)

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from gcnii.errors import GcniiError
-from gcnii.paper.bench.scale import cuts, growth, processes, record
-from gcnii.paper.bench.scale.near import near_graph
-from gcnii.paper.bench.scale.single import Training, measured
-from gcnii.paper.bench.scale.worker import Order, work
-from gcnii.paper.report.scale import planned_cost
+from gcnii_paper.bench.scale import cuts, growth, processes, record
+from gcnii_paper.bench.scale.near import near_graph
+from gcnii_paper.bench.scale.single import Training, measured
+from gcnii_paper.bench.scale.worker import Order, work
+from gcnii_paper.report.scale import planned_cost
 
 CPU = torch.device("cpu")
 SMALL = Order(n=1000, layers=2, width=8, device="cpu", rounds=2)

@@ -1,19 +1,16 @@
 """Candidates for the default are measured once each, and what was measured is resumed."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 
-from gcnii.paper.defaults import candidates, measure
-from gcnii.paper.defaults.__main__ import main
-from gcnii.paper.defaults.candidates import settings_of
-from gcnii.paper.defaults.records import Records
 from gcnii.train.plan import batch_key, make_plan
 from gcnii.train.presets import own
 from gcnii.train.presets.own import BASELINES, own_default, shared
 from gcnii.train.presets.traits import Traits
+from gcnii_paper.defaults import candidates, measure
+from gcnii_paper.defaults.candidates import settings_of
+from gcnii_paper.defaults.records import Records
 
 pytestmark = pytest.mark.slow
 
@@ -94,14 +91,6 @@ def test_files_that_the_catalog_lacks_are_left_out_without_a_folder(tmp_path):
     assert said == ["left out without a folder that holds their npz files: humango"]
 
 
-def test_one_file_unpacks_into_a_folder(tiny, tmp_path):
-    measure.measure(Records(tmp_path / "all.json"), **tiny, told=str)
-    for _ in range(2):  # the second adds nothing
-        main(["--unpack", str(tmp_path / "all.json"), "--out", str(tmp_path / "each")])
-    unpacked = Records(tmp_path / "each").documents
-    assert unpacked == Records(tmp_path / "all.json").documents
-
-
 def test_no_batch_is_begun_when_time_is_up(tiny, tmp_path):
     said = []
     measure.measure(Records(tmp_path), **tiny, minutes=-1, told=said.append)
@@ -133,9 +122,3 @@ def test_memory_that_is_short_is_shared_out(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "fit_plans", fails)
     measure.measure(Records(tmp_path), **tiny, told=str)
     assert asked == [*measure.SMALLER] * 7  # GCNII+ has two shapes
-
-
-def test_the_script_needs_no_command_line():
-    code = "import sys, gcnii.paper.defaults.__main__; print('cyclopts' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

@@ -6,12 +6,12 @@ import pytest
 from support.tiny_cells import cell, run
 
 from gcnii.data import load
-from gcnii.paper.ledger.ledger import Ledger
-from gcnii.paper.ledger.ledger_io import export_cells, find_runs, measured
-from gcnii.paper.ledger.run_key import run_key
-from gcnii.paper.tables.cells import read_cells
-from gcnii.paper.tables.printed import Printed
 from gcnii.train.fit import fit
+from gcnii_paper.ledger.ledger import Ledger
+from gcnii_paper.ledger.ledger_io import export_cells, find_runs, measured
+from gcnii_paper.ledger.run_key import run_key
+from gcnii_paper.tables.cells import read_cells
+from gcnii_paper.tables.printed import Printed
 
 
 @pytest.fixture

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from gcnii.paper.ledger.run_key import plan_of, run_key
-from gcnii.paper.tables import beyond, table4
-from gcnii.paper.tables.cells import read_cells
-from gcnii.paper.tables.registry import CELLS, choose
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import in_force
+from gcnii_paper.ledger.run_key import plan_of, run_key
+from gcnii_paper.tables import beyond, table4
+from gcnii_paper.tables.cells import read_cells
+from gcnii_paper.tables.registry import CELLS, choose
 
 VIEWS = ("views", "drop_node", "consistency", "sharpen", "warm_up")
 MEASURED = Path(__file__).parents[3] / "results" / "cells"
 
 
 def test_cells_that_agree_share_their_runs(real_data, monkeypatch):
-    monkeypatch.setattr("gcnii.paper.ledger.run_key.load", real_data)
+    monkeypatch.setattr("gcnii_paper.ledger.run_key.load", real_data)
     names = (
         "table2/gcnii/cora",
         "table3/cora-gcnii/64",
@@ -50,7 +50,7 @@ def test_a_setting_that_is_off_was_always_off():
 
 
 def test_a_plan_has_the_paper_s_settings_without_opening_a_graph(monkeypatch):
-    monkeypatch.setattr("gcnii.paper.ledger.run_key.load", None)
+    monkeypatch.setattr("gcnii_paper.ledger.run_key.load", None)
     (cell,) = choose("table2", "table2/gcnii/pubmed")
     settings = plan_of(cell).settings
     assert [settings[name] for name in ("layers", "width", "lam", "dropout")] == [16, 256, 0.4, 0.5]
@@ -69,7 +69,7 @@ def measured():
 
 def test_every_file_of_results_has_the_key_of_its_cell(measured, real_data, monkeypatch):
     """A new setting changes every key: declare its neutral value, or train everything again."""
-    monkeypatch.setattr("gcnii.paper.ledger.run_key.load", real_data)
+    monkeypatch.setattr("gcnii_paper.ledger.run_key.load", real_data)
     for cell, found in measured:
         assert run_key(cell) == found.settings_hash, cell.id
         assert in_force(plan_of(cell).settings) == in_force(found.settings), cell.id

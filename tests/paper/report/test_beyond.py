@@ -8,16 +8,16 @@ from scipy.stats import t, ttest_1samp
 from support.made_up_cells import measured
 from support.made_up_records import hold
 
-from gcnii.paper.report.beyond.rows import beyond_rows
-from gcnii.paper.report.beyond.standing import gain, stands
-from gcnii.paper.report.beyond.tables import section, short_table
-from gcnii.paper.report.grid import grid
-from gcnii.paper.report.html.page import page
-from gcnii.paper.report.html.takeaway import takeaway
-from gcnii.paper.tables.beyond import BEST, NAME, BestKnown, choose_best
-from gcnii.paper.tables.cells import MeasuredCell
-from gcnii.paper.tables.registry import CELLS, TITLES, cells_of, tables_of
 from gcnii.train.plan import make_plan
+from gcnii_paper.report.beyond.rows import beyond_rows
+from gcnii_paper.report.beyond.standing import gain, stands
+from gcnii_paper.report.beyond.tables import section, short_table
+from gcnii_paper.report.grid import grid
+from gcnii_paper.report.html.page import page
+from gcnii_paper.report.html.takeaway import takeaway
+from gcnii_paper.tables.beyond import BEST, NAME, BestKnown, choose_best
+from gcnii_paper.tables.cells import MeasuredCell
+from gcnii_paper.tables.registry import CELLS, TITLES, cells_of, tables_of
 
 SCORES = [70.0, 72.0, 74.0]  # their mean is 72, their deviation 2
 RECORD = {"model": "gcnii-star", "settings": {"layers": 3}, "tried": 40}

@@ -7,9 +7,9 @@ from support import chromium
 from support.hostile_pages import NAMES, hostile_page
 from support.made_up_cells import a_page_of_everything
 
-from gcnii.paper.report.doctor_page import read_visits
-from gcnii.paper.report.figures.paper_figures import figures
-from gcnii.paper.report.html.page import page
+from gcnii_paper.report.doctor_page import read_visits
+from gcnii_paper.report.figures.paper_figures import figures
+from gcnii_paper.report.html.page import page
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnii.analysis.filters.influence import Influence
-from gcnii.analysis.filters.learn import Learned
-from gcnii.analysis.filters.response import Response
-from gcnii.analysis.layers.checkup import Checkup, Doctor
-from gcnii.analysis.layers.diagnosis import diagnose
+from gcnii.analysis.checkup import Checkup, Doctor
+from gcnii.analysis.diagnosis import diagnose
+from gcnii.analysis.filters import Influence, Learned, Response
 from gcnii.data import load
-from gcnii.paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
-from gcnii.paper.report.html.page import page
+from gcnii_paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
+from gcnii_paper.report.html.page import page
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ from support.elements import Elements
 from support.hostile_pages import NAMES, hostile_page
 from support.made_up_cells import a_page_of_everything, around, cell_of, measured
 
-from gcnii.paper.report.dots import dot_plot
-from gcnii.paper.report.figures.paper_figures import figures
-from gcnii.paper.report.grid import MARKS, TableCell, grid
-from gcnii.paper.report.html.page import page
-from gcnii.paper.report.html.takeaway import takeaway
-from gcnii.paper.tables.printed import Printed
-from gcnii.paper.tables.registry import CELLS
+from gcnii_paper.report.dots import dot_plot
+from gcnii_paper.report.figures.paper_figures import figures
+from gcnii_paper.report.grid import MARKS, TableCell, grid
+from gcnii_paper.report.html.page import page
+from gcnii_paper.report.html.takeaway import takeaway
+from gcnii_paper.tables.printed import Printed
+from gcnii_paper.tables.registry import CELLS
 
 
 def written(cells):

@@ -11,19 +11,17 @@ from pathlib import Path
 import pytest
 from support.made_up_cells import around, measured
 
-from gcnii.paper.defaults.choose import Study
-from gcnii.paper.defaults.records import Records
-from gcnii.paper.forecast import read_records as read_forecasts
-from gcnii.paper.report.defaults_page import defaults_page
-from gcnii.paper.report.doctor_page import visit_markdown
-from gcnii.paper.report.figures.depth import LINES, draw_depth
-from gcnii.paper.report.forecast_tables import forecast_tables
-from gcnii.paper.report.grid import notes
-from gcnii.paper.report.markdown import results_page, scores_table
-from gcnii.paper.report.readme import all_results, summary, update_readme
-from gcnii.paper.report.speed import read_records, speed_tables
-from gcnii.paper.tables.cells import read_cells
-from gcnii.paper.tables.printed import DEPTHS
+from gcnii_paper.defaults.choose import Study
+from gcnii_paper.defaults.records import Records
+from gcnii_paper.report.defaults_page import defaults_page
+from gcnii_paper.report.doctor_page import visit_markdown
+from gcnii_paper.report.figures.depth import LINES, draw_depth
+from gcnii_paper.report.grid import notes
+from gcnii_paper.report.markdown import results_page, scores_table
+from gcnii_paper.report.readme import all_results, summary, update_readme
+from gcnii_paper.report.speed import read_records, speed_tables
+from gcnii_paper.tables.cells import read_cells
+from gcnii_paper.tables.printed import DEPTHS
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -56,11 +54,6 @@ def test_the_page_of_memory_has_the_tables_that_results_give():
     tables = speed_tables(read_records(ROOT / "results" / "memory"))
     assert marked((ROOT / "docs" / "memory.md").read_text("utf-8")) == tables
     assert "gcnii predict" in tables
-
-
-def test_the_page_of_forecasts_has_the_tables_that_results_give():
-    tables = forecast_tables(read_forecasts(ROOT / "results" / "forecast"))
-    assert marked((ROOT / "docs" / "filters-learned.md").read_text("utf-8")) == tables
 
 
 def test_the_page_of_the_doctor_has_the_advice_and_the_table_that_results_give():
@@ -167,7 +160,7 @@ def test_updating_changes_nothing_but_the_marked_part(project):
     "name",
     [
         "README.md",
-        *(f"docs/{one}.md" for one in ("performance", "filters-learned", "doctor", "explaining")),
+        *(f"docs/{one}.md" for one in ("performance", "doctor", "explaining")),
     ],
 )
 def test_a_page_without_a_place_for_results_is_refused(name, project):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gcnii.cost.device import H200
-from gcnii.paper.report.figures.growth import draw_growth
-from gcnii.paper.report.scale import (
+from gcnii.cost.estimate import H200
+from gcnii_paper.report.figures.growth import draw_growth
+from gcnii_paper.report.scale import (
     PLANS,
     papers_plans,
     parts_of,

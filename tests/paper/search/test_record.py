@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from gcnii.paper.search import record as module
-from gcnii.paper.search.record import read_tries, score, winners
-from gcnii.paper.search.run import run_search
-from gcnii.paper.search.search import Search
-from gcnii.paper.search.spaces import SEARCHES
-from gcnii.paper.tables.searched import ADOPTED
+from gcnii_paper.search import record as module
+from gcnii_paper.search.record import read_tries, score, winners
+from gcnii_paper.search.run import run_search
+from gcnii_paper.search.search import Search
+from gcnii_paper.search.spaces import SEARCHES
+from gcnii_paper.tables.searched import ADOPTED
 
 KEPT = Path(__file__).parents[3] / "results" / "search"
 TINY = Search(

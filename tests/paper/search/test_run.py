@@ -9,11 +9,6 @@ import pytest
 import torch
 from optuna import create_study
 
-from gcnii.paper.search.proposals import SETTINGS, PointProposer, finished_trial
-from gcnii.paper.search.record import SEEDS, score
-from gcnii.paper.search.run import run_search
-from gcnii.paper.search.search import Search
-from gcnii.paper.search.spaces import SEARCHES
 from gcnii.train.fit import fit_plan, fit_plans
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
@@ -21,6 +16,11 @@ from gcnii.tuning import fitting
 from gcnii.tuning.question import Question
 from gcnii.tuning.workers import worker
 from gcnii.tuning.workers.halving import Halving
+from gcnii_paper.search.proposals import SETTINGS, PointProposer, finished_trial
+from gcnii_paper.search.record import SEEDS, score
+from gcnii_paper.search.run import run_search
+from gcnii_paper.search.search import Search
+from gcnii_paper.search.spaces import SEARCHES
 
 AXES = (({"alpha": 0.1}, {"alpha": 0.5}), ({"lr": 0.01}, {"lr": 0.02}, {"lr": 0.1}))
 TINY = Search(
@@ -183,7 +183,7 @@ def test_two_at_one_search_lose_no_try_and_repeat_none(tmp_path, monkeypatch):
 def test_two_that_have_tried_the_same_propose_different_points_from_then_on(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "gcnii.paper.search.proposals.UntriedPoints.reseed_rng", lambda self: seen.append(self)
+        "gcnii_paper.search.proposals.UntriedPoints.reseed_rng", lambda self: seen.append(self)
     )
     run_search(TINY, tmp_path, 3, "cpu")
     assert seen == []

@@ -4,12 +4,12 @@ from itertools import chain
 
 import pytest
 
-from gcnii.paper.search.spaces import SEARCHES, choose_searches
-from gcnii.paper.tables.printed import TABLE_3
-from gcnii.paper.tables.registry import cells_of
-from gcnii.paper.tables.searched import ADOPTED
-from gcnii.paper.tables.table3 import _searched
 from gcnii.train.plan import make_plan
+from gcnii_paper.search.spaces import SEARCHES, choose_searches
+from gcnii_paper.tables.printed import TABLE_3
+from gcnii_paper.tables.registry import cells_of
+from gcnii_paper.tables.searched import ADOPTED
+from gcnii_paper.tables.table3 import _searched
 
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=lambda search: search.name)

@@ -10,8 +10,7 @@ from support.killing import Killed, killed_after_a_save
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.train.batches import neighbours as module
-from gcnii.train.batches.ahead import ahead
-from gcnii.train.batches.neighbours import Neighbours
+from gcnii.train.batches.neighbours import Neighbours, ahead
 from gcnii.train.callbacks.report import StopTraining
 from gcnii.train.fit import fit
 from gcnii.train.replicas import training as loop

@@ -12,8 +12,7 @@ from support.literal.drawing import draw
 
 from gcnii.propagation import GraphAdjacency
 from gcnii.train.batches import Neighbours
-from gcnii.train.batches.history import HistoryHop
-from gcnii.train.batches.sampler import NeighbourSampler, shuffled
+from gcnii.train.batches.neighbours import HistoryHop, NeighbourSampler, shuffled
 
 SHAPES = {  # fanout, history
     "some": ((3, 5), "none"),

@@ -14,8 +14,7 @@ from gcnii import data
 from gcnii.propagation import GraphAdjacency, Propagation, Sparse
 from gcnii.propagation.product import row_sums
 from gcnii.train.batches import Neighbours
-from gcnii.train.batches.history import ActivationHistory, HistoryHop
-from gcnii.train.batches.sampler import NeighbourSampler
+from gcnii.train.batches.neighbours import ActivationHistory, HistoryHop, NeighbourSampler
 from gcnii.train.fit import fit
 
 NORMS = ["mean", "symmetric", "walk", "enhanced", "first-order", "symmetric+I"]

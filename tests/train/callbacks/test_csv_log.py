@@ -1,5 +1,7 @@
 """CsvLog: the curves of all runs in a file, complete at any moment."""
 
+import resource
+
 import pytest
 
 import gcnii
@@ -58,14 +60,45 @@ def test_an_older_log_is_replaced_at_the_first_report_and_not_before(path):
 def test_a_file_that_is_not_a_log_is_refused(text, tmp_path):
     path = tmp_path / "nodes.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"nodes.csv was not written by CsvLog; choose another"):
-        CsvLog(path)
+    with pytest.raises(InputError, match=r"nodes.csv exists and gcnii did not write it; choose"):
+        CsvLog(path)(report())
     assert path.read_text() == text
+    log = CsvLog(path, overwrite=True)
+    log(report())
+    log.close()
+    assert path.read_text().startswith(HEADER)
+
+
+def test_a_file_that_comes_after_the_log_was_made_is_not_replaced(graph, path):
+    log = CsvLog(path)
+    path.parent.mkdir()
+    path.write_text("id,label\n")
+    with pytest.raises(InputError, match=r"curves.csv exists and gcnii did not write it"):
+        fit(graph, callbacks=[log], **SMALL)
+    assert path.read_text() == "id,label\n"
+
+
+def test_the_curves_of_a_bundle_are_not_replaced_even_if_asked(graph, tmp_path):
+    bundle = fit(graph, **SMALL).save(tmp_path / "bundle")
+    before = (bundle / "curves.csv").read_bytes()
+    with pytest.raises(
+        InputError, match=r"curves.csv is a file of a bundle, so it is not replaced"
+    ):
+        CsvLog(bundle / "curves.csv", overwrite=True)(report())
+    assert (bundle / "curves.csv").read_bytes() == before
 
 
 def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"is not a file; give the log the name of a .csv file"):
-        CsvLog(tmp_path)
+    with pytest.raises(InputError, match=r"is not a regular file; choose another name"):
+        CsvLog(tmp_path)(report())
+
+
+@pytest.mark.parametrize("name", ["file/log.csv", "a\x00b.csv", f"{'x' * 300}.csv"])
+@pytest.mark.parametrize("kind", [CsvLog, gcnii.TensorBoard])
+def test_a_log_that_cannot_be_written_is_one_sentence(kind, name, graph, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot be written"):
+        fit(graph, callbacks=[kind(tmp_path / name)], **SMALL)
 
 
 def test_a_training_that_is_refused_leaves_no_log(graph, path):
@@ -81,3 +114,24 @@ def test_a_log_is_of_one_training(graph, path):
     with pytest.raises(UsageError, match=r"is complete; make a new CsvLog for each fit"):
         fit(graph, callbacks=[log], **SMALL)
     assert path.read_text() == before
+
+
+def test_a_full_disk_names_the_log(path):
+    log = CsvLog(path)
+    log(report(0))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as raised:
+            log(report(1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert raised.value.filename == str(path)
+    log.close()
+
+
+@pytest.mark.parametrize("log", [gcnii.CsvLog, gcnii.TensorBoard])
+@pytest.mark.parametrize("given", [3, b"x.csv", []])
+def test_a_log_needs_a_path(log, given):
+    with pytest.raises(InputError, match="expected the path of a file or folder"):
+        log(given)

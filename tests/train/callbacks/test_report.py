@@ -188,3 +188,15 @@ def test_nothing_is_printed_where_nobody_watches(graph, capfd):
     fit(graph, **SMALL)
     assert capfd.readouterr() == ("", "")
     assert any(isinstance(one, logging.NullHandler) for one in logging.getLogger("gcnii").handlers)
+
+
+def nothing():
+    pass
+
+
+@pytest.mark.parametrize("wrong", [nothing, lambda one, two: 0, lambda *, now: 0])
+def test_a_callback_that_takes_other_arguments_is_refused_before_the_first_epoch(wrong, graph):
+    seen = []
+    with pytest.raises(InputError, match=r"called with one argument, an EpochReport, got .*\("):
+        fit(graph, callbacks=[seen.append, wrong], **SMALL)
+    assert not seen

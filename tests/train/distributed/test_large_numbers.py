@@ -10,8 +10,7 @@ from support.to_itself import alone
 from support.together import graph_of
 
 from gcnii.data import load_share
-from gcnii.dropout import epoch_key, keep_mask, words_of
-from gcnii.dropout.masks import LEVELS, _words
+from gcnii.dropout import LEVELS, _words, epoch_key, keep_mask, words_of
 from gcnii.errors import InputError
 from gcnii.graph import Piece
 from gcnii.propagation import Pattern, Rows

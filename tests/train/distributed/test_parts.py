@@ -1,6 +1,7 @@
 """What a process makes of its parts is what it would cut from the whole graph."""
 
 import threading
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from support.together import graph_of
 
 from gcnii.data import load_share
-from gcnii.errors import InputError, UsageError
+from gcnii.errors import DataError, InputError, UsageError
 from gcnii.graph import Piece
 from gcnii.train.distributed.links import Links
 from gcnii.train.distributed.packing import pack
@@ -57,6 +58,28 @@ def test_links_of_parts_are_those_cut_from_the_whole(kind, parts, tmp_path):
                 there = torch.isin(found.halo, wanted.halo)
                 assert torch.equal(found.halo[there], wanted.halo)
                 assert torch.equal(found.owner[there], wanted.owner)
+
+
+@pytest.mark.parametrize("edge_weights", ["median", "log", "rank", "none", "auto"])
+def test_weights_of_parts_count_as_in_the_whole_graph(edge_weights, tmp_path):
+    graph = graph_of(n=60, weighted=True)
+    pieces = pieces_of(graph, tmp_path / "graph", 2, 2)
+    for rank, piece in enumerate(pieces):
+        recipe = make_plan("gcnii", {"edge_weights": edge_weights}, piece).recipe
+        assert recipe == make_plan("gcnii", {"edge_weights": edge_weights}, graph).recipe
+        again = partial(make_adjacency, graph, recipe)
+        wanted = Links.of_whole(again(), owners_of(pieces), rank, again)
+        assert torch.equal(Links.of_piece(piece, recipe).weights, wanted.weights)
+
+
+def test_parts_that_do_not_tell_what_edges_weigh_keep_the_raw_weights(tmp_path):
+    piece, _ = pieces_of(graph_of(n=60, weighted=True), tmp_path / "graph", 2, 2)
+    known = {name: one for name, one in piece.whole.known.items() if name != "weights"}
+    object.__setattr__(piece, "whole", replace(piece.whole, known=known))
+    with pytest.warns(UserWarning, match=r"count as they are \(raw\): pack the graph again"):
+        assert make_plan("gcnii", {"edge_weights": "auto"}, piece).recipe.edge_weights == "raw"
+    with pytest.raises(DataError, match="pack the graph again, or take edge_weights raw or none"):
+        Links.of_piece(piece, Recipe(edge_weights="rank"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

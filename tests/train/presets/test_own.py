@@ -12,11 +12,13 @@ from gcnii.data.catalog import CATALOG
 from gcnii.nn import MODELS
 from gcnii.train.plan import make_plan, model_defaults
 from gcnii.train.presets import preset, presets_of, uses_own_default
+from gcnii.train.presets import traits as traits_module
 from gcnii.train.presets.own import (
     BASELINES,
     CHOSEN,
     DEFAULTS,
     FAMILY,
+    LONGEST,
     LOW,
     MOST_NODES,
     OURS,
@@ -239,7 +241,7 @@ def test_baselines_keep_their_own_numbers_but_for_scale_and_stopping(model):
     default = own_default(model, WORDS)
     assert default.keys() <= {"scale", "epochs", "patience", "monitor", "batches"}
     settings = make_plan(model, {}, graph(counts())).settings
-    assert settings == make_plan(model, {}).settings | default
+    assert settings == make_plan(model, {}).settings | default | {"longest": LONGEST}
 
 
 @pytest.mark.parametrize("model", sorted(set(MODELS) - {*BASELINES, *FAMILY, *OURS}))
@@ -282,6 +284,7 @@ def test_gcnii_plus_has_gcnii_s_default_on_every_graph(name):
     plain = graph(counts(), np.repeat([0, 1], 20))
     plus = make_plan("gcnii-plus", {}, plain._with_origin("", name)).settings
     gcnii = make_plan("gcnii", {}, plain).settings
+    gcnii["longest"] = 0 if name else LONGEST  # a graph of the catalog stops as it was measured
     assert {key: plus[key] for key in gcnii} == gcnii
     assert plus["input_dropout"] == gcnii["dropout"]
     assert (plus["product_first"], plus["row_norm"], plus["head"]) == (False, "none", "last")
@@ -289,11 +292,52 @@ def test_gcnii_plus_has_gcnii_s_default_on_every_graph(name):
 
 def test_the_catalog_s_graphs_without_presets_are_planned_like_one_s_own():
     plain = graph(counts())
+    own = make_plan("gcnii", {}, plain)
+    assert own.recipe.longest == LONGEST
+    alike = replace(own, recipe=replace(own.recipe, longest=0))
     for name in WITHOUT:
-        assert make_plan("gcnii", {}, plain._with_origin("", name)) == make_plan("gcnii", {}, plain)
+        assert make_plan("gcnii", {}, plain._with_origin("", name)) == alike
 
 
 def test_defaults_of_classes_and_of_the_recipe_stay():
     plan = make_plan("gcnii", {})
     assert plan.model_settings["layers"] == 64
     assert (plan.recipe.epochs, plan.recipe.patience, plan.recipe.scale) == (1500, 100, "none")
+
+
+def told_by_in_links(n=60, seed=0):
+    """Nodes with telling features point to nodes of their class, which have others."""
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(2), n)
+    X = rng.normal(size=(2 * n, 4))
+    X[:n, 0] += 4 * (2 * y[:n] - 1)
+    told = np.repeat(np.arange(n, 2 * n), 3)
+    own = [rng.choice(np.flatnonzero(y[:n] == y[v])) for v in told]
+    roles = np.array([None] * n + ["train", "train", "val", "val", "test", "test"] * (n // 6))
+    split = gcnii.Split.of_roles(roles)
+    return gcnii.Graph(X=X, edges=[own, told], y=y, splits=(split,), directed=True, name="web")
+
+
+def test_a_directed_graph_of_your_own_is_gathered_over_both_ways():
+    graph = told_by_in_links()
+    how = {"seeds": range(3), "epochs": 60, "device": "cpu"}
+    assert gcnii.fit(graph, "gcnii", **how).test.mean() > 0.9
+    assert gcnii.fit(graph, "gcnii", direction="out", **how).test.mean() < 0.7
+
+
+@pytest.mark.parametrize("model", ["gcnii", "gcn", "gat", "jknet"])
+def test_only_directed_graphs_of_your_own_are_gathered_over_both_ways(model):
+    graph = told_by_in_links()
+    assert make_plan(model, {}, graph).recipe.direction == "both"
+    assert make_plan(model, {"direction": "in"}, graph).recipe.direction == "in"
+    assert make_plan(model, {}, replace(graph, directed=False)).recipe.direction == "out"
+    of_catalog = graph._with_origin("squirrel", "squirrel")
+    assert make_plan(model, {}, of_catalog).recipe.direction == "out"
+
+
+def test_where_out_links_tell_the_class_they_alone_are_gathered_over():
+    told = Traits(n=9, d=9, train=9, sparse=False, multilabel=False, homophily=0.0, links=0.9)
+    graph = told_by_in_links()
+    traits_module._KNOWN[graph] = told
+    assert make_plan("gcnii-plus", {}, graph).recipe.direction == "out"
+    assert make_plan("gcnii", {}, graph).recipe.direction == "both"

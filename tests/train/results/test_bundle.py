@@ -7,16 +7,21 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.command_line import BUNDLE_FILES
 from support.fitting import fitting
 
+import gcnii
 from gcnii import data
 from gcnii.errors import BundleError, GraphError, InputError
+from gcnii.files import claimed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.train.fit import fit
@@ -286,3 +291,70 @@ def test_a_folder_without_a_bundle_is_refused(tmp_path):
         BundleError, match=r"holds no run\.json; give the folder that `gcnii train` wrote"
     ):
         open_bundle(tmp_path)
+
+
+SAVING = """
+import sys, gcnii
+graph = gcnii.load("csbm", n=60)
+result = gcnii.fit(graph, layers=2, width=8, epochs=2, seeds=[int(sys.argv[1])], device="cpu")
+input()
+for _ in range(20):
+    result.save("shared", overwrite=True)
+"""
+
+
+@pytest.mark.slow
+def test_saves_of_two_processes_into_one_folder_leave_a_whole_bundle(tmp_path):
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", SAVING, str(seed)], cwd=tmp_path, stdin=subprocess.PIPE
+        )
+        for seed in range(2)
+    ]
+    for one in both:
+        one.stdin.write(b"\n")
+        one.stdin.close()
+    assert [one.wait(timeout=120) for one in both] == [0, 0]
+    assert gcnii.open_bundle(tmp_path / "shared", curves=True).runs
+    assert sorted(path.name for path in (tmp_path / "shared").iterdir()) == BUNDLE_FILES
+
+
+def test_a_folder_that_another_writes_to_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("gcnii.train.results.saving.PATIENCE", 0.05)
+    result = gcnii.fit(gcnii.load("csbm", n=60), layers=2, width=8, epochs=2, device="cpu")
+    with claimed(tmp_path / "bundle"):
+        with pytest.raises(InputError, match=rf"is being written to by process {os.getpid()} on "):
+            result.save(tmp_path / "bundle")
+        assert [path.name for path in (tmp_path / "bundle").iterdir()] == [".claim"]
+    assert not (tmp_path / "bundle").exists()
+    assert gcnii.open_bundle(result.save(tmp_path / "bundle")).runs
+
+
+def test_what_cannot_be_opened_does_not_replace_what_can(tmp_path):
+    result = gcnii.fit(gcnii.load("csbm", n=60), layers=2, width=8, epochs=2, device="cpu")
+    result.save(tmp_path / "bundle")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "bundle").iterdir()}
+    wrong = replace(result, graph=replace(result.graph, n=0))
+    with pytest.raises(gcnii.BundleError, match=r"graph\.n must be at least 1, got 0"):
+        wrong.save(tmp_path / "bundle", overwrite=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "bundle").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", ".model.safetensors.new", "curves.csv", ".card.md.1.new"]
+)
+def test_a_pipe_in_a_bundle_is_refused_and_not_waited_for(name, tmp_path):
+    result = gcnii.fit(gcnii.load("csbm", n=60), layers=2, width=8, epochs=2, device="cpu")
+    bundle = result.save(tmp_path / "bundle")
+    (bundle / name).unlink(missing_ok=True)
+    os.mkfifo(bundle / name)
+    with pytest.raises(gcnii.BundleError, match="is not a regular file"):
+        gcnii.open_bundle(bundle, curves=True)
+
+
+def test_what_a_killed_save_of_version_1_0_left_is_put_in_its_place(tmp_path):
+    result = gcnii.fit(gcnii.load("csbm", n=60), layers=2, width=8, epochs=2, device="cpu")
+    bundle = result.save(tmp_path / "bundle")
+    (bundle / "model.safetensors").rename(bundle / ".model.safetensors.new")
+    assert gcnii.open_bundle(bundle).runs
+    assert sorted(path.name for path in bundle.iterdir()) == BUNDLE_FILES

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gcnii import data, open_bundle
-from gcnii.errors import GraphError
+from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.train.fit import fit
 
@@ -104,3 +105,10 @@ def test_scores_that_are_not_finite_are_refused(graph, one_split):
     one = Graph(X=huge.X[:1], edges=[[0], [0]], name="huge")
     with pytest.raises(GraphError, match="the scores of 1 node of huge are not finite; its feat"):
         one_split.predict(one, "cpu")
+
+
+def test_tables_of_new_nodes_are_shown_the_way(one_split):
+    nodes, edges = pd.DataFrame({"id": ["x"]}), pd.DataFrame({"source": [], "target": []})
+    for ask in (one_split.predict, one_split.predict_proba):
+        with pytest.raises(InputError, match=r"a gcnii.Graph, got DataFrame; .*predict_new\(nodes"):
+            ask(nodes, edges)

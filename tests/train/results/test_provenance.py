@@ -1,11 +1,13 @@
 """Where a bundle comes from."""
 
 import subprocess
+import sys
 
 import pytest
 
 from gcnii import data, fit, open_bundle
-from gcnii.train.results.git import ask, git_state
+from gcnii.train.results import provenance
+from gcnii.train.results.provenance import ask, git_state
 
 SMALL = {"layers": 2, "width": 8, "epochs": 2, "device": "cpu", "seeds": [0]}
 
@@ -55,3 +57,40 @@ def test_a_bundle_keeps_where_it_comes_from(repository, monkeypatch):
     (repository / "file").write_text("two")
     again = open_bundle(opened.save(repository / "two", command="another"))
     assert again.made == opened.made
+
+
+def test_a_repository_that_does_not_track_this_code_is_not_its_own(tmp_path, monkeypatch):
+    def git(*words):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True
+        )
+
+    (tmp_path / "mine.txt").touch()
+    git("init", "--quiet")
+    git("add", "mine.txt")
+    git("commit", "--quiet", "--message", "mine")
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "mine.txt"))
+    assert provenance.commit.__wrapped__()
+    (tmp_path / "installed.py").touch()
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "installed.py"))
+    assert provenance.commit.__wrapped__() is None
+
+
+def test_git_is_asked_once_so_that_a_later_commit_is_not_recorded(monkeypatch):
+    answers = iter(["first", "later"])
+    monkeypatch.setattr(provenance, "git_state", lambda folder, digits: next(answers))
+    provenance.commit.cache_clear()
+    try:
+        assert provenance.commit() == provenance.commit() == "first"
+    finally:
+        provenance.commit.cache_clear()
+
+
+@pytest.mark.slow
+def test_importing_a_room_runs_no_git():
+    code = (
+        "import subprocess, sys\n"
+        "subprocess.run = None\n"
+        "import gcnii_paper.reproduce, gcnii_paper.search.run, gcnii_paper.bench.record"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -67,7 +67,10 @@ def test_a_job_may_take_as_long_as_the_budget(left, given, minutes):
         ({"cluster": "local", "a": "b"}, "Slurm cannot start the jobs: Unknown argument 'a' for"),
         ({"cluster": "local", "nodes": "2"}, "Slurm cannot start the jobs: LocalExecutor can use"),
         ({"cluster": "cloud"}, "cluster must be one of slurm, local, got 'cloud'"),
-        ({"mem_gb": "many"}, "mem_gb must be a whole number, got 'many'; check --slurm"),
+        (
+            {"mem_gb": "many"},
+            "mem_gb must be a whole number, got 'many'; check slurm's options",
+        ),
     ],
 )
 def test_options_that_cannot_work_are_refused_in_a_sentence(options, sentence, monkeypatch):
@@ -81,7 +84,7 @@ def test_without_submitit_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(room, "find_spec", lambda name: None)
     with pytest.raises(InputError) as refused:
         refuse_options({})
-    assert str(refused.value) == "--slurm needs submitit; install it: pip install 'gcnii[slurm]'"
+    assert str(refused.value) == "slurm needs submitit; install it: pip install 'gcnii[slurm]'"
 
 
 class Job:

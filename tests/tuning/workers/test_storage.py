@@ -260,5 +260,7 @@ def test_without_the_driver_of_postgresql_the_extra_is_named(monkeypatch):
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):
     (tmp_path / "study.db").write_text("nonsense " * 200)
-    with pytest.raises(InputError, match=r"study\.db: file is not a database; give"):
+    with pytest.raises(
+        InputError, match=r"study\.db is damaged: file is not a database; restore it"
+    ):
         open_storage(f"sqlite:///{tmp_path / 'study.db'}")

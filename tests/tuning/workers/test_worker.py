@@ -60,6 +60,7 @@ def test_a_trial_too_many_is_not_trained(question, study, monkeypatch):
     assert len(trials_of(study)) == 4
 
 
+@pytest.mark.filterwarnings("ignore:the run of seed")  # ended at its limit
 def test_a_finished_trial_tells_of_each_seed(question, study):
     search(question, study, Limits(trials=2), **HOW)
     mlp, gcn = trials_of(study)
@@ -134,7 +135,7 @@ def test_a_study_in_which_all_diverge_says_so(graph):
         gcnii.tune(graph, trials=2, models=["gcn"], lr=1e30, layers=2, **QUICK)
     assert str(refused.value) == (
         "every training of any model diverged or did not fit in memory (2 settings); look for "
-        "extreme values in the features, or give a smaller --lr or --width"
+        "extreme values in the features, or give a smaller lr or width"
     )
 
 

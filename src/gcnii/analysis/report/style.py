@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike
 
-from gcnii.files import atomic_write, visible
+from gcnii.files import atomic_write, first_bytes, refuse_replacing, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,6 +60,7 @@ RAMP = (
     LineStyle("#654094", "v", "--"),
 )
 GREY = "#777777"
+AT_150 = b"pHYs\x00\x00\x17\x12\x00\x00\x17\x12\x01"  # 150 dots per inch, as a chunk of a PNG
 
 
 def styles_of(labels: Iterable[str]) -> dict[str, LineStyle]:
@@ -185,8 +186,9 @@ def _columns(labels: list[str], room: float) -> int:
     return 1
 
 
-def save(drawing: Figure, path: Path) -> Path:
+def save(drawing: Figure, path: Path, *, overwrite: bool = False) -> Path:
     """Write an SVG if the name ends in .svg, else a PNG; the same figure gives the same bytes."""
+    refuse_replacing(path, is_figure, overwrite=overwrite)
     _show_names_as_they_are(drawing)
     with atomic_write(path) as temporary:
         if path.suffix == ".svg":
@@ -194,6 +196,14 @@ def save(drawing: Figure, path: Path) -> Path:
         else:
             drawing.savefig(temporary, format="png", dpi=150, metadata={"Software": None})
     return path
+
+
+def is_figure(path: Path) -> bool:
+    """Whether a file is as `save` writes it, and as few others do: without program and date."""
+    head = first_bytes(path)
+    if path.suffix == ".svg":
+        return b"<cc:Work>" in head and b"<dc:date>" not in head and b"<dc:creator>" not in head
+    return head[:4] == b"\x89PNG" and head[37:50] == AT_150 and head[58:62] == b"IDAT"
 
 
 def inline_svg(drawing: Figure, name: str, title: str) -> Markup:
@@ -246,3 +256,11 @@ def _svg(drawing: Figure, name: str, transparent: bool = False) -> str:
             page, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None}
         )
     return page.getvalue()
+
+
+def depth_axis(axes: Axes, depths: Iterable[int]) -> None:
+    """Test accuracy against the number of layers, doubling from tick to tick."""
+    depths = sorted(depths)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(depths, [str(layers) for layers in depths])
+    axes.set(xlabel="layers", ylabel="test accuracy (%)")

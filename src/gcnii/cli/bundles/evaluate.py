@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -21,7 +21,17 @@ TrainingGraph = Annotated[
 Baselines = Annotated[
     bool,
     Parameter(
-        help="Compare with logistic regression and label propagation, or with the majority only."
+        help="Compare with logistic regression, label propagation and gradient boosting, or with "
+        "the majority only."
+    ),
+]
+
+
+Positive = Annotated[
+    str | None,
+    Parameter(
+        help="The class that ROC AUC and average precision are of; default: that of the training, "
+        "or of two classes the one of fewer training nodes."
     ),
 ]
 
@@ -32,6 +42,7 @@ def evaluate(
     *,
     graph: TrainingGraph = None,
     baselines: Baselines = True,
+    positive: Positive = None,
     device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
@@ -44,7 +55,8 @@ def evaluate(
     data = load_asked(result, bundle, graph, offline)
     count = steps(result, baselines=baselines)
     with counting_bar(f"evaluating {data.name}", count, hidden=quiet) as show:
-        evaluation = measure(result, data, device, baselines=baselines, show=show)
+        how: dict[str, Any] = {"baselines": baselines, "positive": positive}
+        evaluation = measure(result, data, device, **how, show=show)
     if json:
         print_json({"bundle": str(bundle), **evaluation.document()})
     else:

@@ -10,11 +10,13 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
+from gcnii.analysis.report.style import is_figure
 from gcnii.cli.bundles.predict import Bundle, load_asked, notice_change
 from gcnii.cli.options import (
     Device,
     Json,
     Offline,
+    Overwrite,
     Quiet,
     print_json,
     refuse_below_one,
@@ -22,7 +24,7 @@ from gcnii.cli.options import (
 )
 from gcnii.cli.terminal import plain_table, table_console
 from gcnii.errors import InputError
-from gcnii.files import visible
+from gcnii.files import refuse_replacing, visible
 from gcnii.inference.explaining.explain import TOP
 from gcnii.inference.explaining.explanation import Explanation, HopShare, LinkEffect, Proof
 from gcnii.train.results.bundle import open_bundle
@@ -53,6 +55,7 @@ def explain(
     against: Against = None,
     top: Top = TOP,
     out: File = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
@@ -66,12 +69,13 @@ def explain(
         if out.suffix not in (".png", ".svg"):
             raise InputError(f"--out must end in .png or .svg, got {out.name}")
         refuse_unwritable(out.parent)
+        refuse_replacing(out, is_figure, inputs=[bundle, graph], overwrite=overwrite)
     result = open_bundle(bundle)
     data = load_asked(result, bundle, graph, offline)
     notice_change(result, data, graph)
     found = result.explain(data, node, label=label, against=against, top=top, device=device)
     if out:
-        found.draw(out)
+        found.draw(out, overwrite=overwrite)
     if json:
         print_json(found.document() | {"bundle": str(bundle), "out": out and str(out)})
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from gcnii.cli.options import (
     Device,
     Json,
     Offline,
+    Overwrite,
     Quiet,
     print_json,
     refuse_unwritable,
@@ -22,11 +24,11 @@ from gcnii.data import CATALOG, load
 from gcnii.data.readers import reader_of
 from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
-from gcnii.files import Document, user_path
+from gcnii.files import Document, refuse_replacing, user_path
 from gcnii.graph import Graph
 from gcnii.inference.labels import label_table
 from gcnii.inference.new_nodes import label_new, read_new
-from gcnii.inference.table_files import csv_text, harmless, refuse_format, write_table
+from gcnii.inference.table_files import csv_text, harmless, is_table, refuse_format, write_table
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.metrics.conformal import Sets, refuse_coverage
 from gcnii.train.results.bundle import open_bundle
@@ -86,6 +88,7 @@ def predict(
     coverage: Coverage = None,
     kind: Kind = "lac",
     out: File = None,
+    overwrite: Overwrite = False,
     raw: Raw = False,
     device: Device = "auto",
     json: Json = False,
@@ -95,11 +98,12 @@ def predict(
     """Label the nodes of a graph with a trained model: node, label, probability of each class."""
     if quiet:
         warnings.simplefilter("ignore")
-    if out:
-        refuse_format(out, "--out")
-        refuse_unwritable(out.parent)
+    _refuse_name(out)
     _notice_promise(coverage, kind, elsewhere=bool(graph or add))
     result = open_bundle(bundle)
+    if out:
+        inputs = [bundle, graph, add, result.graph.source]
+        refuse_replacing(out, is_table, inputs=inputs, overwrite=overwrite)
     data = load_asked(result, bundle, graph, offline)
     if add:
         new = read_new(result, add, data)
@@ -112,17 +116,23 @@ def predict(
         table = table[table["known"].isna()]
     runs = [result.runs[i] for i in result.predicting(ensemble)]
     if out:
-        write_table(_safe(table, raw or out.suffix != ".csv"), out)
+        write_table(_safe(table, raw or out.suffix != ".csv"), out, overwrite=overwrite)
     if json:
         about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table)}
         seeds = {"split": runs[0].split, "seeds": [run.seed for run in runs]}
         covered = {} if coverage is None else {"coverage": coverage, "sets": kind}
-        print_json(about | seeds | covered | _labels(table, out))
+        print_json(about | seeds | covered | _basis(table) | _labels(table, out))
     elif out:
         by = f" by the mean of {len(runs)} runs" if len(runs) > 1 else ""
         print(f"{len(table)} nodes labelled{by}: {out}")
     else:
         print(_csv(_safe(table, raw)), end="")
+
+
+def _refuse_name(out: Path | None) -> None:
+    if out:
+        refuse_format(out, "--out")
+        refuse_unwritable(out.parent)
 
 
 def load_asked(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
@@ -173,6 +183,11 @@ def _safe(table: DataFrame, raw: bool) -> DataFrame:
             "--raw leaves them as they are"
         )
     return table
+
+
+def _basis(table: DataFrame) -> Document:
+    """The number of nodes with each basis of their answers, where there may be several."""
+    return {"basis": dict(Counter(table["basis"]))} if "basis" in table else {}
 
 
 def _labels(table: DataFrame, out: Path | None) -> Document:

@@ -8,18 +8,21 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gcnii.analysis.report.one_file import is_page
 from gcnii.cli.bundles.evaluate import TrainingGraph
 from gcnii.cli.bundles.predict import Bundle, load_asked
 from gcnii.cli.options import (
     Device,
     Json,
     Offline,
+    Overwrite,
     Quiet,
     print_json,
     refuse_unwritable,
 )
 from gcnii.cli.terminal import counting_bar
 from gcnii.errors import InputError
+from gcnii.files import refuse_replacing
 from gcnii.inference.page.page import steps, write_page
 from gcnii.train.results.bundle import open_bundle
 
@@ -33,6 +36,7 @@ def run(
     /,
     *,
     out: Page = None,
+    overwrite: Overwrite = False,
     graph: TrainingGraph = None,
     device: Device = "auto",
     json: Json = False,
@@ -44,9 +48,11 @@ def run(
         warnings.simplefilter("ignore")
     result = open_bundle(bundle, curves=True)
     path = _path(bundle, out)
+    inputs = [bundle, graph, result.graph.source]
+    refuse_replacing(path, is_page, inputs=inputs, overwrite=overwrite)
     data = load_asked(result, bundle, graph, offline)
     with counting_bar(f"page of {data.name}", steps(result), hidden=quiet) as show:
-        write_page(result, path, data, device, show)
+        write_page(result, path, data, device, show, overwrite=overwrite)
     if json:
         print_json({"bundle": str(bundle), "graph": data.name, "out": str(path)})
     else:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gcnii.data.splits import stratified_split
-from gcnii.data.tables.labels import Labels, class_labels
-from gcnii.errors import GraphError, Problems, notice
-from gcnii.graph import Split
+from gcnii.data.tables.labels import Labels, class_labels, warn_of_numbers
+from gcnii.errors import GraphError, InputError, Problems, notice
+from gcnii.graph import Split, splits_of
+from gcnii.graph.arrays import BEYOND
 
 Classes = Sequence[str] | None
 UNKNOWN = -1
@@ -34,10 +35,27 @@ class _Numbers(NamedTuple):
 def as_array(values: ArrayLike | Tensor) -> NDArray[Any]:
     """The values as a numpy array; those of a list keep their types."""
     if hasattr(values, "detach"):
-        return np.asarray(values.detach().cpu())
+        return _of_tensor(values)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        known = values.data.astype(object)
+        known[np.ma.getmaskarray(values)] = None
+        return known
     if isinstance(values, list | tuple):
-        return np.array(values, object)  # else numpy would write NaN among texts as 'nan'
+        # As objects, else numpy would write NaN among texts as 'nan'.
+        return np.array([None if one is np.ma.masked else one for one in values], object)
     return np.asarray(values)
+
+
+def _of_tensor(values: Any) -> NDArray[Any]:
+    try:
+        tensor = values.detach().cpu()
+        # numpy has no bfloat16
+        return np.asarray(tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor)
+    except (TypeError, RuntimeError):  # sparse, quantized or on the device `meta`
+        raise GraphError(
+            f"numpy cannot hold a tensor of {values.dtype} with the layout {values.layout} on "
+            f"{values.device}; give a dense one, such as tensor.to_dense()"
+        ) from None
 
 
 def array_labels(y: ArrayLike | Tensor | None, n: int, classes: Classes = None) -> Labels:
@@ -45,6 +63,8 @@ def array_labels(y: ArrayLike | Tensor | None, n: int, classes: Classes = None) 
 
     classes  names of the classes 0, 1, …; without them, classes are named after their labels
     """
+    if classes is not None and (isinstance(classes, str) or not isinstance(classes, Iterable)):
+        raise InputError(f"classes must be a list of names, got {classes!r}")
     if y is None:
         return Labels(np.full(n, UNKNOWN), None if classes is None else tuple(classes))
     values = as_array(y)
@@ -83,6 +103,8 @@ def _numbers(values: NDArray[Any]) -> _Numbers | None:
         odd = next(one for one in known if not isinstance(one, int | float | np.number))
         raise GraphError(f"y must hold numbers or texts, got {odd!r} of {type(odd).__name__}")
     whole = all(isinstance(one, int | np.integer) for one in known)
+    if whole and (wide := next((one for one in known if abs(int(one)) >= BEYOND), None)):
+        raise GraphError(f"y must hold numbers below 2^63, got {wide}")
     return _numbers(filled.astype(np.int64 if whole else np.float64))
 
 
@@ -98,7 +120,7 @@ def _texts(values: NDArray[Any], classes: Classes) -> Labels:
         raise GraphError(f"y must hold numbers or texts, got {values.dtype}")
     absent = np.asarray(pd.isna(values))
     cells = np.array(
-        [None if gone or not one else str(one) for one, gone in zip(values, absent, strict=True)],
+        [None if gone else _text(one) for one, gone in zip(values, absent, strict=True)],
         object,
     )
     problems = Problems()
@@ -113,13 +135,23 @@ def _texts(values: NDArray[Any], classes: Classes) -> Labels:
     return Labels(renumbered[found.y], tuple(classes))
 
 
+def _text(label: object) -> str | None:
+    """The name of a class that stands beside texts; a number is named as beside numbers."""
+    if isinstance(label, str):
+        return label or None
+    if isinstance(label, float | np.floating) and label.is_integer():
+        label = int(label)
+    return None if label == UNKNOWN else str(label)
+
+
 def _classes(numbers: _Numbers, classes: Classes) -> Labels:
     values, unknown = numbers
     rows = np.flatnonzero(~unknown)
     known = values[rows]
     if known.dtype.kind != "b":
-        _refuse(rows, known != np.floor(known), known, "whole numbers, one per class")
         _refuse(rows, np.isinf(known), known, "finite numbers")
+        _refuse(rows, known != np.floor(known), known, "whole numbers, one per class")
+        _refuse(rows, known.astype(np.float64) >= BEYOND, known, "numbers below 2^63")
         _refuse(rows, known < 0, known, "0 or more, or -1 for unknown")
     y = np.full(len(values), UNKNOWN)
     if classes is not None:
@@ -127,6 +159,7 @@ def _classes(numbers: _Numbers, classes: Classes) -> Labels:
         y[rows] = known.astype(np.int64)
         return Labels(y, tuple(classes))
     found, y[rows] = np.unique(known, return_inverse=True)
+    warn_of_numbers(len(found), len(rows))
     named = found.astype(np.int64) if found.dtype.kind == "f" else found
     return Labels(y, tuple(map(str, named.tolist())) or None)
 
@@ -141,7 +174,8 @@ def _several(numbers: _Numbers, classes: Classes) -> Labels:
             f"row {int(partly.argmax())} of y has some of its labels but not all; "
             "fill in all or none"
         )
-    y = np.where(unknown, UNKNOWN, values).astype(np.int64)
+    y: NDArray[np.int64] = np.full_like(values, UNKNOWN, np.int64)
+    y[~unknown] = values[~unknown]
     known = y[~unknown.any(1)]
     if len(known) and (known.sum(1) == 1).all():
         notice(
@@ -160,11 +194,10 @@ def _refuse(
 
 
 def splits_or_stratified(
-    splits: Split | Sequence[Split], labels: Labels, seed: int
+    splits: Split | Sequence[Split] | None, labels: Labels, seed: int
 ) -> tuple[Split, ...]:
     """The given splits; without any, the labelled nodes are split 60/20/20, class by class."""
-    if isinstance(splits, Split):
-        return (splits,)
-    if len(splits) or not (labels.y >= 0).any():
-        return tuple(splits)
+    given = splits_of(splits)
+    if given or not (labels.y >= 0).any():
+        return given
     return (stratified_split(labels.y, seed),)

@@ -21,8 +21,11 @@ from gcnii.graph import Graph
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import pandas as pd
     from narwhals.typing import IntoDataFrame
 
+MICROSECONDS = 86_400e6  # of a day
+NOT_A_CELL = (list, tuple, dict, set, np.ndarray, bytes, complex)
 LARGEST_WHOLE = 2**53  # whole numbers that float64 holds exactly
 
 
@@ -36,6 +39,7 @@ def from_frames(
     weight: str = "",
     source: str = "",
     target: str = "",
+    duplicates: str = "",
     drop: Names = (),
     numeric: Names = (),
     categorical: Names = (),
@@ -62,6 +66,7 @@ def from_frames(
         The column of `nodes` with their names.
     label : str or list of str
         The column of `nodes` with their labels, if any.  Several columns contain zeros and ones.
+        A column called 0 is named by 0 or "0", here as below.
     split : str
         The column of `nodes` with train, val or test, if any.
     weight : str
@@ -72,6 +77,10 @@ def from_frames(
     target : str
         The column of `edges` where an edge ends; default: target, to, dst, v, or the second of two
         columns.
+    duplicates : str
+        What the weights of an edge that is given several times become: add, mean, max or first; of
+        an undirected edge, its two directions are such.  Default: weights of one direction are
+        added up, those of two directions must agree, and without weights an edge counts once.
     drop : str or list of str
         Columns to ignore.
     numeric : str or list of str
@@ -79,7 +88,7 @@ def from_frames(
     categorical : str or list of str
         Columns to interpret as categories.
     date : str or list of str
-        Columns to interpret as dates.
+        Columns to interpret as dates; other columns of dates are left out, with a warning.
     text : str or list of str
         Columns to interpret as text, encoded as TF-IDF of its words.
     unknown : str
@@ -128,18 +137,34 @@ def open_frames(
 def _frame(table: IntoDataFrame, name: str) -> nw.DataFrame[IntoDataFrame]:
     import narwhals as nw
 
-    if type(table).__module__.startswith("pandas") and hasattr(table, "rename"):
-        table = table.rename(columns=str)  # pandas has columns called 0, 1, …
+    of_pandas = type(table).__module__.startswith("pandas")
+    columns = getattr(table, "columns", None) if of_pandas else None
+    if getattr(columns, "nlevels", 1) > 1:
+        raise DataError(
+            f"the columns of {name} have names of several levels, such as {columns[0]!r}; "  # type: ignore[index]
+            "give each column one name"
+        )
+    if columns is not None:
+        table = _dense(table.rename(columns=str))  # type: ignore[attr-defined] # columns 0, 1, …
     try:
         frame = nw.from_native(table, eager_only=True)
         frame.schema  # noqa: B018 - pandas allows two columns of one name, which this refuses
-    except (TypeError, ValueError) as error:
-        came = str(error).strip().splitlines()[0]
+    except TypeError:
+        advice = "; collect() it first" if type(table).__name__ == "LazyFrame" else ""
         raise DataError(
-            f"{name} must be a data frame of pandas, polars or pyarrow whose columns have "
-            f"different names, got {type(table).__name__} ({came})"
+            f"{name} must be a data frame of pandas, polars or pyarrow, "
+            f"got {type(table).__name__}{advice}"
         ) from None
+    except ValueError as error:
+        came = str(error).strip().splitlines()[0]
+        raise DataError(f"the columns of {name} must have different names ({came})") from None
     return frame
+
+
+def _dense(table: pd.DataFrame) -> pd.DataFrame:
+    """A frame of pandas without its Sparse columns, whose type narwhals does not know."""
+    sparse = [name for name, dtype in table.dtypes.items() if hasattr(dtype, "fill_value")]
+    return table.assign(**{name: table[name].sparse.to_dense() for name in sparse})
 
 
 class FrameRows:
@@ -162,8 +187,14 @@ class FrameRows:
         values = series.to_list()
         if series.dtype.is_float():
             values = _whole(values)
-        elif series.dtype.is_temporal():
+        elif series.dtype.is_temporal() and not self._is_duration(column):
             values = [None if _absent(value) else value.isoformat() for value in values]
+        odd = next((value for value in values if isinstance(value, NOT_A_CELL)), None)
+        if odd is not None:
+            raise DataError(
+                f"the column {column!r} of {self.name} holds values of type {type(odd).__name__}, "
+                "but a cell is one number or text; convert it, or drop the column"
+            )
         texts = np.empty(len(values), object)
         texts[:] = [_text(value) for value in values]
         return texts
@@ -178,7 +209,18 @@ class FrameRows:
         dtype = self.frame[name].dtype
         if dtype.is_numeric() or dtype.is_boolean():
             return float32_of(self._floats(name))
-        return self.texts(name)
+        return float32_of(self._days(name)) if self._is_duration(name) else self.texts(name)
+
+    def _is_duration(self, name: str) -> bool:
+        import narwhals as nw
+
+        return self.frame[name].dtype == nw.Duration
+
+    def _days(self, name: str) -> NDArray[np.float64]:
+        import narwhals as nw
+
+        series = self.frame[name].dt.total_microseconds().cast(nw.Float64())
+        return np.asarray(series.fill_null(np.nan).to_numpy(), np.float64) / MICROSECONDS
 
     def _floats(self, name: str) -> NDArray[np.float64]:
         import narwhals as nw
@@ -218,7 +260,8 @@ def _text(value: object) -> str | None:
 
 def _whole(values: Sequence[float | None]) -> list[float | int | None]:
     """Floats as integers, if all are whole."""
-    known = [value for value in values if value is not None and value == value]
+    # Beside floats, there are None, NaN, and pandas' NA, which cannot be compared.
+    known = [value for value in values if isinstance(value, float) and value == value]
     if any(value % 1 or abs(value) >= LARGEST_WHOLE for value in known):
         return list(values)
-    return [None if value is None or value != value else int(value) for value in values]
+    return [int(value) if isinstance(value, float) and value == value else None for value in values]

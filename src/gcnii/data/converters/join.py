@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.errors import GraphError
+from gcnii.errors import GraphError, some_of
 from gcnii.graph import Features, Graph, Role, Split
+from gcnii.graph.arrays import merged
+from gcnii.graph.weights import sum_repeated
+
+Names = tuple[str, ...] | None
 
 
 def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") -> Graph:
     """Join several graphs into one block-diagonal Graph, whose split assigns whole graphs.
 
+    Features and classes are matched by their names, in any order.  Where some graphs are directed,
+    the undirected edges of the others become two edges each, one in each direction.
+
     Parameters
     ----------
     graphs : list of Graph
-        Graphs with the same features and the same classes.
+        Graphs with the same features.  A graph may lack classes of another.
     roles : list of {"train", "val", "test"}
         The part of the split that each graph belongs to.
     name : str
@@ -35,38 +45,129 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
     >>> gcnii.join(graphs, ["train", "val", "test"]).n
     180
     """
+    for field, values in (("graphs", graphs), ("roles", roles)):
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise GraphError(f"{field} must be a list, got {values!r}")
+    if odd := [one for one in graphs if not isinstance(one, Graph)]:
+        raise GraphError(f"graphs must hold gcnii.Graph, got {type(odd[0]).__name__}")
     if len(graphs) != len(roles) or not graphs:
         raise GraphError(
             f"join needs one role per graph, got {len(graphs)} graphs and {len(roles)} roles"
         )
+    for role in roles:
+        if role not in get_args(Role):
+            raise GraphError(f"a role must be train, val or test, got {role!r}")
+    _refuse_different(graphs)
+    graphs = _alike_in_features(graphs)
+    labels, classes = _labels(graphs)
+    directed = any(graph.directed for graph in graphs)
+    if directed:
+        graphs = [graph if graph.directed else _both_ways(graph) for graph in graphs]
     sizes = [graph.n for graph in graphs]
     starts = np.cumsum([0, *sizes[:-1]])
     shifted = [graph.edges + start for graph, start in zip(graphs, starts, strict=True)]
+    weights = [graph.weights for graph in graphs if graph.weights is not None]
     return Graph(
         X=_stacked([graph.X for graph in graphs]),
         edges=np.concatenate(shifted, 1),
-        y=np.concatenate([graph.labels for graph in graphs]),
+        y=np.concatenate(labels),
         splits=(Split.of_roles(np.repeat(np.array(roles, dtype=object), sizes)),),
-        directed=any(graph.directed for graph in graphs),
+        directed=directed,
         name=name,
-        classes=graphs[0].classes,
-        features=graphs[0].features if len({graph.features for graph in graphs}) == 1 else None,
+        classes=classes,
+        features=graphs[0].features,
         part=np.repeat(np.arange(len(graphs)), sizes),
-        weights=_weights(graphs),
+        weights=np.concatenate(weights) if weights else None,
     )
 
 
-def _weights(graphs: Sequence[Graph]) -> NDArray[np.float64] | None:
-    known = [graph.weights for graph in graphs if graph.weights is not None]
-    if known and len(known) < len(graphs):
-        weighted, other = (
-            next(graph.name for graph in graphs if graph.weighted is kind) for kind in (True, False)
+def _refuse_different(graphs: Sequence[Graph]) -> None:
+    """Refuse graphs of which only some have weights, several labels, or names."""
+    for one, other in pairwise(graphs):
+        if one.weighted is not other.weighted:
+            weighted, plain = (one, other) if one.weighted else (other, one)
+            raise GraphError(
+                f"the edges of {weighted.name} have weights but those of {plain.name} have none; "
+                "give all graphs weights, or drop them: dataclasses.replace(graph, weights=None)"
+            )
+        if one.multilabel is not other.multilabel:
+            several, single = (one, other) if one.multilabel else (other, one)
+            raise GraphError(
+                f"a node of {several.name} can have several labels but a node of {single.name} has "
+                "one class; give all graphs the same kind of labels"
+            )
+        for names in ("features", "classes"):
+            if (getattr(one, names) is None) is not (getattr(other, names) is None):
+                named, plain = (other, one) if getattr(one, names) is None else (one, other)
+                raise GraphError(
+                    f"the {names} of {named.name} have names but those of {plain.name} have none, "
+                    f"so they cannot be matched; name them: dataclasses.replace(graph, {names}=…)"
+                )
+
+
+def _alike_in_features(graphs: Sequence[Graph]) -> list[Graph]:
+    """The graphs with the columns of X in the order of the first."""
+    first = graphs[0]
+    for graph in graphs[1:]:
+        lacks, has = (
+            [name for name in one.features or () if name not in set(other.features or ())]
+            for one, other in ((first, graph), (graph, first))
         )
+        if lacks or has:
+            wrong = [f"{verb} {some_of(x)}" for verb, x in (("lacks", lacks), ("has", has)) if x]
+            raise GraphError(
+                f"{graph.name} {' and '.join(wrong)} among its features, unlike {first.name}; "
+                "give all graphs the same features"
+            )
+        if graph.d != first.d:
+            raise GraphError(
+                f"{first.name} has {first.d} features per node but {graph.name} has {graph.d}; "
+                "give all graphs the same features"
+            )
+    names = first.features
+    return [graph if names is None else graph.with_features(names) for graph in graphs]
+
+
+def _labels(graphs: Sequence[Graph]) -> tuple[list[NDArray[np.int64]], Names]:
+    """The labels of each graph by the classes of all, and these classes."""
+    if graphs[0].classes is None:
+        _refuse_other_columns(graphs)
+        return [graph.labels for graph in graphs], None
+    classes = tuple(dict.fromkeys(name for graph in graphs for name in graph.classes or ()))
+    if not graphs[0].multilabel:
+        place = {name: c for c, name in enumerate(classes)}
+        ids = [np.array([*(place[c] for c in graph.classes or ()), -1]) for graph in graphs]
+        return [own[graph.labels] for own, graph in zip(ids, graphs, strict=True)], classes
+    for graph in graphs:
+        if lacks := [name for name in classes if name not in set(graph.classes or ())]:
+            raise GraphError(
+                f"{graph.name} lacks the label {lacks[0]!r} of another graph; where nodes can have "
+                "several labels, give all graphs a column for each"
+            )
+    order = ([(graph.classes or ()).index(name) for name in classes] for graph in graphs)
+    return [graph.labels[:, columns] for columns, graph in zip(order, graphs, strict=True)], classes
+
+
+def _refuse_other_columns(graphs: Sequence[Graph]) -> None:
+    if graphs[0].multilabel and len(widths := {graph.k for graph in graphs}) > 1:
         raise GraphError(
-            f"the edges of {weighted} have weights but those of {other} have none; give all graphs "
-            "weights, or drop them: dataclasses.replace(graph, weights=None)"
+            f"the graphs have {' and '.join(map(str, sorted(widths)))} labels; "
+            "give all of them the same"
         )
-    return np.concatenate(known) if known else None
+
+
+def _both_ways(graph: Graph) -> Graph:
+    """An undirected graph as a directed one, each of whose edges has its reverse."""
+    weights = graph.weights
+    if weights is None:
+        edges = merged(graph.edges)
+    else:
+        edges, weights = sum_repeated(graph.edges, weights, directed=False)
+    other = edges[0] != edges[1]  # a self-loop is its own reverse
+    both = np.concatenate([edges, edges[::-1, other]], 1)
+    if weights is not None:
+        weights = np.concatenate([weights, weights[other]])
+    return replace(graph, edges=both, weights=weights, directed=True)
 
 
 def _stacked(blocks: Sequence[Features]) -> Features:

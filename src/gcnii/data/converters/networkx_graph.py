@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from gcnii.data.converters.records import Records
@@ -19,6 +20,7 @@ def from_networkx(
     label: Names = "label",
     split: str = "split",
     weight: str | None = "weight",
+    duplicates: str = "",
     X: Features | None = None,
     drop: Names = (),
     numeric: Names = (),
@@ -42,10 +44,13 @@ def from_networkx(
         The node attribute with train, val or test, if any.
     weight : str or None
         The edge attribute with the weights, which either all edges have or none; None ignores
-        weights.  The weights of parallel edges are added up; without weights, their number counts.
+        weights.
+    duplicates : str
+        What the weights of parallel edges become: add, mean, max or first.  Default: they are added
+        up, and edges without weights count once; with add, their number is the weight.
     X : (n, d) array or sparse matrix, optional
-        Features in the order of G.nodes; default: the other attributes of the nodes, or the
-        identity matrix if there are none.
+        Features in the order of G.nodes; default: the other attributes of the nodes in the order of
+        their names, or the identity matrix if there are none.
     drop : str or list of str
         Attributes to ignore.
     numeric, categorical, date, text, unknown, multilabel, seed, name
@@ -64,12 +69,13 @@ def from_networkx(
     >>> gcnii.from_networkx(G, label="club", weight=None, X=np.eye(34))
     Graph(Zachary's Karate Club: 34 nodes, 78 undirected edges, 34 features, 2 classes)
     """
-    if not (hasattr(G, "is_multigraph") and hasattr(G, "nodes")):
+    if isinstance(G, type) or not (hasattr(G, "is_multigraph") and hasattr(G, "nodes")):
         raise GraphError(f"from_networkx takes a networkx graph, got {type(G).__name__}")
     reading = Reading(
         label=label,
         split=split,
         weight="" if weight in (None, "weight") else str(weight),
+        duplicates=duplicates,
         drop=drop,
         numeric=numeric,
         categorical=categorical,
@@ -88,10 +94,10 @@ def _records(G: nx.Graph, weighted: bool) -> Records:
     names = [str(node) for node in place]
     if not names:
         raise GraphError("G has no nodes; a graph needs at least one")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
         raise GraphError(
-            f"two nodes of G are called {twice!r} when written as text; "
+            f"two nodes of G are called {name!r} when written as text; "
             "rename one with networkx.relabel_nodes"
         )
     edges = list(G.edges(data=True))

@@ -13,7 +13,7 @@ from gcnii.data.converters.scipy_matrix import edges_of, is_symmetric
 from gcnii.data.tables.labels import Labels
 from gcnii.errors import GraphError, notice
 from gcnii.graph import Graph, Split
-from gcnii.graph.arrays import merged
+from gcnii.graph.arrays import merged, true_or_false
 from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def from_pyg(
     _refuse_others(data)
     X = _features(data.x)
     n = X.shape[0]
-    A = _adjacency(_edges(data, n), _weights(data), n)
-    one_way = not is_symmetric(A) if directed is None else directed
+    listed = _edges(data, n)
+    A = _adjacency(listed, _weights(data, listed.shape[1]), n)
+    one_way = not is_symmetric(A) if directed is None else true_or_false(directed, "directed")
     edges, weights = edges_of(A, directed=one_way)
     labels = array_labels(data.y, n)
     batch = getattr(data, "batch", None)
@@ -112,16 +113,25 @@ def _refuse_others(data: Data) -> None:
 def _features(x: Any) -> NDArray[np.generic] | sp.csr_array:
     if hasattr(x, "to_scipy"):  # torch_sparse.SparseTensor
         return sp.csr_array(x.to_scipy(layout="csr"))
-    if str(getattr(x, "layout", "")) in ("torch.sparse_coo", "torch.sparse_csr"):
-        x = x.detach().cpu().to_sparse_coo().coalesce()
-        return sp.csr_array((x.values().numpy(), x.indices().numpy()), shape=tuple(x.shape))
     if str(getattr(x, "dtype", "")) in ("torch.bfloat16", "torch.float16"):
         x = x.float()
+    if _is_sparse(x):
+        x = x.detach().cpu().to_sparse_coo().coalesce()
+        return sp.csr_array((x.values().numpy(), x.indices().numpy()), shape=tuple(x.shape))
     X = as_array(x)
     return X[:, None] if X.ndim == 1 else X
 
 
+def _is_sparse(values: object) -> bool:
+    return str(getattr(values, "layout", "")).startswith("torch.sparse")
+
+
 def _edges(data: Data, n: int) -> Edges:
+    if _is_sparse(data.edge_index) or hasattr(data.edge_index, "to_scipy"):
+        raise GraphError(
+            "data.edge_index must hold whole numbers in the shape (2, m), got a sparse matrix; "
+            "torch_geometric.utils.to_edge_index makes edges and weights of one"
+        )
     edges = as_array(data.edge_index)
     if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
         raise GraphError(
@@ -136,26 +146,31 @@ def _edges(data: Data, n: int) -> Edges:
     return edges.astype(np.int64)
 
 
-def _weights(data: Data) -> Weights | None:
+def _weights(data: Data, m: int) -> Weights | None:
     for name in ("edge_weight", "weight"):  # the second is what PyG's from_networkx makes
         if getattr(data, name, None) is not None:
-            return _vector(getattr(data, name), name, data)
+            return _vector(getattr(data, name), name, m)
     if getattr(data, "edge_attr", None) is None:
         return None
-    if data.edge_attr.numel() != data.edge_index.shape[1]:
-        shape = tuple(data.edge_attr.shape)
+    shape = np.shape(as_array(data.edge_attr))
+    if np.prod(shape) != m:
         notice(f"data.edge_attr of shape {shape} is not used: edges have weights, not features")
         return None
     notice("data.edge_attr is taken as the weights of the edges; if it is not, remove it")
-    return _vector(data.edge_attr, "edge_attr", data)
+    return _vector(data.edge_attr, "edge_attr", m)
 
 
-def _vector(values: Any, name: str, data: Data) -> Weights:
-    weights = as_array(values.double()).reshape(-1)
-    if len(weights) != data.edge_index.shape[1]:
-        raise GraphError(
-            f"data.{name} has {len(weights)} entries for {data.edge_index.shape[1]} edges"
-        )
+def _vector(values: Any, name: str, m: int) -> Weights:
+    array = as_array(values)
+    texts = array.dtype == object and any(isinstance(one, str) for one in array.flat)
+    if array.dtype.kind not in "iubfO" or texts:
+        raise GraphError(f"data.{name} must hold one number per edge, got {array.dtype}")
+    try:
+        weights = np.asarray(array, np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"data.{name} must hold one number per edge ({error})") from None
+    if len(weights) != m:
+        raise GraphError(f"data.{name} has {len(weights)} entries for {m} edges")
     return weights
 
 
@@ -194,6 +209,9 @@ def _masks(data: Data, n: int) -> Masks:
                 f"data.{role}_mask must be true or false for each of {n} nodes, in one column per "
                 f"split, got {array.dtype} of shape {array.shape}"
             )
+        if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
+            odd = array[~np.isin(array, (0, 1))][0]
+            raise GraphError(f"data.{role}_mask must be true or false (1 or 0), got {odd}")
         masks[role] = array.reshape(n, -1).astype(bool)
     widths = {mask.shape[1] for mask in masks.values()} - {1}
     if len(widths) > 1:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -11,22 +12,25 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.columns import Columns
+from gcnii.columns.cells import is_number
+from gcnii.columns.learn import flag
 from gcnii.data.converters.frames import FrameRows
 from gcnii.data.tables.assemble import assemble
-from gcnii.data.tables.links import WEIGHT
+from gcnii.data.tables.links import WEIGHT, Links, each_once
 from gcnii.data.tables.nodes import Nodes
+from gcnii.data.tables.opening import refuse_empty_cells
 from gcnii.data.tables.reading import Reading
 from gcnii.errors import DataError, Problems, notice
 from gcnii.graph import Features, Graph
-from gcnii.graph.weights import merged_weighted
+from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Attributes: TypeAlias = Mapping[str, object]
 Values: TypeAlias = dict[str, list[object]]  # attribute → its value in each row, None if missing
-Links: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64] | None]  # (2, m) and weights (m,)
 NESTED = (list, tuple, dict, set, np.ndarray)
+PARTS = re.compile(r"(\D*)(\d{0,18})", re.ASCII)
 
 
 class RecordRows(FrameRows):
@@ -48,10 +52,11 @@ class Records:
     """The nodes and the edges of a graph, each with attributes that not all need to have.
 
     names     of the nodes
-    nodes     the attributes of each node
+    nodes     the attributes of each node; None is missing
     edges     the two ends of each edge, as numbers of nodes
     links     the attributes of each edge
     directed  whether edges are one-way
+    of_nodes, of_links   the values of attributes where a node or an edge does not have them
     """
 
     names: Sequence[str]
@@ -59,6 +64,8 @@ class Records:
     edges: Sequence[tuple[int, int]]
     links: Sequence[Attributes]
     directed: bool
+    of_nodes: Attributes = field(default_factory=dict)
+    of_links: Attributes = field(default_factory=dict)
 
     def graph(
         self,
@@ -73,23 +80,32 @@ class Records:
         X        the features, instead of the attributes; the identity matrix if there are neither
         columns  what the attributes are, if that was learnt on another graph
         """
-        links = self._links(reading)
-        attributes = _by_name(self.nodes)
+        reading = replace(reading, directed=self.directed)
+        links, own = self._links(reading), _names(self.nodes, self.of_nodes)
         roles = {role.lower() for role in (reading.split, *reading.labels)}
-        known = {key: values for key, values in attributes.items() if key.lower() in roles}
-        if X is None and set(attributes) - {*known, *reading.drop}:
+        known = [key for key in own if key.lower() in roles]
+        if X is None and set(own) - {*known, *reading.drop}:
+            refuse_empty_cells("the nodes", len(self.nodes), len(own), sum(map(len, self.nodes)))
+            attributes = self._by_name(own)
             _refuse_nested(attributes, reading.drop)
             return self._assembled(name, attributes, links, reading, columns)
-        _refuse_nested(known, ())
+        attributes = self._by_name(known)
+        _refuse_nested(attributes, ())
         if X is not None:
             self._refuse_height(X)
-            return self._with_features(name, X, None, known, links, reading)
+            return self._with_features(name, X, None, attributes, links, reading)
         notice(
             "the nodes have no attributes beside their labels, so each is made a feature of its "
             "own: a model of such a graph cannot label new nodes"
         )
         identity = sp.eye_array(len(self.names), format="csr", dtype=np.float32)
-        return self._with_features(name, identity, tuple(self.names), known, links, reading)
+        return self._with_features(name, identity, tuple(self.names), attributes, links, reading)
+
+    def _by_name(self, names: Sequence[str]) -> Values:
+        return {
+            name: [row.get(name, default) for row in self.nodes]
+            for name, default in ((name, self.of_nodes.get(name)) for name in names)
+        }
 
     def _refuse_height(self, X: Features) -> None:
         if np.shape(X)[:1] != (len(self.names),):
@@ -107,7 +123,7 @@ class Records:
         (u, v), weights = links
         ends = {"source": texts[u], "target": texts[v]}
         edges = pd.DataFrame(ends if weights is None else ends | {WEIGHT: weights})
-        elsewhere = set(_names(self.links)) - set(attributes)
+        elsewhere = set(_names(self.links, self.of_links)) - set(attributes)
         own = replace(
             reading,
             id=rows.header[0],
@@ -115,7 +131,6 @@ class Records:
             target="target",
             weight="" if weights is None else WEIGHT,
             drop=tuple(name for name in reading.hints.drop if name not in elsewhere),
-            directed=self.directed,
         )
         nodes = Nodes(rows, own, Problems(), known=known)
         return assemble(nodes, RecordRows(edges, "edges", lambda i: f"edge {i}"), name)
@@ -134,10 +149,11 @@ class Records:
         labels = nodes.labels()
         splits = nodes.splits(labels)
         nodes.problems.refuse()
+        edges, weights = each_once(links, reading, self.names)
         return Graph(
             X=X,
-            edges=links[0],
-            weights=links[1],
+            edges=edges,
+            weights=weights,
             y=labels.y,
             splits=splits,
             directed=self.directed,
@@ -155,41 +171,41 @@ class Records:
         return RecordRows(frame, "nodes", lambda i: f"node {self.names[i]!r}")
 
     def _links(self, reading: Reading) -> Links:
-        """Each edge once: the weights of parallel edges add up."""
+        """The edges as they are listed; weights that are all 1 are none."""
         wanted = reading.weight or WEIGHT
-        known = _names(self.links)
+        known = _names(self.links, self.of_links)
         if reading.weight and reading.weight not in known:
             raise DataError(
                 f"no edge has the attribute {wanted!r}; edges have {', '.join(known) or 'none'}"
             )
         used = wanted in known and wanted not in reading.drop
         self._say_what_is_unused([key for key in known if not (used and key == wanted)], reading)
-        weights = self._weights(wanted) if used else np.ones(len(self.edges))
         edges = np.array(self.edges, np.int64).reshape(-1, 2).T
-        if not self.directed:
-            edges = np.sort(edges, 0)  # two directions of an undirected edge are parallel edges
-        if not len(self.edges):
-            return edges, None
-        merged, sums = merged_weighted(edges, weights, directed=True, nodes=self.names)
-        if not used and (parallel := len(self.edges) - merged.shape[1]):
-            notice(f"{parallel} edges are parallel to others; their number is the edge's weight")
-        return merged, None if (sums == 1).all() else sums
+        parallel = len(self.edges) - len(set(self.edges))
+        if not used:
+            if parallel and not reading.duplicates:
+                notice(
+                    f"{parallel} edges are parallel to others and count once; "
+                    "duplicates='add' (--duplicates add) makes their number the weight"
+                )
+            return Links(edges, None)
+        weights = check_weights(self._weights(wanted), edges, self.names)
+        return Links(edges, weights if parallel or (weights != 1).any() else None)
 
     def _weights(self, wanted: str) -> NDArray[np.float64]:
-        values = [link.get(wanted) for link in self.links]
+        values = [link.get(wanted, self.of_links.get(wanted)) for link in self.links]
         if lacking := values.count(None):
             raise DataError(
                 f"{lacking} of {len(values)} edges have no {wanted!r}, first the edge from "
                 f"{self._ends(values.index(None))}; give every edge one, or none"
             )
-        try:
-            return np.array([float(value) for value in values])  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            odd = next(i for i, value in enumerate(values) if not _is_number(value))
-            raise DataError(
-                f"the {wanted} of the edge from {self._ends(odd)} is {values[odd]!r}; "
-                "it must be a number"
-            ) from None
+        for i, value in enumerate(values):
+            if not _is_number(value):
+                raise DataError(
+                    f"the {wanted} of the edge from {self._ends(i)} is {value!r}; "
+                    "it must be a number"
+                )
+        return np.array([float(value) for value in values])  # type: ignore[arg-type]
 
     def _ends(self, i: int) -> str:
         u, v = self.edges[i]
@@ -201,20 +217,25 @@ class Records:
 
 
 def _is_number(value: Any) -> bool:
+    """Whether it is a number, or a text as a table has numbers: float() takes 1_000 as well."""
+    if isinstance(value, str):
+        return is_number(value.strip())
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
-    return True
+    return not isinstance(value, bytes | bytearray)
 
 
-def _names(rows: Sequence[Attributes]) -> list[str]:
-    """All attributes, in the order in which they first occur."""
-    return list(dict.fromkeys(key for row in rows for key in row))
+def _names(rows: Sequence[Attributes], defaults: Attributes) -> list[str]:
+    """All attributes by letters, and x2 before x10: in one order, whichever node comes first."""
+    own = {key for row in rows for key in row} | set(defaults)
+    return sorted(own, key=lambda name: (_parts(name), name))
 
 
-def _by_name(rows: Sequence[Attributes]) -> Values:
-    return {name: [row.get(name) for row in rows] for name in _names(rows)}
+def _parts(name: str) -> list[tuple[str, int]]:
+    """Letters and the number after them, in turn; -1 where there is none."""
+    return [(text, int(digits or -1)) for text, digits in PARTS.findall(name)]
 
 
 def _unused(name: str, columns: Values) -> str:
@@ -227,9 +248,9 @@ def _unused(name: str, columns: Values) -> str:
 
 def _refuse_nested(columns: Values, drop: Sequence[str]) -> None:
     for name, column in columns.items():
-        odd = next((value for value in column if isinstance(value, NESTED)), None)
+        odd = next((kind for kind in set(map(type, column)) if issubclass(kind, NESTED)), None)
         if odd is not None and name not in drop:
             raise DataError(
-                f"the node attribute {name!r} holds values of type {type(odd).__name__}, but a "
-                f"feature is one number or text; give a matrix X, or leave it out: drop=[{name!r}]"
+                f"the node attribute {name!r} holds values of type {odd.__name__}, but a "
+                f"feature is one number or text; leave it out: {flag('drop', name)}"
             )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gcnii.data.converters.array_labels import array_labels, splits_or_stratified
 from gcnii.errors import GraphError
 from gcnii.graph import Graph, Split
-from gcnii.graph.arrays import merged
+from gcnii.graph.arrays import merged, own, true_or_false
 from gcnii.graph.weights import merged_weighted
 
 Matrix: TypeAlias = sp.sparray | sp.spmatrix | ArrayLike
@@ -25,7 +25,7 @@ def from_scipy(
     y: ArrayLike | None = None,
     *,
     directed: bool | None = None,
-    splits: Split | Sequence[Split] = (),
+    splits: Split | Sequence[Split] | None = (),
     seed: int = 0,
     nodes: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
@@ -71,10 +71,13 @@ def from_scipy(
     >>> gcnii.from_scipy(ring + ring.T, np.ones((12, 2)), y=[0, 1] * 6)
     Graph(graph: 12 nodes, 12 undirected edges, 2 features, 2 classes)
     """
+    X = X if sp.issparse(X) else own(X, "X")
     shape = np.shape(X)
     if len(shape) != 2:
         raise GraphError(f"X must be a matrix with one row per node, got shape {shape}")
     matrix = _adjacency(A, shape[0])
+    if directed is not None:
+        directed = true_or_false(directed, "directed")
     if directed is None and not is_symmetric(matrix):
         raise GraphError(
             "A is not symmetric; say directed=True if its edges are one-way, or directed=False "
@@ -90,15 +93,15 @@ def from_scipy(
         splits=splits_or_stratified(splits, labels, seed),
         directed=bool(directed),
         name=name,
-        nodes=None if nodes is None else tuple(nodes),
+        nodes=nodes,  # type: ignore[arg-type] # Graph takes any list of names
         classes=labels.classes,
-        features=None if features is None else tuple(features),
+        features=features,  # type: ignore[arg-type]
     )
 
 
 def _adjacency(matrix: Matrix, n: int) -> sp.csr_array:
     """A without zeros; GraphError unless it is an (n, n) matrix of numbers."""
-    A = sp.coo_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
+    A = sp.coo_array(matrix) if sp.issparse(matrix) else own(matrix, "A")
     if A.shape != (n, n):
         raise GraphError(
             f"A must have one row and one column per node, ({n}, {n}) for this X, got {A.shape}"

@@ -16,28 +16,31 @@ training and, of three or more nodes, at least one for validation.
 
 from __future__ import annotations
 
+import math
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 from gcnii.columns import Columns
-from gcnii.data.readers.npz import BROKEN
+from gcnii.data.readers.npz import BROKEN, LARGE, Arrays
 from gcnii.data.tables.assemble import assemble
 from gcnii.data.tables.csv_file import open_csv
 from gcnii.data.tables.nodes import Nodes
 from gcnii.data.tables.parquet_file import open_parquet
 from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
-from gcnii.errors import DataError, Problems
+from gcnii.errors import DataError, GraphError, Problems
 from gcnii.files import refuse_special
 from gcnii.graph import Graph
+from gcnii.graph.arrays import refuse_empty_columns
 
 FORM = "a folder with nodes.csv and edges.csv (or .parquet)"
 FORMATS = {".csv": open_csv, ".parquet": open_parquet}
 MATRIX = "features.npz"
-UNREADABLE = (*BROKEN, LookupError, TypeError, AttributeError, MemoryError, RuntimeWarning)
+UNREADABLE = (*BROKEN, LookupError, TypeError, AttributeError, RuntimeWarning)
 
 
 def reads(path: Path) -> bool:
@@ -84,18 +87,41 @@ def _table(folder: Path, stem: str, problems: Problems) -> Rows | None:
 
 def _matrix(path: Path, n: int) -> sp.csr_array:
     refuse_special(path)
+    _refuse_shape(path, n)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # of casts that lose what a number says
             matrix = sp.csr_array(sp.load_npz(path), dtype=np.float32)
         matrix.check_format(full_check=True)
     except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+    return matrix
+
+
+def _refuse_shape(path: Path, n: int) -> None:
+    """Raise DataError for a matrix of another number of nodes, before memory is taken for it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays = Arrays(path, archive)
+            rows, columns = map(int, arrays.fitting("shape", 2))
+            counts = {name: math.prod(arrays.shape(name)) for name in arrays.names}
+            stored = counts["data"]
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+    if rows != n:
         raise DataError(
-            f"{path.name} is not a sparse matrix as scipy.sparse.save_npz writes it ({error})"
-        ) from None
-    if matrix.shape[0] != n:
-        raise DataError(
-            f"{path.name} has {matrix.shape[0]} rows, but there are {n} nodes; "
+            f"{path.name} has {rows} rows, but there are {n} nodes; "
             "it needs one row per node, in the order of the nodes"
         )
-    return matrix
+    try:
+        refuse_empty_columns((rows, columns), stored)
+    except GraphError as error:
+        raise DataError(f"{path.name}: {error}") from None
+    if max(counts.values()) > LARGE + (rows + 1) * (columns + 1):
+        raise DataError(f"{path.name} has more values than {rows} × {columns}; save it again")
+
+
+def _unreadable(path: Path, error: BaseException) -> DataError:
+    return DataError(
+        f"{path.name} is not a sparse matrix as scipy.sparse.save_npz writes it ({error})"
+    )

@@ -1,7 +1,8 @@
 """A graph in a .gml file (Himsolt 1997), as igraph, networkx, Gephi and Mark Newman write it.
 
 A node is called by its `label` if all have different ones, as networkx does it, else by its `id`.
-Other attributes are read as those of a GraphML file; nested ones, such as `graphics`, are left out.
+Other attributes are read as those of a GraphML file; nested ones, such as `graphics`, are left out,
+and a key that a record has twice is a list, as networkx writes and reads it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gcnii.graph import Graph
 
 FORM = "a .gml file"
 TOKEN = re.compile(
-    r"""\s* (?: (?P<comment>\#[^\n]*) | (?P<sign>[][]) | "(?P<text>[^"]*)"
+    r"""\s*+ (?: (?P<comment>\#[^\n]*) | (?P<sign>[][]) | "(?P<text>[^"]*)"
     | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf)\b)
     | (?P<key>[a-z_][\w.-]*) )""",
     re.VERBOSE | re.ASCII | re.IGNORECASE,
@@ -77,9 +78,7 @@ def _parsed(text: str) -> Pairs:
 def _tokens(text: str) -> Iterator[tuple[str, int | float | str, int]]:
     """Kind (key, value or sign), value and place of each token."""
     text, place = text.rstrip(), 0
-    for found in TOKEN.finditer(text):
-        if found.start() != place:
-            break
+    while found := TOKEN.match(text, place):  # finditer would try every place after the last
         kind, place = str(found.lastgroup), found.end()
         if kind == "text":
             yield "value", html.unescape(found[kind]), place
@@ -88,9 +87,9 @@ def _tokens(text: str) -> Iterator[tuple[str, int | float | str, int]]:
             yield "value", int(number) if number.lstrip("+-").isdecimal() else float(number), place
         elif kind != "comment":
             yield kind, found[kind], place
-    if place != len(text):
-        line = text.count("\n", 0, place) + 1
-        raise DataError(f"line {line} is not GML: {text[place : place + 20].strip()!r}")
+    if rest := text[place:].lstrip():
+        line = text.count("\n", 0, len(text) - len(rest)) + 1
+        raise DataError(f"line {line} is not GML: {rest[:20].strip()!r}")
 
 
 def _records(document: Pairs) -> Records:
@@ -108,15 +107,22 @@ def _records(document: Pairs) -> Records:
         tuple(_whole(link, end, f"edge {i}") for end in ("source", "target"))
         for i, link in enumerate(links)
     )
-    labels = [dict(node).get("label") for node in nodes]
+    labels = [_one(node, "label", f"node {i}") for i, node in enumerate(nodes)]
     named = None not in labels and len(set(map(str, labels))) == len(labels)
     return Records(
         names=[str(name) for name in (labels if named else place)],
         nodes=_attributes(nodes, {"id", "label"} if named else {"id"}),
         edges=[(_node(place, u, i), _node(place, v, i)) for i, (u, v) in enumerate(ends)],
         links=_attributes(links, {"source", "target"}),
-        directed=dict(graphs[0]).get("directed") == 1,
+        directed=_directed(graphs[0]),
     )
+
+
+def _directed(graph: Pairs) -> bool:
+    said = _one(graph, "directed", "the graph")
+    if said not in (None, 0, 1) or isinstance(said, float):
+        raise DataError(f"directed must be 0 or 1, without quotes, got {said!r}")
+    return said == 1
 
 
 def _inner(pairs: Pairs, key: str) -> list[Pairs]:
@@ -124,8 +130,19 @@ def _inner(pairs: Pairs, key: str) -> list[Pairs]:
     return [value for name, value in pairs if name == key and isinstance(value, list)]
 
 
+def _one(record: Pairs, key: str, owner: str) -> int | float | str | None:
+    """The value of a key that may be there once, as one number or one text."""
+    values = [value for name, value in record if name == key]
+    if len(values) > 1:
+        raise DataError(f"{owner} has the key {key} {len(values)} times; keep one")
+    value = values[0] if values else None
+    if isinstance(value, list):
+        raise DataError(f"{owner} must have one number or text as its {key}, got a record")
+    return value
+
+
 def _whole(record: Pairs, key: str, owner: str) -> int:
-    value = dict(record).get(key)
+    value = _one(record, key, owner)
     if not isinstance(value, int):
         raise DataError(f"{owner} must have a whole number as its {key}, got {value!r}")
     return value
@@ -138,16 +155,17 @@ def _node(place: dict[int, int], number: int, edge: int) -> int:
 
 
 def _attributes(records: list[Pairs], known: set[str]) -> list[dict[str, object]]:
-    """The values of each record that are one number or one text."""
-    unused: set[str] = set()
-    found = []
+    """The values of each record; of a key that it has several times, a list of them."""
+    nested: set[str] = set()
+    found: list[dict[str, object]] = []
     for record in records:
-        plain = {key: value for key, value in record if key not in known and value != ""}
-        unused |= {key for key, value in record if isinstance(value, list)}
-        if len(dict(record)) < len(record):
-            keys = [key for key, _ in record]
-            unused |= {key for key in keys if keys.count(key) > 1}
-        found.append(plain)
-    if unused:
-        notice(f"the attributes {', '.join(sorted(unused))} hold several values and are not used")
-    return [{key: value for key, value in one.items() if key not in unused} for one in found]
+        values: dict[str, list[object]] = {}
+        for key, value in record:
+            if isinstance(value, list):
+                nested.add(key)
+            elif key not in known and value != "":
+                values.setdefault(key, []).append(value)
+        found.append({key: one[0] if len(one) == 1 else one for key, one in values.items()})
+    if nested:
+        notice(f"the attributes {', '.join(sorted(nested))} hold records and are not used")
+    return [{key: value for key, value in one.items() if key not in nested} for one in found]

@@ -10,8 +10,10 @@ A file with a document type is refused before any of its entities is expanded.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -23,6 +25,7 @@ from gcnii.graph import Graph
 
 FORM = "a .graphml file"
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
+DIRECTED = {"directed": True, "undirected": False}
 KINDS: dict[str, Callable[[str], object]] = {
     "boolean": lambda text: TRUTH[text.strip().lower()],
     "int": int,
@@ -32,6 +35,12 @@ KINDS: dict[str, Callable[[str], object]] = {
     "double": float,
     "string": str,
 }
+# How numbers are written: Python's int and float take 1_000 and the digits of all scripts as well.
+WHOLE = re.compile(r"[+-]?[0-9]+")
+NUMBER = re.compile(
+    r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE
+)
+WRITTEN: dict[object, re.Pattern[str]] = {int: WHOLE, float: NUMBER}
 REFUSED = {"hyperedge": "hyperedges", "port": "ports"}
 IN_THE_FILE = ("id", "source", "target")  # options that a file of nodes and edges has no use for
 
@@ -92,9 +101,12 @@ class Key:
     def value(self, text: str) -> object:
         """The value that the text of a <data> element stands for."""
         try:
-            return KINDS[self.kind](text)
+            made = KINDS[self.kind]
+            if made not in WRITTEN or WRITTEN[made].fullmatch(text.strip()):
+                return made(text)
         except (KeyError, ValueError):
-            raise DataError(f"{self.name} is {text!r}, which is not of type {self.kind}") from None
+            pass
+        raise DataError(f"{self.name} is {text!r}, which is not of type {self.kind}")
 
 
 @dataclass
@@ -109,6 +121,7 @@ class Document:
     directed: bool | None = None  # None until the graph begins
     unused: set[str] = field(default_factory=set)
     open: list[str] = field(default_factory=list)  # the elements around this place
+    data: int = 0  # how many elements are around the <data> element around this place, if any is
     key: str = ""  # of the <key> or <data> element around this place
     pieces: list[str] = field(default_factory=list)  # of its text
 
@@ -119,7 +132,7 @@ class Document:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Begin an element."""
         name = tag.rpartition(" ")[2]
-        if "data" in self.open:
+        if self.data:
             self.unused.add(self.keys[self.key].name)
         elif name in REFUSED:
             raise DataError(f"{REFUSED[name]} are not read; write plain nodes and edges")
@@ -135,16 +148,23 @@ class Document:
     def end(self, tag: str) -> None:
         """End an element."""
         name = self.open.pop()
-        text = "".join(self.pieces)
-        if name == "default" and self.open[-1] == "key":
-            key = self.keys[self.key]
-            self.keys[self.key] = Key(key.name, key.kind, key.owner, text)
-        elif name == "data" and "data" not in self.open:
-            self._set(self.keys[self.key], text)
+        if self.data and len(self.open) == self.data:
+            self.data = 0
+            self._set(self.keys[self.key], "".join(self.pieces))
+        elif name == "default" and not self.data and self.open[-1:] == ["key"]:
+            self._set_default("".join(self.pieces))
+
+    def _set_default(self, text: str) -> None:
+        key = self.keys[self.key]
+        if key.default is not None:
+            raise DataError(f"the key {key.name!r} has two defaults; keep one")
+        self.keys[self.key] = replace(key, default=text)
 
     def _start_key(self, attributes: dict[str, str]) -> None:
         self.key, name = _required(attributes, "id", "key"), attributes.get("attr.name", "")
         kind = attributes.get("attr.type", "string").lower()
+        if self.key in self.keys:
+            raise DataError(f"the key {self.key!r} is declared twice; ids must differ")
         self.keys[self.key] = Key(name or self.key, kind, attributes.get("for", "all"))
 
     def _start_default(self, attributes: dict[str, str]) -> None:
@@ -153,7 +173,10 @@ class Document:
     def _start_graph(self, attributes: dict[str, str]) -> None:
         if self.directed is not None:
             raise DataError("a second graph begins; a file must hold one, without others in it")
-        self.directed = attributes.get("edgedefault", "undirected") == "directed"
+        said = attributes.get("edgedefault", "undirected")
+        if said not in DIRECTED:
+            raise DataError(f"edgedefault must be directed or undirected, got {said!r}")
+        self.directed = DIRECTED[said]
 
     def _start_node(self, attributes: dict[str, str]) -> None:
         name = _required(attributes, "id", "node")
@@ -164,7 +187,9 @@ class Document:
 
     def _start_edge(self, attributes: dict[str, str]) -> None:
         said = attributes.get("directed")
-        if said is not None and TRUTH.get(said.lower()) is not self.directed:
+        if said is not None and said.lower() not in TRUTH:
+            raise DataError(f"directed of an edge must be true or false, got {said!r}")
+        if said is not None and TRUTH[said.lower()] is not self.directed:
             raise DataError("some edges are one-way and some are not; write all in one way")
         source, target = (_required(attributes, end, "edge") for end in ("source", "target"))
         self.ends.append((source, target))
@@ -174,11 +199,16 @@ class Document:
         self.key, self.pieces = _required(attributes, "key", "data"), []
         if self.key not in self.keys:
             raise DataError(f"<data> names the key {self.key!r}, which is not declared")
+        self.data = len(self.open)
 
     def _set(self, key: Key, text: str) -> None:
         owner = self.open[-1]
-        if key.name not in self.unused and owner in ("node", "edge"):
-            (self.nodes if owner == "node" else self.links)[-1][key.name] = key.value(text)
+        if key.name in self.unused or owner not in ("node", "edge"):
+            return
+        row = (self.nodes if owner == "node" else self.links)[-1]
+        if key.name in row:
+            raise DataError(f"this {owner} has two attributes {key.name!r}; keep one")
+        row[key.name] = key.value(text)
 
     def records(self, path: Path) -> Records:
         """What was read; DataError if an edge names a node that is not there."""
@@ -188,29 +218,38 @@ class Document:
             for name in ends:
                 if name not in self.place:
                     raise DataError(f"edge {i} of {path.name} names {name!r}, which is no node")
+        of_nodes, of_links = (self._defaults(owner, path) for owner in ("node", "edge"))
         return Records(
             names=list(self.place),
-            nodes=self._filled("node", self.nodes),
+            nodes=[self._given(one, of_nodes) for one in self.nodes],
             edges=[(self.place[u], self.place[v]) for u, v in self.ends],
-            links=self._filled("edge", self.links),
+            links=[self._given(one, of_links) for one in self.links],
             directed=bool(self.directed),
+            of_nodes=of_nodes,
+            of_links=of_links,
         )
 
-    def _filled(self, owner: str, items: list[dict[str, object]]) -> list[dict[str, object]]:
-        """The attributes of nodes or edges, with the declared defaults of those they lack."""
-        defaults = {
-            key.name: key.value(key.default)
-            for key in self.keys.values()
-            if key.owner in (owner, "all") and key.default is not None
+    def _defaults(self, owner: str, path: Path) -> dict[str, object]:
+        """The declared defaults of the attributes of nodes or edges."""
+        keys = [key for key in self.keys.values() if key.owner in (owner, "all")]
+        name, count = next(iter(Counter(key.name for key in keys).most_common(1)), ("", 0))
+        if count > 1:
+            raise DataError(
+                f"{path.name} declares {count} keys called {name!r} for an element {owner}; "
+                "give them different names"
+            )
+        values = {key.name: key.value(key.default) for key in keys if key.default is not None}
+        return {
+            name: value for name, value in values.items() if name not in self.unused and value != ""
         }
-        return [
-            {
-                name: value
-                for name, value in (defaults | own).items()
-                if name not in self.unused and value != ""
-            }
-            for own in items
-        ]
+
+    def _given(self, own: dict[str, object], defaults: dict[str, object]) -> dict[str, object]:
+        """The attributes that an element has; an empty text is none, and no default either."""
+        return {
+            name: None if value == "" else value
+            for name, value in own.items()
+            if name not in self.unused and (value != "" or name in defaults)
+        }
 
 
 def _required(attributes: dict[str, str], name: str, element: str) -> str:

@@ -13,16 +13,24 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gcnii.columns import Columns
-from gcnii.data.converters.frames import open_frames
+from gcnii.columns.cells import is_number
+from gcnii.columns.table import Cells as Values
+from gcnii.columns.table import Texts
 from gcnii.data.tables.assemble import assemble
+from gcnii.data.tables.nodes import Nodes
+from gcnii.data.tables.opening import refuse_empty_cells
 from gcnii.data.tables.reading import HINTS, Names, Reading
-from gcnii.errors import DataError, InputError, notice
+from gcnii.errors import DataError, InputError, Problems, notice
 from gcnii.graph import Graph
 
 FORM = "a folder of CSV files with :ID and :START_ID columns (Neo4j)"
@@ -64,6 +72,38 @@ class File(NamedTuple):
         return [field.column for field in self.header]
 
 
+class TextRows:
+    """A table of cells as Rows."""
+
+    def __init__(self, name: str, table: Cells):
+        self.name, self.table = name, table
+        self.header = tuple(table)
+
+    def __len__(self) -> int:
+        return len(self.table[self.header[0]])
+
+    def place(self, i: int) -> str:
+        """Row i of all files together, counted from 0."""
+        return f"row {i} of {self.name}"
+
+    def texts(self, column: str) -> Texts:
+        """The cells of one column."""
+        return np.array(self.table[column], object)
+
+    def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Values]:
+        """Columns as text: the headers say which are numbers."""
+        return {name: self.texts(name) for name in columns}
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Texts]]:
+        """All rows at once."""
+        yield [self.texts(name) for name in columns]
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """NaN where a cell is no number."""
+        cells = self.table[column]
+        return np.array([float(cell) if cell and is_number(cell) else np.nan for cell in cells])
+
+
 def reads(path: Path) -> bool:
     """Whether the path is a folder in which the header of a CSV file has an `:ID`."""
     return path.is_dir() and any(NODE in file.columns for file in _files(path))
@@ -75,8 +115,6 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     columns  what the properties are, if that was learnt on another graph
     options  those of `Reading`
     """
-    import pandas as pd
-
     for name in ("id", "source", "target"):
         if name in options:
             raise InputError(f"{name} is written in the headers of {path}; leave it out")
@@ -93,8 +131,10 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     if len(set(edges.get(":TYPE", ()))) == 1:
         del edges[":TYPE"]
     reading = replace(reading, id=NODE, source=SOURCE, target=TARGET)
-    tables = open_frames(pd.DataFrame(table), pd.DataFrame(edges), reading, columns)
-    return assemble(*tables, path.resolve().name)
+    rows, ends = TextRows("nodes", table), TextRows("edges", edges)
+    if not len(rows):
+        raise DataError(f"the nodes of {path} have no rows; a graph needs at least one")
+    return assemble(Nodes(rows, reading, Problems(), known=columns), ends, path.resolve().name)
 
 
 def _files(folder: Path) -> list[File]:
@@ -122,25 +162,37 @@ def _header(path: Path) -> Iterator[Field]:
 
 def _table(files: Sequence[File], *, grouped: bool) -> Cells:
     """The rows of all files as one table, None where a cell is empty; ids have their groups."""
-    names = dict.fromkeys(name for file in files for name in file.columns if name != IGNORED)
-    table: Cells = {name: [] for name in names}
+    pieces, given, height = [], 0, 0
     for file in files:
-        used = [name for name in file.columns if name != IGNORED]
-        if len(set(used)) < len(used):
-            twice = next(name for name in used if used.count(name) > 1)
+        used = Counter(name for name in file.columns if name != IGNORED)
+        if twice := next((name for name, count in used.items() if count > 1), None):
             raise DataError(f"{file.path.name} has several columns called {twice!r}; keep one")
+        columns: list[list[str | None]] = [[] for _ in file.header]
         for row in _rows(file):
-            cells = {
-                field.column: f"{field.group}/{cell}" if grouped and field.column in IDS else cell
-                for field, cell in zip(file.header, row, strict=True)
-                if cell
-            }
-            for name, column in table.items():
-                column.append(cells.get(name))
+            for column, cell in zip(columns, row, strict=True):
+                column.append(cell or None)
+        count = len(columns[0])
+        pieces.append((file, columns, count))
+        given, height = given + count * len(used), height + count
+    names = dict.fromkeys(name for file in files for name in file.columns if name != IGNORED)
+    refuse_empty_cells("the rows", height, len(names), given)
+    table: Cells = {name: [] for name in names}
+    for file, columns, count in pieces:
+        for field, column in zip(file.header, columns, strict=True):
+            if grouped and field.column in IDS:
+                column = [cell and f"{field.group}/{cell}" for cell in column]
+            if field.column != IGNORED:
+                table[field.column] += column
+        for name in names.keys() - set(file.columns):
+            table[name] += [None] * count
     return table
 
 
 def _rows(file: File) -> Iterator[list[str]]:
+    with file.path.open("rb") as start:
+        if len(start.readline(FIRST_LINE)) == FIRST_LINE:
+            size = f"{FIRST_LINE:,} bytes or more"
+            raise DataError(f"the header of {file.path.name} has {size}; keep fewer columns")
     number = 1
     try:
         with file.path.open(encoding="utf-8-sig", newline="") as stream:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gcnii.columns import Cells, Columns, Table
 from gcnii.columns.table import is_text
 from gcnii.errors import DataError, InputError
-from gcnii.files import NOTHING, Document, atomic_write, check, disk_errors
+from gcnii.files import NOTHING, Document, atomic_write, check, disk_errors, refuse_replacing
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import hand_back
 
@@ -51,10 +51,11 @@ def reads(path: Path) -> bool:
     return path.suffix.lower() == SUFFIX and path.is_file()
 
 
-def save(graph: Graph, path: str | Path) -> Path:
+def save(graph: Graph, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write a graph to a .safetensors file, which `load` memory-maps.
 
-    An older file of a graph is replaced; any other file is left alone, with an error.
+    An older file of a graph is replaced; any other file, and the one that the graph was loaded
+    from, is left alone, with an error.
 
     Parameters
     ----------
@@ -62,6 +63,8 @@ def save(graph: Graph, path: str | Path) -> Path:
         The graph.
     path : str or Path
         The file, ending in .safetensors.
+    overwrite : bool
+        Replace a file that is not of a graph, too.
 
     Returns
     -------
@@ -80,25 +83,29 @@ def save(graph: Graph, path: str | Path) -> Path:
     path = Path(path).expanduser()
     if not isinstance(graph, Graph):
         raise InputError(f"save takes a Graph, got {type(graph).__name__}")
-    refuse_target(path)
+    refuse_target(path, graph.source, overwrite=overwrite)
     tensors = {name: np.ascontiguousarray(array) for name, array in _tensors(graph).items()}
     document = document_of(graph)
     document["digest"] = _digest(tensors, document)
     with atomic_write(path) as temporary, disk_errors():
         save_file(tensors, temporary, {ENTRY: json.dumps(document)})
+        read(temporary)  # or an error, and the file that was there stays
     return path
 
 
-def refuse_target(path: Path) -> None:
-    """Raise InputError unless a graph can be written to this path."""
+def refuse_target(path: Path, source: str = "", *, overwrite: bool = False) -> None:
+    """Raise InputError unless a graph from this source can be written to this path."""
     if path.suffix.lower() != SUFFIX:
         raise InputError(f"a graph is saved as a {SUFFIX} file, got {path}; end its name so")
+    refuse_replacing(path, _is_graph, inputs=[source], overwrite=overwrite)
+
+
+def _is_graph(path: Path) -> bool:
+    """Whether a file is one that `save` wrote."""
     try:
-        known = not path.exists() or ENTRY in metadata(path)
-    except (DataError, OSError):  # a file of something else, or a folder
-        known = False
-    if not known:
-        raise InputError(f"{path} exists and is not a saved graph; choose another name")
+        return bool(metadata(path).get(ENTRY))  # of a part, it is empty
+    except DataError:
+        return False
 
 
 def read(path: Path) -> Graph:

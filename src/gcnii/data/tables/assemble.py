@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from gcnii.columns.table import Texts
 from gcnii.data.tables.ids import Ids
-from gcnii.data.tables.links import NONE, Links, read_links
+from gcnii.data.tables.links import NONE, each_once, read_links
 from gcnii.data.tables.nodes import Nodes
-from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
-from gcnii.errors import DataError, GraphError, Problems
+from gcnii.errors import DataError
 from gcnii.graph import Graph
-from gcnii.graph.arrays import freeze, merged
-from gcnii.graph.weights import merged_weighted
+from gcnii.graph.arrays import freeze
 
 
 def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
@@ -20,7 +17,13 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
     nodes.note_wrong_names(edges.header)
     texts, labels = nodes.ids(), nodes.labels()
     # Before the features are read: both together would be the most memory that is needed.
-    links = NONE if texts is None else _links(edges, texts, reading, problems)
+    links = NONE
+    if texts is not None:
+        links = read_links(edges, Ids(texts), reading, problems)
+        try:
+            links = each_once(links, reading, texts.tolist())
+        except DataError as error:
+            problems.add(str(error))
     table, columns = nodes.features()
     splits = nodes.splits(labels)
     problems.refuse()
@@ -39,14 +42,3 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
         classes=labels.classes,
     )
     return graph._with_table(columns.sharing(table, graph.X), columns)
-
-
-def _links(rows: Rows, texts: Texts, reading: Reading, problems: Problems) -> Links:
-    """The edges without duplicates, as the graph keeps them."""
-    edges, weights = read_links(rows, Ids(texts), reading, problems)
-    if weights is None:
-        return Links(merged(edges, directed=reading.directed), None)
-    try:
-        return Links(*merged_weighted(edges, weights, directed=reading.directed, nodes=list(texts)))
-    except GraphError as error:
-        raise DataError(str(error)) from None

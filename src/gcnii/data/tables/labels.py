@@ -18,6 +18,7 @@ from gcnii.graph import Split
 MISSING = ("nan", "null")  # labels that mean unknown, in any case
 MAYBE_MISSING = ("NA", "N/A", "None", "none", "?")  # labels that may mean it, or be names
 YES_OR_NO = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, **{word: int(x) for word, x in TRUTH.items()}}
+MOST_CLASSES, FEW_NODES = 50, 20  # beyond, and below on average, whole numbers seem amounts
 ROLES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 
 
@@ -64,10 +65,21 @@ def _note_regression(classes: Sequence[str], labelled: int, problems: Problems) 
     if not all(map(is_number, classes)):
         return
     fractions = [name for name in classes if float(name) % 1]
-    if fractions and len(classes) > max(20, labelled / 10):
+    if not fractions:
+        warn_of_numbers(len(classes), labelled)
+    elif len(classes) > max(20, labelled / 10):
         problems.add(
             f"the labels of {labelled} nodes are {len(classes)} different numbers, such as "
             f"{fractions[0]}; gcnii predicts classes: group the numbers into classes"
+        )
+
+
+def warn_of_numbers(classes: int, labelled: int) -> None:
+    """Warn where so many whole numbers are labels of so few nodes that they seem to be amounts."""
+    if classes > MOST_CLASSES and labelled < FEW_NODES * classes:
+        notice(
+            f"the labels of {labelled} nodes are {classes} different whole numbers, each of which "
+            "is taken as a class; if they are amounts, group them into a few classes"
         )
 
 
@@ -91,8 +103,9 @@ def several_labels(cells: Texts, unknown: str) -> Labels:
 def label_columns(rows: Rows, names: Sequence[str], problems: Problems) -> Labels:
     """One column of zeros and ones per label; a node whose cells are all empty is unknown."""
     y = np.full((len(rows), len(names)), -1, np.int64)
+    texts = rows.cells(names, names)  # in one pass over the file
     for j, name in enumerate(names):
-        cells = rows.texts(name)
+        cells = texts[name]
         wrong = [i for i, cell in enumerate(cells) if cell and cell.lower() not in YES_OR_NO]
         problems.add_each(
             wrong,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnii.columns.learn import flag
 from gcnii.data.tables.ids import Ids
 from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
-from gcnii.errors import DataError, Problems, notice
+from gcnii.errors import DataError, GraphError, Problems, notice
+from gcnii.graph.arrays import merged
+from gcnii.graph.weights import merged_weighted
 
 ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))
 WEIGHT = "weight"
@@ -34,8 +38,13 @@ class LinkColumns(NamedTuple):
     weight: str | None
 
 
-def read_links(rows: Rows, ids: Ids, reading: Reading, problems: Problems) -> Links:
-    """The edges of a table; what is wrong is noted among the problems."""
+def read_links(
+    rows: Rows, ids: Ids, reading: Reading, problems: Problems, *, optional: bool = True
+) -> Links:
+    """The edges of a table, as they are listed; what is wrong is noted among the problems.
+
+    optional  whether the weights could be left out
+    """
     try:
         columns = link_columns(rows, reading)
     except DataError as error:
@@ -48,8 +57,25 @@ def read_links(rows: Rows, ids: Ids, reading: Reading, problems: Problems) -> Li
         notice(f"{rows.name}: the {which} {', '.join(unused)} {verb} not used")
     before = len(problems.found)
     edges = _numbered(rows, columns, ids, problems)
-    weights = _weights(rows, columns.weight, problems) if columns.weight else None
+    weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
     return Links(edges, weights) if len(problems.found) == before else NONE
+
+
+def each_once(links: Links, reading: Reading, nodes: Sequence[str] | None) -> Links:
+    """The edges without duplicates, as a graph keeps them; `nodes` are the names, for errors.
+
+    Edges without weights count once, however often they are given, unless they are to be added up.
+    """
+    edges, weights = links
+    if weights is None and reading.duplicates != "add":
+        return Links(merged(edges, directed=reading.directed), None)
+    each = np.ones(edges.shape[1]) if weights is None else weights
+    directed, how = reading.directed, reading.duplicates
+    try:
+        edges, each = merged_weighted(edges, each, directed=directed, nodes=nodes, duplicates=how)
+    except GraphError as error:
+        raise DataError(str(error)) from None
+    return Links(edges, None if weights is None and (each == 1).all() else each)
 
 
 def link_columns(rows: Rows, reading: Reading) -> LinkColumns:
@@ -66,7 +92,8 @@ def link_columns(rows: Rows, reading: Reading) -> LinkColumns:
     if len(rest) != 2:
         raise DataError(
             f"the two ends of an edge must be the columns source and target of {rows.name}, whose "
-            f"columns are {', '.join(rows.header)}; rename them, or say --source and --target"
+            f"columns are {', '.join(rows.header)}; rename them, or say which they are: source=…, "
+            "target=… (--source, --target)"
         )
     return LinkColumns(rest[0], rest[1], weight)
 
@@ -110,16 +137,21 @@ def _note_unknown(rows: Rows, column: str, unknown: NDArray[np.int64], problems:
     )
 
 
-def _weights(rows: Rows, column: str, problems: Problems) -> NDArray[np.float64]:
+def _weights(rows: Rows, column: str, problems: Problems, optional: bool) -> NDArray[np.float64]:
     weights = rows.numbers(column)
+    or_else = f"; {flag('drop', column)} leaves all weights out" if optional else ""
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
         cells = rows.texts(column)
         problems.add_each(
             wrong,
             lambda i: (
-                f"{rows.place(i)}: the weight is {cells[i]!r}; it must be a number of 0 or more; "
-                f"--drop {column} leaves all weights out"
+                f"{rows.place(i)}: the weight is {_shown(cells[i])}; it must be a number of 0 or "
+                f"more{or_else}"
             ),
         )
     return weights
+
+
+def _shown(cell: str | None) -> str:
+    return "empty" if cell is None else repr(cell)

@@ -76,7 +76,8 @@ class Nodes:
         if column is None:
             self.problems.add(
                 f"{self.rows.name} has no column {self.reading.id!r}; its columns are "
-                f"{', '.join(self.rows.header)}; say which holds the nodes' names with --id"
+                f"{', '.join(self.rows.header)}; say which holds the nodes' names: --id COLUMN (in "
+                "Python: id=…)"
             )
             return None
         texts = self.rows.texts(column)
@@ -117,7 +118,8 @@ class Nodes:
     def features(self) -> tuple[Table, Columns]:
         """The feature columns, and what they are: as is known already, or learnt from them."""
         hints = self.reading.hints
-        names = [name for name in self.features_named if name not in hints.drop]
+        dropped = set(hints.drop)
+        names = [name for name in self.features_named if name not in dropped]
         if self.known is not None:
             cells = self.rows.cells(names, self.known.as_text)
             return Table(len(self.rows), cells, self.matrix, self.names), self.known
@@ -134,17 +136,20 @@ class Nodes:
         table, columns = learner.columns(table, hints)
         self.problems.columns = columns
         if not columns.used:
+            found = ", ".join(f"{one.name!r} is left out ({one.reason})" for one in columns)
             self.problems.add(
-                f"{self.rows.name} has no column that can be a feature; a node needs at least one"
+                f"{self.rows.name} has no column that can be a feature, and a node needs at least "
+                f"one: {found}"
             )
         return table, columns
 
     def say_what_is_ignored(self, columns: Columns) -> None:
         """A notice of the columns that were not asked to be left out, but are."""
+        dropped = set(self.reading.drop)
         ignored = [
             f"{column.name!r} ({column.reason})"
             for column in columns
-            if column.kind == "ignored" and column.name not in self.reading.drop
+            if column.kind == "ignored" and column.name not in dropped
         ]
         if ignored and self.known is None:
             more = f" and {len(ignored) - SHOWN} more" if len(ignored) > SHOWN else ""
@@ -156,6 +161,11 @@ class Nodes:
         labelled = np.asarray((labels.y >= 0).reshape(len(labels.y), -1).all(1))
         if column := self._column(self.reading.split):
             return (given_split(self.rows, column, labelled, self.problems),)
+        if self.known is None and self.reading.split not in ("", Reading.split):
+            self.problems.add(
+                f"{self.rows.name} has no column {self.reading.split!r} to take the split from; "
+                f"its columns are {', '.join(self.rows.header)}"
+            )
         if not labelled.any():
             return ()
         try:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from gcnii.errors import Problems
+from gcnii.errors import DataError, Problems
 
 # Called with the bytes read so far and the bytes of the file, from 0 on in each pass over it.
 Progress: TypeAlias = Callable[[int, int], None]
@@ -21,6 +21,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 Watcher: TypeAlias = Callable[[str, int, int], None]
 
 LARGE = 10_000_000  # bytes: a smaller file is read before anyone asks
+ALWAYS_READ = 5_000_000  # cells of a table of nodes; each takes about 40 bytes while it is read
+MOST_EMPTY = 20  # times the cells that are given
 WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
@@ -63,3 +65,13 @@ def note_repeated_names(name: str, header: Iterable[str], problems: Problems) ->
     for column, count in Counter(header).items():
         if count > 1:
             problems.add(f"{name} has {count} columns called {column!r}; rename or remove one")
+
+
+def refuse_empty_cells(owner: str, rows: int, columns: int, given: int) -> None:
+    """Raise DataError for a table that has hardly any of its cells, and would fill the memory."""
+    if rows * columns > max(ALWAYS_READ, given * MOST_EMPTY):
+        raise DataError(
+            f"{owner} have {columns:,} attributes, but {given / rows:.2g} of them each on average: "
+            f"a table of {rows:,} × {columns:,} cells would be nearly empty; keep fewer, or "
+            "give a sparse matrix of features (features.npz beside nodes.csv; X in Python)"
+        )

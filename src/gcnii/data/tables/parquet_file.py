@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-BLOCK_ROWS = 50_000
+BLOCK_ROWS, BLOCK_CELLS = 50_000, 2_000_000  # that are read at a time, at most
 INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name
 EXACT_BELOW = 2**53  # whole numbers that float64 holds exactly
 
@@ -121,20 +121,29 @@ class ParquetRows:
 
     def texts(self, column: str) -> Texts:
         """The cells of one column as text; None where one is null, NaN or empty."""
-        return np.concatenate([np.empty(0, object), *(x[0] for x in self._blocks([column]))])
+        return self._texts([column])[column]
 
     def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
         """Columns of numbers and truth values as float32, all others as text."""
-        return {
-            name: self._float32(name)
-            if _kind(self._types[name]) == "number" and name not in as_text
-            else self.texts(name)
-            for name in columns
-        }
+        words = {*as_text, *(name for name in columns if _kind(self._types[name]) != "number")}
+        numbers = {name: np.empty(self._rows, np.float32) for name in columns if name not in words}
+        start = 0
+        for batch in self._batches(list(numbers)):
+            with np.errstate(over="ignore"):  # beyond float32: infinite
+                for name, values in numbers.items():
+                    values[start : start + len(batch)] = _floats_of(batch.column(name))
+            start += len(batch)
+        texts = self._texts([name for name in columns if name in words])
+        return {name: numbers[name] if name in numbers else texts[name] for name in columns}
 
-    def _float32(self, column: str) -> NDArray[np.float32]:
-        with np.errstate(over="ignore"):  # beyond float32: infinite
-            return self.numbers(column).astype(np.float32)
+    def _texts(self, columns: Sequence[str]) -> dict[str, Texts]:
+        found = {name: np.empty(self._rows, object) for name in columns}
+        start = 0
+        for block in self._blocks(columns):
+            for name, cells in zip(columns, block, strict=True):
+                found[name][start : start + len(cells)] = cells
+            start += len(block[0])
+        return found
 
     def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Names]]:
         """The names in some columns, some rows at a time; whole numbers as they are."""
@@ -151,19 +160,22 @@ class ParquetRows:
 
         Whole numbers are written without a point, also where missing cells made floats of them.
         """
-        whole = {name for name in columns if self._is_whole(name)}
+        whole = self._whole(columns)
         for batch in self._batches(columns):
             yield [_texts_of(batch.column(name), name in whole) for name in columns]
 
-    def _is_whole(self, column: str) -> bool:
-        """Whether floats are all whole numbers."""
+    def _whole(self, columns: Sequence[str]) -> set[str]:
+        """The columns of floats that are all whole numbers."""
         from pyarrow import types
 
-        if not types.is_floating(self._types[column]):
-            return False
-        values = self.numbers(column)
-        whole = (values == np.trunc(values)) & (np.abs(values) < EXACT_BELOW)
-        return bool((whole | np.isnan(values)).all())
+        found = {name for name in columns if types.is_floating(self._types[name])}
+        for batch in self._batches(sorted(found)):
+            for name in sorted(found):
+                values = _floats_of(batch.column(name))
+                whole = (values == np.trunc(values)) & (np.abs(values) < EXACT_BELOW)
+                if not (whole | np.isnan(values)).all():
+                    found.remove(name)
+        return found
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """The cells of one column as numbers; NaN where a cell is none."""
@@ -174,10 +186,16 @@ class ParquetRows:
         return np.array([float(cell) if cell and is_number(cell) else np.nan for cell in cells])
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some rows of these columns at a time: a file is opened once for all of them."""
+        if not columns:
+            return
         seen, size = 0, self._path.stat().st_size
+        rows = max(1, min(BLOCK_ROWS, BLOCK_CELLS // len(columns)))
         with _opened(self._path) as file:
-            for batch in file.iter_batches(BLOCK_ROWS, columns=list(columns)):
+            for batch in file.iter_batches(rows, columns=list(columns)):
                 seen += len(batch)
+                if seen > self._rows:
+                    break
                 self._progress(size * seen // self._rows, size)
                 yield batch
         if seen != self._rows:

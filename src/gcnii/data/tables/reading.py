@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
+from typing import Any
 
 from gcnii.columns.learn import Hints
 from gcnii.errors import InputError, did_you_mean
+from gcnii.graph.arrays import true_or_false
+from gcnii.graph.weights import DUPLICATES
 
 Names = str | Sequence[str]
 
@@ -19,6 +24,8 @@ class Reading:
     label        the label; several columns of zeros and ones, where a node can have several labels
     split        train, val, test or empty
     source, target, weight   of an edge; by default found by their usual names
+    duplicates   what the weights of an edge that is given several times become: add, mean, max or
+                 first; by default, those of one direction add up, and both directions must agree
     drop         columns of either table not to use
     numeric, categorical, date, text   columns of nodes that are this, whatever they look like
     unknown      a label that means unknown, beside an empty cell, NaN and null
@@ -33,6 +40,7 @@ class Reading:
     source: str = ""
     target: str = ""
     weight: str = ""
+    duplicates: str = ""
     drop: Names = ()
     numeric: Names = ()
     categorical: Names = ()
@@ -44,17 +52,32 @@ class Reading:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Make tuples of the names; refuse a seed that draws nothing, and a column named twice."""
-        for name in HINTS:
-            object.__setattr__(self, name, _names(getattr(self, name)))
-        if len(labels := _names(self.label)) != 1:
-            object.__setattr__(self, "label", labels)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(f"seed must be an integer ≥ 0, got {self.seed!r}")
+        """Make texts and tuples of the names; refuse what is none, and a column named twice."""
+        given: dict[str, Any] = {name: getattr(self, name) for name in READING}
+        labels, seed = _names("label", given["label"]), given["seed"]
+        if not labels:
+            raise InputError(f"label must name a column, got {given['label']!r}")
+        if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+            raise InputError(f"seed must be an integer ≥ 0, got {seed!r}")
+        plain = {
+            **{name: _names(name, () if given[name] is None else given[name]) for name in HINTS},
+            **{name: _name(name, given[name]) for name in ("id", "split")},
+            **{name: _name(name, "" if given[name] is None else given[name]) for name in OPTIONAL},
+            **{name: true_or_false(given[name], name) for name in ("multilabel", "directed")},
+            "label": labels[0] if len(labels) == 1 else labels,
+            "seed": int(seed),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
         if bool(self.source) != bool(self.target):
             raise InputError("source and target must be given together")
-        said = [name for hint in HINTS for name in getattr(self, hint)]
-        if twice := next((name for name in said if said.count(name) > 1), None):
+        if self.duplicates not in ("", *DUPLICATES):
+            raise InputError(
+                f"duplicates must be {', '.join(DUPLICATES[:-1])} or {DUPLICATES[-1]}, "
+                f"got {self.duplicates!r}"
+            )
+        said = Counter(name for hint in HINTS for name in getattr(self, hint))
+        if twice := next((name for name, count in said.items() if count > 1), None):
             raise InputError(f"the column {twice!r} is named twice; say one thing about it")
 
     @classmethod
@@ -75,17 +98,30 @@ class Reading:
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the label columns."""
-        return _names(self.label)
+        return _names("label", self.label)
 
     @property
     def hints(self) -> Hints:
         """What is known about feature columns."""
-        return Hints(**{name: _names(getattr(self, name)) for name in HINTS})
+        return Hints(**{name: _names(name, getattr(self, name)) for name in HINTS})
 
 
 HINTS = ("drop", "numeric", "categorical", "date", "text")
+OPTIONAL = ("source", "target", "weight", "unknown")
 READING = tuple(field.name for field in fields(Reading))
 
 
-def _names(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+def _names(option: str, names: object) -> tuple[str, ...]:
+    try:
+        given = [names] if isinstance(names, str | bytes) else list(names)  # type: ignore[call-overload]
+    except TypeError:
+        given = [names]
+    return tuple(_name(option, name) for name in given)
+
+
+def _name(option: str, name: object) -> str:
+    """A number is a name, too: data frames have columns called 0, 1, …."""
+    if isinstance(name, bool) or not isinstance(name, str | Integral):
+        what = "a label" if option == "unknown" else "the name of a column"
+        raise InputError(f"{option} must be {what}, got {name!r}")
+    return str(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -11,11 +12,11 @@ from gcnii.errors import InputError, notice
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.inference.evaluation.baselines import (
-    BASELINES,
     FEATURES,
     MAJORITY,
     baseline,
-    training_rows,
+    baselines_of,
+    notes,
 )
 from gcnii.inference.evaluation.evaluation import Evaluation, Help
 from gcnii.inference.evaluation.neighbourhood import groups
@@ -23,9 +24,10 @@ from gcnii.inference.evaluation.sentences import Found, help_sentence, warnings_
 from gcnii.inference.evaluation.short import class_names
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.metrics.answers import Answers
-from gcnii.metrics.by_class import confusion
-from gcnii.metrics.calibration import reliability
+from gcnii.metrics.by_class import Counts, confusion
+from gcnii.metrics.calibration import calibration_error, reliability
 from gcnii.metrics.interval import Estimate, over_runs, percentiles, share_of
+from gcnii.metrics.objective import positive_class
 from gcnii.train.results.result import Result
 
 BOOTSTRAP, RUNS = "bootstrap over nodes", "over runs"
@@ -38,6 +40,7 @@ def evaluate(
     device: str = "auto",
     *,
     baselines: bool = True,
+    positive: str | int | None = None,
     show: Callable[[str], None] = lambda words: None,
 ) -> Evaluation:
     """Measure each run on the test nodes of its own split, and what `predict` says on its own.
@@ -45,17 +48,24 @@ def evaluate(
     graph      that of the training; default: the one that was trained on, or loaded from where it
                was
     baselines  False: the majority alone, which costs nothing
+    positive   the class that ROC AUC and average precision are of; default: that of the training,
+               or of two classes the one of fewer training nodes
     show       called with words after each run and baseline, `steps` times in all
     """
     if graph is None:
         graph = load_training_graph(result)
     _refuse(result, graph)
-    found = _measured(result, graph, device, BASELINES if baselines else (MAJORITY,), show)
+    if positive is not None or result.positive is None:
+        named = "" if positive is None else str(positive)
+        result = replace(result, positive=positive_class(graph, named))
+    every = baselines_of(multilabel=graph.multilabel) if baselines else (MAJORITY,)
+    found = _measured(result, graph, device, every, show)
     said, answers, beside = found.said, found.answers, found.baselines
     evaluation = Evaluation(
         graph=graph.name,
         model=result.plan.model,
         metric=found.metric,
+        positive=result.positive_name,
         runs=tuple(_run(result, i, one) for i, one in enumerate(answers)),
         scores=_estimates(answers),
         interval=BOOTSTRAP if len(answers) == 1 else RUNS,
@@ -64,9 +74,10 @@ def evaluate(
         classes=tuple(_classes(said, class_names(result))),
         confusion=_confusion(said),
         baselines={name: _estimates([*one.values()]) for name, one in beside.items()},
+        differences=found.differences,
         graph_helps=_help(found) if FEATURES in beside else None,
         groups=_groups(found),
-        calibration=_calibration(said),
+        calibration=_calibration(said, class_names(result)),
         notes=tuple(_notes(graph, found)) if baselines else (),
         warnings=tuple(warnings_of(found)),
     )
@@ -99,7 +110,8 @@ def _measured(
 
 def steps(result: Result, *, baselines: bool = True) -> int:
     """How many steps `evaluate` shows."""
-    return len(result.runs) + (len(BASELINES) if baselines else 1)
+    every = baselines_of(multilabel=result.graph.multilabel)
+    return len(result.runs) + (len(every) if baselines else 1)
 
 
 def graded(result: Result, graph: Graph, device: str = "auto") -> Answers:
@@ -107,7 +119,7 @@ def graded(result: Result, graph: Graph, device: str = "auto") -> Answers:
     test = graph.splits[result.runs[0].split].test
     P = result.predict_proba(graph, device)[test]
     part = None if graph.part is None else graph.part[test]
-    return Answers(P, result.decide(P), graph.labels[test], part)
+    return Answers(P, result.decide(P), graph.labels[test], part, result.positive)
 
 
 def _refuse(result: Result, graph: Graph) -> None:
@@ -132,7 +144,8 @@ def _refuse(result: Result, graph: Graph) -> None:
 def _on_splits(name: str, result: Result, graph: Graph) -> BySplit:
     """A baseline on each split of the runs."""
     splits = sorted({run.split for run in result.runs})
-    return {split: baseline(name, graph, graph.splits[split]) for split in splits}
+    said = {split: baseline(name, graph, graph.splits[split]) for split in splits}
+    return {split: replace(one, positive=result.positive) for split, one in said.items()}
 
 
 def _run(result: Result, i: int, answers: Answers) -> Document:
@@ -144,12 +157,14 @@ def _run(result: Result, i: int, answers: Answers) -> Document:
 def _estimates(answers: Sequence[Answers]) -> dict[str, Estimate]:
     """Means with intervals: over the nodes of one, else over all."""
     names = answers[0].scores
-    if len(answers) > 1:
-        every = {name: np.array([one.scores[name] for one in answers]) for name in names}
-        most = {"log_loss": inf}  # the others are shares
-        return {name: over_runs(own, 0.0, most.get(name, 1.0)) for name, own in every.items()}
-    drawn = answers[0].drawn_scores()
-    return {name: percentiles(score, drawn[name]) for name, score in names.items()}
+    every = {name: np.array([one.scores[name] for one in answers]) for name in names}
+    most = {"log_loss": inf}  # the others are shares
+    found = {name: over_runs(own, 0.0, most.get(name, 1.0)) for name, own in every.items()}
+    # Runs that are all alike, or one alone, say nothing of an interval, and nodes do.
+    if alike := [name for name, own in every.items() if np.ptp(own) == 0]:
+        drawn = answers[0].drawn_scores()
+        found |= {name: answers[0].estimate(name, drawn[name]) for name in alike}
+    return found
 
 
 def _classes(said: Answers, names: Sequence[str]) -> list[Document]:
@@ -162,7 +177,7 @@ def _classes(said: Answers, names: Sequence[str]) -> list[Document]:
         scores = {
             "precision": share_of(counts.hits[j], counts.predicted[j]),
             "recall": share_of(counts.hits[j], counts.support[j]),
-            "f1": percentiles(float(counts.f1[j]), drawn[:, j]),
+            "f1": percentiles(float(counts.f1[j]), drawn[:, j], _size(counts, j)),
         }
         row: Document = {"name": name}
         for kind, one in scores.items():
@@ -172,6 +187,11 @@ def _classes(said: Answers, names: Sequence[str]) -> list[Document]:
         row |= {"support": int(counts.support[j]), "predicted": int(counts.predicted[j])}
         rows.append(row)
     return rows
+
+
+def _size(counts: Counts, j: int) -> list[float]:
+    """The nodes that the F1 of a class rests on."""
+    return [max(float(counts.support[j]), float(counts.predicted[j]), 1.0)]
 
 
 def _confusion(said: Answers) -> tuple[tuple[int, ...], ...]:
@@ -188,22 +208,36 @@ def _groups(found: Found) -> dict[str, list[Document]]:
     return groups(found.around, split, np.flatnonzero(split.test), found.said.right)
 
 
-def _calibration(said: Answers) -> Document:
+def _calibration(said: Answers, names: Sequence[str]) -> Document:
+    """Of what is most probable; and of each class, the rarest first."""
     bins = [vars(one) for one in reliability(said.P, said.y)]
-    return {"error": said.scores["calibration_error"], "bins": bins}
+    truth = said.y if said.multilabel else np.eye(said.k, dtype=np.int64)[said.y]
+    rows = []
+    for j in np.argsort(truth.sum(0), kind="stable"):
+        P, own = said.P[:, [j]], truth[:, [j]]
+        share = share_of(float(own.sum()), said.m)
+        rows.append(
+            {
+                "name": names[j],
+                "nodes": int(own.sum()),
+                "mean_probability": float(P.mean()),
+                "share": share.mean,
+                "low": share.low,
+                "high": share.high,
+                "error": calibration_error(P, own),
+            }
+        )
+    return {"error": said.scores["calibration_error"], "bins": bins, "classes": rows}
 
 
 def _notes(graph: Graph, found: Found) -> list[str]:
-    split = graph.splits[found.split]
-    used, there = len(training_rows(graph, split)), int(split.train.sum())
-    notes = []
-    if used < there:
-        notes.append(f"{FEATURES} saw {used:,} of the {there:,} training nodes, to save time")
+    found_out = [*notes(graph, graph.splits[found.split])]
     if found.said.multilabel:
-        notes.append("accuracy by degree, homophily and distance is for nodes with one label each")
-    return notes
+        sentence = "accuracy by degree, homophily and distance is for nodes with one label each"
+        found_out.append(sentence)
+    return found_out
 
 
 def _help(found: Found) -> Help:
-    difference = found.lead(FEATURES)
+    difference = found.differences[FEATURES]
     return Help(help_sentence(found, difference), difference)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Console, Group
 
@@ -33,6 +33,7 @@ class Evaluation:
     """What is known about the errors of a model on its test nodes.
 
     metric     the score that the training was judged by, a key of `scores`
+    positive   the class that ROC AUC and average precision are of; None: the mean over all
     runs       the scores of each run, on the test nodes of its own split
     scores     their means, each with a 95 % interval
     interval   what it is over: "bootstrap over nodes" of one run, else "over runs"
@@ -40,9 +41,11 @@ class Evaluation:
                is of what they predict there
     classes    precision, recall, F1 …, of each class, with intervals over the nodes
     confusion  rows are true classes, columns predicted ones; empty if a node can have several
-    baselines  the same scores of the majority, the features alone and the graph alone
+    baselines  the same scores of the majority, the features alone, the graph alone, and trees
+    differences   the score that the training was judged by, less that of each baseline, paired
     groups     accuracy by degree, by homophily of the neighbourhood, by distance to a training node
-    calibration   how often a probability is right
+    calibration   how often a probability is right; of each class, the rarest first: its mean
+               probability and its share of the nodes
     """
 
     graph: str
@@ -61,12 +64,15 @@ class Evaluation:
     calibration: Document
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    positive: str | None = None
+    differences: Scores = field(default_factory=dict)
 
     def document(self) -> Document:
         """As JSON."""
         plain = {name: json_value(value) for name, value in vars(self).items()}
         return plain | {
             "scores": _documents(self.scores),
+            "differences": _documents(self.differences),
             "baselines": {name: _documents(one) for name, one in self.baselines.items()},
             "graph_helps": self.graph_helps and self.graph_helps.document(),
         }
@@ -87,9 +93,10 @@ class Evaluation:
 
     def __repr__(self) -> str:
         """One line."""
-        from gcnii.inference.evaluation.tables import shown
+        from gcnii.inference.evaluation.tables import called, cell
 
-        score = shown(self.metric, self.scores[self.metric])
+        own = self.metric
+        score = f"{called(self, own)} {cell(own, self.scores[own])}"
         count = f", {len(self.warnings)} warnings" if self.warnings else ""
         return f"Evaluation({self.model} on {self.graph}: {score}{count})"
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import sqrt
 
 import numpy as np
 
 from gcnii.graph import Graph
-from gcnii.inference.evaluation.baselines import FEATURES, GRAPH, MAJORITY
+from gcnii.inference.evaluation.baselines import (
+    BOOSTED,
+    BOOSTED_AROUND,
+    FEATURES,
+    GRAPH,
+    MAJORITY,
+)
 from gcnii.inference.evaluation.neighbourhood import Neighbourhood
 from gcnii.inference.evaluation.short import class_names, never_predicted, unbeaten
 from gcnii.inference.evaluation.twins import twins
@@ -65,9 +71,11 @@ class Found:
     def lead(self, name: str, metric: str = "") -> Estimate:
         """The model's score less that of a baseline, paired by split; of one split, by node."""
         metric, beside = metric or self.metric, self.baselines[name]
-        if len(beside) > 1:
-            return over_runs(self.leads(name, metric))
         other = beside[self.split]
+        if len(beside) > 1:
+            leads = self.leads(name, metric)
+            alike = percentiles(float(leads.mean()), leads, [other.m], -1.0)
+            return over_runs(leads) if np.ptp(leads) else alike
         mine = [one.scored(metric) for one in self.answers]
         theirs = other.scored(metric)
 
@@ -76,7 +84,13 @@ class Found:
 
         draws = other.ranking_draws if metric in RANKINGS else DRAWS
         drawn = other.drawn(gap, max(draws // len(mine), 100))[""]
-        return percentiles(float(gap(np.ones((other.m, 1)))[""][0]), drawn)
+        mean = float(gap(np.ones((other.m, 1)))[""][0])
+        return percentiles(mean, drawn, [other.m], -1.0)
+
+    @cached_property
+    def differences(self) -> dict[str, Estimate]:
+        """The lead over each baseline in the score that the training was judged by."""
+        return {name: self.lead(name) for name in self.baselines}
 
     def leads(self, name: str, metric: str) -> Floats:
         """The same on each split."""
@@ -93,7 +107,7 @@ def help_sentence(found: Found, lead: Estimate) -> str:
     """Whether the model is better than logistic regression, which knows no graph."""
     without = found.baseline_mean(FEATURES, found.metric)
     numbers = f"{percent(found.mean(found.metric))} against {percent(without)} without it"
-    numbers = f"{found.result.metric} {numbers} ({FEATURES} on the features)"
+    numbers = f"{found.result.measured} {numbers} ({FEATURES} on the features)"
     if lead.low > 0:
         return f"The graph helps: {numbers}, {_signed(lead)}."
     if lead.high < 0:
@@ -121,10 +135,15 @@ def warnings_of(found: Found) -> Iterator[str]:
         None,
         (
             never_predicted(
-                class_names(found.result), counts.predicted == 0, counts.support, several
+                class_names(found.result),
+                counts.predicted == 0,
+                counts.support,
+                found.result.plan.recipe,
+                several,
             ),
             _majority(found),
             _propagation(found),
+            *map(partial(_boosting, found), (BOOSTED, BOOSTED_AROUND)),
             _degrees(found),
             "" if several else _homophily(found),
         ),
@@ -142,18 +161,37 @@ def _majority(found: Found) -> str:
     if lead.low > 0 or (len(leads) > 1 and (leads > 0).all()):
         return ""
     balanced = None if found.said.multilabel else found.mean("balanced_accuracy")
-    return unbeaten(found.mean(metric), found.baseline_mean(MAJORITY, metric), balanced)
+    usual, recipe = found.baseline_mean(MAJORITY, metric), found.result.plan.recipe
+    return unbeaten(found.mean(metric), usual, balanced, recipe)
 
 
 def _propagation(found: Found) -> str:
     """Whether the labels of the neighbours say as much as the model."""
-    if GRAPH not in found.baselines or found.lead(GRAPH).mean > 0:
+    if GRAPH not in found.baselines or found.differences[GRAPH].mean > 0:
         return ""
     own, alone = found.mean(found.metric), found.baseline_mean(GRAPH, found.metric)
     return (
-        f"{found.result.metric} {percent(own)} is not above {percent(alone)} of {GRAPH}, which "
-        "uses the graph and no features; search better settings with `gcnii tune`"
+        f"{found.result.measured} {percent(own)} is not above {percent(alone)} of {GRAPH}, which "
+        f"uses the graph and no features; {_better(found)}"
     )
+
+
+def _boosting(found: Found, name: str) -> str:
+    """Whether trees do better, on the columns alone or with what neighbours have."""
+    lead = found.differences.get(name)
+    if lead is None or not lead.high < 0:  # what chance may explain is in the table
+        return ""
+    own, other = found.mean(found.metric), found.baseline_mean(name, found.metric)
+    return (
+        f"{name} is better: {found.result.measured} {percent(other)} against {percent(own)}, "
+        f"{_signed(lead)}; {_better(found)}, or use scikit-learn's trees"
+    )
+
+
+def _better(found: Found) -> str:
+    """What to try, of what has not been tried."""
+    searched = ((found.result.made or {}).get("command") or "").startswith("gcnii tune")
+    return "label more nodes" if searched else "search better settings with `gcnii tune`"
 
 
 def _degrees(found: Found) -> str:

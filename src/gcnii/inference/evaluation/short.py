@@ -17,8 +17,11 @@ from gcnii.graph import Graph
 from gcnii.metrics.by_class import Counts, Floats, Ints, confusion, label_counts
 from gcnii.metrics.calibration import FEW, LEAST, error_left
 from gcnii.metrics.objective import percent
+from gcnii.train.recipe import Recipe
 from gcnii.train.results.result import Result
 
+COMMON = 0.75  # of an equal share of the nodes, above which a class is not rare
+WEIGH = "--class-weight balanced (in Python, class_weight='balanced')"
 MOST = 100_000_000  # runs × (nodes + edges) that are looked at; of more, the best run's split alone
 
 
@@ -26,7 +29,7 @@ MOST = 100_000_000  # runs × (nodes + edges) that are looked at; of more, the b
 class ShortForm:
     """The mean over the runs, each on the test nodes of its own split.
 
-    score     accuracy, or micro-F1 where a node can have several labels
+    measured  what score and majority are: accuracy, or micro-F1 with several labels per node
     majority  the same, if each node has the labels that most training nodes have
     balanced_accuracy   None where a node can have several labels
     calibration   a sentence, where few validation nodes calibrate the probabilities
@@ -38,6 +41,7 @@ class ShortForm:
     macro_f1: float
     warnings: tuple[str, ...]
     calibration: str | None = None
+    measured: str = "accuracy"
 
     def document(self) -> Document:
         """As JSON."""
@@ -45,9 +49,10 @@ class ShortForm:
 
     def lines(self) -> list[str]:
         """For the terminal."""
-        named = {"majority": self.majority, "balanced accuracy": self.balanced_accuracy}
-        named["macro-F1"] = self.macro_f1
-        shown = [f"{name} {percent(one)}" for name, one in named.items() if one is not None]
+        shown = [f"{self.measured} {percent(self.score)} (majority {percent(self.majority)})"]
+        if self.balanced_accuracy is not None:
+            shown.append(f"balanced accuracy {percent(self.balanced_accuracy)}")
+        shown.append(f"macro-F1 {percent(self.macro_f1)}")
         words = [f"warning: {sentence}" for sentence in self.warnings]
         return [" · ".join(shown), *words, *filter(None, [self.calibration])]
 
@@ -79,12 +84,14 @@ def _summary(result: Result, counts: Sequence[Counts], majority: Sequence[float]
     balanced = None if several else float(np.mean([one.balanced_accuracy for one in counts]))
     never = np.sum([one.predicted for one in counts], 0) == 0
     there = np.mean([one.support for one in counts], 0)
-    sentences = [never_predicted(names, never, there, several)]
-    sentences.append("" if score > usual else unbeaten(score, usual, balanced))
+    recipe = result.plan.recipe
+    sentences = [never_predicted(names, never, there, recipe, several)]
+    sentences.append("" if score > usual else unbeaten(score, usual, balanced, recipe))
     warnings = tuple(filter(None, sentences))
     macro_f1 = float(np.mean([one.macro_f1 for one in counts]))
     few = few_validation_nodes(result) or None
-    return ShortForm(score, usual, balanced, macro_f1, warnings, few)
+    measured = "micro-F1" if several else "accuracy"
+    return ShortForm(score, usual, balanced, macro_f1, warnings, few, measured)
 
 
 def few_validation_nodes(result: Result) -> str:
@@ -129,15 +136,20 @@ def usual_labels(graph: Graph, train: NDArray[np.bool_]) -> Ints:
 
 def class_names(result: Result) -> tuple[str, ...]:
     """The names of the classes, or their numbers."""
-    return result.graph.classes or tuple(map(str, range(result.graph.k)))
+    return result.graph.names
 
 
 def never_predicted(
-    names: Sequence[str], never: NDArray[np.bool_], there: Floats, several: bool = False
+    names: Sequence[str],
+    never: NDArray[np.bool_],
+    there: Floats,
+    recipe: Recipe,
+    several: bool = False,
 ) -> str:
     """A warning of classes that have a test node and are predicted for none; "" if there are none.
 
-    there  (k,) the test nodes of each class, the mean over the runs
+    there   (k,) the test nodes of each class, the mean over the runs
+    recipe  of the training, whose settings are not advised again
     """
     lost = np.flatnonzero(never & (there >= 0.5)).tolist()
     if not lost:
@@ -147,14 +159,18 @@ def never_predicted(
     are, have = ("is", "has it") if len(lost) == 1 else ("are", "have them")
     nodes = there[lost].sum()
     have = have if len(lost) > 1 or nodes == 1 else "have it"
+    todo = f"label more nodes of {'it' if len(lost) == 1 else 'them'}"
+    if not several and (there[lost] > COMMON * there.sum() / len(there)).all():
+        todo = "search better settings with `gcnii tune`"
+    elif recipe.class_weight == "none":
+        todo = f"weigh rare classes in training: {WEIGH}"
     return (
         f"{which} {are} never predicted, though {nodes:,.0f} test "
-        f"{'node' if nodes == 1 else 'nodes'} {have}; weigh rare classes in training: "
-        "--class-weight balanced (in Python, class_weight='balanced')"
+        f"{'node' if nodes == 1 else 'nodes'} {have}; {todo}"
     )
 
 
-def unbeaten(score: float, majority: float, balanced: float | None) -> str:
+def unbeaten(score: float, majority: float, balanced: float | None, recipe: Recipe) -> str:
     """A warning that the largest class alone does as well."""
     if balanced is None:
         return (
@@ -163,6 +179,13 @@ def unbeaten(score: float, majority: float, balanced: float | None) -> str:
         )
     return (
         f"accuracy {percent(score)} does not beat naming the largest class for every node "
-        f"({percent(majority)}); go by balanced accuracy ({percent(balanced)}) and train with "
-        "--class-weight balanced or --metric f1"
+        f"({percent(majority)}); go by balanced accuracy ({percent(balanced)}){_todo(recipe)}"
     )
+
+
+def _todo(recipe: Recipe) -> str:
+    """What may find more of the rare classes, of what the training has not been told already."""
+    if recipe.class_weight != "none":
+        return ", which weighed classes are for"
+    other = " or --metric f1" if recipe.scored_by in ("auto", "accuracy") else ""
+    return f" and train with {WEIGH}{other}"

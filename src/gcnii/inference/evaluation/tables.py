@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gcnii.files import Document, visible
+from gcnii.metrics.answers import RANKINGS
 from gcnii.metrics.interval import Estimate
 from gcnii.metrics.objective import percent
 
@@ -38,17 +39,22 @@ GROUPS = {
 SQUARE = 12  # classes of the largest confusion matrix that is shown
 CONFUSIONS = 10  # of the most frequent ones that are shown instead
 ROWS = 40  # of the table by class
+CALIBRATED = ("mean probability", "share of test nodes", "calibration error")
 LONGEST = 24  # characters of a class's name
 
 
 def tables(evaluation: Evaluation) -> Iterator[RenderableType]:
     """Scores beside the baselines, by class, confusions, groups; a sentence on the graph."""
     yield _scores(evaluation)
+    yield Text("")
+    yield _beside(evaluation)
     yield from (Text(note) for note in evaluation.notes)
     if evaluation.graph_helps:
         yield Text(evaluation.graph_helps.sentence)
     yield Text("")
     yield _classes(evaluation)
+    yield Text("")
+    yield _calibration(evaluation)
     yield Text("")
     if evaluation.confusion:
         yield _confusion(evaluation)
@@ -59,18 +65,28 @@ def tables(evaluation: Evaluation) -> Iterator[RenderableType]:
 
 
 def _scores(evaluation: Evaluation) -> Group:
-    table = _table("score in %", evaluation.model, *evaluation.baselines)
+    usual = evaluation.baselines["majority"]
+    table = _table("score in %", evaluation.model, "majority")
     runs = len(evaluation.runs)
     what = f"mean of {runs} runs, 95 % interval over them" if runs > 1 else "95 % interval"
     over = evaluation.interval if runs == 1 else "each on its own split"
     for name, estimate in evaluation.scores.items():
-        beside = (_cell(name, scores[name]) for scores in evaluation.baselines.values())
-        table.add_row(NAMES[name], _cell(name, estimate), *beside)
+        table.add_row(called(evaluation, name), cell(name, estimate), cell(name, usual[name]))
     title = f"{evaluation.model} on {evaluation.graph}: test nodes, {what}, {over}"
     return Group(Text(visible(title)), table)
 
 
-def _cell(name: str, estimate: Estimate) -> str:
+def _beside(evaluation: Evaluation) -> Table:
+    """The score that the training was by, of each baseline, and the paired difference."""
+    metric = evaluation.metric
+    table = _table("beside it", called(evaluation, metric), "difference")
+    for name, scores in evaluation.baselines.items():
+        gap = _difference(evaluation.differences.get(name))
+        table.add_row(name, cell(metric, scores[metric]), gap)
+    return table
+
+
+def cell(name: str, estimate: Estimate) -> str:
     """`81.3 [79.0, 83.6]`; the log loss is not a percentage."""
     shown = percent if name != "log_loss" else lambda x: "–" if isnan(x) else f"{x:.3f}"
     if isnan(estimate.low):
@@ -78,9 +94,20 @@ def _cell(name: str, estimate: Estimate) -> str:
     return f"{shown(estimate.mean)} [{shown(estimate.low)}, {shown(estimate.high)}]"
 
 
-def shown(name: str, estimate: Estimate) -> str:
-    """`accuracy 81.3 [79.0, 83.6]`."""
-    return f"{NAMES[name]} {_cell(name, estimate)}"
+def _difference(lead: Estimate | None) -> str:
+    """`+24.2 [21.0, 27.3]`: the model's score less that of a baseline."""
+    if lead is None or isnan(lead.mean):
+        return "–"
+    ends = "" if isnan(lead.low) else f" [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]"
+    return f"{100 * lead.mean:+.1f}{ends}"
+
+
+def called(evaluation: Evaluation, name: str) -> str:
+    """What a score is called, and the class that it is of: `average precision of class fraud`."""
+    if name not in RANKINGS or evaluation.positive is None:
+        return NAMES.get(name, name)
+    what = "class" if evaluation.confusion else "label"
+    return f"{NAMES[name]} of {what} {_short(evaluation.positive)}"
 
 
 def _classes(evaluation: Evaluation) -> Group:
@@ -91,12 +118,25 @@ def _classes(evaluation: Evaluation) -> Group:
     title = f"by {several}, {_who(evaluation)}"
     if len(rows) > ROWS:
         rows = tuple(sorted(rows, key=lambda row: -row["support"])[:ROWS])
-        title += f"; the {ROWS} largest of {len(evaluation.classes)}, --json has all"
+        title += f"; the {ROWS} largest of {len(evaluation.classes)}, --json or document() has all"
     for row in rows:
         ranked = (_percent(row[name]) for name in ("roc_auc", "average_precision"))
         graded = (_interval(row, name) for name in ("precision", "recall", "f1"))
         counts = (str(row["support"]), str(row["predicted"]))
         table.add_row(_short(row["name"]), *graded, *ranked, *counts)
+    return Group(Text(title), table)
+
+
+def _calibration(evaluation: Evaluation) -> Group:
+    table = _table("label" if not evaluation.confusion else "class", *CALIBRATED)
+    rows = evaluation.calibration["classes"]
+    title = "probabilities by class in %, the rarest first"
+    if len(rows) > ROWS:
+        title += f"; the {ROWS} rarest of {len(rows)}, --json has all"
+    for row in rows[:ROWS]:
+        share = _interval({**row, "share_low": row["low"], "share_high": row["high"]}, "share")
+        cells = (percent(row["mean_probability"]), share, percent(row["error"]))
+        table.add_row(_short(row["name"]), *cells)
     return Group(Text(title), table)
 
 
@@ -132,7 +172,7 @@ def _confusion(evaluation: Evaluation) -> RenderableType:
 def _most_confused(names: Sequence[str], C: NDArray[np.int64]) -> Group:
     table = _table("true class", "predicted as", "nodes")
     table.columns[1].justify = "left"
-    title = f"the {CONFUSIONS} most frequent confusions; --json has the whole matrix"
+    title = f"the {CONFUSIONS} most frequent confusions; --json or document() has them all"
     wrong = C - np.diag(C.diagonal())
     for place in np.argsort(-wrong, axis=None, kind="stable")[:CONFUSIONS]:
         i, j = divmod(int(place), len(C))

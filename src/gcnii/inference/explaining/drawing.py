@@ -31,11 +31,11 @@ ROUNDS = 60  # of moving names apart
 FOR, AGAINST, NEUTRAL = "#333333", "#C44E52", "#BBBBBB"
 
 
-def write_drawing(found: Explanation, path: Path) -> Path:
+def write_drawing(found: Explanation, path: Path, *, overwrite: bool = False) -> Path:
     """Write the drawing to a .png or .svg file."""
     if path.suffix not in (".png", ".svg"):
         raise InputError(f"a drawing must end in .png or .svg, got {path.name}")
-    return save(draw(found), path)
+    return save(draw(found), path, overwrite=overwrite)
 
 
 def draw(found: Explanation) -> Figure:

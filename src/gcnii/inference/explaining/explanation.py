@@ -139,7 +139,9 @@ class Explanation:
         """`17 is labelled b (0.93) mostly because of …`."""
         verb = "is labelled" if self.holds else "is not labelled"
         head = f"{self.node} {verb} {self.label} ({self.probability:.2f})"
-        named = [f"{name} ({share:+.2f})" for name, share in self.reasons]
+        # What rounds to +0.00 is not a reason that counts, unless there is no other.
+        clear = [one for one in self.reasons if one[1] >= 0.005] or self.reasons[:1]
+        named = [f"{name} ({share:+.2f})" for name, share in clear]
         if not named:
             return f"{head}; no node and no bias speaks for it"
         last = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
@@ -169,8 +171,11 @@ class Explanation:
             "notes": list(self.notes),
         }
 
-    def draw(self, path: Path | str) -> Path:
-        """Write a drawing of the neighbourhood to a .png or .svg file."""
+    def draw(self, path: Path | str, *, overwrite: bool = False) -> Path:
+        """Write a drawing of the neighbourhood to a .png or .svg file.
+
+        overwrite  whether to replace a file that gcnii did not write
+        """
         from gcnii.inference.explaining.drawing import write_drawing
 
-        return write_drawing(self, Path(path))
+        return write_drawing(self, Path(path), overwrite=overwrite)

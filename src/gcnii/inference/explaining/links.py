@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gcnii.graph import Graph
 from gcnii.inference.explaining.network import Network
 from gcnii.inference.explaining.question import Question
 from gcnii.nn import MODELS
@@ -50,6 +51,9 @@ class Links:
         both = torch.stack([rows[entries], columns[entries]])
         if not one_way:
             both = both.sort(0)[0]  # so that either of two entries may be written last
+            if task.graph.directed:
+                back = torch.from_numpy(_only_back(task.graph, both.cpu().numpy()))
+                both = torch.where(back.to(both.device), both.flip(0), both)
         elif recipe.direction == "in":  # the entry (v, u) is of the edge u → v
             both = both.flip(0)
         ends = both.new_zeros(2, count)
@@ -70,6 +74,12 @@ class Links:
     def near(self, hops: NDArray[np.float64]) -> Ints:
         """The links whose two ends are both within NEAR of these `hops` (n,) of the node."""
         return np.flatnonzero((hops[self.ends] <= NEAR).all(0))
+
+
+def _only_back(graph: Graph, pairs: Ints) -> NDArray[np.bool_]:
+    """(pairs,) whether a directed graph has an edge from the second node to the first alone."""
+    edges, there, back = (u * graph.n + v for u, v in (graph.edges, pairs, pairs[::-1]))
+    return np.isin(back, edges) & ~np.isin(there, edges)
 
 
 def effects(network: Network, links: Links, question: Question) -> NDArray[np.float64]:

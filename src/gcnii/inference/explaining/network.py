@@ -19,7 +19,8 @@ from gcnii.metrics.probabilities import probabilities
 from gcnii.nn import Model
 from gcnii.propagation import Sparse
 from gcnii.train.plan import Plan
-from gcnii.train.results.predictor import Predictor
+from gcnii.train.results.predictor import Predictor, calibrated
+from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 
 # What the models call the weights that they add; a score is homogeneous in these and X together.
@@ -31,14 +32,14 @@ class Network:
     """The model of the best run, and the graph made ready for it.
 
     plan         of that run
-    temperature  by which its scores are divided before they become probabilities
+    run          that one, whose probabilities are calibrated
     """
 
     model: Model
     task: Task
     plan: Plan
     multilabel: bool
-    temperature: float
+    run: Run
 
     @classmethod
     def of(cls, result: Predictor, graph: Graph, device: str = "auto") -> Network:
@@ -48,7 +49,7 @@ class Network:
             weight.requires_grad_(name.rpartition(".")[2] in BIASES)
         run = result.runs[result.best]
         plan = result.plans[run.setting]
-        return cls(model, task, plan, result.graph.multilabel, run.temperature or 1.0)
+        return cls(model, task, plan, result.graph.multilabel, run)
 
     @property
     def biases(self) -> list[Tensor]:
@@ -67,7 +68,7 @@ class Network:
         The others are dropped, and the rest is normalised anew.
         """
         scores = self.scores() if kept is None else self.scores(self.task.adjacency.matrix(kept))
-        warm = scores.cpu().double() / self.temperature
+        warm = calibrated(scores.cpu().double(), self.run)
         return probabilities(warm, multilabel=self.multilabel)
 
     def probability(self, question: Question, kept: Tensor | None = None) -> float:
@@ -76,7 +77,7 @@ class Network:
 
     def log_probability(self, question: Question, kept: Tensor) -> Tensor:
         """() its logarithm, with a gradient to `kept`."""
-        row = self.scores(self.task.adjacency.matrix(kept))[question.node] / self.temperature
+        row = calibrated(self.scores(self.task.adjacency.matrix(kept))[question.node], self.run)
         logs = logsigmoid(row) if self.multilabel else row.log_softmax(0)
         return logs[question.label]
 

@@ -10,7 +10,7 @@ from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.inference.evaluation import Evaluation
 from gcnii.inference.evaluation.baselines import MAJORITY
-from gcnii.inference.evaluation.tables import NAMES
+from gcnii.inference.evaluation.tables import called
 from gcnii.metrics.interval import Estimate
 from gcnii.metrics.objective import percent
 from gcnii.train.plan import make_plan
@@ -25,7 +25,7 @@ def verdict(result: Result, evaluation: Evaluation) -> str:
     runs = len(evaluation.runs)
     mean = f" as the mean of {runs} runs" if runs > 1 else ""
     nodes = f"{evaluation.nodes:,} test {'node' if evaluation.nodes == 1 else 'nodes'}"
-    sentence = f"{_capital(NAMES.get(metric, metric))} {shown(own)}{mean} on {nodes}"
+    sentence = f"{_capital(called(evaluation, metric))} {shown(own)}{mean} on {nodes}"
     usual = evaluation.baselines[MAJORITY][metric].mean
     beside = f"; the most frequent labels alone give {percent(usual)} %"
     unfinished = " The training was interrupted." if result.interrupted else ""
@@ -123,8 +123,11 @@ def settings(result: Result, graph: Graph) -> list[Document]:
 
 def given(result: Result, graph: Graph) -> Document:
     """The settings that differ from the defaults on this graph."""
-    usual = make_plan(result.plan.model, {}, graph).settings
-    own = result.plan.settings
+    model, own = result.plan.model, result.plan.settings
+    usual = make_plan(model, {}, graph).settings
+    # `longest` follows from whether `epochs` is given.
+    longest = make_plan(model, {"epochs": own["epochs"]}, graph).settings["longest"]
+    usual = {**usual, "longest": longest if own["epochs"] != usual["epochs"] else usual["longest"]}
     return {name: value for name, value in own.items() if value != usual.get(name)}
 
 

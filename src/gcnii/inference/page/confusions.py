@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from gcnii.analysis.report.html.one_file import short
+from gcnii.analysis.report.one_file import short
 from gcnii.files import visible
 from gcnii.inference.evaluation import Evaluation
 

@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from gcnii.files import Document
 from gcnii.inference.evaluation import Evaluation
-from gcnii.inference.evaluation.tables import GROUPS, NAMES
+from gcnii.inference.evaluation.tables import GROUPS, called
+from gcnii.metrics.answers import LOWER_IS_BETTER
 from gcnii.metrics.interval import Estimate
 from gcnii.metrics.objective import percent
 
@@ -62,14 +63,14 @@ def score_rows(evaluation: Evaluation) -> dict[str, list[Score]]:
     """By the score's name: the model's own, then that of each baseline."""
     everyone = (evaluation.scores, *evaluation.baselines.values())
     return {
-        _called(name): [Score(one[name], name == "log_loss") for one in everyone]
+        _called(evaluation, name): [Score(one[name], name == "log_loss") for one in everyone]
         for name in evaluation.scores
     }
 
 
-def _called(name: str) -> str:
-    worse = " (lower is better)" if name in ("log_loss", "calibration_error") else ""
-    return f"{NAMES.get(name, name)}{worse}"
+def _called(evaluation: Evaluation, name: str) -> str:
+    worse = " (lower is better)" if name in LOWER_IS_BETTER else ""
+    return f"{called(evaluation, name)}{worse}"
 
 
 def class_rows(evaluation: Evaluation) -> list[Document]:
@@ -82,6 +83,17 @@ def class_rows(evaluation: Evaluation) -> list[Document]:
             "counts": [row["support"], row["predicted"]],
         }
         for row in evaluation.classes
+    ]
+
+
+def calibration_rows(evaluation: Evaluation) -> list[tuple[str, list[Score]]]:
+    """Each class, the rarest first: its mean probability, its share of the nodes, the error."""
+    return [
+        (
+            row["name"],
+            [_of(row, "mean_probability"), _of(row, "share", ""), _of(row, "error")],
+        )
+        for row in evaluation.calibration["classes"]
     ]
 
 

@@ -11,8 +11,7 @@ from torch import Tensor
 from gcnii.kernels import offsets
 from gcnii.kernels.draw import CSRLinks, can_draw, draw, fill, jumps
 from gcnii.propagation import Pattern, Sparse
-from gcnii.train.batches.history import ActivationHistory, HistoryHop
-from gcnii.train.batches.sampler import Hop
+from gcnii.train.batches.neighbours import ActivationHistory, HistoryHop, Hop
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from gcnii.errors import InputError, UsageError
+from gcnii.files import first_bytes, naming, refuse_replacing, user_path
 from gcnii.train.callbacks.report import EpochMeasures, EpochReport
 
 HEADER = ("seed", "epoch", *EpochMeasures._fields)  # as in the curves.csv of a bundle
@@ -22,6 +23,8 @@ class CsvLog:
     ----------
     path : str or Path
         A .csv file.
+    overwrite : bool
+        Replace a file that is not a log, too; a file of a bundle is never replaced.
 
     Examples
     --------
@@ -33,24 +36,31 @@ class CsvLog:
     'seed,epoch,train_loss,val_loss,val'
     """
 
-    def __init__(self, path: Path | str):
-        self.path, self.closed = Path(path), False
+    def __init__(self, path: Path | str, *, overwrite: bool = False):
+        self.path, self.overwrite, self.closed = user_path(path), overwrite, False
         self.file: TextIO | None = None
-        _refuse_replacing(self.path)
 
     def __call__(self, now: EpochReport) -> None:
         """Add a row for each run that took part in this epoch."""
         if self.file is None:
             self.file = self._open()
         rows = ((seed, now.epoch, *measures) for seed, measures in now.measures.items())
-        csv.writer(self.file, lineterminator="\n").writerows(rows)
-        self.file.flush()
+        with naming(self.path):
+            csv.writer(self.file, lineterminator="\n").writerows(rows)
+            self.file.flush()
 
     def _open(self) -> TextIO:
         if self.closed:
             raise UsageError(f"{self.path} is complete; make a new CsvLog for each fit")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = self.path.open("w", encoding="ascii", newline="")
+        refuse_replacing(self.path, is_log, overwrite=self.overwrite)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = self.path.open("w", encoding="ascii", newline="")
+        except (OSError, ValueError) as error:  # ValueError: of a name that no file can have
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(
+                f"the log {self.path} cannot be written: {reason}; choose another name"
+            ) from None
         file.write(",".join(HEADER) + "\n")
         return file
 
@@ -62,13 +72,6 @@ class CsvLog:
             self.file = None
 
 
-def _refuse_replacing(path: Path) -> None:
-    """Raise InputError if the path is anything but a log, an empty file or nothing yet."""
-    if not path.exists():
-        return
-    if not path.is_file():
-        raise InputError(f"{path} is not a file; give the log the name of a .csv file")
-    with path.open("rb") as file:
-        first = file.readline(1000).rstrip()
-    if first and first != ",".join(HEADER).encode():
-        raise InputError(f"{path} was not written by CsvLog; choose another name, or remove it")
+def is_log(path: Path) -> bool:
+    """Whether a file is a log, judged by its first line."""
+    return first_bytes(path).partition(b"\n")[0].rstrip() == ",".join(HEADER).encode()

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import io
+import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
     ProgressColumn,
+    Task,
     TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
 from rich.table import Column
+from rich.text import Text
 
+from gcnii.files import one_line
 from gcnii.train.callbacks.report import Callback, EpochReport
 
 BAR = 12  # columns of the bar
 FIXED = BAR + len("0:00:00") + 4  # columns of the bar, the time and the gaps between columns
 READABLE = 12  # text in fewer columns is left out
 REDRAW = 0.2  # seconds between two pictures in a notebook
+EVERY = 15.0  # seconds between two lines where there is no bar
 
 
 @contextmanager
@@ -41,13 +47,37 @@ def training_bar(title: str, epochs: int) -> Iterator[Callback]:
             progress.update(
                 task,
                 total=epochs * now.runs,
-                completed=now.runs_done * epochs + (now.epoch + 1) * running,
+                completed=now.runs_done * epochs + min(now.epoch + 1, epochs) * running,
                 now=f"{losses}  score {100 * now.val:.1f}",
             )
             if isinstance(progress, NotebookProgress):
                 progress.redraw()
 
         yield show
+
+
+@contextmanager
+def lines_without_bar(now: Callable[[], str], *, hidden: bool = False) -> Iterator[None]:
+    """Within, a plain line on stderr now and then, which says what `now` does.
+
+    For where there is no bar, in a pipe or a file: nobody should wait for minutes without a word.
+    """
+    stop = threading.Event()
+
+    def watch() -> None:
+        while not stop.wait(EVERY):
+            with suppress(Exception):  # a database may be away for a moment, or a pipe closed
+                print(f"gcnii: {one_line(now())}", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    if not hidden:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if not hidden:
+            thread.join()
 
 
 def make_progress(
@@ -69,7 +99,17 @@ def make_progress(
 
 
 def _text(what: str, width: int) -> TextColumn:
-    return TextColumn(what, markup=False, table_column=Column(no_wrap=True, max_width=width))
+    return VisibleColumn(what, markup=False, table_column=Column(no_wrap=True, max_width=width))
+
+
+class VisibleColumn(TextColumn):
+    """Text of a bar on one line, with control characters as escapes: names are of the user's."""
+
+    def render(self, task: Task) -> Text:
+        """Rich's text."""
+        shown = super().render(task)
+        shown.plain = one_line(shown.plain)
+        return shown
 
 
 class NotebookProgress(Progress):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gcnii.errors import InputError, UsageError
+from gcnii.files import user_path
 from gcnii.train.callbacks.report import EpochReport
 
 if TYPE_CHECKING:
@@ -42,8 +44,8 @@ class TensorBoard:
                 "TensorBoard needs the tensorboard package: pip install 'gcnii[tensorboard]', "
                 "or use CsvLog"
             ) from None
-        self.folder, self.closed = Path(folder), False
-        if self.folder.exists() and not self.folder.is_dir():
+        self.folder, self.closed = user_path(folder), False
+        if os.path.exists(self.folder) and not self.folder.is_dir():
             raise InputError(f"{self.folder} is a file; give TensorBoard a folder")
         self.writers: dict[int, SummaryWriter] = {}
 
@@ -63,7 +65,13 @@ class TensorBoard:
             raise UsageError(f"{self.folder} is complete; make a new TensorBoard for each fit")
         place = str(self.folder / f"seed-{seed}")
         # purge_step: what an earlier log has from this epoch on is no longer shown
-        self.writers[seed] = SummaryWriter(place, purge_step=epoch, flush_secs=FLUSH)
+        try:
+            self.writers[seed] = SummaryWriter(place, purge_step=epoch, flush_secs=FLUSH)
+        except (OSError, ValueError) as error:  # ValueError: of a name that no folder can have
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(
+                f"the folder {place} cannot be written to: {reason}; give TensorBoard another"
+            ) from None
         return self.writers[seed]
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from gcnii.errors import InputError
 from gcnii.graph import Piece, Places
 from gcnii.graph.piece import Numbers
+from gcnii.graph.weights import EdgeWeights, weighed
 from gcnii.propagation import (
     Direction,
     GraphAdjacency,
@@ -87,7 +88,7 @@ class Links:
                 "on the graph in one file, or without a diffusion"
             )
         assert piece.places is not None
-        return _Neighbourhood(piece, piece.places).links(recipe)
+        return _Neighbourhood(piece, piece.places, recipe.edge_weights).links(recipe)
 
 
 class _Neighbourhood:
@@ -97,12 +98,14 @@ class _Neighbourhood:
     at     (rows,) which of them are the piece's own
     """
 
-    def __init__(self, piece: Piece, places: Places):
+    def __init__(self, piece: Piece, places: Places, edge_weights: EdgeWeights = "raw"):
         self.piece, self.places = piece, places
         self.nodes = np.sort(np.concatenate([piece.rows, places.halo]))
         self.at = np.searchsorted(self.nodes, piece.rows)
         edges = np.searchsorted(self.nodes, piece.edges)
         self.A = of_edges(edges, piece.weights, len(self.nodes))
+        if piece.weights is not None and edge_weights != "raw":
+            self.A.data = weighed(self.A.data, edge_weights, piece.typical_weights)
 
     def rows(self, direction: Direction, loops: Loops) -> tuple[sp.csr_array, NDArray[np.bool_]]:
         """The piece's rows of A on the entries of Ã, and which of these are on the diagonal."""

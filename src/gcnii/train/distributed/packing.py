@@ -26,13 +26,15 @@ def pack(graph: Graph, folder: Path, parts: int) -> Document:
 
     Beside the graph, memory holds its links twice and one part at a time.
     """
-    refuse_folder(folder)
+    refuse_folder(folder, graph.source)
     if not 1 <= parts <= graph.n:
         raise InputError(f"{graph.name} has {graph.n} nodes and cannot be cut into {parts} parts")
     both, _ = with_diagonal(adjacency(graph, "both"))
     owner = cut(both, parts) if parts > 1 else np.zeros(graph.n, np.int64)
     numbering = Numbering(_first(graph, both), pair_numbers(both), both.indptr.astype(np.int64))
-    known = {"traits": asdict(Traits.of(graph)), "scale": choose(graph.X)}
+    known: Document = {"traits": asdict(Traits.of(graph)), "scale": choose(graph.X)}
+    if graph.weighted:
+        known["weights"] = graph.typical_weights.tolist()
     return write(graph, folder, owner, numbering, known)
 
 

@@ -75,7 +75,7 @@ def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task
     adjacency = CutAdjacency.cut(links, world, *about)
     scaling = None
     if recipe.scale != "none":
-        scaling = Scaling.learn(piece.X, recipe.scale, Across(world))
+        scaling = Scaling.learn(piece.X, recipe.scale, Across(world), piece.columns)
     X = to_matrix(piece.X if scaling is None else scaling.apply(piece.X), recipe.dtype).to(device)
     rows = Rows(links.own.to(device), _entries(graph, piece, device))
     shard, kept = Shard(world, rows, graph.n), piece.without_features()

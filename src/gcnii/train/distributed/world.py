@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
 import signal
+import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from threading import Event, Thread
 from types import FrameType
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch._C._distributed_c10d import PrefixStore, Store
-from torch.distributed.rendezvous import rendezvous
+from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
-from gcnii.errors import GcniiError
+from gcnii.errors import GcniiError, InputError
 
 STARTED_BY = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun sets
+JOINING = timedelta(seconds=50)  # for all to start; a process that never does is not waited for
 MEETING = timedelta(minutes=30)  # in which all load the graph, and one of them cuts it
 WAITING = timedelta(seconds=50)  # for an answer while training
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 5.0  # seconds in which the survivors of a process say that they are alive
+SHOWN = 40  # characters of a value that processes do not share
 
 
 class Lost(GcniiError):
@@ -43,7 +48,20 @@ def started() -> tuple[int, int]:
     """The number of this process and how many there are; 0 and 1 without torchrun."""
     if not all(os.environ.get(name) for name in STARTED_BY):
         return 0, 1
-    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    size = _whole("WORLD_SIZE", 1, 2**31 - 1)
+    return _whole("RANK", 0, size - 1), size
+
+
+def _whole(name: str, least: int, most: int) -> int:
+    """A number of the environment; InputError unless it is within."""
+    word = os.environ[name]
+    number = int(word) if word.isascii() and word.isdigit() else -1
+    if not least <= number <= most:
+        raise InputError(
+            f"the environment's {name} must be an integer from {least} to {most}, got {word!r}; "
+            "let torchrun set it"
+        )
+    return number
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +71,14 @@ class World:
     rank    the number of this one
     size    how many there are
     hosted  whether rows on a GPU go over the host
+    begun   set once all are training
     """
 
     rank: int
     size: int
     store: Store
     hosted: bool
+    begun: Event = field(default_factory=Event)
 
     def total(self, sums: Tensor) -> Tensor:
         """The sum over all processes, the same bits on each; gradients pass as they are."""
@@ -110,6 +130,7 @@ class World:
 
     def hurry(self) -> None:
         """From now on, nobody waits long for an answer: all are training."""
+        self.begun.set()
         dist.distributed_c10d._set_pg_timeout(WAITING)
 
     @contextmanager
@@ -144,12 +165,94 @@ class World:
     def missing(self) -> list[int]:
         """The processes that do not say in time that they are alive; asks the store, not them."""
         self.store.set(f"alive/{self.rank}", "yes")
-        end = time.monotonic() + GRACE
-        while True:
-            absent = [i for i in range(self.size) if not self.store.check([f"alive/{i}"])]
-            if not absent or time.monotonic() > end:
-                return absent
-            time.sleep(0.1)
+        return _absent(self.store, "alive", self.size, GRACE)
+
+    def agree(self, given: Mapping[str, object]) -> None:
+        """Raise InputError, in all processes, unless all were given the same."""
+        own = {**given, "backend": "gloo" if self.hosted else "nccl"}
+        self.store.set(f"given/{self.rank}", json.dumps(own))
+        self.any(False)  # all have written theirs, or one has ended
+        words = self.store.multi_get([f"given/{i}" for i in range(self.size)])
+        if sentence := _difference([json.loads(word) for word in words]):
+            _stop_listening()  # to torchrun, which stops the others when the first has ended
+            self.any(False)  # all have read: the store ends with rank 0
+            raise InputError(sentence)
+
+    def withdraw(self, error: Exception) -> None:
+        """Tell the others why this process cannot take part; they end when they wait for it."""
+        _stop_listening()
+        with suppress(RuntimeError):  # of a store that has gone
+            self.store.set(f"failed/{self.rank}", str(error) or type(error).__name__)
+            self.store.set(f"alive/{self.rank}", "yes")
+            _leave()
+            if self.rank == 0:  # whose store the others may need
+                self.missing()
+
+    def reasons(self) -> list[str]:
+        """Why processes could not take part, as they have told."""
+        failed = [i for i in range(self.size) if self.store.check([f"failed/{i}"])]
+        return [f"rank {i}: {self.store.get(f'failed/{i}').decode()}" for i in failed]
+
+
+@contextmanager
+def meeting(world: World | None) -> Iterator[dict[str, object]]:
+    """Within, a process reads what it was given, and notes it; at the end, all compare notes.
+
+    What fails within is told to the others.
+    """
+    given = dict[str, object]()
+    try:
+        yield given
+    except Exception as error:
+        if world:
+            world.withdraw(error)
+        raise
+    if world:
+        world.agree(given)
+
+
+def _difference(notes: Sequence[Mapping[str, object]]) -> str:
+    """What processes were given that is not the same, as a sentence; "" if all is."""
+    names = dict.fromkeys(name for note in notes for name in note)
+    differ = []
+    for name in names:
+        ranks = dict[str, list[int]]()
+        for rank, note in enumerate(notes):
+            ranks.setdefault(json.dumps(note.get(name), ensure_ascii=False), []).append(rank)
+        if len(ranks) > 1:
+            each = (f"{_ranks(who)}: {_short(value)}" for value, who in ranks.items())
+            differ.append(f"{name} ({'; '.join(each)})")
+    if not differ:
+        return ""
+    more = f" and {len(differ) - 3} more" if len(differ) > 3 else ""
+    return (
+        f"the processes were given different things: {', '.join(differ[:3])}{more}; start all of "
+        "them with the same graph, settings, seeds, output folder and version"
+    )
+
+
+def _ranks(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8])) + (" …" if len(numbers) > 8 else "")
+    return f"rank{'s' if len(numbers) > 1 else ''} {shown}"
+
+
+def _short(value: str) -> str:
+    word = "not set" if value == "null" else value.strip('"')
+    return word if len(word) <= SHOWN else f"{word[: SHOWN // 2]}…{word[-SHOWN // 2 :]}"
+
+
+def _absent(
+    store: Store, key: str, size: int, seconds: float, meanwhile: Callable[[], None] = lambda: None
+) -> list[int]:
+    """The processes that have not written this key when so many seconds have passed."""
+    end = time.monotonic() + seconds
+    names = [f"{key}/{i}" for i in range(size)]
+    while not store.check(names):
+        if time.monotonic() > end:
+            return [i for i, name in enumerate(names) if not store.check([name])]
+        meanwhile()
+        time.sleep(0.05)
+    return []
 
 
 class Total(torch.autograd.Function):
@@ -186,11 +289,16 @@ def joined(device: torch.device) -> Iterator[World | None]:
     if size == 1:
         yield None
         return
-    store, *_ = next(rendezvous("env://", timeout=MEETING))
     fast = device.type == "cuda" and _a_gpu_each()  # NCCL takes one process a GPU
     backend = "cpu:gloo,cuda:nccl" if fast else "gloo"
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=MEETING)
-    world = World(rank, size, PrefixStore("gcnii", store), not fast)
+    notes = _met(_store(rank, size), rank, size)
+    try:
+        dist.init_process_group(backend, store=notes, rank=rank, world_size=size, timeout=JOINING)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise RankEnded(f"the {size} processes cannot reach one another: {reason}") from None
+    dist.distributed_c10d._set_pg_timeout(MEETING)
+    world = World(rank, size, PrefixStore("gcnii", notes), not fast)
     with _telling():
         try:
             try:
@@ -203,6 +311,113 @@ def joined(device: torch.device) -> Iterator[World | None]:
             raise _obituary(world) from error
         finally:
             _leave()
+
+
+def _of_agent() -> bool:
+    """Whether torchrun has the store, and keeps it when it restarts processes."""
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+
+
+def _store(rank: int, size: int) -> Store:
+    """Where processes leave notes for one another; rank 0 has it, or torchrun."""
+    host, port = os.environ["MASTER_ADDR"], _whole("MASTER_PORT", 0, 65535)
+    hosts = rank == 0 and not _of_agent()
+    if not hosts:
+        _wait_for_host(rank, host, port)
+    made: list[Store | RuntimeError] = []
+
+    def make() -> None:
+        try:
+            made.append(TCPStore(host, port, size, hosts, JOINING, False, multi_tenant=hosts))
+        except RuntimeError as error:
+            made.append(error)
+
+    # torch waits without end for a server that takes connections and never answers.
+    thread = Thread(target=make, daemon=True)
+    thread.start()
+    thread.join(JOINING.total_seconds())
+    if made and isinstance(made[0], Store):
+        return made[0]
+    if hosts:
+        reason = str(made[0]).rpartition("message: ")[2] if made else "no answer"
+        raise InputError(
+            f"rank 0 cannot listen at {host}:{port}: {reason}; choose another MASTER_PORT"
+        )
+    raise InputError(
+        f"rank {rank} found something else than rank 0 at {host}:{port}; give all processes the "
+        "same MASTER_ADDR and MASTER_PORT"
+    )
+
+
+def _wait_for_host(rank: int, host: str, port: int) -> None:
+    """Return once somebody listens there; torch, if it waits in vain, prints its own frames."""
+    end = time.monotonic() + JOINING.total_seconds()
+    while True:
+        left = end - time.monotonic()
+        try:
+            socket.create_connection((host, port), max(left, 0.1)).close()
+            return
+        except OSError as error:
+            if left <= 0:
+                raise RankEnded(
+                    f"rank {rank} did not find rank 0 at {host}:{port} within "
+                    f"{JOINING.total_seconds():g} seconds ({error.strerror or error}); see what "
+                    "rank 0 printed, and give all processes the same MASTER_ADDR and MASTER_PORT"
+                ) from None
+        time.sleep(0.1)
+
+
+def _met(store: Store, rank: int, size: int) -> Store:
+    """The part of a store that is of these processes alone, once all of them are there.
+
+    torchrun keeps the store when it restarts processes: what those before have left there, their
+    addresses, too, must not be read again.  So rank 0 answers each process by the word that it has
+    left, which no process has had before.
+    """
+    try:
+        # Where torchrun has the store, it numbers the processes, too.
+        if not _of_agent() and store.add(f"rank/{rank}", 1) > 1:
+            raise InputError(f"two processes have RANK {rank}; number them from 0 to {size - 1}")
+        name = secrets.token_hex(8) if rank == 0 else _welcome(store, rank, size)
+        notes = PrefixStore(name, store)
+        notes.set(f"came/{rank}", "yes")
+
+        def answer() -> None:
+            for one in range(1, size) if rank == 0 else ():
+                if store.check([f"ready/{one}"]) and not notes.check([f"came/{one}"]):
+                    store.set(f"welcome/{store.get(f'ready/{one}').decode()}", f"{name} {size}")
+
+        absent = _absent(notes, "came", size, JOINING.total_seconds(), answer)
+    except RuntimeError:
+        raise RankEnded("rank 0 ended before all processes were there") from None
+    if absent:
+        raise RankEnded(_late(absent, size))
+    return notes
+
+
+def _welcome(store: Store, rank: int, size: int) -> str:
+    """What rank 0 calls this attempt."""
+    word = secrets.token_hex(8)
+    store.set(f"ready/{rank}", word)
+    end = time.monotonic() + JOINING.total_seconds()
+    while not store.check([f"welcome/{word}"]):
+        if time.monotonic() > end:
+            raise RankEnded(_late([0], size))
+        time.sleep(0.05)
+    name, others = store.get(f"welcome/{word}").decode().split()
+    if int(others) != size:
+        raise InputError(
+            f"WORLD_SIZE is {size} for rank {rank} and {others} for rank 0; give all of them the "
+            "same"
+        )
+    return name
+
+
+def _late(ranks: Sequence[int], size: int) -> str:
+    return (
+        f"{_ranks(ranks)} of {size} did not start within {JOINING.total_seconds():g} seconds; see "
+        "what it printed, and start all of them at the same time"
+    )
 
 
 def own_device(device: torch.device) -> torch.device:
@@ -243,16 +458,19 @@ def _stop_listening() -> None:
 def _obituary(world: World) -> RankEnded:
     """Who is missed, for the user; those who still wait for this process are let go first."""
     _leave()
-    resume = "run the same command again to resume from the last checkpoint"
+    begun = world.begun.is_set()
+    when = "" if begun else " before the training began"
+    advice = "; run the same command again to resume from the last checkpoint" if begun else ""
     try:
-        absent = world.missing()
+        absent, reasons = world.missing(), world.reasons()
     except RuntimeError:  # the store is gone, too
-        return RankEnded(f"another of {world.size} processes ended; {resume}")
+        return RankEnded(f"another of {world.size} processes ended{when}{advice}")
+    if reasons:
+        return RankEnded(f"{reasons[0]} (so the other processes ended, too)")
     if not absent:
-        return RankEnded(f"all {world.size} processes were stopped; {resume}")
-    who = "rank" if len(absent) == 1 else "ranks"
-    names = ", ".join(map(str, absent))
-    return RankEnded(f"{who} {names} of {world.size} ended, and so did the others; {resume}")
+        return RankEnded(f"all {world.size} processes were stopped{when}{advice}")
+    who = f"{_ranks(absent)} of {world.size} ended{when}"
+    return RankEnded(f"{who}, and so did the others{advice or '; see what it printed'}")
 
 
 def _leave() -> None:

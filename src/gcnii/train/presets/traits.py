@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gcnii.graph import Graph, Piece
-from gcnii.train.scaling import density, of_one_sign_and_size
+from gcnii.train.scaling import density, of_a_table, of_one_sign_and_size
 
 MOSTLY = 0.5  # share of nonzero entries below which features count as sparse
 DRAWN = 0.6  # share of the labelled nodes that a graph without splits would train on
@@ -25,8 +25,8 @@ COMPARED = 2000  # training nodes of which the nearest are sought; more would te
 class Traits:
     """n nodes with d features, of which `train` nodes are trained on.
 
-    sparse      whether features are like word counts: mostly zeros, never negative, and no column
-                much larger than the others
+    sparse      whether features are like word counts: mostly zeros, never negative, no column much
+                larger than the others, and not the columns of a user's table
     multilabel  whether a node can have several labels
     homophily   of the training nodes' labels, see `homophily_of`
     links       agreement of training nodes with the same out-links, see `agreement`; 0 where
@@ -58,6 +58,7 @@ class Traits:
         masks = [split.train for split in graph.splits[:1]]
         train = masks[0].sum() if masks else DRAWN * graph.labelled.sum()
         sparse = density(graph.X) < MOSTLY and of_one_sign_and_size(graph.X)
+        sparse = sparse and not of_a_table(graph.columns)
         homophily = homophily_of(graph)
         agreements = agreements_of(graph) if homophily < UNLIKE else (0.0, 0.0)
         return cls(graph.n, graph.d, int(train), sparse, graph.multilabel, homophily, *agreements)

@@ -84,7 +84,8 @@ class ReplicaGroup:
         """What the runs are graded by."""
         recipe, splits = self.recipe, [run.split for run in self.runs]
         about = (self.task.graph, splits, self.task.device)
-        return Objective.of(*about, recipe.scored_by, recipe.class_weight, self.task.share)
+        weigh, share = recipe.class_weight, self.task.share
+        return Objective.of(*about, recipe.scored_by, weigh, share, recipe.positive)
 
     def _holds_less(self) -> bool:
         """Let activations be computed again, and go to the host, if need be; whether they go there.
@@ -128,7 +129,9 @@ class ReplicaGroup:
     def _epochs_to_sync(self) -> int:
         # Every multiple of `most` is read: there the group may shrink, at the same epochs however
         # fast it is.
-        most = (self.task.plans[run.setting].recipe.epochs - run.epochs for run in self.runs)
+        recipes = (self.task.plans[run.setting].recipe for run in self.runs)
+        running = zip(recipes, self.runs, strict=True)
+        most = (recipe.allowed(run.epochs) - run.epochs for recipe, run in running)
         left = min(max(most), self.most - self.epoch % self.most)
         return max(1, min(left, int(PAUSE / self.pace)))
 

@@ -6,12 +6,14 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 
 from gcnii.errors import InputError, notice
-from gcnii.files import Document
+from gcnii.files import Document, document_key
+from gcnii.metrics.objective import positive_class
 from gcnii.train.batches import cutter
 from gcnii.train.callbacks.report import Callback, EpochMeasures, EpochReport, StopTraining
 from gcnii.train.checkpoint import Checkpoint, remove
@@ -214,7 +216,8 @@ class Training:
             return Checkpoint.load(path, device)
         with shard.world.first_alone():  # rank 0 may put another in the place of a damaged one
             saved = Checkpoint.load(path, device)
-        if not shard.world.same(sum(run.epochs for run in saved.runs) if saved else -1):
+        runs = [asdict(run) for run in saved.runs] if saved else []
+        if not shard.world.same(int(document_key({"runs": runs})[:15], 16)):  # fits an int64
             raise InputError(
                 f"the processes find different checkpoints at {path}; choose a folder that all "
                 "machines share"
@@ -233,7 +236,10 @@ class Training:
             raise KeyboardInterrupt("stopped before the first epoch was done")
         task, weights = self.task, self._stacked([run.key for run in runs])
         about = (device_name(task.device), self.interrupted, task.scaling)
+        total = (task.share.total,) if task.share else ()
+        positive = positive_class(task.graph, task.plan.recipe.positive, *total)
         result = Result.of(task.graph, task.plans, runs, weights, *about)
+        result = replace(result, positive=positive)
         result = result.answered(task) if task.shard else result
         if task.plan.recipe.label_threshold == "validation":
             result = result.with_thresholds(task)

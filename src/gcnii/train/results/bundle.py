@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import glob
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from math import nan
@@ -14,13 +15,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from gcnii.errors import BundleError, InputError
-from gcnii.files import Document
-from gcnii.train.plan import make_plan
+from gcnii.files import Document, file_sha256, refuse_special
+from gcnii.metrics.objective import RANKINGS
+from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.record import read_record, refuse_misfit, refusing
 from gcnii.train.results.result import Origin, Result
 from gcnii.train.results.run import Run
-from gcnii.train.results.saving import CURVE, CURVES, WEIGHTS, file_sha256, fresh, settle
+from gcnii.train.results.saving import CURVE, CURVES, WEIGHTS, newer, settle
 from gcnii.train.scaling import Scaling
 
 MADE = ("versions", "git", "command")
@@ -56,7 +58,7 @@ def open_bundle(folder: Path | str, *, curves: bool = False) -> Result:
     folder = _bundle_folder(Path(folder))
     record = read_record(folder)
     parts = open_record(folder, record)
-    with suppress(OSError):  # the folder may be read-only
+    with suppress(OSError), _refusing_special():  # the folder may be read-only
         settle(folder, record)
     result = Result(weights=_open_weights(folder, record), **parts)
     sizes = (result.graph.d, result.graph.k, len(result.runs))
@@ -88,6 +90,7 @@ def open_record(folder: Path, record: Document) -> Document:
             "scaling": _open_scaling(record.get("scaling"), plan.recipe.scale, origin.d),
             "runs": tuple(_open_run(run) for run in record["runs"]),
             "together": record.get("together"),
+            "positive": _open_positive(record, origin, plan),
             "device": record["device"],
             "interrupted": record["interrupted"],
             "made": {name: record[name] for name in MADE if name in record},
@@ -103,6 +106,14 @@ def _open_scaling(document: Document | None, scale: str, d: int) -> Scaling | No
     if scale not in ("auto", scaling.kind):
         raise InputError(f"scaling.kind must be {scale}, as in the settings, got {scaling.kind}")
     return scaling
+
+
+def _open_positive(record: Document, origin: Origin, plan: Plan) -> int | None:
+    if "positive" in record:
+        return origin.names.index(record["positive"])
+    # Before it could be chosen, a score of two classes was that of the second.
+    old = "positive" not in record["settings"] and plan.recipe.scored_by in RANKINGS
+    return 1 if old and origin.k == 2 and not origin.multilabel else None
 
 
 def _open_run(summary: Document) -> Run:
@@ -126,8 +137,9 @@ def _with_curves(result: Result, folder: Path, record: Document) -> Result:
 
 def _read(folder: Path, name: str, digest: str | None) -> bytes:
     """A file of the bundle: the one with this digest, if one is known."""
-    for path in (fresh(folder, name), folder / name):
-        with suppress(FileNotFoundError):
+    for path in (*newer(folder, name), folder / name):
+        with suppress(FileNotFoundError), _refusing_special():
+            refuse_special(path)
             content = path.read_bytes()
             if digest in (None, sha256(content).hexdigest()):
                 return content
@@ -136,11 +148,22 @@ def _read(folder: Path, name: str, digest: str | None) -> bytes:
     )
 
 
-def _open_weights(folder: Path, record: Document) -> Stack:
-    path, newer = folder / WEIGHTS, fresh(folder, WEIGHTS)
+@contextmanager
+def _refusing_special() -> Iterator[None]:
+    """Within, a pipe or a device in the place of a file makes the folder no bundle."""
     try:
-        for one in (newer, path) if newer.exists() else (path,):
-            if file_sha256(one) == record["weights_sha256"]:
+        yield
+    except InputError as error:
+        raise BundleError(str(error)) from None
+
+
+def _open_weights(folder: Path, record: Document) -> Stack:
+    path = folder / WEIGHTS
+    try:
+        for one in (*newer(folder, WEIGHTS), path):
+            with _refusing_special():
+                found = file_sha256(one)
+            if found == record["weights_sha256"]:
                 return load_file(one)
     except (OSError, SafetensorError) as error:
         raise BundleError(f"{path} cannot be read: {error}") from None

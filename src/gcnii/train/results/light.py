@@ -39,7 +39,8 @@ class LightTask:
     def of(cls, graph: Graph, plan: Plan, scaling: Scaling | None) -> LightTask:
         """The graph as the plan's models take it."""
         recipe = plan.recipe
-        P = fixed_matrix(graph, recipe.direction, recipe.loops, recipe.norm, recipe.dtype)
+        how = (recipe.direction, recipe.loops, recipe.norm, recipe.dtype, recipe.edge_weights)
+        P = fixed_matrix(graph, *how)
         hand_back(graph.edges)
         return cls(P, ScaledRows(graph.X, scaling, recipe.dtype))
 

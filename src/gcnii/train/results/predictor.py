@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import isnan
+from math import isnan, nan
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -11,16 +11,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gcnii.errors import GraphError, notice
-from gcnii.graph import Graph, Piece
-from gcnii.metrics.calibration import LEAST, best_temperature, tempered, warmed
-from gcnii.metrics.objective import RANKINGS, Objective
+from gcnii.errors import GraphError, InputError, notice
+from gcnii.graph import Features, Graph, Piece
+from gcnii.metrics.answers import Answers
+from gcnii.metrics.calibration import LEAST, best_temperature, fitted, tempered, warmed
+from gcnii.metrics.objective import RANKINGS, Metric, Objective, balanced_weights
 from gcnii.metrics.probabilities import (
     HALF,
     best_threshold,
     decided,
     mean_probabilities,
     probabilities,
+    weighed,
 )
 from gcnii.nn import Model
 from gcnii.train.hardware import choose_device
@@ -38,6 +40,7 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
 # Numbers of a layer's state, above which a CPU predicts a block of rows at a time: 64 MiB.
 LARGE = 1 << 24
+ORDERS: dict[Metric, str] = {"auc": "roc_auc", "ap": "average_precision"}  # as Answers names them
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,7 @@ class Predictor:
     others  of the runs of setting 1, 2, …
     together   the temperature of the mean probability of the runs that predict, where there are
                several: it is less sure than each of them
+    positive   the class that ROC AUC and average precision are of; None: all, or not known
     trained_on the graph, where the training was in this process; a bundle does not hold it
     answers    (runs, nodes, k) scores, where several processes trained: `trained_on` then has the
                labels of the nodes of all splits, and neither features nor links
@@ -62,6 +66,7 @@ class Predictor:
     scaling: Scaling | None
     others: tuple[Plan, ...] = field(default=(), kw_only=True)
     together: float | None = field(default=None, kw_only=True)
+    positive: int | None = field(default=None, kw_only=True)
     trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
     answers: torch.Tensor | None = field(default=None, repr=False, kw_only=True)
 
@@ -118,11 +123,14 @@ class Predictor:
     def decide(self, P: NDArray[np.float64], *, ensemble: bool = True) -> NDArray[np.int64]:
         """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave.
 
-        The mean probability of several runs is held against the mean of their thresholds.
+        The mean probability of several runs is held against the mean of their thresholds.  Where
+        the loss weighed the classes, so does the choice: probabilities are times their weights.
         """
-        chosen = (self.runs[i].threshold for i in self.predicting(ensemble))
-        threshold = fmean(HALF if one is None else one for one in chosen)
-        return decided(P, multilabel=self.graph.multilabel, threshold=threshold)
+        runs, several = [self.runs[i] for i in self.predicting(ensemble)], self.graph.multilabel
+        threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
+        if weights := [run.weights for run in runs if run.weights is not None]:
+            P = weighed(P, np.exp(np.log(weights).mean(0)), multilabel=several)
+        return decided(P, multilabel=several, threshold=threshold)
 
     def answered(self, task: Task) -> Self:
         """The same, with the scores of each run for all nodes of splits, of several processes.
@@ -161,7 +169,7 @@ class Predictor:
         threshold = best_threshold(P[val], graph.labels[val])
         if metric in RANKINGS:
             return replace(run, threshold=threshold)
-        objective = Objective.of(graph, [run.split], torch.device("cpu"), metric)
+        objective = Objective.of(graph, [run.split], torch.device("cpu"), metric)  # of labels
         scores = torch.from_numpy(P - threshold)[None]
         new = {role: float(objective.score(scores, role)) for role in ("val", "test")}
         return replace(run, threshold=threshold, val=new["val"], test=new["test"])
@@ -169,24 +177,56 @@ class Predictor:
     def with_temperatures(self, task: Task) -> Self:
         """The same, with the temperature of each run that suits its validation nodes best.
 
-        A threshold is a probability, too, and moves with them, so that every label stays.
+        What its loss weighed the classes by is undone.  A threshold is a probability, too, and
+        moves with them, so that every label stays; a score of an order of nodes is measured again.
         """
         runs = tuple(self._calibrated(i, task) for i in range(len(self.runs)))
-        return replace(self, runs=runs)._calibrated_together(task)
+        same = replace(self, runs=runs)
+        runs = tuple(same._ranked(i, task) for i in range(len(runs)))
+        return replace(same, runs=runs)._calibrated_together(task)
 
     def _calibrated(self, i: int, task: Task) -> Run:
         run, graph = self.runs[i], self._graded(task)
-        val = graph.splits[run.split].val
-        if isnan(run.val) or val.sum() < LEAST:  # it diverged; or it would be calibrated by chance
+        val, logs = graph.splits[run.split].val, self._log_weights(run, graph)
+        if isnan(run.val):  # it diverged
             return run
-        T = best_temperature(self._double(i, task)[val], graph.labels[val])
+        if val.sum() < LEAST:  # it would be calibrated by chance
+            return run if logs is None else replace(run, weights=np.exp(logs).tolist())
+        scores, y = self._double(i, task)[val], graph.labels[val]
+        if logs is None:
+            T, weights = best_temperature(scores, y), None
+        else:
+            T, power = fitted(scores, y, logs)
+            weights = np.exp(power * logs).tolist()
         threshold = None if run.threshold is None else warmed(run.threshold, T)
-        return replace(run, temperature=T, threshold=threshold)
+        return replace(run, temperature=T, threshold=threshold, weights=weights)
+
+    def _log_weights(self, run: Run, graph: Graph) -> NDArray[np.float64] | None:
+        """(k,) of the classes, or of the odds of each label, in the loss of a run."""
+        if self.plans[run.setting].recipe.class_weight == "none":
+            return None
+        logs = np.log(balanced_weights(graph, graph.splits[run.split].train))
+        return np.asarray(logs[1] - logs[0] if graph.multilabel else logs)
+
+    def _ranked(self, i: int, task: Task) -> Run:
+        """The run with scores of an order of its probabilities, if those are its scores."""
+        run, graph, metric = self.runs[i], self._graded(task), self.plan.recipe.scored_by
+        if metric not in RANKINGS or isnan(run.val):
+            return run
+        P, split = self._mean([i], task), graph.splits[run.split]
+
+        def score(mask: NDArray[np.bool_]) -> float:
+            y = graph.labels[mask]
+            said = Answers(P[mask], y, y, positive=self.positive)
+            return float(said.scored(ORDERS[metric])(np.ones((said.m, 1)))[0]) if said.m else nan
+
+        return replace(run, val=score(split.val), test=score(split.test))
 
     def _calibrated_together(self, task: Task) -> Self:
         runs, graph = self.predicting(), self._graded(task)
         val = graph.splits[self.runs[runs[0]].split].val
-        known = all(self.runs[i].temperature for i in runs)
+        # Of weighed classes the mean stays: a temperature would move the shares of rare ones.
+        known = all(self.runs[i].temperature and not self.runs[i].weights for i in runs)
         if len(runs) < 2 or graph.multilabel or not known:
             return self
         P = self._mean(runs, task)[val]
@@ -199,7 +239,8 @@ class Predictor:
 
     def _mean(self, runs: list[int], task: Task | LightTask | None) -> NDArray[np.float64]:
         """(n, k) the mean of the runs' probabilities, each after its own temperature."""
-        scores = (self._output("forward", i, task).double() / self._temperature(i) for i in runs)
+        raw = ((self._output("forward", i, task).double(), self.runs[i]) for i in runs)
+        scores = (calibrated(one, run) for one, run in raw)
         return mean_probabilities(scores, multilabel=self.graph.multilabel)
 
     def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
@@ -223,8 +264,9 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """Predict the probability of every class, for every node.
 
-        The scores of each run are divided by its temperature first, if it has one.  A mean of
-        several runs has a temperature of its own, which changes no label.
+        The scores of each run are divided by its temperature first, if it has one, and what its
+        loss weighed the classes by is undone.  A mean of several runs has a temperature of its own,
+        which changes no label.
 
         Parameters
         ----------
@@ -240,6 +282,11 @@ class Predictor:
         -------
         (n, k) array
         """
+        if not isinstance(graph, Graph):
+            raise InputError(
+                f"predict takes a gcnii.Graph, got {type(graph).__name__}; new nodes and their "
+                "edges, as two tables, are for predict_new(nodes, edges)"
+            )
         runs, splits = self.predicting(ensemble), {run.split for run in self.runs}
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
@@ -257,9 +304,6 @@ class Predictor:
 
     def _double(self, i: int, task: Task | LightTask) -> NDArray[np.float64]:
         return np.asarray(self._output("forward", i, task).double())
-
-    def _temperature(self, i: int) -> float:
-        return self.runs[i].temperature or 1.0
 
     def _who_predicts(self, runs: list[int]) -> str:
         """A notice that some runs do not predict."""
@@ -305,6 +349,12 @@ class Predictor:
     def _task(self, graph: Graph, device: str) -> Task:
         """The graph made ready for the models."""
         return Task.of(self._known(graph), self.plan, choose_device(device), self.scaling)
+
+    def features(self, graph: Graph) -> Features:
+        """X of a graph as the models see it: the columns of the training, scaled."""
+        graph = self._known(graph)
+        scaling = learnt(graph, self.plan, self.scaling)
+        return graph.X if scaling is None else scaling.apply(graph.X)
 
     def _known(self, graph: Graph) -> Graph:
         """The graph with the features of the training."""
@@ -356,3 +406,11 @@ class Predictor:
         model.by_rows = not isinstance(task, Task)
         output: torch.Tensor = getattr(model, method)(task.P, task.X)
         return output.to_dense().cpu()
+
+
+def calibrated(scores: torch.Tensor, run: Run) -> torch.Tensor:
+    """Scores (…, k) of a run, as its probabilities are made of them."""
+    scores = scores / (run.temperature or 1.0)
+    if run.weights is None:
+        return scores
+    return scores - torch.tensor(run.weights, dtype=scores.dtype, device=scores.device).log()

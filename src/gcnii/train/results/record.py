@@ -12,7 +12,7 @@ import torch
 
 from gcnii.columns import Columns
 from gcnii.columns.column import SHAPE as COLUMN
-from gcnii.errors import BundleError, InputError
+from gcnii.errors import BundleError, InputError, did_you_mean
 from gcnii.files import NOTHING, Document, Maybe, Only, check, document_key, read_document
 from gcnii.metrics.probabilities import HALF
 from gcnii.train.plan import Plan
@@ -49,6 +49,7 @@ RUN = {
     "seconds": float,
     "threshold": Maybe(float),
     "temperature": Maybe(float),
+    "weights": Maybe([float]),
 }
 SHAPE = {
     "graph": Only(GRAPH),
@@ -61,6 +62,7 @@ SHAPE = {
     "test_mean": SCORE,
     "test_std": SCORE,
     "together": Maybe(float),
+    "positive": Maybe(str),
     "device": str,
     "interrupted": bool,
     "weights_sha256": str,
@@ -78,9 +80,7 @@ def read_record(folder: Path) -> Document:
     try:
         record = read_document(path, {}, "bundle's record", dict)
     except FileNotFoundError:
-        raise BundleError(
-            f"{folder} holds no run.json; give the folder that `gcnii train` wrote"
-        ) from None
+        raise BundleError(f"{_lacking(folder)}give the folder that `gcnii train` wrote") from None
     except OSError as error:
         raise BundleError(f"{path} cannot be read: {error}") from None
     except InputError as error:
@@ -88,9 +88,23 @@ def read_record(folder: Path) -> Document:
     _refuse_format(folder, record.get("format"))
     with refusing(path):
         _refuse_changed(record)
+    refuse_record(folder, record)
+    return record
+
+
+def refuse_record(folder: Path, record: Document) -> None:
+    """Raise BundleError if this is not what the run.json of a bundle holds."""
+    with refusing(folder / "run.json"):
         check(record, SHAPE)
         _refuse_contradictions(record)
-    return record
+
+
+def _lacking(folder: Path) -> str:
+    """Why a folder is not a bundle, and which one beside it may be meant."""
+    if folder.is_dir():
+        return f"{folder} holds no run.json; "
+    beside = {str(path.parent): path.parent for path in folder.parent.glob("*/run.json")}
+    return f"{folder} does not exist; {did_you_mean(str(folder), beside)}"
 
 
 @contextmanager
@@ -145,8 +159,14 @@ def _refuse_contradictions(record: Document) -> None:
             raise InputError("thresholds of runs must lie between 0 and 1")
         if not 0 < run.get("temperature", 1.0) < inf:
             raise InputError("temperatures of runs must be above 0")
+        weights = run.get("weights", [1.0] * graph["k"])
+        if len(weights) != graph["k"] or not all(0 < one < inf for one in weights):
+            raise InputError(f"weights of runs must be {graph['k']} numbers above 0")
     if not 0 < record.get("together", 1.0) < inf:
         raise InputError("together must be above 0")
+    known = graph["classes"] or [*map(str, range(graph["k"]))]
+    if (positive := record.get("positive", known[0])) not in known:
+        raise InputError(f"positive must be one of graph.classes, got {positive!r}")
     chosen = record["settings"].get("label_threshold") == "validation"
     if any(("threshold" in run) != chosen for run in runs):
         raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")

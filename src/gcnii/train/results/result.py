@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from gcnii.columns import Columns
 from gcnii.errors import InputError
-from gcnii.files import Document, json_value
+from gcnii.files import Document, json_value, user_path, visible
 from gcnii.graph import Graph
 from gcnii.metrics.conformal import Sets
-from gcnii.metrics.objective import mean_and_spread, metric_name
+from gcnii.metrics.objective import RANKINGS, mean_and_spread, metric_name
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.predictor import Predictor
@@ -51,6 +51,11 @@ class Origin:
     columns: Columns | None = None
     weighted: bool = False
     loaded_with: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the classes, or their numbers."""
+        return self.classes or tuple(map(str, range(self.k)))
 
     def document(self) -> Document:
         """As JSON."""
@@ -170,7 +175,12 @@ class Result(Predictor):
         return self.part([i for i, run in enumerate(self.runs) if run.setting == setting])
 
     def evaluate(
-        self, graph: Graph | None = None, device: str = "auto", *, baselines: bool = True
+        self,
+        graph: Graph | None = None,
+        device: str = "auto",
+        *,
+        baselines: bool = True,
+        positive: str | int | None = None,
     ) -> Evaluation:
         """What is known about its errors on the test nodes.
 
@@ -181,7 +191,11 @@ class Result(Predictor):
         device : {"auto", "cpu", "cuda"}
             Where to compute.
         baselines : bool
-            Whether to measure the majority, logistic regression and label propagation beside it.
+            Whether to measure logistic regression, label propagation and gradient boosting beside
+            it, or the majority alone.
+        positive : str or int, optional
+            The class that ROC AUC and average precision are of; default: that of the training, or
+            of two classes the one of fewer training nodes.
 
         Returns
         -------
@@ -191,7 +205,7 @@ class Result(Predictor):
         """
         from gcnii.inference.evaluation import evaluate
 
-        return evaluate(self, graph, device, baselines=baselines)
+        return evaluate(self, graph, device, baselines=baselines, positive=positive)
 
     def explain(
         self,
@@ -245,6 +259,22 @@ class Result(Predictor):
         """The name of the metric of the test scores, such as accuracy."""
         return metric_name(self.plan.recipe.scored_by, multilabel=self.graph.multilabel)
 
+    @property
+    def measured(self) -> str:
+        """The metric, and the class that it is of: `average precision of class fraud`."""
+        name = self.positive_name
+        if name is None or self.plan.recipe.scored_by not in RANKINGS:
+            return self.metric
+        what = "label" if self.graph.multilabel else "class"
+        return f"{self.metric} of {what} {visible(name)}"
+
+    @property
+    def positive_name(self) -> str | None:
+        """The class that ROC AUC and average precision are of; None: all, or not known."""
+        if self.positive is None:
+            return None
+        return self.graph.names[self.positive]
+
     def predict_new(
         self,
         nodes: IntoDataFrame,
@@ -279,7 +309,8 @@ class Result(Predictor):
         Returns
         -------
         pandas.DataFrame
-            A row for each new node.
+            A row for each new node.  Where the model was trained on linked nodes, one without links
+            is answered by its features alone, and its `basis` is "features" instead of "model".
         """
         from gcnii.inference.new_nodes import predict_new
 
@@ -326,17 +357,21 @@ class Result(Predictor):
         if self.others:
             return f"{model}, on {self.graph.name}: {self._best_of_several()}"
         test = mean_and_spread(self.test)
-        return f"{model}, on {self.graph.name}: test {self.metric} {test}"
+        return f"{model}, on {self.graph.name}: test {self.measured} {test}"
 
     def _best_of_several(self) -> str:
         setting = self.runs[self.best].setting
         val = mean_and_spread(self.at(setting).val)
         count = len(self.plans)
-        return f"{count} settings, the best run of setting {setting}, val {self.metric} {val}"
+        return f"{count} settings, the best run of setting {setting}, val {self.measured} {val}"
 
     def summary(self) -> Document:
         """The one JSON document of `gcnii train --json`."""
-        several = {"others": [plan.settings for plan in self.others]} if self.others else {}
+        several: Document = {}
+        if self.others:
+            several["others"] = [plan.settings for plan in self.others]
+        if self.positive_name is not None:
+            several["positive"] = self.positive_name
         return several | {
             "graph": self.graph.name,
             "fingerprint": self.graph.fingerprint,
@@ -371,4 +406,4 @@ class Result(Predictor):
         """
         from gcnii.train.results.saving import save
 
-        return save(self, Path(folder), overwrite=overwrite, command=command)
+        return save(self, user_path(folder), overwrite=overwrite, command=command)

@@ -40,6 +40,8 @@ class Run:
     threshold    the probability above which it predicts a label, where one was chosen
     temperature  by which its scores are divided before they become probabilities, where one was
                  found on its validation nodes
+    weights      (k,) of the classes, by which its probabilities are divided, where its loss
+                 weighed them; with several labels per node, the odds of each label are divided
     """
 
     seed: int
@@ -60,6 +62,7 @@ class Run:
     setting: int = 0
     threshold: float | None = None
     temperature: float | None = None
+    weights: Sequence[float] | None = None
 
     @property
     def key(self) -> tuple[int, int]:
@@ -69,7 +72,7 @@ class Run:
     def summary(self) -> Document:
         """The run without its curve, as JSON has it."""
         fields = ("seed", "split", "test", "val", "val_loss", "best_epoch", "epochs", "seconds")
-        later = ("threshold", "temperature")  # found after training, if wanted
+        later = ("threshold", "temperature", "weights")  # found after training, if wanted
         found = {name: one for name in later if (one := getattr(self, name)) is not None}
         return {name: json_value(getattr(self, name)) for name in fields} | found
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
-import hashlib
+import json
+import os
 import platform
+import re
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,59 +17,86 @@ import torch
 
 from gcnii import __version__
 from gcnii.errors import InputError, some_of
-from gcnii.files import Document, atomic_write, document_key, write_document
+from gcnii.files import (
+    Document,
+    atomic_write,
+    claimed,
+    document_key,
+    file_sha256,
+    naming,
+    write_document,
+)
 from gcnii.nn.settings import Settings
 from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
-from gcnii.train.results.git import git_state
-from gcnii.train.results.record import FORMAT, read_record
+from gcnii.train.results.provenance import git_state
+from gcnii.train.results.record import FORMAT, read_record, refuse_record
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
 
 WEIGHTS, CURVES, CARD = "model.safetensors", "curves.csv", "card.md"
 DIGESTS = {WEIGHTS: "weights_sha256", CURVES: "curves_sha256", CARD: "card_sha256"}
 CURVE = ("train_loss", "val_loss", "val")
+PATIENCE = 60.0  # seconds to wait for another `save` into the same folder
 
 
 def save(result: Result, folder: Path, *, overwrite: bool = False, command: str = "") -> Path:
-    """`Result.save`."""
+    """`Result.save`; two that save into one folder do so one after the other."""
+    with claimed(folder, PATIENCE):
+        return save_claimed(result, folder, overwrite=overwrite, command=command)
+
+
+def save_claimed(
+    result: Result, folder: Path, *, overwrite: bool = False, command: str = ""
+) -> Path:
+    """`save` for whoever has claimed the folder."""
     if result.others:
         raise InputError(
             f"a bundle holds one setting, this result {len(result.plans)}; save one of them: "
             f"result.at({result.runs[result.best].setting}).save({str(folder)!r}), or another"
         )
     about = (result.graph.fingerprint, result.plan, result.runs)
-    refuse_replacing(folder, *about, interrupted=result.interrupted, overwrite=overwrite)
+    refuse_bundle(folder, *about, interrupted=result.interrupted, overwrite=overwrite)
     if result.made is None:
         result = replace(result, made=_provenance(result.plan, command))
+    mark = f"{os.getpid()}.{secrets.token_hex(4)}"
     try:
-        record = _write(result, folder)
-    except OSError:  # a full disk, before run.json was in its place
+        record = _write(result, folder, mark)
+    except (OSError, InputError):  # such as a full disk, before run.json was in its place
         for name in DIGESTS:
-            fresh(folder, name).unlink(missing_ok=True)
+            _fresh(folder, name, mark).unlink(missing_ok=True)
         raise
     settle(folder, record)
+    _clean(folder)
+    from gcnii.train.results.bundle import open_bundle
+
+    open_bundle(folder, curves=True)  # or an error: what cannot be opened is not saved
     return folder
 
 
-def _write(result: Result, folder: Path) -> Document:
+def _write(result: Result, folder: Path, mark: str) -> Document:
     """Write the files beside those of the old bundle; run.json comes last and decides."""
     from gcnii.inference.card import card  # a later room, for when all is done
+    from gcnii.train.results.bundle import open_record
 
-    with atomic_write(fresh(folder, WEIGHTS)) as temporary:
+    with atomic_write(_fresh(folder, WEIGHTS, mark)) as temporary, naming(folder / WEIGHTS):
         weights = {name: weight.contiguous() for name, weight in result.weights.items()}
         write_tensors(weights, temporary)
         digests = {"weights_sha256": file_sha256(temporary)}
-    with atomic_write(fresh(folder, CURVES)) as temporary:
+    with atomic_write(_fresh(folder, CURVES, mark)) as temporary, naming(folder / CURVES):
         _write_curves(result, temporary)
         digests["curves_sha256"] = file_sha256(temporary)
-    with atomic_write(fresh(folder, CARD)) as temporary:
+    with atomic_write(_fresh(folder, CARD, mark)) as temporary, naming(folder / CARD):
         temporary.write_text(card(result), "utf-8")
         digests["card_sha256"] = file_sha256(temporary)
     record = _record(result) | digests
-    # From here on the new bundle holds, wherever its other files are: see `_settle`.
+    # As it comes back from the file: what cannot be opened must not replace what can.
+    again = json.loads(json.dumps(record), parse_constant=lambda word: None)
+    refuse_record(folder, again)
+    open_record(folder, again)
+    # From here on the new bundle holds, wherever its other files are: see `settle`.
     write_document(folder / "run.json", record | {"seal": document_key(record)})
     return record
 
@@ -96,7 +126,7 @@ def _provenance(plan: Plan, command: str) -> Document:
     return {"versions": versions, "git": git_state(Path.cwd()), "command": command or None}
 
 
-def refuse_replacing(
+def refuse_bundle(
     folder: Path,
     fingerprint: str,
     plan: Plan,
@@ -146,21 +176,28 @@ def _why_kept(
     return ""
 
 
-def fresh(folder: Path, name: str) -> Path:
+def _fresh(folder: Path, name: str, mark: str) -> Path:
     """Where `save` writes a file before the run.json that makes it the bundle's."""
-    return folder / f".{name}.new"
+    return folder / f".{name}.{mark}.new"
+
+
+def newer(folder: Path, name: str) -> list[Path]:
+    """The files that a killed `save` may have left for this one; version 1.0 had no mark."""
+    return sorted(folder.glob(f".{name}*.new"))
+
+
+def _clean(folder: Path) -> None:
+    """Remove what a `save` that was killed has left; nobody else saves here now."""
+    names = "|".join(map(re.escape, ("run.json", *DIGESTS)))
+    for path in folder.iterdir():
+        if re.fullmatch(rf"\.\.?({names})\..+", path.name):
+            path.unlink(missing_ok=True)
 
 
 def settle(folder: Path, record: Document) -> None:
     """Put the files that run.json names into their places, as a killed `save` could not."""
     for name, digest in DIGESTS.items():
-        newer = fresh(folder, name)
-        with suppress(FileNotFoundError):  # another process may do the same
-            if newer.exists() and file_sha256(newer) == record.get(digest):
-                newer.replace(folder / name)
-
-
-def file_sha256(path: Path) -> str:
-    """The digest of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        for one in newer(folder, name):
+            with suppress(FileNotFoundError):  # another process may do the same
+                if file_sha256(one) == record.get(digest):
+                    one.replace(folder / name)

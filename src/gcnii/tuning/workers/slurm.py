@@ -35,12 +35,14 @@ class JobFailed(GcniiError, RuntimeError):
 def refuse_options(options: Mapping[str, str]) -> None:
     """Raise InputError for options with which no job can be started from this machine."""
     if find_spec("submitit") is None:
-        raise InputError("--slurm needs submitit; install it: pip install 'gcnii[slurm]'")
+        raise InputError("slurm needs submitit; install it: pip install 'gcnii[slurm]'")
     if options.get(CLUSTER, CLUSTERS[0]) not in CLUSTERS:
         raise InputError(f"cluster must be one of {', '.join(CLUSTERS)}, got {options[CLUSTER]!r}")
     for name in COMMON:
         if not options.get(name, "1").isdecimal():
-            raise InputError(f"{name} must be a whole number, got {options[name]!r}; check --slurm")
+            raise InputError(
+                f"{name} must be a whole number, got {options[name]!r}; check slurm's options"
+            )
     with TemporaryDirectory() as folder:
         _executor(Path(folder), options, 1, None)
 
@@ -51,7 +53,7 @@ def search_by_slurm(tuner: Tuner, limits: Limits) -> None:
     if tuner.url.startswith("sqlite") and options.get(CLUSTER) != "local":
         notice(
             "several machines share the SQLite file of this study; on a network file system its "
-            "locks may fail: give a database, --storage postgresql+psycopg://…"
+            "locks may fail: give a database as storage, postgresql+psycopg://…"
         )
     folder = tuner.folder / "slurm"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what jobs are told has the password
@@ -101,7 +103,7 @@ def _executor(folder: Path, options: Mapping[str, str], jobs: int, deadline: flo
         executor.update_parameters(**_parameters(options, cluster, jobs, deadline))
     except (RuntimeError, NameError, ValueError, TypeError, AssertionError) as error:
         why = str(error).partition("\n")[0]
-        raise InputError(f"Slurm cannot start the jobs: {why}; check --slurm") from None
+        raise InputError(f"Slurm cannot start the jobs: {why}; check slurm's options") from None
     return executor
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import platform
 import re
+import sqlite3
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError, UpdateFinishedTrialError
@@ -29,8 +30,8 @@ from optuna.storages import (
 from optuna.study import Study as OptunaStudy
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from gcnii.errors import GcniiError, InputError, notice
-from gcnii.files import one_line
+from gcnii.errors import DataError, GcniiError, InputError, notice
+from gcnii.files import one_line, refuse_special
 from gcnii.tuning.trials import GIVEN_BACK, first_number
 
 HEARTBEAT, GRACE = 5, 30  # seconds between two beats, and without one, after which a trial is lost
@@ -40,6 +41,12 @@ MOST_DEATHS = 3  # of workers in one trial, which is then taken for their cause
 FILE = "study.db"
 PASSWORD = "***"
 AGAIN = re.compile("already exists|duplicate key|UNIQUE constraint")
+# Optuna's tables: where some of them have rows, all of them must be there.
+TABLES = {
+    *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
+    *("trials", "trial_params", "trial_values", "trial_intermediate_values", "trial_heartbeats"),
+    *("trial_user_attributes", "trial_system_attributes", "version_info"),
+}
 BEATING = "Heartbeat of storage"  # a warning of Optuna's: `Held` does it here
 
 
@@ -57,6 +64,7 @@ def open_storage(url: str) -> BaseStorage:
     """The storage at an address; "" is memory, which no other process sees."""
     if not url:
         return InMemoryStorage()
+    held = _refuse_damaged_file(url)
     for attempt in range(OPENINGS):
         try:
             storage = _open(url)
@@ -67,6 +75,8 @@ def open_storage(url: str) -> BaseStorage:
             if AGAIN.search(str(error)) and attempt < OPENINGS - 1:
                 time.sleep(0.2 * (attempt + 1))
                 continue
+            if held:
+                raise damaged(url, _reason(error, url)) from None
             raise InputError(
                 f"cannot open the storage {shown(url)}: {one_line(_reason(error, url))}; give the "
                 "address of a database that this machine reaches, such as "
@@ -75,6 +85,61 @@ def open_storage(url: str) -> BaseStorage:
     if url.startswith("sqlite"):
         _prepare_sqlite(storage)
     return storage
+
+
+def damaged(url: str, reason: str) -> DataError:
+    """The error of a study that cannot be trusted."""
+    return DataError(
+        f"the study in {shown(url)} is damaged: {one_line(reason)}; restore it from a copy, or "
+        "start over in another folder or database"
+    )
+
+
+def _refuse_damaged_file(url: str) -> bool:
+    """Raise DataError if an SQLite file is not whole; whether there is one that holds something."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        place = make_url(url).database if url.startswith("sqlite") else None
+    except ArgumentError:
+        return False
+    path = Path(place or "")
+    if not place or not path.exists() or not path.stat().st_size:
+        return False
+    refuse_special(path)
+    try:
+        with closing(sqlite3.connect(path, timeout=60)) as file:
+            reason = _file_damage(file)
+    except sqlite3.Error as error:
+        if "locked" in str(error):
+            return True
+        reason = str(error)
+    if reason:
+        raise damaged(url, reason)
+    return True
+
+
+def _file_damage(file: sqlite3.Connection) -> str:
+    """What is wrong with the tables of a file; "" if nothing is."""
+
+    def found(query: str) -> list[str]:
+        return [str(row[0]) for row in file.execute(query)]
+
+    there = TABLES & set(found("SELECT name FROM sqlite_master WHERE type = 'table'"))
+    rows = any(found(f"SELECT 1 FROM {table} LIMIT 1") for table in there)
+    if rows and TABLES - there:
+        return f"the table {min(TABLES - there)} is missing"
+    whole = found("PRAGMA integrity_check(1)")[0]
+    if whole != "ok":
+        return whole
+    if lost := found("PRAGMA foreign_key_check"):
+        return f"rows of {lost[0]} belong to nothing"
+    for table in sorted(there & {one for one in TABLES if one.startswith(("trial", "study_"))}):
+        key = "study_id" if table.startswith("study_") or table == "trials" else "trial_id"
+        if found(f"SELECT 1 FROM {table} WHERE {key} IS NULL LIMIT 1"):
+            return f"rows of {table} belong to nothing"
+    return ""
 
 
 def _open(url: str) -> RDBStorage:
@@ -208,13 +273,39 @@ class Held:
         # A worker may die between making a trial and its first heartbeat, which comes before its
         # name.  The clocks of machines differ, so it counts how long this one has waited.
         running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-        nameless = [trial for trial in running if "worker" not in trial.user_attrs]
+        _, beats = heartbeats(self.study, [trial._trial_id for trial in running])
+        nameless = [one for one in running if self._is_nameless(one, beats)]
         now = time.monotonic()
         self.seen = {one._trial_id: self.seen.get(one._trial_id, now) for one in nameless}
         give_back(
             self.study,
             [trial for trial in nameless if now - self.seen[trial._trial_id] > 2 * GRACE],
         )
+
+    def _is_nameless(self, trial: FrozenTrial, beats: Mapping[int, datetime]) -> bool:
+        """Whether nobody says that it is his."""
+        return "worker" not in trial.user_attrs or (
+            self.backend is not None and trial._trial_id not in beats
+        )
+
+
+def heartbeats(
+    study: OptunaStudy, trials: Sequence[int]
+) -> tuple[datetime, Mapping[int, datetime]]:
+    """The storage's time, and when it last heard of these trials, by Optuna's id."""
+    import sqlalchemy as sql
+
+    backend = getattr(study._storage, "_backend", study._storage)
+    if not trials or not isinstance(backend, RDBStorage):
+        return datetime.min, {}
+    trial, beat = sql.column("trial_id", sql.Integer), sql.column("heartbeat", sql.DateTime)
+    chosen = sql.select(trial, beat).select_from(sql.table("trial_heartbeats", trial, beat))
+    with backend.engine.connect() as connection:
+        (now,) = connection.execute(
+            sql.select(sql.func.current_timestamp(type_=sql.DateTime))
+        ).one()
+        rows = connection.execute(chosen.where(trial.in_(trials))).all()
+    return now.replace(tzinfo=None), {int(one): at.replace(tzinfo=None) for one, at in rows}
 
 
 def give_back(study: OptunaStudy, trials: Sequence[Trial | FrozenTrial]) -> None:
@@ -249,13 +340,40 @@ def _wait_again(study: OptunaStudy, trial: FrozenTrial, deaths: int | None = Non
 
 
 @contextmanager
-def open_study(name: str, url: str, sampler: optuna.samplers.BaseSampler) -> Iterator[OptunaStudy]:
-    """The study of this name in a storage; made if it is not there."""
+def open_study(
+    name: str, url: str, sampler: optuna.samplers.BaseSampler, alone: bool = False
+) -> Iterator[OptunaStudy]:
+    """The study of this name in a storage; made if it is not there.
+
+    alone  whether the storage is this study's alone, so that another may not be in it
+    """
     storage = open_storage(url)
-    how: dict[str, Any] = {"direction": "maximize", "load_if_exists": True}
     try:
-        yield optuna.create_study(study_name=name, storage=storage, sampler=sampler, **how)
+        yield _study(name, storage, sampler, alone, url)
     finally:
         if isinstance(storage, RDBStorage):
             storage.remove_session()
             storage.engine.dispose()  # which tidies up after SQLite
+
+
+def _study(
+    name: str, storage: BaseStorage, sampler: optuna.samplers.BaseSampler, alone: bool, url: str
+) -> OptunaStudy:
+    try:
+        there = [one.study_name for one in storage.get_all_studies()] if alone else []
+        if there and name not in there:
+            raise InputError(
+                f"{shown(url)} holds another study: of another graph, or with other models, seeds, "
+                "metric or settings; choose another folder"
+            )
+        return optuna.create_study(
+            study_name=name,
+            storage=storage,
+            sampler=sampler,
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except (GcniiError, StorageInternalError):
+        raise
+    except Exception as error:  # Optuna trusts what it reads, and fails in many ways
+        raise damaged(url, f"{type(error).__name__}: {error}") from None

@@ -19,6 +19,7 @@ from gcnii.train.hardware import choose_device
 from gcnii.train.plan import batch_key
 from gcnii.train.results.run import Run
 from gcnii.tuning.closing import reserve
+from gcnii.tuning.damage import sealed
 from gcnii.tuning.fitting import fitted
 from gcnii.tuning.proposals import Proposal, Proposer, SpaceProposer
 from gcnii.tuning.question import BASELINES, Question
@@ -250,7 +251,7 @@ def _tell(
     }
     score = fmean(run.val for run in runs) if good else 0.0
     try:
-        trial.set_user_attr("told", about)
+        trial.set_user_attr("told", sealed(about))
         if partial and good:
             trial.report(score, max(run.epochs for run in runs))
             study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)

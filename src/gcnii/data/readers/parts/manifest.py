@@ -20,13 +20,12 @@ names.safetensors    names of nodes and the user's table, if there are any; trai
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from gcnii.data.readers.packed import SHAPE as WHOLE
 from gcnii.data.readers.packed import Tensors, mapped, metadata
 from gcnii.errors import DataError, InputError
-from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
+from gcnii.files import NOTHING, Document, Maybe, document_key, file_sha256, read_document
 
 FORM = "a folder that `gcnii data pack --parts` wrote"
 MANIFEST, NAMES, VERSION = "parts.json", "names.safetensors", 1
@@ -43,7 +42,11 @@ SHAPE = {
     "alike": [bool],
     "classes": ([str], NOTHING),
     "features": ([str], NOTHING),
-    "known": {"scale": str, "traits": {**dict.fromkeys(("n", "d", "train"), int), **TRAITS}},
+    "known": {
+        "scale": str,
+        "traits": {**dict.fromkeys(("n", "d", "train"), int), **TRAITS},
+        "weights": Maybe([float]),
+    },
     "names": Maybe(str),
     "parts": [{"sha256": str, "nodes": int, "edges": int, "halo": int}],
     "seal": str,
@@ -82,10 +85,11 @@ def open_file(folder: Path, name: str, sha256: str) -> Tensors:
     path = folder / name
     try:
         # Read, not mapped: what is mapped counts as this process's memory for as long as it is.
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = file_sha256(path)
     except FileNotFoundError:
         raise DataError(f"{path} is missing; copy it there, or pack the graph again") from None
+    except InputError as error:
+        raise DataError(str(error)) from None
     if found != sha256:
         raise DataError(f"{path} is damaged: its SHA-256 differs; copy or pack the graph again")
     metadata(path)

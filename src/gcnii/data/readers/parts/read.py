@@ -84,7 +84,7 @@ def _open(path: Path, manifest: Document, parts: Iterable[int]) -> list[Tensors]
 
 def _piece(tensors: Tensors, manifest: Document, each: int) -> Piece:
     whole = Whole(
-        **{name: manifest[name] for name in ("n", "m", "k", "fingerprint", "known")},
+        **{name: manifest[name] for name in ("n", "m", "k", "fingerprint", "known", "seal")},
         labelled=manifest["labelled"] > 0,
         alike=tuple(manifest["alike"]),
     )
@@ -99,7 +99,8 @@ def _piece(tensors: Tensors, manifest: Document, each: int) -> Piece:
         tensors["rows"],
         whole,
         where,
-        **{name: tensors.get(name) for name in ("edges", "weights", "y", "part")},
+        **{name: tensors[name] for name in ("edges", "y")},
+        **{name: tensors.get(name) for name in ("weights", "part")},
         **names,
         X=matrix_of(tensors, "X", (len(tensors["rows"]), manifest["d"])),
         splits=tuple(_split(roles) for roles in tensors["roles"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -26,9 +25,22 @@ from gcnii.data.readers.packed import (
     table_tensors,
     text_tensors,
 )
-from gcnii.data.readers.parts.manifest import MANIFEST, NAMES, VERSION, part_name, reads
-from gcnii.errors import InputError
-from gcnii.files import Document, atomic_write, disk_errors, document_key, write_document
+from gcnii.data.readers.parts.manifest import (
+    MANIFEST,
+    NAMES,
+    VERSION,
+    part_name,
+    read_manifest,
+)
+from gcnii.errors import DataError, InputError, some_of
+from gcnii.files import (
+    Document,
+    atomic_write,
+    disk_errors,
+    document_key,
+    file_sha256,
+    write_document,
+)
 from gcnii.graph import Graph
 from gcnii.graph.piece import Numbers, Whole
 
@@ -47,13 +59,36 @@ class Numbering:
     starts: Numbers
 
 
-def refuse_folder(path: Path) -> None:
-    """Raise InputError unless a graph in parts can be written to this path."""
+def refuse_folder(path: Path, source: str = "") -> None:
+    """Raise InputError unless a graph from this source can be written to this path in parts.
+
+    A folder takes the place of another, so that there must be nothing in that one but parts, which
+    its parts.json names; no flag says otherwise.
+    """
     if path.suffix.lower() == SUFFIX:
         raise InputError(f"parts are written to a folder, got {path}; leave out its ending")
-    empty = path.is_dir() and not any(path.iterdir())
-    if path.exists() and not empty and not reads(path):
-        raise InputError(f"{path} exists and is not a graph in parts; choose another name")
+    if not path.exists():
+        return
+    if path.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise InputError(f"{path} is the folder that you are in; name one of the parts' own")
+    if source and Path(source).exists() and path.samefile(source):
+        raise InputError(f"{path} is read by this command, so it is not replaced; name another")
+    names = sorted(one.name for one in path.iterdir()) if path.is_dir() else [path.name]
+    if foreign := [name for name in names if name not in _written(path)]:
+        raise InputError(
+            f"{path} exists and is not a graph in parts, for gcnii did not write "
+            f"{some_of(foreign)}; choose another name, or move that away"
+        )
+
+
+def _written(folder: Path) -> set[str]:
+    """The files of a graph in parts; none if parts.json is not one that `write` has written."""
+    try:
+        manifest = read_manifest(folder)
+    except (DataError, OSError):
+        return set()
+    parts = {part_name(i) for i in range(len(manifest["parts"]))}
+    return parts | {MANIFEST} | ({NAMES} if "names" in manifest else set())
 
 
 def write(
@@ -69,7 +104,7 @@ def write(
 
     known  what is found out about the whole graph, for processes that have but a part of it
     """
-    refuse_folder(path)
+    refuse_folder(path, graph.source)
     with _whole_folder(path) as folder, disk_errors():
         manifest = _about(graph, known)
         if names := _names(graph):
@@ -81,6 +116,7 @@ def write(
             sha256 = _save(tensors, folder / part_name(part))
             manifest["parts"].append({"sha256": sha256, **counts})
         write_document(folder / MANIFEST, manifest | {"seal": document_key(manifest)})
+        read_manifest(folder)  # or an error, and the folder that was there stays
     return manifest
 
 
@@ -150,19 +186,20 @@ def _save(tensors: Tensors, path: Path) -> str:
     with atomic_write(path) as temporary:
         own = {name: np.ascontiguousarray(one) for name, one in tensors.items()}
         save_file(own, temporary, {ENTRY: ""})
-        with temporary.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(temporary)
 
 
 @contextmanager
 def _whole_folder(path: Path) -> Iterator[Path]:
     """A hidden folder to write to; it takes the place of `path` on success, and is else removed."""
+    path = path.resolve()  # of . and of links, too
     mark = f"{os.getpid()}.{secrets.token_hex(4)}"
     fresh, old = (path.with_name(f".{path.name}.{mark}{end}") for end in ("", ".old"))
     fresh.mkdir(parents=True)
     try:
         yield fresh
         if path.exists():
+            refuse_folder(path)  # again: someone may have put a file there
             path.replace(old)
         fresh.replace(path)
     finally:

@@ -1,1 +1,0 @@
-"""The filter that a trained network is, how far it looks, and the depth that it recommends."""

@@ -1,1 +1,0 @@
-"""Hidden states layer by layer: how smooth they are, and what became of the information."""

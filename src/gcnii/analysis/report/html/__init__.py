@@ -1,1 +1,0 @@
-"""A page that is one file: its frame, its colours, and nothing that is not its own."""

@@ -1,1 +1,0 @@
-"""Commands that reproduce the paper: reproduce, report, bench, demo, forecast."""

@@ -1,0 +1,625 @@
+"""GCNII as a scikit-learn classifier: of node ids with a graph, of rows without one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeAlias
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from gcnii.errors import GraphError, InputError, some_of
+from gcnii.graph import Features, Graph, Split
+from gcnii.graph.arrays import refuse_masked
+from gcnii.nn.settings import Bounds, Setting, check_settings
+from gcnii.train.fit import fit_plan
+from gcnii.train.plan import Plan, chosen_model, make_plan
+from gcnii.train.results.result import Result
+
+EXACT = 2**53  # below which float64 holds whole numbers exactly
+
+
+def rows_of(graph: Graph, X: object) -> NDArray[np.int64]:
+    """The row of each id in X: a list, a vector or one column of node names.
+
+    A node of a graph without names is called by its row number.
+    """
+    ids = list(map(_name, _column(X)))
+    names = graph.nodes or tuple(map(str, range(graph.n)))
+    place = {name: row for row, name in enumerate(names)}
+    missing = [name for name in dict.fromkeys(ids) if name not in place]
+    if missing:
+        what = "names of its nodes" if graph.nodes else "row numbers, for its nodes have no names"
+        raise InputError(
+            f"{graph.name} has no node {some_of(missing)}; X must hold {what}, "
+            f"such as {names[0]!r} or {names[-1]!r}"
+        )
+    if len(place) < len(names):
+        _refuse_twins(names, set(ids))
+    return np.array([place[name] for name in ids])
+
+
+def _column(X: object) -> list[object]:
+    refuse_masked(X, "X")
+    # As objects: beside a float, numpy would make floats of integers.
+    ids = np.array(X, object) if isinstance(X, list | tuple) else np.asarray(X)
+    if ids.ndim == 2 and ids.shape[1] == 1:
+        ids = ids[:, 0]
+    if ids.ndim != 1:
+        raise InputError(
+            f"X must be one column of node ids, since a graph is given, got shape {ids.shape}"
+        )
+    if not len(ids):
+        raise InputError("X holds no node ids; give at least one")
+    return list(ids.tolist())
+
+
+def _name(id: object) -> str:
+    """The id as text; 3.0 is 3, for a table with gaps makes floats of integers."""
+    if not isinstance(id, float) or not id.is_integer():
+        return str(id)
+    if abs(id) >= EXACT:
+        raise InputError(
+            f"X holds the id {id:.0f} as a float, which may be another id rounded; give ids as "
+            "integers or texts"
+        )
+    return str(int(id))
+
+
+def _refuse_twins(names: tuple[str, ...], asked: set[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen and name in asked:
+            raise InputError(
+                f"several nodes are called {name!r}; give the nodes of the graph different names"
+            )
+        seen.add(name)
+
+
+Ints: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[np.generic]
+Bools: TypeAlias = NDArray[np.bool_]
+
+WRITTEN = ("-1", "nan", "None")  # what numpy and pandas make of an unknown label among texts
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """classes (k,), sorted and of y's own type; ids (n,) of each row's class, -1 if unknown."""
+
+    classes: Values
+    ids: Ints
+
+    @classmethod
+    def of(cls, y: object, unknown: object) -> Labels:
+        """Read y; refuse labels that no classifier can be trained on."""
+        values = column(y)
+        known = known_labels(values, unknown)
+        if not known.any():
+            raise GraphError("no row has a known label; label at least two rows of each class")
+        labels = plain(values[known])
+        _refuse_mixed(labels)
+        check_classification_targets(labels)
+        classes, inverse = np.unique(labels, return_inverse=True)
+        if len(classes) == 1:
+            raise GraphError(_one_class(classes[0], values, unknown))
+        ids = np.full(len(values), -1)
+        ids[known] = inverse
+        return cls(classes, ids)
+
+
+def column(y: object) -> Values:
+    """y as a vector; a list keeps the types of its items, which numpy would make texts of.
+
+    A masked label is unknown.
+    """
+    values = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
+        values = values.astype(object)
+        values[np.ma.getmaskarray(y)] = None
+    return column_or_1d(values, warn=True)  # type: ignore[no-any-return]
+
+
+def known_labels(values: Values, unknown: object) -> Bools:
+    """(n,) whether a label is known: not None, not NaN, and not what `unknown` says."""
+    known = ~np.asarray(pd.isna(values))
+    if unknown is None or unknown is pd.NA:
+        return known
+    if np.ndim(unknown):  # type: ignore[arg-type]
+        raise InputError(f"unknown must be one label, got {unknown!r}")
+    if isinstance(unknown, str) and unknown == "auto":
+        return known & ~_unknown_by_convention(values, known)
+    return known & ~_equal(values, unknown)
+
+
+def known_beside(classes: Values, values: Values, unknown: object) -> Bools:
+    """`known_labels` of rows to score, by a classifier that was trained on these classes."""
+    if isinstance(unknown, str) and unknown == "auto" and _equal(classes, -1).any():
+        unknown = None
+    both = np.concatenate([classes.astype(object), values.astype(object)])
+    return known_labels(both, unknown)[len(classes) :]
+
+
+def own_labels(graph: Graph) -> Values:
+    """(n,) the names of the nodes' classes, or numbers where there are none; None if unknown."""
+    if graph.multilabel:
+        raise InputError(
+            f"a node of {graph.name} can have several labels, but GCNIIClassifier takes one; "
+            "train with gcnii.fit"
+        )
+    labels = np.array([*(graph.classes or range(graph.k)), None], dtype=object)
+    return labels[graph.labels]
+
+
+def _unknown_by_convention(values: Values, known: Bools) -> Bools:
+    """(n,) where -1 means unknown, as in sklearn.semi_supervised; nowhere if it is a class.
+
+    It is a class beside 1 alone, which are the names of two classes, and beside other negative
+    numbers.
+    """
+    _refuse_written(values)
+    marked = known & _equal(values, -1)
+    others = plain(values[known & ~marked])
+    if marked.any() and len(others) and others.dtype.kind in "biuf":
+        found = np.unique(others).tolist()
+        if found == [1] or found[0] < 0:
+            return np.zeros_like(known)
+        if found == [0, 1]:
+            warnings.warn(
+                "y holds -1, 0 and 1, and -1 is taken as an unknown label; "
+                "say so with unknown=-1, or say unknown=None if -1 is a class",
+                stacklevel=6,  # whoever calls fit
+            )
+    return marked
+
+
+def _refuse_written(values: Values) -> None:
+    if values.dtype.kind not in "OUT":
+        return
+    for text in WRITTEN:
+        if _equal(values, text).any():
+            raise InputError(
+                f"y holds the text {text!r}, which may be an unknown label made into text; "
+                f"say unknown={text!r}, or say unknown=None if it is a class"
+            )
+
+
+def _refuse_mixed(labels: Values) -> None:
+    """Numbers and texts have no order among each other, in which classes stand."""
+    texts = [isinstance(label, str) for label in labels] if labels.dtype == object else []
+    if any(texts) and not all(texts):
+        number, text = labels[texts.index(False)], labels[texts.index(True)]
+        raise InputError(
+            f"y holds labels of different types, such as {number!r} and {text!r}; make them all "
+            "texts or all numbers"
+        )
+
+
+def _equal(values: Values, label: object) -> Bools:
+    return np.asarray(values.astype(object) == label, dtype=bool)
+
+
+def plain(labels: Values) -> Values:
+    """Numbers in an array of objects as an array of numbers."""
+    if labels.dtype != object:
+        return labels
+    plain = np.array(labels.tolist())
+    return plain if plain.dtype.kind in "biuf" else labels
+
+
+def _one_class(label: object, values: Values, unknown: object) -> str:
+    sentence = f"all known labels are {label!s}, one class; a classifier needs two classes or more"
+    if unknown != "auto" or not _equal(values, -1).any():
+        return sentence
+    return f"{sentence} (-1 is taken as unknown; say unknown=None if it is a class)"
+
+
+def hold_out(ids: Ints, share: float, random: np.random.Generator) -> Split:
+    """Of each class this share, rounded, to validate on and the rest to train on; none to test.
+
+    A class keeps at least one row to train on.  Where the share rounds to nothing in every class,
+    one row of the largest is held out.
+    """
+    counts = np.bincount(ids[ids >= 0])
+    if counts.max() < 2:
+        raise GraphError(
+            "every class has a single known label, which leaves none to validate on; "
+            "label at least two rows of a class"
+        )
+    held = np.minimum(np.round(share * counts).astype(int), counts - 1)
+    if not held.any():
+        held[counts.argmax()] = 1
+    roles = np.full(len(ids), "", dtype=object)
+    for label, count in enumerate(held):
+        members = random.permutation(np.flatnonzero(ids == label))
+        roles[members[:count]], roles[members[count:]] = "val", "train"
+    return Split.of_roles(roles)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Finds the nearest training rows of a row, by distances in X as given.
+
+    The nodes' features are standardised, so that a network can be trained on columns of any scale.
+    """
+
+    search: NearestNeighbors
+    scaler: StandardScaler
+
+    @classmethod
+    def of(cls, X: Features, neighbours: int) -> Neighbours:
+        """This number of neighbours for each row of X, or all others where there are fewer."""
+        search = NearestNeighbors(n_neighbors=min(neighbours, X.shape[0] - 1)).fit(X)
+        return cls(search, StandardScaler(with_mean=not sp.issparse(X)).fit(X))
+
+    def graph(self, X: Features) -> Graph:
+        """The training rows, each joined to its nearest others."""
+        edges = _edges(self.search.kneighbors(return_distance=False), first=0)
+        return Graph(X=self.scaler.transform(X), edges=edges, name="nearest neighbours")
+
+    def joined(self, graph: Graph, X: Features) -> Graph:
+        """The training graph with new rows at its end, which gather from their nearest old rows.
+
+        No old row gathers from a new one, and no new row from another: what is computed for a row
+        does not depend on the rows that are asked about together.
+        """
+        new = self.scaler.transform(X)
+        both = np.concatenate([graph.edges, graph.edges[::-1]], axis=1)
+        links = _edges(self.search.kneighbors(X, return_distance=False), first=graph.n)
+        stack = sp.vstack if sp.issparse(new) else np.concatenate
+        return Graph(
+            X=stack([graph.X, new]),
+            edges=np.concatenate([both, links], axis=1),
+            directed=True,
+            name=graph.name,
+        )
+
+
+def _edges(nearest: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+    """(2, m) from row `first` + i to each of nearest[i]."""
+    sources = np.repeat(first + np.arange(len(nearest)), nearest.shape[1])
+    return np.stack([sources, nearest.ravel()])
+
+
+def refuse_unjoinable(plan: Plan) -> None:
+    """Refuse settings with which new rows would change what is computed for others."""
+    needed = {"geometry": "none", "diffusion": "none", "direction": "out", "batch_norm": False}
+    for name, value in needed.items():
+        found = plan.settings.get(name, value)
+        if found != value:
+            raise InputError(
+                f"without a graph, {name} must be {value}, because new rows are joined to the "
+                f"training rows one by one; got {found} for {plan.model}"
+            )
+
+
+OWN = {
+    "seeds": Annotated[int, Setting("networks to average", Bounds(least=1))],
+    "neighbours": Annotated[int, Setting("of each row", Bounds(least=1))],
+    "validation": Annotated[float, Setting("share held out", Bounds(above=0, below=1))],
+}
+WEIGHT = Annotated[float, Setting("of a class", Bounds(above=0))]
+TRAINING = (
+    *("layers", "width", "alpha", "lam", "dropout"),
+    *("lr", "decay_conv", "decay_dense", "epochs", "patience"),
+    *("class_weight", "metric", "positive", "monitor"),
+)
+# Without a graph, X was standardised when the rows were joined, and new rows are joined one way.
+# The default for graphs monitors the score, which was not measured on neighbours by distance.
+JOINED = {"scale": "none", "direction": "out", "monitor": "val_loss"}
+LARGEST_SEED = 2**31 - 1
+LARGEST = 1e100  # the squares of whose differences add up in float64
+
+
+class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn classifier for the nodes of a graph, or for rows of features.
+
+    With a graph, X contains node ids: `GCNIIClassifier(graph).fit(ids, y).predict(other_ids)`.
+    Cross-validation then splits the ids while the graph stays whole: a node that is not in X keeps
+    its features and edges, but its label is never read.  An id is the name of a node, or its row
+    number if the nodes have no names.  Without y the graph's own labels are used.
+
+    With graph=None, X contains features, and the graph links each row to its `neighbours` nearest
+    ones, by Euclidean distance in X as given: scale X first, for example with a StandardScaler in a
+    Pipeline. (The network sees standardised features either way.)  A row to predict gathers from
+    its nearest training rows and changes nothing for them or for others, so its prediction does not
+    depend on the other rows; nothing is trained again.  Training rows are predicted in the same
+    way.
+
+    A label that is None or NaN is unknown: such a row is part of the graph, but is not trained on,
+    and not counted in `score`.  -1 is unknown as well, as in sklearn.semi_supervised, unless the
+    only other label is 1 or there are other negative numbers: then it is a class.  `unknown=-1`
+    makes it always unknown, `unknown=None` always a class; beside 0 and 1, where both are common, a
+    warning asks you to choose.
+
+    Parameters of the training that are left at None are what `gcnii.fit` would choose for the
+    graph: settings published for it, or else the default for graphs without.
+
+    Parameters
+    ----------
+    graph : Graph or None
+        The graph whose node ids X contains; None: X contains features.
+    model : str, optional
+        A name from `gcnii models`; default: as `gcnii.fit` chooses, and gcnii without a graph.
+    layers : int, optional
+        Number of convolutions.
+    width : int, optional
+        Number of hidden units.
+    alpha : float, optional
+        Share of H0 in every layer (α).
+    lam : float, optional
+        Strength of the weights (λ).
+    dropout : float, optional
+        Share of entries set to zero while training, before every layer.
+    lr : float, optional
+        Step size of Adam.
+    decay_conv : float, optional
+        L2 penalty on the convolutions.
+    decay_dense : float, optional
+        L2 penalty on the two dense layers.
+    epochs : int, optional
+        Maximum number of epochs.
+    patience : int, optional
+        Epochs without improvement before stopping.
+    class_weight : {"none", "balanced"} or dict, optional
+        Whether to weigh rare classes more in the loss.  A dictionary of labels and weights, where
+        others weigh 1, changes no training: `predict` multiplies the probabilities by it.
+    metric : str, optional
+        What validation scores measure, such as "f1", "auc" or "ap"; `score` is always accuracy.
+    positive : str, optional
+        The class of two that "auc" and "ap" rank; default: the rarer one.
+    monitor : str, optional
+        What decides when training stops, such as "val_loss" or "val_auc".
+    settings : dict, optional
+        Further settings of the model and the Recipe, such as {"norm": "walk"}.
+    validation : float
+        Share of the known labels of each class that is held out for early stopping.
+    neighbours : int
+        Number of neighbours of each row, without a graph.
+    unknown : object
+        The label of rows whose class is unknown; "auto": see above.
+    seeds : int
+        Number of networks, trained on the same rows, whose probabilities are averaged.
+    random_state : int, RandomState or None
+        An int is the seed of the first network, and the others take the next ones; it also draws
+        the validation rows.  With a RandomState or None, the first seed is drawn.
+    device : {"auto", "cpu", "cuda"}
+        The device to train on.
+
+    Attributes
+    ----------
+    classes_ : array
+        The known labels, sorted.
+    graph_ : Graph
+        The graph that was trained on, with the labels of the rows of X only.
+    result_ : Result
+        The result of the training.
+    n_features_in_ : int
+        The number of features, without a graph.
+    feature_names_in_ : array
+        The names of the features, without a graph, if X has any.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> classifier = gcnii.GCNIIClassifier(graph, layers=2, epochs=3).fit(range(40))
+    >>> classifier.predict([50, 51]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        *,
+        model: str | None = None,
+        layers: int | None = None,
+        width: int | None = None,
+        alpha: float | None = None,
+        lam: float | None = None,
+        dropout: float | None = None,
+        lr: float | None = None,
+        decay_conv: float | None = None,
+        decay_dense: float | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
+        class_weight: str | Mapping[object, float] | None = None,
+        metric: str | None = None,
+        positive: str | None = None,
+        monitor: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        validation: float = 0.2,
+        neighbours: int = 5,
+        unknown: object = "auto",
+        seeds: int = 1,
+        random_state: int | np.random.RandomState | None = 0,
+        device: str = "auto",
+    ):
+        self.graph = graph
+        self.model = model
+        self.layers = layers
+        self.width = width
+        self.alpha = alpha
+        self.lam = lam
+        self.dropout = dropout
+        self.lr = lr
+        self.decay_conv = decay_conv
+        self.decay_dense = decay_dense
+        self.epochs = epochs
+        self.patience = patience
+        self.class_weight = class_weight
+        self.metric = metric
+        self.positive = positive
+        self.monitor = monitor
+        self.settings = settings
+        self.validation = validation
+        self.neighbours = neighbours
+        self.unknown = unknown
+        self.seeds = seeds
+        self.random_state = random_state
+        self.device = device
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        on_ids = self.graph is not None
+        tags.input_tags.sparse = not on_ids
+        tags.input_tags.string = tags.input_tags.one_d_array = on_ids
+        tags.target_tags.required = not on_ids
+        return tags
+
+    def fit(self, X: object, y: object = None) -> GCNIIClassifier:
+        """Train on the rows of X whose label is known: node ids, or features without a graph."""
+        check_settings(OWN, {name: getattr(self, name) for name in OWN})
+        first = self._first_seed()
+        read = self._read_features if self.graph is None else self._read_ids
+        graph, labels, neighbours = read(X, y)
+        split = hold_out(labels.ids, self.validation, np.random.default_rng(first))
+        names = tuple(map(str, labels.classes))
+        graph = replace(graph, y=labels.ids, classes=names, splits=(split,))
+        plan, weights = self._plan(graph), self._weights(labels.classes)
+        if neighbours:
+            refuse_unjoinable(plan)
+        seeds = range(first, first + int(self.seeds))
+        where = {"split": 0, "device": self.device}
+        result = fit_plan(graph, plan, seeds=seeds, **where, calibrate="temperature")
+        if result.interrupted:
+            raise KeyboardInterrupt("training was stopped before it was done")
+        self.classes_, self.graph_, self.result_ = labels.classes, graph, result
+        self._neighbours, self._class_weights = neighbours, weights
+        return self
+
+    def _first_seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    def _read_features(self, X: object, y: object) -> tuple[Graph, Labels, Neighbours | None]:
+        if y is None:
+            raise InputError(
+                "GCNIIClassifier requires y to be passed, but the target y is None; "
+                "only a graph has labels of its own"
+            )
+        X = self._features(X, reset=True)
+        check_consistent_length(X, y)
+        labels = Labels.of(y, self.unknown)
+        neighbours = Neighbours.of(X, int(self.neighbours))
+        return neighbours.graph(X), labels, neighbours
+
+    def _features(self, X: object, *, reset: bool) -> Features:
+        refuse_masked(X, "X")
+        checked: Features = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, reset=reset
+        )
+        values = checked.data if sp.issparse(checked) else checked
+        if (np.abs(values) > LARGEST).any():
+            raise InputError(
+                f"X must hold numbers up to {LARGEST:g}, beyond which distances are infinite, got "
+                f"{np.abs(values).max():g}; scale X first"
+            )
+        return checked
+
+    def _read_ids(self, X: object, y: object) -> tuple[Graph, Labels, Neighbours | None]:
+        graph = self.graph
+        if not isinstance(graph, Graph):
+            raise InputError(
+                f"graph must be a gcnii.Graph or None, got {type(graph).__name__}; "
+                "gcnii.load reads one"
+            )
+        rows = rows_of(graph, X)
+        if y is None:
+            labels = Labels.of(own_labels(graph)[rows], None)
+        else:
+            check_consistent_length(rows, y)
+            labels = Labels.of(y, self.unknown)
+        return graph, Labels(labels.classes, _on_nodes(graph, rows, labels.ids)), None
+
+    def _plan(self, graph: Graph) -> Plan:
+        """The parameters that were given, and `settings`; the rest as `fit` chooses."""
+        if not isinstance(self.settings, Mapping | None):
+            raise InputError(f"settings must be a dictionary, got {self.settings!r}")
+        further = dict(self.settings or {})
+        given = {name: getattr(self, name) for name in TRAINING}
+        given = {name: x for name, x in given.items() if not isinstance(x, Mapping | None)}
+        if twice := next((name for name in further if name in given), None):
+            raise InputError(f"{twice} is a parameter of its own; take it out of settings")
+        if self.graph is None:
+            return make_plan(self.model or "gcnii", JOINED | given | further, graph)
+        # The labels are others, but the settings published for a graph of the catalog are for it.
+        graph = graph._with_origin("", self.graph.catalog_name)
+        return make_plan(chosen_model(self.model, graph), given | further, graph)
+
+    def _weights(self, classes: Values) -> NDArray[np.float64] | None:
+        """(k,) what `predict` multiplies probabilities by; None: nothing."""
+        if not isinstance(self.class_weight, Mapping):
+            return None
+        known = classes.tolist()
+        for label, weight in self.class_weight.items():
+            if label not in known:
+                raise InputError(f"class_weight has {label!r}, which is not among the labels")
+            check_settings({"class_weight": WEIGHT}, {"class_weight": weight})
+        return np.array([float(self.class_weight.get(label, 1)) for label in known])
+
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
+        """(rows, k) probabilities of the classes, averaged over the networks."""
+        check_is_fitted(self)
+        if self._neighbours is None:
+            graph, rows = self.graph_, rows_of(self.graph_, X)
+        else:
+            X = self._features(X, reset=False)
+            graph = self._neighbours.joined(self.graph_, X)
+            rows = np.arange(self.graph_.n, graph.n)
+        return _in_float64(self.result_).predict_proba(graph, self.device)[rows]
+
+    def predict(self, X: object) -> Values:
+        """(rows,) the most probable class of each; where classes are weighed, the weighed one."""
+        P = self.predict_proba(X)
+        weights = self._class_weights
+        ids = self.result_.decide(P) if weights is None else (P * weights).argmax(1)
+        return np.asarray(self.classes_[ids])
+
+    def score(self, X: object, y: object = None, sample_weight: object = None) -> float:
+        """Accuracy on the rows whose label is known; without y, on the graph's own labels."""
+        predicted, unknown = self.predict(X), self.unknown
+        if y is None and self.graph is not None:
+            y, unknown = own_labels(self.graph)[rows_of(self.graph, X)], None
+        values = column(y)
+        check_consistent_length(predicted, values, sample_weight)
+        known = known_beside(self.classes_, values, unknown)
+        if not known.any():
+            raise InputError("no row has a known label, so there is nothing to score")
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(accuracy_score(plain(values[known]), predicted[known], sample_weight=weights))
+
+
+def _on_nodes(graph: Graph, rows: Ints, ids: Ints) -> Ints:
+    """(n,) the class of each node, -1 where no row gives one."""
+    rows, ids = rows[ids >= 0], ids[ids >= 0]
+    found = np.full(graph.n, -1)
+    found[rows] = ids
+    wrong = rows[found[rows] != ids]
+    if len(wrong):
+        name = graph.nodes[wrong[0]] if graph.nodes else str(wrong[0])
+        raise InputError(f"node {name!r} is in X more than once, with different labels")
+    return found
+
+
+def _in_float64(result: Result) -> Result:
+    """The same networks, computed so that float32's rounding by batch size is not seen."""
+    recipe = replace(result.plan.recipe, precision="float64")
+    return replace(result, plan=replace(result.plan, recipe=recipe))

@@ -1,0 +1,1 @@
+"""The study of the paper: its tables, figures and theorems reproduced and judged; bench."""

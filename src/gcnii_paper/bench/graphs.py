@@ -1,0 +1,108 @@
+"""Graphs to measure on: those of the catalog, or random ones of any size, drawn on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gcnii import data
+from gcnii.errors import DataError
+from gcnii.graph import Graph, Split
+from gcnii.propagation import GraphAdjacency, Pattern, adjacency
+from gcnii_paper.bench.cases import Named, Shape
+
+TRAINING, VALIDATION = 20, 500  # nodes per class, and nodes: Planetoid's
+
+
+@dataclass(frozen=True, eq=False)
+class BenchGraph:
+    """A graph's features, labels and splits, and beside them its links.
+
+    graph  has no edges if the links were drawn: to check and sort millions of them on the CPU would
+           take minutes
+    drawn  whether the links were drawn at random
+    """
+
+    graph: Graph
+    links: GraphAdjacency
+    drawn: bool
+
+    @property
+    def entries(self) -> int:
+        """The number of stored entries of P̃."""
+        return len(self.links.pattern.columns)
+
+
+def make_bench_graph(source: Named | Shape, device: torch.device) -> BenchGraph:
+    """The named graph, or a random one drawn on the device; also if the named one is not here."""
+    if isinstance(source, Shape):
+        return _drawn(source, device, f"a drawn graph of {source.n:,} nodes")
+    try:
+        graph = data.load(source.name, offline=True, **dict(source.parameters))
+    except DataError:
+        if not data.lookup(source.name).files:
+            raise  # no file was missing: the parameters are wrong
+        return _drawn(_shape_of(source.name), device, f"a drawn graph of {source.name}'s size")
+    return BenchGraph(graph, GraphAdjacency.of(adjacency(graph)), drawn=False)
+
+
+def _shape_of(name: str) -> Shape:
+    counts = data.lookup(name).counts
+    n, entries = counts.nodes, 2 * (counts.edges or 0)
+    return Shape(n=n, entries=entries, d=counts.features, k=counts.classes, density=0.01)
+
+
+def _drawn(shape: Shape, device: torch.device, name: str) -> BenchGraph:
+    random = np.random.default_rng(0)
+    roles = np.full(shape.n, "test", dtype=object)
+    training = min(TRAINING * shape.k, shape.n // 3)
+    roles[:training] = "train"
+    roles[training : training + min(VALIDATION, shape.n // 3)] = "val"
+    graph = Graph(
+        X=_features(shape, random),
+        edges=np.zeros((2, 0), np.int64),
+        y=np.arange(shape.n) % shape.k,
+        splits=(Split.of_roles(roles),),
+        name=name,
+    )
+    return BenchGraph(graph, draw_links(shape, device), drawn=True)
+
+
+def _features(shape: Shape, random: np.random.Generator) -> NDArray[np.float32] | sp.csr_array:
+    if shape.density == 1:
+        return random.standard_normal((shape.n, shape.d), dtype=np.float32)
+    X = sp.random_array(
+        (shape.n, shape.d), density=shape.density, format="csr", dtype=np.float32, rng=random
+    )
+    return sp.csr_array(X)
+
+
+def draw_links(shape: Shape, device: torch.device) -> GraphAdjacency:
+    """Random symmetric links with about `entries` entries: slightly fewer, as pairs may repeat.
+
+    Ends are drawn by rank: the share of ends within the first x of n ranks is (x/n)^s, with s such
+    that the first rank has `hub` neighbours.
+    """
+    n, generator = shape.n, torch.Generator(device).manual_seed(0)
+    s = log(shape.entries / shape.hub) / log(n) if shape.hub else 1.0
+    number = torch.randperm(n, generator=generator, device=device)
+
+    def ends() -> Tensor:
+        share = torch.rand(
+            shape.entries // 2, generator=generator, device=device, dtype=torch.float64
+        )
+        return number[(share.pow_(1 / s) * n).long().clamp_(max=n - 1)]
+
+    u, v = ends(), ends()
+    each = torch.arange(n, device=device)
+    codes = torch.cat([u * n + v, v * n + u, each * (n + 1)]).unique()
+    row, column = codes // n, codes % n
+    loops = row == column
+    pattern = Pattern.from_sorted(row, column, (n, n))
+    return GraphAdjacency(pattern, (~loops).float(), loops.float())

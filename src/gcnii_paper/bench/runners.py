@@ -1,0 +1,138 @@
+"""The code that trains the epochs of a line: ours or a baseline's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gcnii import data
+from gcnii.files import Document
+from gcnii.propagation import feature_matrix
+from gcnii.train.fit import fit_plan
+from gcnii.train.plan import Plan, make_plan
+from gcnii.train.presets import preset
+from gcnii.train.replicas.group import ReplicaGroup
+from gcnii.train.results.run import Run
+from gcnii.train.task import Task
+from gcnii_paper.bench.baselines import BaselineTraining
+from gcnii_paper.bench.cases import Line, Named
+from gcnii_paper.bench.clock import wait_for
+from gcnii_paper.bench.floor import EpochWork
+from gcnii_paper.bench.graphs import BenchGraph
+from gcnii_paper.bench.sampled import SampledTraining
+
+# trains that number of epochs or slightly more, waits for the device, and returns their number
+Epochs = Callable[[int], int]
+ENDLESS = 20_000  # epochs; more than are ever timed, so that nothing stops early
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """`facts` are what the document says of it besides its time, once it has run."""
+
+    epochs: Epochs
+    facts: Document = field(default_factory=dict)
+
+
+def why_not(line: Line) -> str:
+    """Why this line cannot be run here, in a few words; empty if it can."""
+    if line.who.startswith("pyg") and not find_spec("torch_geometric"):
+        return "PyG is not installed: pip install 'gcnii[pyg]'"
+    try:
+        plan_of(line)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def plan_of(line: Line) -> Plan:
+    """The line's settings over the preset of its graph, without early stopping."""
+    # Plain PyTorch computes TF32 products of float32 weights by a switch of its own.
+    precision = line.precision if line.who == "gcnii" else "float32"
+    return _plan(line, epochs=ENDLESS, patience=ENDLESS, precision=precision)
+
+
+def _plan(line: Line, **more: object) -> Plan:
+    published = preset(line.graph.name, line.model) if isinstance(line.graph, Named) else {}
+    return make_plan(line.model, {**published, **line.settings, **more})
+
+
+def work_of(line: Line, bench_graph: BenchGraph) -> EpochWork:
+    """The size of the line's epochs; of several graphs, those with training or validation nodes."""
+    settings, graph = plan_of(line).model_settings, bench_graph.graph
+    width, layers = settings["width"], settings["layers"]
+    if graph.part is None:
+        nodes = (graph.n, graph.n, graph.n, bench_graph.entries)
+    else:
+        nodes = _in_parts(bench_graph, graph.part)
+    return EpochWork(*nodes, h=width, layers=layers, replicas=line.replicas)
+
+
+def _in_parts(bench_graph: BenchGraph, part: NDArray[np.int64]) -> tuple[int, int, int, int]:
+    """Nodes trained on, nodes evaluated, nodes of the largest graph, and entries of P̃."""
+    split = bench_graph.graph.splits[0]
+    nodes, rows = np.bincount(part), bench_graph.links.pattern.rows.cpu().diff().numpy()
+    trained, evaluated = (
+        int(nodes[np.unique(part[mask])].sum()) for mask in (split.train, split.val)
+    )
+    entries = int(rows[np.isin(part, part[split.train])].sum())
+    return trained, evaluated, int(nodes.max()), entries
+
+
+def make_runner(line: Line, bench_graph: BenchGraph, device: torch.device) -> Runner:
+    """Everything up to the first epoch."""
+    if line.who == "end-to-end":
+        return end_to_end(line, device)
+    if line.who == "predict":
+        from gcnii_paper.bench.predicting import Prediction  # one case needs it
+
+        prediction = Prediction(line, bench_graph, _plan(line))
+        return Runner(prediction.runs, prediction.facts)
+    if line.who == "gcnii":
+        return Runner(ours(line, bench_graph, device))
+    if line.who == "pyg-sampled":
+        return Runner(SampledTraining(bench_graph, plan_of(line), device).epochs)
+    return Runner(BaselineTraining(line.who, bench_graph, plan_of(line), device).epochs)
+
+
+def ours(line: Line, bench_graph: BenchGraph, device: torch.device) -> Epochs:
+    """The epochs of `fit`: a step for each batch, an evaluation, and the best weights kept."""
+    plan, graph = plan_of(line), bench_graph.graph
+    links = replace(bench_graph.links, norm=plan.recipe.norm).to(device, plan.recipe.dtype)
+    X = feature_matrix(graph, dtype=plan.recipe.dtype).to(device)
+    runs = [Run(seed) for seed in range(line.replicas)]
+    group = ReplicaGroup(Task(graph, plan, device, links, X), runs)
+
+    def epochs(count: int) -> int:
+        start = group.epoch
+        while group.epoch - start < count:
+            group.advance()
+        wait_for(device)
+        return group.epoch - start
+
+    return epochs
+
+
+def end_to_end(line: Line, device: torch.device) -> Runner:
+    """`load` and `fit` with early stopping, as in `gcnii train`; its facts are the test scores."""
+    facts: Document = {}
+    assert isinstance(line.graph, Named)
+    name = line.graph.name
+
+    def run(count: int) -> int:
+        for _ in range(count):
+            graph, seeds = data.load(name, offline=True), range(line.replicas)
+            result = fit_plan(graph, _plan(line), seeds=seeds, device=str(device))
+            epochs = [run.epochs for run in result.runs]
+            facts.update(
+                test_mean=float(result.test.mean()), test_std=float(result.test.std(ddof=1))
+            )
+            facts.update(runs=len(epochs), epochs_mean=float(np.mean(epochs)))
+        return count
+
+    return Runner(run, facts)

@@ -1,0 +1,99 @@
+"""gcnii bench: speed and memory, against PyG and the authors' layer, in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gcnii.cli.options import Device, Json, print_json, refuse_below_one, refuse_unwritable
+from gcnii.files import Document
+from gcnii_paper.bench.cases import CASES, BenchCase, find_case
+
+# torch takes seconds to import; --help and wrong usage are answered without it: imports below.
+
+SCALE = "scale"
+Names = Annotated[
+    str,
+    Parameter(
+        help=f"What to measure: {', '.join(CASES)}; or {SCALE}: growth in size, one graph over "
+        "several processes, and plans beside what was measured. Default: cora-1."
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    Parameter(help="Number of times that each implementation is timed; default: the case's own."),
+]
+Scale = Annotated[
+    float,
+    Parameter(help="Share of the nodes and links of a drawn graph, to try a case; such as 0.001."),
+]
+Folder = Annotated[
+    Path | None, Parameter(help="A folder for CASE-DEVICE.json; default: write no file.")
+]
+
+
+def bench(
+    *cases: Names,
+    device: Device = "auto",
+    rounds: Rounds = None,
+    scale: Scale = 1.0,
+    json: Json = False,
+    out: Folder = None,
+) -> None:
+    """Measure an epoch's time and peak memory, here and elsewhere, beside the least possible."""
+    names = [name for name in cases or ("cora-1",) if name != SCALE]
+    chosen = [find_case(name).scaled(scale) for name in names]
+    refuse_below_one("--rounds", rounds)
+    if out:
+        refuse_unwritable(out)
+    records = []
+    for record in chain(_measure(chosen, device, rounds), _scale(device) if SCALE in cases else ()):
+        records.append(record)
+        _report(record, out, not json)
+    if json:
+        print_json(records)
+
+
+def _measure(cases: Sequence[BenchCase], device: str, rounds: int | None) -> Iterator[Document]:
+    from gcnii.cli.terminal import counting_bar
+    from gcnii.train.hardware import choose_device
+    from gcnii_paper.bench.measure import measure, steps
+    from gcnii_paper.bench.record import document
+
+    where = choose_device(device)
+    for case in cases:
+        case.lines(where.type)  # refuses a case for another device before the first is measured
+    for case in cases:
+        turns = rounds or case.rounds
+        with counting_bar(case.name, steps(case, where, turns)) as show:
+            record = document(measure(case, where, turns, show))
+        yield record
+
+
+def _scale(device: str) -> Iterator[Document]:
+    from gcnii.cli.terminal import counting_bar
+    from gcnii.train.hardware import choose_device
+    from gcnii_paper.bench.scale.record import measure, steps
+
+    where = choose_device(device)
+    with counting_bar(SCALE, steps(where)) as show:
+        record = measure(where, show)
+    yield record
+
+
+def _report(record: Document, folder: Path | None, as_table: bool) -> None:
+    from gcnii.cli.terminal import table_console
+    from gcnii_paper.bench.record import write
+    from gcnii_paper.report.scale import terminal_tables
+    from gcnii_paper.report.speed import bench_table
+
+    if folder:
+        write(folder, record)
+    if as_table:
+        own = record["case"] == SCALE
+        for table in terminal_tables(record) if own else [bench_table(record)]:
+            table_console().print(table)

@@ -1,0 +1,41 @@
+"""gcnii report: the measured results as pages and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gcnii.cli.options import Overwrite, refuse_unwritable
+from gcnii.errors import InputError
+
+Page = Annotated[Path, Parameter(help="The page; the figures are written beside it.")]
+Results = Annotated[Path, Parameter(help="The folder with cells/ and, optionally, doctor/.")]
+Root = Annotated[Path, Parameter(help="The project's folder, with README.md and results/.")]
+
+
+def html(
+    *,
+    out: Page = Path("report.html"),
+    overwrite: Overwrite = False,
+    results: Results = Path("results"),
+) -> None:
+    """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
+    from gcnii_paper.report.html.page import write_page
+
+    if out.is_dir():
+        raise InputError(
+            f"--out {out} is a folder; name the page in it, such as {out / 'report.html'}"
+        )
+    refuse_unwritable(out.parent)
+    for path in write_page(results, out, overwrite=overwrite):
+        print(path)
+
+
+def readme(root: Root = Path(), /) -> None:
+    """Rewrite the tables and figures of README.md and docs/ from results/."""
+    from gcnii_paper.report.readme import update_readme
+
+    for path in update_readme(root):
+        print(path)

@@ -1,0 +1,120 @@
+"""gcnii theory: the paper's theorems checked on a graph, and where the paper slips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from cyclopts import Parameter
+
+from gcnii.analysis.report.style import is_figure, save
+from gcnii.cli.options import Json, Offline, Overwrite, load_graph, print_json, refuse_unwritable
+from gcnii.cli.terminal import counting_bar, table_console
+from gcnii.errors import InputError
+from gcnii.files import refuse_replacing
+from gcnii_paper.report import theory as report
+from gcnii_paper.theory.errata import errata
+from gcnii_paper.theory.karate import karate_club
+from gcnii_paper.theory.spectrum import EXACT
+from gcnii_paper.theory.study import PARTS, Study
+
+Source = Annotated[
+    str | None,
+    Parameter(
+        help="A name from `gcnii data list`, or a folder with nodes.csv and edges.csv; "
+        "default: Zachary's karate club."
+    ),
+]
+Theta = Annotated[
+    str | None,
+    Parameter(
+        help="Also realise your own filter Σ θ_k L̃^k; its coefficients, separated by commas, "
+        "such as 1,-0.5,0.25."
+    ),
+]
+Plot = Annotated[Path | None, Parameter(help="Write the figure to this .png or .svg file.")]
+
+
+def theory(
+    graph: Source = None,
+    /,
+    *,
+    theta: Theta = None,
+    plot: Plot = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    offline: Offline = False,
+) -> None:
+    """Check theorems 1 and 2 and the LASSO view on a graph, and list where the paper slips."""
+    own = _coefficients(theta) if theta else None
+    _refuse_plot(plot, overwrite)
+    study = _study(graph, own, offline)
+    if plot:
+        save(report.draw_study(study), plot, overwrite=overwrite)
+    if json:
+        print_json(report.study_document(study, plot))
+    else:
+        _print(study, plot)
+
+
+def _coefficients(words: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(word) for word in words.split(","))
+    except ValueError:
+        found = ()
+    if not found or not np.isfinite(found).all():
+        raise InputError(
+            f"--theta must be numbers separated by commas, such as 1,-0.5,0.25, got {words!r}"
+        )
+    return found
+
+
+def _refuse_plot(plot: Path | None, overwrite: bool) -> None:
+    if plot and plot.suffix not in (".png", ".svg"):
+        raise InputError(f"--plot must end in .png or .svg, got {plot.name}")
+    if plot:
+        refuse_unwritable(plot.parent, "--plot")
+        refuse_replacing(plot, is_figure, overwrite=overwrite)
+
+
+def _study(source: str | None, theta: tuple[float, ...] | None, offline: bool) -> Study:
+    graph = load_graph(source, offline=offline) if source else karate_club()
+    study = Study(graph, theta)
+    with counting_bar(f"theory on {graph.name}", len(PARTS)) as show:
+        study.complete(show)
+    return study
+
+
+def _print(study: Study, plot: Path | None) -> None:
+    print(_spectrum(study))
+    console = table_console()
+    for table in (
+        report.distance_table(*study.distances),
+        report.convergence_table(study.by_degree),
+        report.filter_table(study.filters),
+        report.epsilon_table(study.substitutes),
+        report.lasso_table(study.lasso),
+    ):
+        console.print(table)
+        print()
+    print("Where the paper slips, with examples on the star 0–1, 0–2, 0–3:")
+    for erratum in errata():
+        print(f"- {erratum.where}: the paper says {erratum.says}; {erratum.holds}.")
+    if plot:
+        print(f"\nplot {plot}")
+
+
+def _spectrum(study: Study) -> str:
+    """The graph, its spectral gap, and the depth at which Theorem 1's bound falls to 0.001."""
+    graph, walk = study.graph, study.walk
+    parts, largest = len(walk.components), len(walk.components[0])
+    pieces = "connected" if parts == 1 else f"{parts} components, the largest of {largest:,} nodes"
+    how = "all eigenvalues" if largest <= EXACT else "Lanczos"
+    spectral, printed = walk.depths_to(1e-3)
+    return (
+        f"{graph.name}: {graph.n:,} nodes, {graph.m:,} edges, {pieces}\n"
+        f"λ = {walk.gap:.6f} ({how}); P̃'s eigenvalues lie in [{walk.least:.3f}, 1]\n"
+        f"layers K until the bound falls to 0.001: {spectral:,} by (1 - λ/2)^K, "
+        f"{printed:,} by the printed (1 - λ²/2)^K\n"
+    )

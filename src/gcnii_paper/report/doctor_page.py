@@ -1,0 +1,138 @@
+"""What `gcnii doctor GRAPH --json` printed, for report.html and for docs/doctor.md."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcnii.analysis.checkup import Checkup
+from gcnii.analysis.filters import Learned
+from gcnii.analysis.report.doctor import draw_figures
+from gcnii.analysis.report.filters import draw_learned
+from gcnii.analysis.report.style import inline_svg
+from gcnii.errors import InputError
+from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
+from gcnii.metrics.objective import percent
+from gcnii_paper.report.markdown import markdown_table
+from gcnii_paper.tables.cells import GROUP
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from matplotlib.figure import Figure
+
+_SCORE = (float, NOTHING)
+_FINDING = {"text": str}
+_ESTIMATES = ("energy", "roughness", "mad", "mad_gap", "effective_rank")
+_LAYER = {
+    **{"name": str, "width": int, **{key: [_SCORE, _SCORE] for key in _ESTIMATES}},
+    **dict.fromkeys(("norm", "rank", "distance", "dead", "gradient", "probe"), _SCORE),
+}
+_CHECKUP = {
+    **{"model": str, "layers": int, "settings": dict, "val": _SCORE, "test": _SCORE},
+    **{"before": [_LAYER], "after": [_LAYER], "by_degree": [GROUP]},
+    "diagnosis": {"text": str, "verdict": Maybe(_FINDING), "others": Maybe([_FINDING])},
+}
+VISIT = {
+    **{"graph": str, "epochs": int, "command": str, "comparison": [str], "checkups": [_CHECKUP]},
+    "filter": Maybe(
+        {str: {key: [float] for key in ("frequency", "gain", "error", "share", "purity")}}
+    ),
+    "influence": Maybe({str: {"share": [float], "error": [float], "nodes": int, "silent": int}}),
+    "advice": Maybe({"lines": [str]}),
+    "commit": Maybe((str, NOTHING)),
+}
+WHAT = "document of `gcnii doctor GRAPH --json`"
+HEADS = ("model", "layers", "val", "probe", "effective rank", "energy / ‖H‖²", "MAD", "findings")
+CAPTIONS = {
+    "filter": "The deepest network of each model, linearised. Bars: two standard errors. "
+    "Grey: known in closed form.",
+    "influence": "The deepest network of each model, with its mean in hops. "
+    "Bars: two standard errors over the nodes.",
+}
+
+
+@dataclass(frozen=True)
+class DoctorVisit:
+    """What the doctor says of one graph.
+
+    advice     what to use, how deep, and the command; empty if it was not asked for
+    verdicts   model and number of layers → diagnosis
+    sentences  a comparison of the models
+    figures    name → figure of layers and depths
+    learned    name → figure of the further questions in CAPTIONS, as far as they were asked
+    """
+
+    graph: str
+    epochs: int
+    command: str
+    advice: tuple[str, ...]
+    verdicts: dict[str, str]
+    sentences: tuple[str, ...]
+    figures: dict[str, Figure]
+    learned: dict[str, Figure]
+
+    @classmethod
+    def of(cls, document: Document) -> DoctorVisit:
+        """The visit of a document."""
+        graph, rows = document["graph"], document["checkups"]
+        if not rows:
+            raise InputError("it has no checkups")
+        deepest = [one for one in rows if one["layers"] == max(other["layers"] for other in rows)]
+        verdicts = {
+            f"{one['model']}, {one['layers']} layers": one["diagnosis"]["text"] for one in deepest
+        }
+        checkups = [Checkup.of(graph, one) for one in rows]
+        advice = tuple(document.get("advice", {}).get("lines", ()))
+        head = (graph, document["epochs"], document["command"], advice, verdicts)
+        learned = draw_learned(Learned.of(document, checkups))
+        return cls(*head, tuple(document["comparison"]), draw_figures(checkups), learned)
+
+    @property
+    def anchor(self) -> str:
+        """The id of its section: the graph's name, or as much of it as an id can hold and a key."""
+        word = re.sub("[^A-Za-z0-9_-]+", "-", self.graph)[:40]
+        key = "" if word == self.graph else f"-{document_key({'graph': self.graph})}"
+        return f"doctor-{word}{key}"
+
+    def svg(self, name: str) -> Markup:
+        """A figure as SVG to include in the page."""
+        drawing = (self.figures | self.learned)[name]
+        return inline_svg(drawing, f"{self.anchor}-{name}", f"{self.graph}: {name}")
+
+
+def read_visits(folder: Path) -> list[DoctorVisit]:
+    """The visits of a folder's documents, in the order of the files' names."""
+    paths = sorted(folder.glob("*.json"))
+    return [read_document(path, VISIT, WHAT, DoctorVisit.of) for path in paths]
+
+
+def visit_markdown(path: Path) -> str:
+    """A document's command and advice, and a table with a row for each model and depth."""
+    return read_document(path, VISIT, WHAT, _markdown)
+
+
+def _markdown(document: Document) -> str:
+    lines = document.get("advice", {}).get("lines", ())
+    advice = "".join(f"    {line}\n" for line in lines)
+    rows = [_row(Checkup.of(document["graph"], one), one) for one in document["checkups"]]
+    made = f"`{document['command']}` at {document.get('commit')}:\n"
+    return "\n".join(filter(None, (made, advice, markdown_table(HEADS, rows))))
+
+
+def _row(checkup: Checkup, document: Document) -> list[str]:
+    last, diagnosis = checkup.after[-1], document["diagnosis"]
+    found = [diagnosis.get("verdict", diagnosis), *diagnosis.get("others", ())]
+    state = last.state
+    return [
+        checkup.model,
+        str(checkup.layers),
+        percent(checkup.val),
+        percent(nan if last.probe is None else last.probe),
+        f"{state.effective_rank.value:.1f} of {state.width}",
+        f"{state.roughness.value:.2g}",
+        f"{state.mad.value:.2g}",
+        "; ".join(finding["text"].partition(":")[0] for finding in found),
+    ]

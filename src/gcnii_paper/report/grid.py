@@ -1,0 +1,168 @@
+"""The paper's tables with our results: for each cell a word, our number and the printed one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gcnii_paper.report.dots import dot_plot
+from gcnii_paper.tables.cells import Cell, MeasuredCell
+from gcnii_paper.tables.registry import CELLS, TITLES
+
+# digits after the point, as printed
+DIGITS = {"table2": 1, "table3": 1, "table4": 2, "table5": 2, "figure1": 1, "figure2": 1}
+
+# A shape and a word, so that no verdict rests on its colour.
+MARKS = {
+    "replicates": "●",
+    "higher": "▲",
+    "lower": "▼",
+    "undecided": "◆",
+    "unprinted": "■",
+    "stand-in": "□",
+    "failed": "✕",
+    "missing": "○",
+}
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A cell as the page shows it: what is asked, and what was measured, if anything was."""
+
+    cell: Cell
+    measured: MeasuredCell | None
+
+    @property
+    def word(self) -> str:
+        """One of MARKS."""
+        if not self.measured or not self.measured.runs:
+            return "missing"
+        if self.measured.stand_in:
+            return "stand-in"
+        if self.measured.mean != self.measured.mean:
+            return "failed"
+        return str(self.measured.verdict or "unprinted")
+
+    @property
+    def ours(self) -> str:
+        """`85.3 ± 0.5`."""
+        if not self.measured or self.word in ("missing", "failed"):
+            return "–"
+        digits = DIGITS[self.cell.table]
+        spread = "" if self.measured.sd is None else f" ± {self.measured.sd:.{digits}f}"
+        return f"{self.measured.mean:.{digits}f}{spread}"
+
+    @property
+    def printed(self) -> str:
+        """`85.5 ± 0.5`, with the paper's number of digits."""
+        number = self.cell.printed
+        if not number:
+            return "–"
+        digits = DIGITS[self.cell.table]
+        return f"{number.mean:.{digits}f}" + (f" ± {number.sd:.{digits}f}" if number.sd else "")
+
+    def plot(self, width: int = 104, radius: float = 2) -> str:
+        """The seeds as dots; without the printed number for a stand-in."""
+        if not self.measured:
+            return ""
+        printed = None if self.measured.stand_in else self.cell.printed
+        return dot_plot(self.measured.test, self.measured.mean, printed, width, radius)
+
+    def every(self, field: str) -> str:
+        """The values of a field over the runs, such as their devices, with the number of runs."""
+        runs = self.measured.runs if self.measured else ()
+        words = Counter(_recorded(getattr(run, field)) for run in runs)
+        if len(words) < 2:
+            return "".join(words)
+        return "; ".join(f"{value} ({count} runs)" for value, count in words.items())
+
+
+def _recorded(value: str | dict[str, str | None] | None) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {version}" for name, version in value.items() if version)
+    return value or "not recorded"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of the paper; `parts` has its rows by part and name, with one cell per column.
+
+    A cell is None where the paper has none.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    parts: dict[str, dict[str, list[TableCell | None]]]
+
+    @property
+    def shown(self) -> list[TableCell]:
+        """Every cell."""
+        return [
+            cell for rows in self.parts.values() for row in rows.values() for cell in row if cell
+        ]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of the paper's own cells with each word."""
+        return Counter(shown.word for shown in self.shown if not shown.cell.extra)
+
+    @property
+    def cost(self) -> str:
+        """By device, the number of runs and their time; a run that cells share counts once."""
+        cells = [shown.measured for shown in self.shown if shown.measured]
+        runs = {(cell.settings_hash, run.seed): run for cell in cells for run in cell.runs}.values()
+        seconds: dict[str, list[float]] = {}
+        for run in runs:
+            seconds.setdefault(run.device, []).append(run.seconds)
+        return ", ".join(
+            f"{len(each):,} runs on {on} ({_long(sum(each))})"
+            for on, each in sorted(seconds.items())
+        )
+
+
+def _long(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def grid(table: str, measured: Iterable[MeasuredCell]) -> Grid:
+    """The table with the measured cells in their places."""
+    found = {one.cell: one for one in measured}
+    columns = tuple(dict.fromkeys(cell.column for cell in CELLS[table]))
+    parts: dict[str, dict[str, list[TableCell | None]]] = {}
+    for cell in CELLS[table]:
+        part, name = _place(cell)
+        row = parts.setdefault(part, {}).setdefault(name, [None] * len(columns))
+        row[columns.index(cell.column)] = TableCell(cell, found.get(cell.id))
+    return Grid(table, TITLES[table], columns, parts)
+
+
+def _place(cell: Cell) -> tuple[str, str]:
+    """Part and row: if the rows name graphs, each graph is a part; our own rows come last."""
+    graph = cell.graph.capitalize()
+    if cell.extra:
+        return "Not in the paper", cell.row
+    if cell.row.startswith(f"{graph} "):
+        return graph, cell.row.removeprefix(f"{graph} ")
+    return "", cell.row
+
+
+def notes(cells: Iterable[Cell | MeasuredCell]) -> list[str]:
+    """The cells' notes: each once, after the rows that it is about, with columns if not all."""
+    cells = list(cells)
+    columns = Counter(cell.row for cell in cells)
+    about: dict[str, dict[str, list[str]]] = {}
+    for cell in cells:
+        if cell.note:
+            about.setdefault(cell.note, {}).setdefault(cell.row, []).append(cell.column)
+
+    def place(row: str, some: list[str]) -> str:
+        return row if len(some) == columns[row] else f"{row} ({', '.join(some)})"
+
+    return [
+        f"{', '.join(place(*each) for each in rows.items())}: {note}"
+        for note, rows in about.items()
+    ]

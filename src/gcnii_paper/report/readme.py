@@ -1,0 +1,110 @@
+"""The README's table, parts of the pages in docs/, and their pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from gcnii.errors import InputError
+from gcnii.files import Document, atomic_write
+from gcnii_paper.calibrating import calibration_table, read_calibrations
+from gcnii_paper.defaults.choose import Study
+from gcnii_paper.defaults.records import Records
+from gcnii_paper.explaining import explaining_table, read_measured
+from gcnii_paper.report.beyond.ablation import ablation_tables, read_ablations
+from gcnii_paper.report.beyond.rows import beyond_rows
+from gcnii_paper.report.beyond.tables import section, short_table
+from gcnii_paper.report.defaults_page import defaults_page
+from gcnii_paper.report.doctor_page import visit_markdown
+from gcnii_paper.report.figures.depth import draw_depth
+from gcnii_paper.report.figures.growth import draw_growth
+from gcnii_paper.report.figures.speed import draw_speed
+from gcnii_paper.report.markdown import results_page, scores_table
+from gcnii_paper.report.scale import read_scale, scale_tables
+from gcnii_paper.report.speed import (
+    many_sentence,
+    read_record,
+    read_records,
+    speed_sentence,
+    speed_tables,
+)
+from gcnii_paper.report.tuning_table import read_studies, tuning_table
+from gcnii_paper.tables.cells import MeasuredCell, read_cells
+
+PLACE = re.compile(
+    r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!-- end of results -->)", re.DOTALL
+)
+
+
+def update_readme(root: Path) -> list[Path]:
+    """Rewrite the marked parts of README.md and docs/, and the pages that are all results."""
+    readme, docs, results = root / "README.md", root / "docs", root / "results"
+    if not readme.is_file():
+        raise InputError(f"{root} has no README.md; give the project's folder")
+    cells = read_cells(results / "cells")
+    speed, tuning, doctor = docs / "performance.md", docs / "tuning.md", docs / "doctor.md"
+    explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
+    beyond, memory = docs / "beyond.md", docs / "memory.md"
+    scale = docs / "scale.md"
+    texts = {
+        readme: _filled(readme, summary(cells, results / "bench")),
+        speed: _filled(speed, speed_tables(read_records(results / "bench"))),
+        tuning: _filled(tuning, tuning_table(read_studies(results / "tuning"))),
+        doctor: _filled(doctor, visit_markdown(results / "doctor" / "cora.json")),
+        explaining: _filled(
+            explaining, explaining_table(read_measured(results / "explain" / "cora.json"))
+        ),
+        evaluation: _filled(
+            evaluation, calibration_table(read_calibrations(results / "calibration"))
+        ),
+        beyond: _filled(beyond, ablation_tables(read_ablations(results / "beyond" / "ablation"))),
+        memory: _filled(memory, speed_tables(read_records(results / "memory"))),
+        scale: _filled(scale, scale_tables(results / "bench")),
+        docs / "results.md": all_results(cells),
+        docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
+    }
+    growth = read_scale(results / "bench" / "scale-cpu.json")
+    pictures = [
+        draw_depth(docs / "depth.png", cells),
+        draw_speed(docs / "speed.png", results / "bench"),
+        draw_growth(docs / "scale-growth.png", growth),
+    ]
+    for path, words in texts.items():
+        with atomic_write(path) as temporary:
+            temporary.write_text(words, "utf-8")
+    return [*texts, *pictures]
+
+
+def all_results(cells: Sequence[MeasuredCell]) -> str:
+    """docs/results.md: the paper's tables, then what is beyond the paper."""
+    return f"{results_page(cells)}\n{section(beyond_rows(cells))}"
+
+
+def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
+    """The README's part: Table 2, the records that were measured, and the time of an epoch."""
+    cells = list(cells)
+
+    def record(name: str) -> Document:
+        case, _, device = name.rpartition("-")
+        if not (path := bench / f"{name}.json").exists():
+            raise InputError(
+                f"there is no {path}; `gcnii bench {case} --device {device}` measures it"
+            )
+        return read_record(path)
+
+    on_cpu = speed_sentence(record("cora-1-cpu"))
+    on_gpu = many_sentence(record("cora-1-cuda"), record("cora-100-cuda"))
+    return scores_table(cells) + short_table(beyond_rows(cells)) + on_cpu + on_gpu
+
+
+def _filled(path: Path, measured: str) -> str:
+    """The file's text with its marked part replaced."""
+    text, places = PLACE.subn(
+        lambda marks: f"{marks[1]}{measured}{marks[2]}", path.read_text("utf-8")
+    )
+    if places != 1:
+        raise InputError(
+            f"{path} must have one place for results, between two comments, got {places}"
+        )
+    return text

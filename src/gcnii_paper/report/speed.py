@@ -1,0 +1,183 @@
+"""Speed and memory as tables and sentences, from the documents of `gcnii bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.table import Table
+
+from gcnii.errors import InputError
+from gcnii.files import NOTHING, Document, Maybe, read_document
+from gcnii_paper.report.markdown import markdown_table
+
+NAMES = {
+    "gcnii": "here",
+    "pyg": "PyG's GCN2Conv",
+    "pyg-sampled": "PyG's layers, neighbours drawn by torch",
+    "authors": "the authors' layer, re-implemented",
+    "authors-csr": "the authors' layer, re-implemented on CSR",
+    "end-to-end": "here, from load to test",
+    "predict": "gcnii predict, a process",
+}
+UNITS = {"replicas": "run", "layers": "layer", "entries": "entry"}
+_TIME = (float, NOTHING)
+_LINE = {
+    "who": set(NAMES),
+    "precision": str,
+    "failed": str,
+    "label": Maybe(str),
+    "floor": ({"seconds": float, "bound": str}, NOTHING),
+    **dict.fromkeys(("layers", "width", "entries", "replicas"), int),
+    **dict.fromkeys(("best", "median", "ratio", "peak_bytes"), _TIME),
+    **dict.fromkeys(("runs", "epochs_mean", "test_mean", "test_std"), Maybe(float)),
+}
+RECORD = {
+    **dict.fromkeys(("case", "title", "command", "device"), str),
+    "threads": int,
+    "commit": (str, NOTHING),
+    "versions": {str: (str, NOTHING)},
+    "graph": {"name": str},
+    "per": [set(UNITS)],
+    "rates": {"bandwidth": float, "operations": {str: float}},
+    "notes": [str],
+    "lines": [_LINE],
+}
+COLUMNS = (
+    *("code", "layers", "entries", "precision", "runs at once"),
+    *("best", "median", "ratio", "peak", "floor", "× floor"),
+)
+
+
+def bench_table(record: Document) -> Table:
+    """One row per line, for the terminal."""
+    table = Table(*COLUMNS, title=headline(record), title_justify="left", caption_justify="left")
+    table.caption = "\n".join(_remarks(record))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for line in record["lines"]:
+        table.add_row(*_cells(line))
+    return table
+
+
+def headline(record: Document) -> str:
+    """What was measured, and on which device."""
+    graph = record["graph"]
+    where = record["device"] if record["device"] != "cpu" else f"cpu, {record['threads']} threads"
+    return f"{record['case']}: {record['title']}; {graph['name']}; {where}"
+
+
+def _remarks(record: Document) -> list[str]:
+    """What ratio and floor mean, the test scores, and what was left out."""
+    rates, units = record["rates"], [UNITS[unit] for unit in record["per"]]
+    remarks = [f"ratio: time per {' and '.join(units)}, divided by the first line's"]
+    speeds = [
+        f"{speed / 1e12:.3g} TFLOP/s in {name}" for name, speed in rates["operations"].items()
+    ]
+    remarks.append(
+        f"floor: {rates['bandwidth'] / 1e9:.3g} GB/s and {', '.join(speeds)}, as measured"
+    )
+    if "tf32" in rates["operations"]:
+        remarks.append("tf32: PyTorch's switch for products of float32, on for the baselines too")
+    scores = [
+        f"{line['runs']} runs, {line['epochs_mean']:.0f} epochs each on average: "
+        f"test {100 * line['test_mean']:.1f} ± {100 * line['test_std']:.1f}"
+        for line in record["lines"]
+        if {"runs", "epochs_mean", "test_mean", "test_std"} <= set(line)
+    ]
+    return [*remarks, *scores, *record["notes"]]
+
+
+def _cells(line: Document) -> tuple[str, ...]:
+    floor, best = line["floor"], line["best"]
+    return (
+        ", ".join(filter(None, (NAMES[line["who"]], line.get("label", "")))),
+        f"{line['layers']} × {line['width']}",
+        f"{line['entries']:,}",
+        line["precision"],
+        str(line["replicas"]),
+        line["failed"] or _time(best),
+        _time(line["median"]),
+        "–" if line["ratio"] is None else f"{line['ratio']:.2f}",
+        _memory(line["peak_bytes"]),
+        "–" if floor is None else f"{_time(floor['seconds'])} ({floor['bound']})",
+        "–" if floor is None or best is None else f"{best / floor['seconds']:.1f}",
+    )
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _memory(size: int | None) -> str:
+    if size is None:
+        return "–"
+    return f"{size / 2**20:.0f} MiB" if size < 2**30 else f"{size / 2**30:.1f} GiB"
+
+
+def read_records(folder: Path) -> list[Document]:
+    """Every document in the folder but those of scale.py, in the order of the files' names."""
+    paths = sorted(folder.glob("*.json"))
+    return [read_record(path) for path in paths if not path.name.startswith("scale-")]
+
+
+def read_record(path: Path) -> Document:
+    """One document."""
+    return read_document(path, RECORD, "document of `gcnii bench`", dict)
+
+
+def speed_tables(records: Iterable[Document]) -> str:
+    """Markdown: for each document its headline, its command and its lines."""
+    return "\n".join(_markdown(record) for record in records)
+
+
+def _markdown(record: Document) -> str:
+    versions = ", ".join(
+        f"{name} {version}" for name, version in record["versions"].items() if version
+    )
+    return (
+        f"### {headline(record)}\n\n`{record['command']}` at {record['commit']}; {versions}.\n\n"
+        f"{markdown_table(COLUMNS, map(_cells, record['lines']))}\n"
+        f"({'; '.join(_remarks(record))}.)\n"
+    )
+
+
+def speed_sentence(record: Document) -> str:
+    """The time of an epoch on a CPU, here and in other code."""
+    here = _timed(record, "gcnii")[0]
+    baselines = "; ".join(
+        f"{NAMES[line['who']]}: {1000 * line['best']:.0f} ms ({line['ratio']:.1f} ×)"
+        for line in record["lines"]
+        if line["who"] != "gcnii" and line["best"] and line["ratio"]
+    )
+    return (
+        f"\nOne epoch of {here['layers']} layers on {record['graph']['name']}, "
+        f"{record['threads']} CPU threads: here {1000 * here['best']:.0f} ms; {baselines} "
+        f"(`{record['command']}`).\n"
+    )
+
+
+def many_sentence(alone: Document, many: Document) -> str:
+    """The time of an epoch on a GPU, for one run and for many at once."""
+    one, pyg, ours = _timed(alone, "gcnii")[0], _timed(alone, "pyg")[0], _timed(many, "gcnii")
+    card = alone["device"].removeprefix("cuda: ")
+    times = ", ".join(f"{1000 * line['best']:.0f} ms in {line['precision']}" for line in ours)
+    return (
+        f"On {card}: here {1000 * one['best']:.1f} ms, PyG {1000 * pyg['best']:.0f} ms "
+        f"({pyg['ratio']:.0f} ×); {ours[0]['replicas']} runs at once {times}.\n"
+    )
+
+
+def _timed(record: Document, who: str) -> list[Document]:
+    """The lines of one code that have a time."""
+    lines = [
+        line for line in record["lines"] if line["who"] == who and line["best"] and line["ratio"]
+    ]
+    if not lines:
+        raise InputError(
+            f"{record['case']} on {record['device']} has no time of {who}; "
+            f"measure it: {record['command']}"
+        )
+    return lines
