@@ -22,8 +22,7 @@ from scipy.special import softmax
 
 import gcnii
 from gcnii.files import Document, write_document
-from gcnii.metrics.calibration import best_temperature, calibration_error
-from gcnii.metrics.conformal import Sets, conformal_sets
+from gcnii.targets.calibration import Sets, best_temperature, calibration_error, conformal_sets
 from gcnii.train.results.provenance import commit, versions
 
 GRAPHS = ("cora", "citeseer", "pubmed", "amazon-photo")

@@ -21,7 +21,7 @@ ROOMS = [
     "propagation",
     "dropout",
     "nn",
-    "metrics",
+    "targets",
     "train",
     "cost",
     "tuning",

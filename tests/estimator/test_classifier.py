@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import gcnii
 from gcnii.errors import GraphError, InputError
-from gcnii.metrics.calibration import tempered
+from gcnii.targets.calibration import tempered
 
 
 def test_nodes_are_classified_by_their_ids(graph, classifier):

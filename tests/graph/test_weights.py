@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gcnii.analysis.degree import degrees
 from gcnii.data.converters.join import join
 from gcnii.errors import GraphError
 from gcnii.graph import Graph
 from gcnii.graph.arrays import merged
 from gcnii.graph.weights import merged_weighted, skew, weighed
-from gcnii.metrics.degree import degrees
 
 PATH = {"X": np.eye(3), "edges": [[0, 1], [1, 2]]}
 TWO_WAYS = {"X": np.eye(3), "edges": [[0, 1, 0, 1], [1, 0, 1, 2]]}

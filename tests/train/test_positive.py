@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from gcnii import Graph, Split, fit, open_bundle
 from gcnii.errors import BundleError, GraphError, InputError
 from gcnii.files import document_key
-from gcnii.metrics.objective import positive_class
+from gcnii.targets.objective import positive_class
 from gcnii.train.recipe import Recipe, in_force
 
 SMALL = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu", "threads": 1}

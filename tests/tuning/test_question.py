@@ -9,7 +9,7 @@ from support.small_studies import QUICK, settings_tried
 import gcnii
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph, Split
-from gcnii.metrics.objective import Objective
+from gcnii.targets.objective import Objective
 from gcnii.tuning.question import BASELINES, ENOUGH, FINAL, FRESH, MODELS, Question
 
 

@@ -16,6 +16,11 @@ from gcnii.analysis.checkup import Checkup as Checkup
 from gcnii.analysis.checkup import Doctor as Doctor
 from gcnii.analysis.checkup import LayerReport as LayerReport
 from gcnii.analysis.checkup import examine as examine
+from gcnii.analysis.degree import Curve as Curve
+from gcnii.analysis.degree import DegreeGroup as DegreeGroup
+from gcnii.analysis.degree import by_degree as by_degree
+from gcnii.analysis.degree import curves as curves
+from gcnii.analysis.degree import degrees as degrees
 from gcnii.analysis.diagnosis import Diagnosis as Diagnosis
 from gcnii.analysis.diagnosis import ProbeBaseline as ProbeBaseline
 from gcnii.analysis.diagnosis import compare_models as compare_models
@@ -36,11 +41,6 @@ from gcnii.analysis.states import HiddenStates as HiddenStates
 from gcnii.analysis.states import Layer as Layer
 from gcnii.analysis.watch import Watch as Watch
 from gcnii.analysis.watch import watch as watch
-from gcnii.metrics.degree import Curve as Curve
-from gcnii.metrics.degree import DegreeGroup as DegreeGroup
-from gcnii.metrics.degree import by_degree as by_degree
-from gcnii.metrics.degree import curves as curves
-from gcnii.metrics.degree import degrees as degrees
 
 
 def __getattr__(name: str) -> object:

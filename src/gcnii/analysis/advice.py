@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from gcnii.files import Document
 from gcnii.graph import Graph
-from gcnii.metrics.objective import percent
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Settings
+from gcnii.targets.objective import percent
 from gcnii.train.plan import make_plan
 from gcnii.tuning.points import first_points
 from gcnii.tuning.proposals import quiet, sampler_of

@@ -6,14 +6,14 @@ import warnings
 from dataclasses import dataclass, field
 from math import nan
 
+from gcnii.analysis.degree import Row, by_degree
 from gcnii.analysis.probe import Probe
 from gcnii.analysis.smoothing import Smoothness, SmoothnessMeter
 from gcnii.analysis.states import HiddenStates
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
-from gcnii.metrics.degree import Row, by_degree
-from gcnii.metrics.objective import Objective
 from gcnii.nn import Model
+from gcnii.targets.objective import Objective
 from gcnii.train.fit import fit_plan
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan

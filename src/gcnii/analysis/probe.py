@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from gcnii.graph import Graph, Role
-from gcnii.metrics.objective import Objective
+from gcnii.targets.objective import Objective
 
 PENALTY = 1e-3  # on ‖W‖²/2, beside the mean loss of a node
 # of a state's size: smaller differences between nodes are float32's rounding, not information

@@ -19,7 +19,7 @@ from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 from gcnii.cli.terminal import table_console
 from gcnii.data import load
 from gcnii.files import refuse_replacing
-from gcnii.metrics.objective import percent
+from gcnii.targets.objective import percent
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset

@@ -36,8 +36,8 @@ from gcnii.cli.terminal import plain_table, table_console
 from gcnii.errors import InputError, some_of
 from gcnii.files import Document, claimed, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
-from gcnii.metrics.objective import percent
 from gcnii.nn.settings import Settings
+from gcnii.targets.objective import percent
 from gcnii.train.callbacks.csv_log import CsvLog, is_log
 from gcnii.train.callbacks.report import Callback
 from gcnii.train.callbacks.tensorboard import TensorBoard

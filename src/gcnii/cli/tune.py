@@ -32,7 +32,7 @@ from gcnii.cli.train import Threads
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document, refuse_replacing
 from gcnii.inference.evaluation.short import short_form
-from gcnii.metrics.objective import METRIC_NAMES, Metric, percent
+from gcnii.targets.objective import METRIC_NAMES, Metric, percent
 from gcnii.tuning.tune import BUDGET, Tuner, limits_of, require_optuna
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from gcnii.inference.evaluation.short import (
     few_validation_nodes,
     short_form,
 )
-from gcnii.metrics.by_class import Ints
-from gcnii.metrics.calibration import calibration_error
-from gcnii.metrics.objective import mean_and_spread, percent
+from gcnii.targets.answers import Ints
+from gcnii.targets.calibration import calibration_error
+from gcnii.targets.objective import mean_and_spread, percent
 from gcnii.train.recipe import in_force
 from gcnii.train.results.result import Result
 

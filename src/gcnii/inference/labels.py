@@ -13,7 +13,7 @@ from gcnii.graph import Graph
 from gcnii.inference.sets import predict_sets
 from gcnii.inference.training_graph import is_training_graph
 from gcnii.inference.unlinked import MODEL, answered
-from gcnii.metrics.conformal import Sets
+from gcnii.targets.calibration import Sets
 from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:

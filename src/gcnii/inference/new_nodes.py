@@ -31,7 +31,7 @@ from gcnii.inference.labels import known_labels, table_of
 from gcnii.inference.sets import predict_sets
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.inference.unlinked import answered
-from gcnii.metrics.conformal import Sets
+from gcnii.targets.calibration import Sets
 from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Sets of classes that hold a node's true class with a chosen probability.
 
 Half of the validation nodes of the runs that predict set the temperature, the other half the bound
-of `metrics.conformal`: the promise rests on nodes that had no part in the probabilities, but for
+of `targets.calibration`: the promise rests on nodes that had no part in the probabilities, but for
 the epoch at which training stopped.  It is made on average over nodes that are drawn as the
 validation nodes were: not for each class or each node, and not for new nodes of another kind.
 Nodes without links, which are answered by their features alone, have a bound of their own.
@@ -19,7 +19,7 @@ from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.inference.training_graph import training_graph
 from gcnii.inference.unlinked import FeaturesOnly, unknown_kind
-from gcnii.metrics.conformal import Sets, conformal_sets, refuse_coverage
+from gcnii.targets.calibration import Sets, conformal_sets, refuse_coverage
 from gcnii.train.results.result import Result
 
 HALVING = 0  # the seed that divides the validation nodes

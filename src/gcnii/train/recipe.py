@@ -16,15 +16,15 @@ import torch
 from gcnii.dropout import DropForm
 from gcnii.errors import InputError
 from gcnii.graph.weights import EdgeWeights
-from gcnii.metrics.objective import (
+from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
+from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
+from gcnii.targets.objective import (
     RANKINGS,
     ClassWeight,
     Metric,
     positive_class,
     refuse_unranked,
 )
-from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
-from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.train.batches.batch import Batching, History
 from gcnii.train.replicas.views import ConsistencySettings
 from gcnii.train.scaling import Scale

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from gcnii.metrics.objective import Metric
 from gcnii.nn.settings import Bounds, Setting
+from gcnii.targets.objective import Metric
 from gcnii.train.results.run import Measures, Run
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from torch import Tensor
 from gcnii import data
 from gcnii.errors import GraphError, InputError, UsageError
 from gcnii.graph import Graph, Piece
-from gcnii.metrics.objective import Share
 from gcnii.propagation import (
     Adjacency,
     GraphAdjacency,
@@ -25,6 +24,7 @@ from gcnii.propagation import (
     diffuse,
     to_matrix,
 )
+from gcnii.targets.objective import Share
 from gcnii.train.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
 from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe

@@ -17,8 +17,8 @@ import numpy as np
 
 from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
-from gcnii.metrics.objective import percent
 from gcnii.nn.settings import Settings
+from gcnii.targets.objective import percent
 from gcnii.train.checkpoint import interruptible
 from gcnii.train.hardware import choose_device
 from gcnii.train.results.result import Result

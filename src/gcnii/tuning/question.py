@@ -16,8 +16,8 @@ import numpy as np
 from gcnii.errors import GraphError, InputError, did_you_mean
 from gcnii.files import Document, document_key
 from gcnii.graph import Graph, Split
-from gcnii.metrics.objective import Metric, metric_name
 from gcnii.nn.settings import Settings
+from gcnii.targets.objective import Metric, metric_name
 from gcnii.train.plan import Plan, known_model, make_plan, model_defaults
 from gcnii.train.recipe import RECIPE_FIELDS
 from gcnii.train.results.run import make_runs

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 
 from gcnii.graph import Graph
-from gcnii.metrics.objective import Metric
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Range, Settings, setting_of
 from gcnii.propagation import OWN_LOOPS, Loops
+from gcnii.targets.objective import Metric
 from gcnii.train.plan import model_hints
 from gcnii.train.recipe import recipe_hints
 

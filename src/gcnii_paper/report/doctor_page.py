@@ -15,7 +15,7 @@ from gcnii.analysis.report.filters import draw_learned
 from gcnii.analysis.report.style import inline_svg
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
-from gcnii.metrics.objective import percent
+from gcnii.targets.objective import percent
 from gcnii_paper.report.markdown import markdown_table
 from gcnii_paper.tables.cells import GROUP
 

@@ -9,8 +9,8 @@ from typing import get_args
 from rich.console import Console, ConsoleOptions
 from rich.table import Column, Table
 
+from gcnii.analysis.degree import span
 from gcnii.files import Document, json_value
-from gcnii.metrics.degree import span
 from gcnii_paper.report.figures.paper_figures import degree_curves
 from gcnii_paper.report.grid import TableCell, grid, notes
 from gcnii_paper.report.markdown import cell_words, legend

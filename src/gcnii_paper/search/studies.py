@@ -12,7 +12,7 @@ from statistics import fmean
 from gcnii.data import CATALOG, load
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, read_document, write_document
-from gcnii.metrics.objective import metric_name
+from gcnii.targets.objective import metric_name
 from gcnii.train.plan import make_plan
 from gcnii.train.presets.record import Record, records
 from gcnii.train.presets.settings import Settings

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from gcnii.analysis.degree import degrees, spans
 from gcnii.graph import Graph
-from gcnii.metrics.degree import degrees, spans
 from gcnii.propagation import Direction, Loops, Sparse, adjacency, propagation_matrix
 
 EXACT = 200  # number of nodes of a component up to which all eigenvalues are computed

@@ -14,9 +14,8 @@ from gcnii.inference.evaluation import evaluate
 from gcnii.inference.page import write_page
 from gcnii.inference.page.drawings import draw_curves
 from gcnii.inference.page.page import page
-from gcnii.metrics.calibration import calibration_error
-from gcnii.metrics.objective import percent
-from gcnii.metrics.probabilities import probabilities
+from gcnii.targets.calibration import calibration_error, probabilities
+from gcnii.targets.objective import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what `evaluate` has to warn of
 

@@ -13,9 +13,9 @@ from gcnii.data.converters.join import join
 from gcnii.dropout import LEVELS, drop_edges, drop_nodes, epoch_key, kept_of, keyed, view_keys
 from gcnii.errors import InputError
 from gcnii.graph import Graph, Split
-from gcnii.metrics.objective import Objective
 from gcnii.nn import MODELS
 from gcnii.propagation import to_matrix
+from gcnii.targets.objective import Objective
 from gcnii.train.fit import fit
 from gcnii.train.plan import batch_key, batched, make_plan
 from gcnii.train.replicas import training as loop

@@ -11,7 +11,7 @@ from sklearn.metrics import recall_score, roc_auc_score
 from gcnii import Graph, Split, fit, open_bundle
 from gcnii.errors import BundleError
 from gcnii.files import document_key
-from gcnii.metrics.calibration import fitted
+from gcnii.targets.calibration import fitted
 
 SMALL = {"layers": 2, "width": 8, "epochs": 40, "lr": 0.05, "monitor": "val_loss"}
 SMALL |= {"device": "cpu", "threads": 1}

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from gcnii import data, fit, open_bundle
 from gcnii.errors import BundleError, InputError
 from gcnii.files import document_key
-from gcnii.metrics.calibration import best_temperature, tempered
+from gcnii.targets.calibration import best_temperature, tempered
 
 SMALL = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu"}
 

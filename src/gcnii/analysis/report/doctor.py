@@ -12,6 +12,7 @@ from rich.console import Group
 from rich.table import Table
 
 from gcnii.analysis.checkup import Checkup, LayerReport
+from gcnii.analysis.degree import span
 from gcnii.analysis.diagnosis import Diagnosis
 from gcnii.analysis.report.style import (
     LineStyle,
@@ -26,8 +27,7 @@ from gcnii.analysis.report.style import (
     styles_of,
 )
 from gcnii.files import refuse_replacing
-from gcnii.metrics.degree import span
-from gcnii.metrics.objective import percent
+from gcnii.targets.objective import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

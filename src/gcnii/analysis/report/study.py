@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gcnii.analysis.report.style import GREY, LineStyle, figure, shared_legend, styles_of
 from gcnii.files import Document
-from gcnii.metrics.objective import percent
+from gcnii.targets.objective import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

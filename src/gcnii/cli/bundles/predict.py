@@ -30,7 +30,7 @@ from gcnii.inference.labels import label_table
 from gcnii.inference.new_nodes import label_new, read_new
 from gcnii.inference.table_files import csv_text, harmless, is_table, refuse_format, write_table
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
-from gcnii.metrics.conformal import Sets, refuse_coverage
+from gcnii.targets.calibration import Sets, refuse_coverage
 from gcnii.train.results.bundle import open_bundle
 from gcnii.train.results.result import Result
 

@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.graph import Features, Graph, Split
-from gcnii.metrics.answers import Answers
-from gcnii.metrics.by_class import Floats, Ints
-from gcnii.metrics.probabilities import HALF, best_threshold, decided
 from gcnii.propagation.adjacency import adjacency
+from gcnii.targets.answers import Answers, Floats, Ints
+from gcnii.targets.calibration import HALF, best_threshold, decided
 
 CS = (0.1, 1.0, 10.0)  # inverse strengths of logistic regression
 ALPHAS = (0.5, 0.9, 0.99)  # how much of a label is the neighbours'

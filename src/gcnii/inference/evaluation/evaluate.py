@@ -23,11 +23,10 @@ from gcnii.inference.evaluation.neighbourhood import groups
 from gcnii.inference.evaluation.sentences import Found, help_sentence, warnings_of
 from gcnii.inference.evaluation.short import class_names
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
-from gcnii.metrics.answers import Answers
-from gcnii.metrics.by_class import Counts, confusion
-from gcnii.metrics.calibration import calibration_error, reliability
-from gcnii.metrics.interval import Estimate, over_runs, percentiles, share_of
-from gcnii.metrics.objective import positive_class
+from gcnii.targets.answers import Answers, Counts, confusion
+from gcnii.targets.calibration import calibration_error, reliability
+from gcnii.targets.interval import Estimate, over_runs, percentiles, share_of
+from gcnii.targets.objective import positive_class
 from gcnii.train.results.result import Result
 
 BOOTSTRAP, RUNS = "bootstrap over nodes", "over runs"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from rich.console import Console, Group
 
 from gcnii.files import Document, json_value
-from gcnii.metrics.interval import Estimate
+from gcnii.targets.interval import Estimate
 
 WIDE = 1000  # columns, more than any table needs
 Scores = Mapping[str, Estimate]

@@ -11,12 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gcnii.analysis.degree import span
 from gcnii.files import Document
 from gcnii.graph import Graph, Split
-from gcnii.metrics.by_class import Floats, Ints, share
-from gcnii.metrics.degree import span
-from gcnii.metrics.interval import wilson
 from gcnii.propagation.adjacency import adjacency
+from gcnii.targets.answers import Floats, Ints, share
+from gcnii.targets.interval import wilson
 
 DEGREES = (0, 1, 2, 4, 8, 16, 32, 64)  # where the groups begin
 TINY = 10  # nodes of a group that is joined to the next

@@ -20,10 +20,9 @@ from gcnii.inference.evaluation.baselines import (
 from gcnii.inference.evaluation.neighbourhood import Neighbourhood
 from gcnii.inference.evaluation.short import class_names, never_predicted, unbeaten
 from gcnii.inference.evaluation.twins import twins
-from gcnii.metrics.answers import RANKINGS, Answers
-from gcnii.metrics.by_class import Floats
-from gcnii.metrics.interval import DRAWS, Estimate, over_runs, percentiles
-from gcnii.metrics.objective import percent
+from gcnii.targets.answers import RANKINGS, Answers, Floats
+from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles
+from gcnii.targets.objective import percent
 from gcnii.train.results.result import Result
 
 APART = 0.2  # Kolmogorov-Smirnov distance of two degree distributions that is worth a word

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from gcnii.errors import some_of
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
-from gcnii.metrics.by_class import Counts, Floats, Ints, confusion, label_counts
-from gcnii.metrics.calibration import FEW, LEAST, error_left
-from gcnii.metrics.objective import percent
+from gcnii.targets.answers import Counts, Floats, Ints, confusion, label_counts
+from gcnii.targets.calibration import FEW, LEAST, error_left
+from gcnii.targets.objective import percent
 from gcnii.train.recipe import Recipe
 from gcnii.train.results.result import Result
 

@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gcnii.files import Document, visible
-from gcnii.metrics.answers import RANKINGS
-from gcnii.metrics.interval import Estimate
-from gcnii.metrics.objective import percent
+from gcnii.targets.answers import RANKINGS
+from gcnii.targets.interval import Estimate
+from gcnii.targets.objective import percent
 
 if TYPE_CHECKING:
     from gcnii.inference.evaluation.evaluation import Evaluation

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.graph import Features, Graph, Split
-from gcnii.metrics.objective import percent
 from gcnii.propagation.adjacency import adjacency
+from gcnii.targets.objective import percent
 
 FEWEST, SHARE = 5, 0.05  # twins that are worth a word: a number, and a share of the test nodes
 LINKS = 2  # a single shared neighbour is not evidence of a copy

@@ -15,9 +15,9 @@ from torch.nn.functional import logsigmoid
 from gcnii.errors import GraphError
 from gcnii.graph import Graph
 from gcnii.inference.explaining.question import Question
-from gcnii.metrics.probabilities import probabilities
 from gcnii.nn import Model
 from gcnii.propagation import Sparse
+from gcnii.targets.calibration import probabilities
 from gcnii.train.plan import Plan
 from gcnii.train.results.predictor import Predictor, calibrated
 from gcnii.train.results.run import Run

@@ -11,8 +11,8 @@ from gcnii.graph import Graph
 from gcnii.inference.evaluation import Evaluation
 from gcnii.inference.evaluation.baselines import MAJORITY
 from gcnii.inference.evaluation.tables import called
-from gcnii.metrics.interval import Estimate
-from gcnii.metrics.objective import percent
+from gcnii.targets.interval import Estimate
+from gcnii.targets.objective import percent
 from gcnii.train.plan import make_plan
 from gcnii.train.results.result import Result
 

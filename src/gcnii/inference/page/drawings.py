@@ -12,9 +12,9 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from gcnii.analysis.report.style import GREY, OTHERS, figure, inline_svg, style_of
-from gcnii.metrics.calibration import Bin
-from gcnii.metrics.interval import wilson
-from gcnii.metrics.objective import percent
+from gcnii.targets.calibration import Bin
+from gcnii.targets.interval import wilson
+from gcnii.targets.objective import percent
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import Run
 

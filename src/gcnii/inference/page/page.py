@@ -17,7 +17,7 @@ from gcnii.inference.page.drawings import Drawing, draw_curves, draw_reliability
 from gcnii.inference.page.nodes import SHOWN, Show, cards, quietly
 from gcnii.inference.page.scores import calibration_rows, class_rows, group_tables, score_rows
 from gcnii.inference.training_graph import load_training_graph
-from gcnii.metrics.calibration import calibration_error, reliability
+from gcnii.targets.calibration import calibration_error, reliability
 from gcnii.train.results.result import Result
 
 

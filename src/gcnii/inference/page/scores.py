@@ -11,9 +11,9 @@ from markupsafe import Markup
 from gcnii.files import Document
 from gcnii.inference.evaluation import Evaluation
 from gcnii.inference.evaluation.tables import GROUPS, called
-from gcnii.metrics.answers import LOWER_IS_BETTER
-from gcnii.metrics.interval import Estimate
-from gcnii.metrics.objective import percent
+from gcnii.targets.answers import LOWER_IS_BETTER
+from gcnii.targets.interval import Estimate
+from gcnii.targets.objective import percent
 
 GRADED = ("precision", "recall", "f1")
 RANKED = ("roc_auc", "average_precision")

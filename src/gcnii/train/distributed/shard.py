@@ -12,9 +12,9 @@ from torch import Tensor
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph, Piece
-from gcnii.metrics.objective import Share
 from gcnii.nn import MODELS
 from gcnii.propagation import GraphAdjacency, Rows, to_matrix
+from gcnii.targets.objective import Share
 from gcnii.train.distributed.adjacency import CutAdjacency
 from gcnii.train.distributed.cut import cut
 from gcnii.train.distributed.links import Links

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gcnii.errors import GcniiError
-from gcnii.metrics.objective import Objective
+from gcnii.targets.objective import Objective
 from gcnii.train.batches import Batch
 from gcnii.train.hardware import arithmetic, held_how
 from gcnii.train.replicas.cuda_graph import CapturedEpoch

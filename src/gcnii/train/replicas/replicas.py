@@ -10,9 +10,9 @@ from torch.func import functional_call, vmap
 from torch.optim import Adam
 
 from gcnii.dropout import drop_edges, drop_nodes, epoch_key, keyed, view_keys
-from gcnii.metrics.objective import Objective
 from gcnii.nn import Model
 from gcnii.nn.model import differing, scalars
+from gcnii.targets.objective import Objective
 from gcnii.train.batches import Batch
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Group, Layout, MixedAdam, Stack

@@ -13,7 +13,7 @@ import torch
 
 from gcnii.errors import InputError, notice
 from gcnii.files import Document, document_key
-from gcnii.metrics.objective import positive_class
+from gcnii.targets.objective import positive_class
 from gcnii.train.batches import cutter
 from gcnii.train.callbacks.report import Callback, EpochMeasures, EpochReport, StopTraining
 from gcnii.train.checkpoint import Checkpoint, remove

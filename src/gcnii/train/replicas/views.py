@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from gcnii.dropout import LEVELS, kept_of
-from gcnii.metrics.objective import Objective
 from gcnii.nn.settings import Bounds, Choice, Range, Setting
+from gcnii.targets.objective import Objective
 
 if TYPE_CHECKING:
     from gcnii.train.recipe import Recipe
@@ -116,7 +116,7 @@ class Views:
         """λ_c, as far as it has grown, times the disagreement of the views: (r,); None without."""
         if not self.pulls:
             return None
-        from gcnii.metrics.consistency import disagreement  # few trainings need it
+        from gcnii.targets.objective import disagreement  # few trainings need it
 
         each = disagreement(
             torch.stack(list(scores), 1), self.sharpen, multilabel=objective.y.ndim == 2

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from gcnii.errors import BundleError, InputError
 from gcnii.files import Document, file_sha256, refuse_special
-from gcnii.metrics.objective import RANKINGS
+from gcnii.targets.objective import RANKINGS
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.record import read_record, refuse_misfit, refusing

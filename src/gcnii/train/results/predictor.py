@@ -13,18 +13,22 @@ from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph, Piece
-from gcnii.metrics.answers import Answers
-from gcnii.metrics.calibration import LEAST, best_temperature, fitted, tempered, warmed
-from gcnii.metrics.objective import RANKINGS, Metric, Objective, balanced_weights
-from gcnii.metrics.probabilities import (
+from gcnii.nn import Model
+from gcnii.targets.answers import Answers
+from gcnii.targets.calibration import (
     HALF,
+    LEAST,
+    best_temperature,
     best_threshold,
     decided,
+    fitted,
     mean_probabilities,
     probabilities,
+    tempered,
+    warmed,
     weighed,
 )
-from gcnii.nn import Model
+from gcnii.targets.objective import RANKINGS, Metric, Objective, balanced_weights
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Stack

@@ -14,7 +14,7 @@ from gcnii.columns import Columns
 from gcnii.columns.column import SHAPE as COLUMN
 from gcnii.errors import BundleError, InputError, did_you_mean
 from gcnii.files import NOTHING, Document, Maybe, Only, check, document_key, read_document
-from gcnii.metrics.probabilities import HALF
+from gcnii.targets.calibration import HALF
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Stack
 

@@ -15,8 +15,8 @@ from gcnii.columns import Columns
 from gcnii.errors import InputError
 from gcnii.files import Document, json_value, user_path, visible
 from gcnii.graph import Graph
-from gcnii.metrics.conformal import Sets
-from gcnii.metrics.objective import RANKINGS, mean_and_spread, metric_name
+from gcnii.targets.calibration import Sets
+from gcnii.targets.objective import RANKINGS, mean_and_spread, metric_name
 from gcnii.train.plan import Plan
 from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.predictor import Predictor

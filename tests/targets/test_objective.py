@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from gcnii.graph import Graph, Split
-from gcnii.metrics.objective import Objective, balanced_weights, metric_name
+from gcnii.targets.objective import Objective, balanced_weights, metric_name
 
 CPU = torch.device("cpu")
 N, SPLITS = 60, 3

@@ -6,7 +6,7 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from gcnii.graph import Graph, Split
-from gcnii.metrics.objective import Objective
+from gcnii.targets.objective import Objective
 
 N, REPLICAS = 80, 3
 EXPECTED = {"auc": roc_auc_score, "ap": average_precision_score}

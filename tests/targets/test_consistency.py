@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnii.metrics.consistency import disagreement
+from gcnii.targets.objective import disagreement
 
 
 def softmax(z):

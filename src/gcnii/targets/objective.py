@@ -1,20 +1,109 @@
-"""Loss and score of all replicas at once: scores (r, n, k) → one number per replica."""
+"""Loss and score of all replicas at once: scores (r, n, k) → one number per replica.
+
+Metrics of an order: does a class's score put its nodes before the others?
+
+All replicas and classes at once, and without a question to the host: a CUDA graph can hold them.
+
+margins  (r, m, c) float64: the higher, the more likely the class
+truth    (r, m, c) whether the node is of the class
+there    (r, m) whether there is a node in this place
+
+How far several views' predictions are from what they agree on (GRAND; Feng et al. 2020).
+
+Loss and score of all replicas at once: scores (r, n, k) → one number per replica.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf, log
 from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from gcnii.errors import GraphError, InputError, did_you_mean, some_of
 from gcnii.graph import Graph, Piece, Role
+
+
+def roc_auc(margins: Tensor, truth: Tensor, there: Tensor) -> Tensor:
+    """(r,) the probability that a node of the class is before one that is not; a tie counts half.
+
+    The mean over the classes that have both kinds of nodes; NaN where there are none.
+    """
+    margins, truth, there = _by_class(margins, truth, there)
+    positives, negatives = truth.sum(-1), (there & ~truth).sum(-1)
+    ordered = _ordered(margins, there)
+    below = torch.searchsorted(ordered, margins)
+    not_above = torch.searchsorted(ordered, margins, right=True)
+    # Each pair of positives counts 2 in this sum, and each positive with itself 1.
+    wins = torch.where(truth, below + not_above, 0).sum(-1) - positives**2
+    area = wins.double() / (2 * positives * negatives).clamp(min=1)
+    return _mean_over_classes(area, positives, negatives)
+
+
+def average_precision(margins: Tensor, truth: Tensor, there: Tensor) -> Tensor:
+    """(r,) the mean precision at the nodes of the class: of those as high or higher, how many are.
+
+    The mean over the classes that have both kinds of nodes; NaN where there are none.
+    """
+    margins, truth, there = _by_class(margins, truth, there)
+    positives, count = truth.sum(-1), there.sum(-1)
+    right = positives[..., None] - torch.searchsorted(_ordered(margins, truth), margins)
+    called = count[..., None] - torch.searchsorted(_ordered(margins, there), margins)
+    precision = torch.where(truth, right.double() / called.clamp(min=1), 0)
+    return _mean_over_classes(
+        precision.sum(-1) / positives.clamp(min=1), positives, count - positives
+    )
+
+
+def _by_class(margins: Tensor, truth: Tensor, there: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Each (r, c, m), nothing true where there is no node."""
+    truth = (truth & there[..., None]).mT.contiguous()
+    return margins.mT.contiguous(), truth, there[:, None].expand_as(truth)
+
+
+def _ordered(margins: Tensor, among: Tensor) -> Tensor:
+    """(r, c, m) the margins of these nodes, lowest first; infinity fills the rest."""
+    return torch.where(among, margins, inf).sort(-1).values
+
+
+def _mean_over_classes(values: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
+    """The mean over the classes that have both kinds of nodes."""
+    graded = (positives > 0) & (negatives > 0)
+    return torch.where(graded, values, 0).sum(-1) / graded.sum(-1)
+
+
+def disagreement(scores: Tensor, sharpen: Tensor, *, multilabel: bool) -> Tensor:
+    """The mean over views and nodes of ‖p - sharp(p̄)‖², for scores (r, S, n, k): (r,).
+
+    p̄ is the mean of the views' probabilities, and no gradient passes through sharp(p̄):
+
+        sharp(p)_c = p_c^(1/T) / Σ_j p_j^(1/T)          one label per node
+        sharp(p)   = p^(1/T) / (p^(1/T) + (1-p)^(1/T))  several, each by itself
+
+    sharpen  (r,) T; its type is that of the numbers here
+    """
+    scores, T = scores.to(sharpen.dtype), sharpen[:, None, None]
+    if multilabel:
+        p = scores.sigmoid()
+        odds = _log_mean(logsigmoid(scores)) - _log_mean(logsigmoid(-scores))
+        target = (odds / T).sigmoid()
+    else:
+        log_p = scores.log_softmax(-1)
+        p, target = log_p.exp(), (_log_mean(log_p) / T).softmax(-1)
+    return (p - target.detach()[:, None]).square().sum(-1).mean((1, 2))
+
+
+def _log_mean(log_p: Tensor) -> Tensor:
+    """The logarithm of the mean over the views: (r, S, n, k) → (r, n, k)."""
+    return log_p.detach().logsumexp(1) - log(log_p.shape[1])
+
 
 Metric = Literal["auto", "accuracy", "f1", "auc", "ap"]
 ClassWeight = Literal["none", "balanced"]
@@ -185,8 +274,6 @@ class Objective:
 
     def _ranking(self, scores: Tensor, role: Role) -> Tensor:
         """Of the positive class against the rest, or the mean of that over all classes."""
-        from gcnii.metrics.ranking import average_precision, roc_auc  # few trainings need it
-
         if self.share:
             own = scores[:, self._graded].transpose(0, 1)
             return self._gathered._ranking(self.share.gathered(own).transpose(0, 1), role)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from gcnii.metrics.answers import Answers
-from gcnii.metrics.by_class import Counts, confusion
-from gcnii.metrics.calibration import calibration_error
+from gcnii.targets.answers import Answers, Counts, confusion
+from gcnii.targets.calibration import calibration_error
 
 M, K = 120, 4
 

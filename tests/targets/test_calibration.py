@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit, softmax
 
-from gcnii.metrics.calibration import (
+from gcnii.targets.calibration import (
     best_temperature,
     calibration_error,
     error_left,

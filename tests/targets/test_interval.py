@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, bootstrap, ttest_1samp
 
-from gcnii.metrics.interval import bootstrap_weights, over_runs, percentiles, share_of, wilson
+from gcnii.targets.interval import bootstrap_weights, over_runs, percentiles, share_of, wilson
 
 
 def test_each_draw_draws_as_many_nodes_as_there_are():
@@ -15,7 +15,7 @@ def test_each_draw_draws_as_many_nodes_as_there_are():
 
 
 def test_chunks_do_not_change_the_number_of_draws(monkeypatch):
-    monkeypatch.setattr("gcnii.metrics.interval.CHUNK", 50)
+    monkeypatch.setattr("gcnii.targets.interval.CHUNK", 50)
     chunks = [*bootstrap_weights(9, 23)]
     assert [chunk.shape for chunk in chunks] == [*[(9, 5)] * 4, (9, 3)]
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from gcnii.metrics.probabilities import (
+from gcnii.targets.calibration import (
     best_threshold,
     decided,
     mean_probabilities,

@@ -1,18 +1,94 @@
-"""Calibration: of the nodes that get a label with probability 0.8, are 80 % labelled rightly?
+"""Probabilities of scores, their calibration, and prediction sets.
+
+Scores (n, k) → probabilities, of one model or as the mean of several.
+
+Calibration: of the nodes that get a label with probability 0.8, are 80 % labelled rightly?
 
 Guo et al., On Calibration of Modern Neural Networks (2017): softmax(scores / T) with one
 temperature T keeps every label.  T is found on nodes that were not trained on.
+
+Conformal prediction: sets of classes that hold the true one with a chosen probability.
+
+Split conformal prediction: how badly do the true classes of held-out nodes fit their probabilities?
+A class is in a node's set if it fits no worse than all but a share 1 - coverage of those.  The
+promise is on average over nodes that are drawn as the held-out ones were, and rests on nothing
+else: a bad model has large sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import ceil, inf, sqrt
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp, softmax
+from torch import Tensor
+
+from gcnii.errors import InputError
+
+HALF = 0.5  # the probability above which a label is predicted, if nothing else is chosen
+
+
+def probabilities(scores: Tensor, *, multilabel: bool) -> NDArray[np.float64]:
+    """(n, k) softmax of each row, or the sigmoid of each entry if a node can have several labels.
+
+    In float64: float32 would round the probabilities of close scores to the same number, and the
+    class with the highest score would not be the most probable one.
+    """
+    scores = scores.double()
+    return np.asarray(scores.sigmoid() if multilabel else scores.softmax(1))
+
+
+def mean_probabilities(scores: Iterable[Tensor], *, multilabel: bool) -> NDArray[np.float64]:
+    """(n, k) the mean of the probabilities of several models, whose scores come one at a time."""
+    each = (probabilities(one, multilabel=multilabel) for one in scores)
+    total, count = next(each), 1
+    for one in each:
+        total += one
+        count += 1
+    total /= count
+    return total
+
+
+def decided(
+    P: NDArray[np.float64], *, multilabel: bool, threshold: float = HALF
+) -> NDArray[np.int64]:
+    """(n,) the most probable class of each row; or (n, k) 1 for labels above the threshold."""
+    return np.asarray(threshold < P if multilabel else P.argmax(1), np.int64)
+
+
+def weighed(
+    P: NDArray[np.float64], weights: NDArray[np.float64], *, multilabel: bool
+) -> NDArray[np.float64]:
+    """(n, k) probabilities as they were before they were divided by weights (k,).
+
+    With several labels per node, it is the odds of each that were divided.
+    """
+    W = P * weights
+    return W / (W + 1 - P) if multilabel else W / W.sum(1, keepdims=True)
+
+
+def best_threshold(P: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    """The threshold that gives probabilities (n, k) the highest micro-F1 on labels y (n, k).
+
+    One for all labels, midway between two neighbouring probabilities; of equally good ones the
+    highest, and one half if no node has a label.  A threshold for each label would be chosen by
+    the few nodes that have it, and was worse on others.
+    """
+    order = np.argsort(-P, axis=None, kind="stable")
+    values, hits = P.ravel()[order], np.cumsum(y.ravel()[order])
+    if not hits[-1]:
+        return HALF
+    lower = np.append(values[1:], 0.0)
+    f1 = 2 * hits / (np.arange(1, len(hits) + 1) + hits[-1])
+    best = int(np.where(lower < values, f1, -1.0).argmax())
+    middle = (values[best] + lower[best]) / 2
+    # Between two neighbouring floats there is none, and the threshold itself is not above it.
+    return float(middle if middle < values[best] else lower[best])
+
 
 BINS = 15
 COLDEST, WARMEST = 1e-2, 1e2  # between which T is looked for
@@ -156,3 +232,59 @@ def calibration_error(P: NDArray[np.float64], y: NDArray[np.int64], bins: int = 
     total = sum(one.nodes for one in found)
     gap = sum(one.nodes * abs(one.confidence - one.accuracy) for one in found)
     return gap / total if total else float("nan")
+
+
+Sets: TypeAlias = Literal["lac", "aps"]
+
+
+def refuse_coverage(coverage: float, kind: Sets) -> None:
+    """Raise InputError if no set can have such a coverage, or be of this kind."""
+    number = isinstance(coverage, int | float)
+    if not number or not 0 < coverage < 1:
+        raise InputError(f"coverage must be a number between 0 and 1, such as 0.9, got {coverage}")
+    if kind not in get_args(Sets):
+        raise InputError(f"kind must be lac or aps, got {kind!r}")
+
+
+def misfit(P: NDArray[np.float64], kind: Sets, seed: int = 0) -> NDArray[np.float64]:
+    """(n, k) how badly each class fits probabilities P.
+
+    lac  1 - p of the class (Sadinle et al., 2019): the smallest sets on average
+    aps  the probability of all classes that are likelier, and a random part of its own (Romano et
+         al., 2020): larger sets, that adapt to the node
+    """
+    if kind == "lac":
+        return 1 - P
+    order = np.argsort(-P, axis=1, kind="stable")
+    sums = np.take_along_axis(P, order, 1).cumsum(1)
+    likelier = np.empty_like(P)
+    np.put_along_axis(likelier, order, sums, 1)
+    part = np.random.default_rng(seed).random((len(P), 1))
+    return likelier - part * P
+
+
+def largest_misfit(misfits: NDArray[np.float64], coverage: float) -> float:
+    """The ⌈(n + 1) coverage⌉-th smallest of n misfits of true classes; infinite if n is too small.
+
+    The 1 is the next node: it is as likely to fall into any of the n + 1 places between them.
+    """
+    # A product such as 1000 · 0.9 = 900.0000000000001 must not ask for one place more.
+    place = ceil((len(misfits) + 1) * coverage - 1e-9)
+    return inf if place > len(misfits) else float(np.sort(misfits)[place - 1])
+
+
+def conformal_sets(
+    P: NDArray[np.float64],
+    held_out: NDArray[np.float64],
+    y: NDArray[np.int64],
+    coverage: float,
+    kind: Sets = "lac",
+    seed: int = 0,
+) -> NDArray[np.bool_]:
+    """(n, k) whether a class is in a node's set.
+
+    held_out, y  probabilities (m, k) and true classes (m,) of the nodes that set the bound
+    seed         of the random parts of aps, which are not those of the held-out nodes
+    """
+    true = misfit(held_out, kind, 2 * seed + 1)[np.arange(len(y)), y]
+    return misfit(P, kind, 2 * seed) <= largest_misfit(true, coverage)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gcnii.files import Document
 from gcnii.graph import Graph
-from gcnii.metrics.interval import wilson
+from gcnii.targets.interval import wilson
 
 HUB = 100  # the paper speaks of nodes with more neighbours than this
 Who = Literal["all", "test"]

@@ -1,1 +1,0 @@
-"""What is minimised and what is graded: arrays in, numbers out."""

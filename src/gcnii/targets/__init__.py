@@ -1,0 +1,1 @@
+"""What is predicted: its loss, scores, probabilities, calibration and prediction sets."""
