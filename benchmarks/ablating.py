@@ -25,7 +25,7 @@ import gcnii
 from gcnii.files import Document, write_document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, GCNIIPlus
-from gcnii.nn.dropedge_gcn import NodeNorm
+from gcnii.nn.dropedge import NodeNorm
 from gcnii.nn.gcnii_plus import PlusConv
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse, row_max, row_sums, to_entries

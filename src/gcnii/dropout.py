@@ -34,7 +34,7 @@ def epoch_key(seeds: Tensor, epoch: Tensor | int, step: Tensor | int = 0) -> Ten
     """seeds (replicas,) int64, an epoch and a step of it → (replicas, 2) int32: `keyed`'s keys."""
     number = step if isinstance(step, Tensor) else None
     if kernels.usable(seeds) and isinstance(epoch, Tensor) and (number is not None or not step):
-        from gcnii.kernels.keys import epoch_keys
+        from gcnii.kernels.mask import epoch_keys
 
         return epoch_keys(seeds, epoch, number, _first_key(seeds.device))
     halves = seeds.view(torch.int32).unflatten(-1, (-1, 2))

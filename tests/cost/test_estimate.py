@@ -34,7 +34,7 @@ from gcnii.cost.estimate import (
 )
 from gcnii.data.sizes import KNOWN, Size, counted, size_of
 from gcnii.nn import MODELS as BUILT
-from gcnii.nn.skeleton import segment_length
+from gcnii.nn.engine.skeleton import segment_length
 from gcnii.propagation import adjacency
 from gcnii.train import hardware
 from gcnii.train.distributed.cut import blocks

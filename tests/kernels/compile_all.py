@@ -5,7 +5,7 @@ from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from gcnii.kernels import draw, gather, keys, layer, mask
+from gcnii.kernels import draw, gather, layer, mask
 
 INDICES = (
     "order",
@@ -75,4 +75,4 @@ for long in (False, True):
     )
 check(draw._all, {"BLOCK": 64}, "i64", DRAWN)
 check(draw._fill, {"BLOCK": 64}, "i64", DRAWN)
-check(keys._epoch_keys, {"EACH": True, "STEP": True}, "i32", "seeds epoch step first out")
+check(mask._epoch_keys, {"EACH": True, "STEP": True}, "i32", "seeds epoch step first out")

@@ -74,27 +74,27 @@ def test_a_schedule_holds_every_entry_once(device):
 def test_slots_hold_every_entry_once_and_keep_a_row_in_one_block(device):
     A = hubs(70, 90)
     M = Sparse.from_scipy(A).to(device, torch.float64)
-    slots = slots_of(M.pattern, 32, 4)
-    assert sorted(slots.order[slots.order >= 0].tolist()) == list(range(70))
-    assert sorted(slots.place[slots.place < A.nnz].tolist()) == list(range(A.nnz))
-    order = slots.order.view(-1, 32).cpu()
-    weights = slots.with_values(M.values[None]).weights[0].cpu()
-    own = torch.arange(32).repeat(slots.blocks - slots.hubs)
-    owner = torch.cat([slots.owner.cpu(), own]).view(-1, 32)
+    layouts = slots_of(M.pattern, 32, 4)
+    assert sorted(layouts.order[layouts.order >= 0].tolist()) == list(range(70))
+    assert sorted(layouts.place[layouts.place < A.nnz].tolist()) == list(range(A.nnz))
+    order = layouts.order.view(-1, 32).cpu()
+    weights = layouts.with_values(M.values[None]).weights[0].cpu()
+    own = torch.arange(32).repeat(layouts.blocks - layouts.hubs)
+    owner = torch.cat([layouts.owner.cpu(), own]).view(-1, 32)
     found = torch.zeros(70, 90, dtype=torch.float64)
-    for b, (start, end) in enumerate(pairwise(slots.offsets.tolist())):
+    for b, (start, end) in enumerate(pairwise(layouts.offsets.tolist())):
         for at in range(start * 32, end * 32):
-            if slots.index[at] >= 0:
-                found[order[b, owner[b, at % 32]], slots.index[at]] += weights[at]
+            if layouts.index[at] >= 0:
+                found[order[b, owner[b, at % 32]], layouts.index[at]] += weights[at]
     # rows of 90 and 45 entries, where 28 is four times the mean
-    assert slots.owner[:7].tolist() == [0, 0, 0, 0, 1, 1, -1]
+    assert layouts.owner[:7].tolist() == [0, 0, 0, 0, 1, 1, -1]
     assert torch.equal(found, torch.tensor(A.toarray()))
 
 
 @pytest.mark.parametrize("step", [None, 0, 7])
 @pytest.mark.parametrize("epochs", [5, [[5], [0], [99_999]]])
 def test_keys_are_those_of_the_cpu(device, epochs, step):
-    from gcnii.kernels.keys import epoch_keys
+    from gcnii.kernels.mask import epoch_keys
 
     seeds, epochs = torch.tensor([0, 2**40 + 1, -3]), torch.tensor(epochs, dtype=torch.int32)
     number = None if step is None else torch.tensor(step, dtype=torch.int32)
@@ -140,10 +140,10 @@ CASES = [  # width, block, GCNII*'s second matrix, skip, dropped
 def test_layers_and_their_gradients_agree_with_float64(
     device, width, block, star, skip, dropped, fused, monkeypatch
 ):
-    from gcnii.kernels import slots, stack
+    from gcnii.kernels import layouts, stack
 
     monkeypatch.setattr(stack, "cut", lambda H: (block, 8))
-    monkeypatch.setattr(slots, "TOO_LONG", 4 if fused else 0)
+    monkeypatch.setattr(layouts, "TOO_LONG", 4 if fused else 0)
     n, replicas, layers = 60, 2, 3
     kept = torch.tensor([40000, 50000], dtype=torch.int32)
     alpha = 0.0 if star else 0.1
@@ -170,7 +170,7 @@ def test_layers_and_their_gradients_agree_with_float64(
 
     args = (H, H0, M1, second, keys)
     weighted = stack.order(P.pattern, H).with_values(P.values[None])
-    assert isinstance(weighted, slots.SlottedMatrix) == (fused and width <= stack.NARROW)
+    assert isinstance(weighted, layouts.SlottedMatrix) == (fused and width <= stack.NARROW)
     (alone,) = stack.forward(weighted, *args, saves=False, **common)
     out, *saved = stack.forward(weighted, *args, saves=True, **common)
     weighted = stack.order(P.pattern.transposed[0], H).with_values(P.transposed[None])
@@ -186,9 +186,9 @@ def test_layers_and_their_gradients_agree_with_float64(
 def test_gradients_of_gcnii_stars_second_weights_are_h0_transposed_times_dz(
     device, replicas, layers, rows_for_each, monkeypatch
 ):
-    from gcnii.kernels import products, stack
+    from gcnii.kernels import stack
 
-    monkeypatch.setattr(products, "LONG", rows_for_each)  # one by one, and at once
+    monkeypatch.setattr("gcnii.kernels.LONG", rows_for_each)  # one by one, and at once
     H0 = torch.randn(replicas, 50, 8, device=device)
     dZ = torch.randn(replicas, layers, 50, 8, device=device)
     expected = torch.einsum("rni,rlnj->lrij", H0.double(), dZ.double())

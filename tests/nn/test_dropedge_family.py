@@ -8,8 +8,8 @@ from support.small_models import both_ways, build, inputs, plan, web
 
 from gcnii import data
 from gcnii.dropout import Dropout, epoch_key, keyed, numbered_keys
-from gcnii.nn import incep
-from gcnii.nn.incep import grouped
+from gcnii.nn import dropedge
+from gcnii.nn.dropedge import grouped
 from gcnii.train.fit import fit
 
 FAMILY = ("dropedge-gcn", "jknet", "incep")
@@ -25,7 +25,7 @@ def graph():
 
 @pytest.fixture
 def many_groups(monkeypatch):
-    monkeypatch.setattr(incep, "KEPT", 1)
+    monkeypatch.setattr(dropedge, "KEPT", 1)
 
 
 def curves(result):
@@ -158,7 +158,7 @@ def test_branches_are_grouped_by_their_number_of_convolutions():
 def test_incep_computes_the_same_numbers_twice(monkeypatch):
     model = build("incep", web(), layers=8, dropout=0.4, self_weight=True, batch_norm=True)
     again = gradients(model, web())
-    monkeypatch.setattr(incep, "recompute", lambda function, *tensors: function(*tensors))
+    monkeypatch.setattr(dropedge, "recompute", lambda function, *tensors: function(*tensors))
     kept = gradients(model, web())
     assert torch.equal(kept[0], again[0])
     assert all(torch.equal(one, other) for one, other in zip(kept[1], again[1], strict=True))
@@ -167,7 +167,7 @@ def test_incep_computes_the_same_numbers_twice(monkeypatch):
 def test_the_groups_of_incep_change_nothing(monkeypatch):
     model = build("incep", web(), layers=8, dropout=0.4, self_weight=True)
     whole = gradients(model, web())
-    monkeypatch.setattr(incep, "KEPT", 5 * 30 * 8)
+    monkeypatch.setattr(dropedge, "KEPT", 5 * 30 * 8)
     for one, other in zip(whole[1], gradients(model, web())[1], strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
 
@@ -188,7 +188,7 @@ def test_incep_keeps_far_less_when_it_computes_twice(monkeypatch):
         return scores
 
     count()
-    monkeypatch.setattr(incep, "KEPT", 20 * 30 * 8)
+    monkeypatch.setattr(dropedge, "KEPT", 20 * 30 * 8)
     count()
     assert kept[1] < kept[0] / 3
 

@@ -9,7 +9,7 @@ from support.small_models import build, dense, inputs, plan, web
 from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
-from gcnii.nn.skeleton import GCNIISkeleton
+from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.train.plan import make_plan
 
 every_model = pytest.mark.parametrize("name", MODELS)

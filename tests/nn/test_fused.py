@@ -7,9 +7,10 @@ from support.small_models import build, inputs, web
 from torch.func import functional_call, vmap
 
 from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
-from gcnii.nn import MODELS, skeleton
+from gcnii.nn import MODELS
+from gcnii.nn.engine import skeleton
+from gcnii.nn.engine.skeleton import Convs
 from gcnii.nn.gcnii import GCNIIConv
-from gcnii.nn.skeleton import Convs
 from gcnii.propagation import GraphAdjacency, Sparse, adjacency
 
 FUSED = ["gcnii", "gcnii-plus", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-ppi"]

@@ -6,7 +6,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.func import vmap
 
 from gcnii.dropout import Dropout, epoch_key, keyed
-from gcnii.nn.recompute import recompute
+from gcnii.nn.engine.recompute import recompute
 
 drop = Dropout(0.4)
 

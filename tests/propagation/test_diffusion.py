@@ -7,7 +7,8 @@ import torch
 from support.exact import exact_matrix
 
 from gcnii import data
-from gcnii.propagation import GraphAdjacency, adjacency, diffuse, resolvent
+from gcnii.nn.appnp import resolvent
+from gcnii.propagation import GraphAdjacency, adjacency, diffuse
 from gcnii.propagation import diffusion as diffusion_file
 from gcnii.train.fit import fit
 
@@ -80,6 +81,6 @@ def test_the_closed_form_is_made_once_and_refuses_large_graphs(graph, monkeypatc
     assert resolvent(P, 0.1) is resolvent(P, 0.1)
     expected = 0.1 * torch.linalg.inv(torch.eye(80, dtype=torch.float64) - 0.9 * P.to_dense())
     torch.testing.assert_close(resolvent(P, 0.1), expected)
-    monkeypatch.setattr("gcnii.propagation.pagerank.LARGEST", 79)
+    monkeypatch.setattr("gcnii.nn.appnp.LARGEST", 79)
     with pytest.raises(ValueError, match="takes graphs of up to 79 nodes, got 80; use appnp"):
         resolvent(exact_matrix(graph), 0.1)

@@ -112,7 +112,7 @@ class Form:
 NARROW_ON_GPU = Form(4, 6, 3, (1, 3, 1), kept=2, masked=False)
 # Gather, product and ReLU with dropout apart.
 WIDE_ON_GPU = Form(6, 9, 6, (1, 2, 1), kept=2, masked=False)
-# nn/fused.py: α H0 is added (3 numbers), ReLU (2); backward adds to dH0 (3) and masks dZ (3).
+# nn/engine/fused.py: α H0 is added (3 numbers), ReLU (2); backward adds to dH0 (3), masks dZ (3).
 ON_CPU = Form(5, 6, 5, (1, 2, 1), kept=2, masked=True)
 # What several processes add to each of the three: the product by others' columns is written, and
 # read by the one kernel, or added to the sums.

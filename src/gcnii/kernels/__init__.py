@@ -10,6 +10,11 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
+NARROW = 128  # columns of a product; a batch of wider ones fills a GPU anyway
+# products are faster one by one where each has at least this many rows per product in the batch
+LONG = 1000
+MANY = 64  # from this many products on, a batch is faster, however long they are
+
 
 def usable(tensor: Tensor) -> bool:
     """Whether the kernels take this tensor: on a GPU, with Triton, < 2^31 entries per matrix."""
@@ -33,3 +38,13 @@ def row_and_step(counts: Tensor) -> tuple[Tensor, Tensor]:
     """(0, 0), (0, 1), … (0, counts[0] - 1), (1, 0), …: two tensors of length Σ counts."""
     row = torch.repeat_interleave(counts)
     return row, torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
+
+
+def gradients(S: Tensor, dZ: Tensor) -> Tensor:
+    """Sᵀ dZ for S (b, n, d) and dZ (b, n, h).
+
+    A few long products go one by one, because cuBLAS splits only single ones into parts.
+    """
+    if len(S) < min(S.shape[1] // LONG, MANY) and dZ.shape[2] <= NARROW:
+        return torch.stack([s.mT @ z for s, z in zip(S, dZ, strict=True)])
+    return torch.bmm(S.mT, dZ)

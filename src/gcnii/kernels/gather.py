@@ -9,8 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from gcnii.kernels.blocks import gathered
-from gcnii.kernels.schedule import PIECE, UNROLL, ScheduledMatrix
+from gcnii.kernels.layouts import PIECE, UNROLL, ScheduledMatrix
 
 ELEMENTS = 2048  # elements of a program's tile
 WIDEST = 128  # columns of it
@@ -102,6 +101,32 @@ def stride(values: Tensor) -> int:
 
 def _type(H: Tensor) -> tl.dtype:
     return tl.float64 if H.dtype == torch.float64 else tl.float32
+
+
+@triton.jit
+def gathered(
+    offsets, index, weights, B, H, column, width,
+    HUBS: tl.constexpr, TYPE: tl.constexpr, BLOCK: tl.constexpr, UNROLL: tl.constexpr,
+    EVEN: tl.constexpr,
+):  # fmt: skip
+    """Σ weights · rows of H over this program's rows, of B for the hubs: (block, columns)."""
+    block = tl.program_id(0)
+    source = H
+    if HUBS > 0:
+        source = tl.where(block < HUBS, B, H)
+    total = tl.zeros((BLOCK, column.shape[0]), TYPE)
+    for entry in tl.range(
+        tl.load(offsets + block), tl.load(offsets + block + 1), UNROLL, num_stages=1
+    ):
+        for step in tl.static_range(UNROLL):
+            slot = (entry + step) * BLOCK + tl.arange(0, BLOCK)
+            where = tl.load(index + slot)
+            mask = (
+                (where >= 0)[:, None] if EVEN else (where >= 0)[:, None] & (column < width)[None, :]
+            )
+            row = tl.load(source + where[:, None] * width + column[None, :], mask=mask, other=0.0)
+            total += tl.load(weights + slot).to(TYPE)[:, None] * row.to(TYPE)
+    return total
 
 
 @triton.jit

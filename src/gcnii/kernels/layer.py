@@ -14,9 +14,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from gcnii.kernels.blocks import kept_entries, summed_slots
 from gcnii.kernels.gather import stride
-from gcnii.kernels.slots import Slots, SlottedMatrix
+from gcnii.kernels.layouts import Slots, SlottedMatrix
+from gcnii.kernels.mask import kept_entries
 
 INNER = 64  # columns of a product's inner dimension that are taken at once
 PART = 32  # the same for GCNII*'s second product, which has fewer registers left
@@ -126,6 +126,53 @@ def _rows_of(M, column, to, width, TRANSPOSED: tl.constexpr, EVEN: tl.constexpr)
     if EVEN:
         return tl.load(M + at)
     return tl.load(M + at, mask=(column < width)[:, None] & (to < width)[None, :], other=0.0)
+
+
+@triton.jit
+def summed_slots(
+    owner, offsets, index, weights, H, column, width,
+    HUBS: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Σ weights · rows of H over this program's slots, added up by row: (block, columns)."""
+    block, lane = tl.program_id(0), tl.arange(0, BLOCK)
+    first, last = tl.load(offsets + block), tl.load(offsets + block + 1)
+    inside = (column < width)[None, :]
+    total = tl.zeros((BLOCK, column.shape[0]), tl.float32)
+    # The columns of the next two entries are fetched while the rows of these two are.
+    one, two = tl.load(index + first * BLOCK + lane), tl.load(index + (first + 1) * BLOCK + lane)
+    for entry in tl.range(first, last, 2, num_stages=1):
+        slot = entry * BLOCK + lane
+        third, fourth = tl.load(index + slot + 2 * BLOCK), tl.load(index + slot + 3 * BLOCK)
+        there, others = (one >= 0)[:, None], (two >= 0)[:, None]
+        row = tl.load(
+            H + one[:, None] * width + column[None, :],
+            mask=there if EVEN else there & inside,
+            other=0.0,
+        )
+        other = tl.load(
+            H + two[:, None] * width + column[None, :],
+            mask=others if EVEN else others & inside,
+            other=0.0,
+        )
+        total += tl.load(weights + slot)[:, None] * row.to(tl.float32)
+        total += tl.load(weights + slot + BLOCK)[:, None] * other.to(tl.float32)
+        one, two = third, fourth
+    if HUBS > 0:  # noqa: SIM102 (this is known when the kernel is compiled)
+        if block < HUBS:
+            mine = (tl.load(owner + block * BLOCK + lane)[None, :] == lane[:, None]).to(tl.float32)
+            if PRECISION == "tf32":
+                total = tl.dot(mine, total, input_precision="tf32")
+            # Ones are exact in 10 bits of mantissa, so a second product makes up for what the first
+            # cuts off.
+            else:
+                high = (total.to(tl.uint32, bitcast=True) & 0xFFFFE000).to(tl.float32, bitcast=True)
+                total = tl.dot(
+                    mine,
+                    total - high,
+                    tl.dot(mine, high, input_precision="tf32"),
+                    input_precision="tf32",
+                )
+    return total
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""Dropout on a GPU in one pass: the masks of `dropout.keep_mask`, hashed where they are used."""
+"""Dropout on a GPU in one pass: keys and masks of `dropout`, hashed where they are used."""
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
 
@@ -9,10 +9,22 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from gcnii.kernels.blocks import kept_entries
 from gcnii.kernels.gather import stride
 
 BLOCK = 1024
+
+
+def epoch_keys(seeds: Tensor, epoch: Tensor, step: Tensor | None, first: Tensor) -> Tensor:
+    """`dropout.epoch_key`: seeds (r,) int64, epochs () or (r, 1), a step () → (r, 2) int32.
+
+    first  (2,) the words that all keys begin with
+    """
+    out = torch.empty(len(seeds), 2, dtype=torch.int32, device=seeds.device)
+    _epoch_keys[(len(seeds),)](
+        seeds.view(torch.int32), epoch, seeds if step is None else step, first, out,
+        EACH=epoch.numel() > 1, STEP=step is not None,
+    )  # fmt: skip
+    return out
 
 
 def mask(keys: Tensor, count: int, kept: Tensor) -> Tensor:
@@ -67,6 +79,40 @@ def open_where(G: Tensor, H: Tensor, out: Tensor) -> None:
 
 def _width(count: int, starts: Tensor | None) -> int:
     return count if starts is None else count // max(len(starts), 1)
+
+
+@triton.jit
+def mix(x):
+    """`dropout.keys.mix` of 32-bit words."""
+    x = (x ^ (x >> 16)) * 0x21F0AAAD
+    x = (x ^ (x >> 15)) * 0x735A2D97
+    return x ^ (x >> 15)
+
+
+@triton.jit
+def kept_entries(element, key, kept):
+    """Whether the mask of this key keeps each element: the bits of `dropout.keep_mask`."""
+    word = mix((element >> 1).to(tl.uint32)) ^ tl.load(key).to(tl.uint32, bitcast=True)
+    word = word * 0x21F0AAAD
+    word = (word ^ (word >> 15)) + tl.load(key + 1).to(tl.uint32, bitcast=True)
+    word = word * 0x735A2D97
+    word = word ^ (word >> 15)
+    lane = (word >> ((element & 1) * 16).to(tl.uint32)) & 0xFFFF
+    return (lane ^ 0x8000) < kept.to(tl.uint32)
+
+
+@triton.jit
+def _epoch_keys(seeds, epoch, step, first, out, EACH: tl.constexpr, STEP: tl.constexpr):
+    replica, lane = tl.program_id(0), tl.arange(0, 2)
+    key = tl.load(first + lane).to(tl.uint32, bitcast=True)
+    for half in tl.static_range(2):
+        key = mix(key ^ tl.load(seeds + 2 * replica + half).to(tl.uint32, bitcast=True))
+    now = tl.load(epoch + replica) if EACH else tl.load(epoch)
+    key = mix(key ^ now.to(tl.int32).to(tl.uint32, bitcast=True))
+    if STEP:
+        number = tl.load(step).to(tl.int32)
+        key = tl.where(number > 0, mix(key ^ number.to(tl.uint32, bitcast=True)), key)
+    tl.store(out + 2 * replica + lane, key.to(tl.int32, bitcast=True))
 
 
 @triton.jit

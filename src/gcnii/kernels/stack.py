@@ -8,13 +8,23 @@ from typing import Any, NamedTuple, overload
 import torch
 from torch import Tensor
 
-from gcnii.kernels import gather, schedule, slots
+from gcnii.kernels import gather, gradients
 from gcnii.kernels.layer import backward_layer, forward_layer, initial_gradient
-from gcnii.kernels.layouts import CSR, CutCSR, CutSlots, cut_slots_of, schedule_of, slots_of
+from gcnii.kernels.layouts import (
+    CSR,
+    CutCSR,
+    CutSlots,
+    Schedule,
+    ScheduledMatrix,
+    Slots,
+    SlottedMatrix,
+    cut_slots_of,
+    schedule_of,
+    slots_of,
+)
 from gcnii.kernels.mask import drop, finish_layer, open_where
-from gcnii.kernels.products import gradients
 
-Order = slots.Slots | schedule.Schedule
+Order = Slots | Schedule
 # Sends rows of H to other processes, and then waits for theirs, (r, arriving, h), contiguous.
 Send = Callable[[Tensor], Callable[[], Tensor]]
 
@@ -22,22 +32,22 @@ Send = Callable[[Tensor], Callable[[], Tensor]]
 class NarrowCut(NamedTuple):
     """A matrix whose rows several processes share, as CutSlots lays it out."""
 
-    inner: slots.SlottedMatrix
-    border: schedule.ScheduledMatrix
-    arriving: slots.SlottedMatrix
+    inner: SlottedMatrix
+    border: ScheduledMatrix
+    arriving: SlottedMatrix
     send: Send
 
 
 class WideCut(NamedTuple):
     """The same for products alone: all rows, on near columns and on what arrives."""
 
-    near: schedule.ScheduledMatrix
-    arriving: schedule.ScheduledMatrix
+    near: ScheduledMatrix
+    arriving: ScheduledMatrix
     send: Send
 
 
-Narrow = slots.SlottedMatrix | NarrowCut
-Wide = schedule.ScheduledMatrix | WideCut
+Narrow = SlottedMatrix | NarrowCut
+Wide = ScheduledMatrix | WideCut
 Matrix = Narrow | Wide
 Step = Callable[..., None]  # a layer, as `_wide_layer` is called
 
@@ -51,7 +61,7 @@ def order(pattern: CSR, H: Tensor) -> Order:
     return fused or schedule_of(pattern, *gather.cut(H))
 
 
-def cut_order(pattern: CutCSR, H: Tensor) -> CutSlots | tuple[schedule.Schedule, schedule.Schedule]:
+def cut_order(pattern: CutCSR, H: Tensor) -> CutSlots | tuple[Schedule, Schedule]:
     """The same for a matrix whose rows several processes share: near columns, and what arrives."""
     fused = cut_slots_of(pattern, cut(H), gather.cut(H)) if H.shape[2] <= NARROW else None
     if fused is not None:
@@ -107,14 +117,14 @@ def forward(
 class Part(NamedTuple):
     """Some rows of a matrix: what they gather, and sums that are there already."""
 
-    P: slots.SlottedMatrix
+    P: SlottedMatrix
     source: Tensor
     others: Tensor | None = None
 
 
 def _parts(P: Narrow, H: Tensor) -> Iterator[Part]:
     """All rows, in one part or two; the second one waits for other processes."""
-    if isinstance(P, slots.SlottedMatrix):
+    if isinstance(P, SlottedMatrix):
         yield Part(P, H)
         return
     wait = P.send(H)
@@ -131,7 +141,7 @@ def _narrow_layer(P: Narrow, D: Tensor, *given: Any, **how: Any) -> None:
 
 def _sums(P: Wide, H: Tensor, H0: Tensor | None, alpha: float, out: Tensor | None = None) -> Tensor:
     """P H [+ α H0]."""
-    if isinstance(P, schedule.ScheduledMatrix):
+    if isinstance(P, ScheduledMatrix):
         return gather.gather(P, H, H0, alpha, out)
     wait = P.send(H)
     S = gather.gather(P.near, H, H0, alpha, out)
@@ -196,7 +206,7 @@ def _wide_gradients(
         dH0.add_(dS, alpha=alpha) if M2 is None else dH0.add_(dZ @ M2[l].mT)
         if below is None:
             _sums(PT, dS, skipped, skip, dH)
-        elif isinstance(PT, schedule.ScheduledMatrix):
+        elif isinstance(PT, ScheduledMatrix):
             gather.gather(PT, dS, skipped, skip, below, below)
         else:
             open_where(_sums(PT, dS, skipped, skip), below, below)

@@ -4,24 +4,26 @@ A new model is one file here and one line in MODELS: the command line, the tests
 find it there.
 """
 
+from gcnii.nn.ablation import MLP as MLP
+from gcnii.nn.ablation import DeepGCN as DeepGCN
 from gcnii.nn.ablation import GCNIdentity as GCNIdentity
 from gcnii.nn.ablation import GCNInitial as GCNInitial
+from gcnii.nn.ablation import GCNResidual as GCNResidual
 from gcnii.nn.appnp import APPNP as APPNP
 from gcnii.nn.appnp import PPNP as PPNP
 from gcnii.nn.cluster_gcn import ClusterGCN as ClusterGCN
-from gcnii.nn.deep_gcn import DeepGCN as DeepGCN
-from gcnii.nn.deep_gcn import GCNResidual as GCNResidual
-from gcnii.nn.dropedge_gcn import DropEdgeGCN as DropEdgeGCN
+from gcnii.nn.dropedge import DropEdgeGCN as DropEdgeGCN
+from gcnii.nn.dropedge import Incep as Incep
 from gcnii.nn.gaan import GaAN as GaAN
 from gcnii.nn.gat import GAT as GAT
 from gcnii.nn.gat import GATPPI as GATPPI
 from gcnii.nn.gcn import GCN as GCN
 from gcnii.nn.gcnii import GCNII as GCNII
+from gcnii.nn.gcnii import GCNIIPPI as GCNIIPPI
+from gcnii.nn.gcnii import GCNIIStar as GCNIIStar
+from gcnii.nn.gcnii import GCNIIStarPPI as GCNIIStarPPI
+from gcnii.nn.gcnii import GCNIIStarPrinted as GCNIIStarPrinted
 from gcnii.nn.gcnii_plus import GCNIIPlus as GCNIIPlus
-from gcnii.nn.gcnii_ppi import GCNIIPPI as GCNIIPPI
-from gcnii.nn.gcnii_ppi import GCNIIStarPPI as GCNIIStarPPI
-from gcnii.nn.gcnii_star import GCNIIStar as GCNIIStar
-from gcnii.nn.gcnii_star import GCNIIStarPrinted as GCNIIStarPrinted
 from gcnii.nn.geniepath import GeniePath as GeniePath
 from gcnii.nn.geniepath import GeniePathLazy as GeniePathLazy
 from gcnii.nn.geom_gcn import GeomGCNI as GeomGCNI
@@ -30,12 +32,10 @@ from gcnii.nn.geom_gcn import GeomGCNS as GeomGCNS
 from gcnii.nn.graphsage import GraphSAGELSTM as GraphSAGELSTM
 from gcnii.nn.graphsage import GraphSAGEMean as GraphSAGEMean
 from gcnii.nn.graphsage import GraphSAGEPool as GraphSAGEPool
-from gcnii.nn.incep import Incep as Incep
 from gcnii.nn.jknet import JKNet as JKNet
 from gcnii.nn.jknet import JKNetConcat as JKNetConcat
 from gcnii.nn.jknet import JKNetLSTM as JKNetLSTM
 from gcnii.nn.jknet import JKNetMax as JKNetMax
-from gcnii.nn.mlp import MLP as MLP
 from gcnii.nn.model import Model as Model
 from gcnii.nn.model import ModelCard as ModelCard
 from gcnii.nn.sgc import SGC as SGC

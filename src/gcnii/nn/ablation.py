@@ -1,11 +1,17 @@
-"""The paper's ablation (section 6.4): initial residual alone, and identity mapping alone."""
+"""GCNII's skeleton with other convolutions, or none (Chen et al. 2020, sections 2 and 6.4).
+
+Initial residual alone, identity mapping alone, plain GCN (Kipf & Welling 2017; equation 1), GCN
+with residual connections (equation 6), and an MLP.
+"""
+
+from __future__ import annotations
 
 from torch import Tensor, nn
 
+from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.nn.gcnii import betas, blend, identity_mapping
 from gcnii.nn.model import ModelCard
 from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
-from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -82,3 +88,62 @@ class GCNIdentity(GCNIISkeleton):
         super().__init__(
             d, k, (GCNIdentityConv(width, beta) for beta in betas(layers, lam)), width, dropout
         )
+
+
+class DeepGCNConv(nn.Module):
+    """Equation 1 before σ:  P̃ H W."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.W = uniform(width, width)
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width); H0 is not used, which is why it over-smooths."""
+        return (P @ H) @ self.W
+
+
+class DeepGCN(GCNIISkeleton):
+    """GCN in GCNII's skeleton: plain graph convolutions between the two dense layers."""
+
+    card = ModelCard(
+        paper="Kipf & Welling 2017, in the skeleton of Chen et al. 2020",
+        equation="H ← σ(P̃ H W) between two dense layers",
+    )
+    conv: type[nn.Module] = DeepGCNConv
+
+    def __init__(
+        self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6
+    ):
+        super().__init__(d, k, (self.conv(width) for _ in range(layers)), width, dropout)
+
+
+class GCNResidualConv(DeepGCNConv):
+    """Equation 6 before σ:  (P̃ H + H) W."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return (P @ H + H) @ self.W
+
+
+class GCNResidual(DeepGCN):
+    """GCN with a residual connection around every propagation."""
+
+    card = ModelCard(
+        paper="Chen et al. 2020, equation 6",
+        equation="H ← σ((P̃ H + H) W)",
+    )
+    conv = GCNResidualConv
+
+
+class MLP(GCNIISkeleton):
+    """MLP: the two dense layers of GCNII's skeleton, without convolutions between them."""
+
+    card = ModelCard(
+        paper="what the features alone give",
+        equation="σ(X W + b) W' + b'",
+        uses_graph=False,
+        when="to see what the features give without the graph",
+    )
+
+    def __init__(self, d: int, k: int, *, width: Width = 64, dropout: Rate = 0.6):
+        super().__init__(d, k, (), width, dropout)

@@ -4,14 +4,21 @@ As Fey & Lenssen (2019) ran APPNP, because the paper quotes their numbers: with 
 dropout on the edges.
 """
 
+from weakref import WeakKeyDictionary
+
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
+from gcnii.errors import InputError
 from gcnii.nn.gcnii import blend
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.settings import Alpha, Layers, Rate, Width
-from gcnii.propagation import Sparse, resolvent
+from gcnii.propagation import Sparse
+
+LARGEST = 20_000  # nodes: an inverse of 1.6 GB in float32
+_INVERSES: WeakKeyDictionary[Sparse, dict[float, Tensor]] = WeakKeyDictionary()
 
 
 class Predict(Model):
@@ -86,3 +93,18 @@ class PPNP(Predict):
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
         return resolvent(P, self.alpha) @ self.predict(P, X)
+
+
+def resolvent(P: Sparse, alpha: float) -> Tensor:
+    """α (I - (1-α) P)^-1 (n, n), made once per P."""
+    n = P.shape[0]
+    if n > LARGEST:
+        raise InputError(
+            f"ppnp inverts an n × n matrix and takes graphs of up to {LARGEST} nodes, got {n}; "
+            "use appnp, which comes to the same by iteration"
+        )
+    known = _INVERSES.setdefault(P, {})
+    if alpha not in known:
+        I = torch.eye(n, dtype=P.dtype, device=P.device)
+        known[alpha] = torch.linalg.inv((I - (1 - alpha) * P.to_dense()) / alpha)
+    return known[alpha]

@@ -1,8 +1,19 @@
-"""GCNII: graph convolution with initial residual and identity mapping (section 3, equation 5)."""
+"""GCNII (Chen et al. 2020): graph convolution with initial residual and identity mapping.
+
+    GCNII             section 3, equation 5
+    GCNIIStar         section 4: separate weights for P̃H and the initial residual
+    GCNIIStarPrinted  the same as printed
+    GCNIIPPI, GCNIIStarPPI   with a "skip connection from layer l to l+1" (section 6.2)
+
+The two forms of GCNII* differ: in the authors' code, the weights act on P̃H and H0 without the
+factors (1-α) and α that the equation prints.  The tables come from the code, so `gcnii-star` is the
+code's form.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import log
 from typing import Protocol
@@ -10,10 +21,10 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from gcnii.nn.fused import Mappings
+from gcnii.nn.engine.fused import Mappings
+from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.nn.model import ModelCard
 from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
-from gcnii.nn.skeleton import GCNIISkeleton
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
@@ -128,3 +139,119 @@ def each_beta(convs: Sequence[HasBeta], like: Tensor) -> Tensor:
 @torch.inference_mode(False)
 def _column(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.tensor(numbers, dtype=dtype, device=device)[:, None, None]
+
+
+class GCNIIStarConv(nn.Module):
+    """As coded, before σ:  (1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2)."""
+
+    def __init__(self, width: int, alpha: float, beta: float):
+        super().__init__()
+        self.alpha: float | Tensor = alpha
+        self.beta: float | Tensor = beta
+        self.W1, self.W2 = uniform(width, width), uniform(width, width)
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        M1 = identity_mapping(self.W1, self.beta, 1 - self.alpha)
+        M2 = identity_mapping(self.W2, self.beta, self.alpha)
+        return (P @ H) @ M1 + H0 @ M2
+
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
+        """The matrices of these layers, for `fused_layers`."""
+        W1, W2, alpha = *stacked(convs), convs[0].alpha
+        beta = each_beta(convs, W1)
+        return Mappings(identity_mapping(W1, beta, 1 - alpha), identity_mapping(W2, beta, alpha))
+
+
+class GCNIIStarPrintedConv(GCNIIStarConv):
+    """As printed, before σ:  (1-α) P̃ H ((1-β) I + β W1) + α H0 ((1-β) I + β W2)."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        M1 = (1 - self.alpha) * identity_mapping(self.W1, self.beta)
+        M2 = self.alpha * identity_mapping(self.W2, self.beta)
+        return (P @ H) @ M1 + H0 @ M2
+
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
+        """The matrices of these layers, for `fused_layers`."""
+        W1, W2, alpha = *stacked(convs), convs[0].alpha
+        beta = each_beta(convs, W1)
+        return Mappings(
+            (1 - alpha) * identity_mapping(W1, beta), alpha * identity_mapping(W2, beta)
+        )
+
+
+def stacked(convs: Sequence[GCNIIStarConv]) -> tuple[Tensor, Tensor]:
+    """W1 and W2 (layers, h, h) of these layers."""
+    return torch.stack([conv.W1 for conv in convs]), torch.stack([conv.W2 for conv in convs])
+
+
+class GCNIIStar(GCNII):
+    """GCNII* as the authors coded it."""
+
+    card = ModelCard(
+        paper="Chen et al. 2020, section 4, as coded",
+        equation="H ← σ((1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2))",
+        when="as gcnii with twice the weights: better on the web graphs of the paper",
+    )
+    conv = GCNIIStarConv
+
+
+class GCNIIStarPrinted(GCNII):
+    """GCNII* as the paper prints it."""
+
+    card = ModelCard(
+        paper="Chen et al. 2020, section 4, as printed",
+        equation="H ← σ((1-α) P̃ H ((1-β) I + β W1) + α H0 ((1-β) I + β W2))",
+    )
+    conv = GCNIIStarPrintedConv
+
+
+class GCNIISkipConv(GCNIIConv):
+    """Equation 5 before σ, + H."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        # paper: does not say which H; here: the one after dropout, which the convolution reads, as
+        # in the authors' code.
+        return super().forward(P, H, H0) + H
+
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIConv]) -> Mappings:
+        """The matrices of these layers, for `fused_layers`."""
+        return replace(GCNIIConv.mappings(convs), skip=True)
+
+
+class GCNIIStarSkipConv(GCNIIStarConv):
+    """GCNII* as coded, before σ, + H."""
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return super().forward(P, H, H0) + H
+
+    @staticmethod
+    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
+        """The matrices of these layers, for `fused_layers`."""
+        return replace(GCNIIStarConv.mappings(convs), skip=True)
+
+
+class GCNIIPPI(GCNII):
+    """GCNII with a skip connection around every layer."""
+
+    card = ModelCard(
+        paper="Chen et al. 2020, section 6.2",
+        equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W) + H)",
+    )
+    conv = GCNIISkipConv
+
+
+class GCNIIStarPPI(GCNII):
+    """GCNII*, as coded, with a skip connection around every layer."""
+
+    card = ModelCard(
+        paper="Chen et al. 2020, section 6.2, as coded",
+        equation="H ← σ((1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2) + H)",
+    )
+    conv = GCNIIStarSkipConv

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.dropedge_gcn import RECIPE, DropEdgeConv, DropEdgeNetwork, between
+from gcnii.nn.dropedge import RECIPE, DropEdgeConv, DropEdgeNetwork, between
 from gcnii.nn.gcn import GCNConv
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Width

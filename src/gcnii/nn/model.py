@@ -20,7 +20,7 @@ from gcnii.nn.settings import Settings
 from gcnii.propagation import HOW, Propagation, Sparse
 
 if TYPE_CHECKING:
-    from gcnii.nn.offload import Stash
+    from gcnii.nn.engine.recompute import Stash
 
 Number = int | float
 Scalars = Mapping[tuple[int, str], Number]

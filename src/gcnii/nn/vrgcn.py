@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard
-from gcnii.nn.normed import NormedDense
 from gcnii.nn.settings import Layers, Rate, Settings, Width
-from gcnii.nn.weights import glorot_dense
+from gcnii.nn.weights import glorot, glorot_dense
 from gcnii.propagation import Propagation, Sparse, to_dense
 
 DENSE = 2  # dense layers after each gathering
@@ -25,6 +25,26 @@ RECIPE: Settings = {
     **{"fanout": (1, 0), "history": "cv"},
     **{"lr": 0.01, "decay_conv": 0.0, "decay_dense": 0.0, "epochs": 800, "monitor": "last"},
 }
+
+
+class NormedDense(nn.Module):
+    """ReLU(scale · (Z - mean) / √(variance + 1e-9) + offset) over each row of Z = H W.
+
+    Cluster-GCN has the same layer.
+    """
+
+    def __init__(self, d: int, width: int):
+        super().__init__()
+        self.W = glorot(d, width)
+        self.scale, self.offset = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+
+    def forward(self, H: Tensor) -> Tensor:
+        """(n, d) → (n, width)."""
+        Z = H @ self.W
+        Z = Z - Z.mean(1, keepdim=True)
+        return relu(
+            Z * (Z.square().mean(1, keepdim=True) + 1e-9).rsqrt() * self.scale + self.offset
+        )
 
 
 class VRGCN(Model):

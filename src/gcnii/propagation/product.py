@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from gcnii import kernels
-from gcnii.propagation.cut_pattern import CutPattern, CutTranspose, Places, Send
-from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.pattern import CutPattern, CutTranspose, Pattern, Places, Send
 
 
 def product(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places) -> Tensor:

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from gcnii.data.geometry.neighbourhoods import RELATIONS, Neighbourhood
 from gcnii.propagation.adjacency import GraphAdjacency, Norm, induced_pattern
-from gcnii.propagation.pattern import Pattern
-from gcnii.propagation.rows import Rows
+from gcnii.propagation.pattern import Pattern, Rows
 from gcnii.propagation.sparse import Sparse
 
 DIVISIONS = RELATIONS + 1  # the last one is a node's link to itself

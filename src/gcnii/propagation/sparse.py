@@ -13,8 +13,7 @@ from torch.nn.functional import linear
 
 from gcnii.graph import Features, Graph
 from gcnii.kernels import offsets
-from gcnii.propagation.cut_pattern import CutPattern
-from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.pattern import CutPattern, Pattern
 from gcnii.propagation.product import product
 
 

@@ -18,8 +18,8 @@ import torch
 
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
+from gcnii.nn.engine.skeleton import segment_length
 from gcnii.nn.settings import whole
-from gcnii.nn.skeleton import segment_length
 from gcnii.train.recipe import Recipe
 from gcnii.train.task import Task
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from gcnii.graph import Graph
 from gcnii.nn import Model
-from gcnii.propagation import adjacency, resolvent
+from gcnii.nn.appnp import resolvent
+from gcnii.propagation import adjacency
 from gcnii_paper.theory.polynomials import (
     apply_filter,
     change_basis,

@@ -31,8 +31,7 @@ from torch import Tensor, nn
 
 from gcnii.errors import InputError
 from gcnii.nn import GCNII, GCNIIStar
-from gcnii.nn.gcnii import GCNIIConv
-from gcnii.nn.gcnii_star import GCNIIStarConv
+from gcnii.nn.gcnii import GCNIIConv, GCNIIStarConv
 from gcnii.propagation import Sparse
 
 ALPHA = 0.5  # theorem 2's

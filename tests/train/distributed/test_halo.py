@@ -8,7 +8,8 @@ from support.to_itself import alone, halved
 from torch.func import functional_call, vmap
 
 from gcnii.dropout import epoch_key, keyed
-from gcnii.nn import MODELS, skeleton
+from gcnii.nn import MODELS
+from gcnii.nn.engine import skeleton
 from gcnii.propagation import Rows
 
 ABLE = [name for name, model in MODELS.items() if model.can_be_cut]

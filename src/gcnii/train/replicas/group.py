@@ -98,7 +98,7 @@ class ReplicaGroup:
             recomputes, offloads = shard.world.any(recomputes), shard.world.any(offloads)
         model.recomputes = recomputes
         if offloads:
-            from gcnii.nn.offload import Stash  # few trainings need it
+            from gcnii.nn.engine.recompute import Stash  # few trainings need it
 
             model.stash = Stash(self.task.device)
         return offloads

@@ -15,7 +15,7 @@ from torch.nn.functional import linear
 from gcnii.graph import Features, Graph
 from gcnii.graph.arrays import hand_back
 from gcnii.nn import MODELS
-from gcnii.nn.skeleton import GCNIISkeleton
+from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.propagation import (
     Sparse,
     TakenByLinear,

@@ -13,9 +13,9 @@ from torch.nn.functional import relu
 
 from gcnii import kernels
 from gcnii.dropout import Dropout, current_keys, keyed, next_key
-from gcnii.nn.fused import Mappings, fused_layers
+from gcnii.nn.engine.fused import Mappings, fused_layers
+from gcnii.nn.engine.recompute import recompute
 from gcnii.nn.model import Model, Places, held
-from gcnii.nn.recompute import recompute
 from gcnii.propagation import Rows, Sparse
 
 # Layers of a segment whose input goes to the host: a GPU computes four in a few times what a copy
@@ -72,7 +72,7 @@ class GCNIISkeleton(Model):
     def pass_through(self, part: nn.ModuleList, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """H after these convolutions; their activations are kept, or computed again in backward."""
         if self.by_rows and not torch.is_grad_enabled() and not self.drop.active:
-            from gcnii.nn.by_rows import layers_by_rows  # only large graphs need it
+            from gcnii.nn.engine.by_rows import layers_by_rows  # only large graphs need it
 
             assert isinstance(part, Convs)
             return layers_by_rows(list(part), part.mappings(P), P, H, H0)

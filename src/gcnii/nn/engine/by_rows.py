@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from gcnii.nn.fused import Form, Mappings, finished_layer
+from gcnii.nn.engine.fused import Form, Mappings, finished_layer
 from gcnii.propagation import Sparse, block_height, row_blocks
 from gcnii.propagation.product import multiply_each
 
