@@ -29,9 +29,7 @@ from torch import Tensor, nn
 
 import gcnii
 from gcnii.files import Document, write_document
-from gcnii.inference.explaining.links import Links, effects, strongest
-from gcnii.inference.explaining.network import Network
-from gcnii.inference.explaining.question import Question
+from gcnii.inference.attribution import Links, Network, Question, effects, strongest
 from gcnii.propagation import Sparse
 from gcnii.train.results.predictor import Predictor
 from gcnii.train.results.provenance import commit, versions

@@ -14,6 +14,7 @@ import gcnii_paper
 ROOMS = [
     "errors",
     "files",
+    "report",
     "columns",
     "graph",
     "data",

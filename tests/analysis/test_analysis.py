@@ -30,7 +30,7 @@ def test_the_theorems_have_moved_to_the_study_and_are_found_there_for_now(name):
 
 
 def test_it_is_imported_where_optuna_is_not_installed():
-    rooms = "gcnii.analysis, gcnii.analysis.report.doctor"
+    rooms = "gcnii.analysis, gcnii.analysis.report"
     code = f"import sys; sys.modules['optuna'] = None; import {rooms}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -41,8 +41,6 @@ def test_what_is_not_there_is_not_found():
         _ = analysis.forecast
 
 
-@pytest.mark.parametrize(
-    "name", ["states", "smoothing", "probe", "diagnosis", "checkup", "filters"]
-)
+@pytest.mark.parametrize("name", ["states", "smoothing", "checkup", "filters"])
 def test_what_measures_does_not_import_what_draws(name):
     assert "analysis.report" not in (ROOT / f"{name}.py").read_text("utf-8")

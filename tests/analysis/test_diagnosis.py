@@ -16,9 +16,7 @@ from gcnii.analysis import (
     examine,
     watch,
 )
-from gcnii.analysis.checkup import Checkup, Doctor
-from gcnii.analysis.diagnosis import GONE, Diagnosis, Finding, compare_models
-from gcnii.analysis.probe import Probe
+from gcnii.analysis.checkup import GONE, Checkup, Diagnosis, Doctor, Finding, Probe, compare_models
 from gcnii.data import load
 from gcnii.graph import Graph, Split
 from gcnii.nn import GCNII, SGC, DeepGCN

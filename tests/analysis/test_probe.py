@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from gcnii.analysis.probe import PENALTY, Probe, centred
+from gcnii.analysis.checkup import PENALTY, Probe, centred
 from gcnii.data import load
 from gcnii.graph import Graph, Split
 

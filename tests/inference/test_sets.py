@@ -9,7 +9,7 @@ import pytest
 from gcnii import data, fit, open_bundle, stratified_split
 from gcnii.errors import InputError
 from gcnii.inference import label_table
-from gcnii.inference.sets import halves
+from gcnii.inference.predict import halves
 from gcnii.targets.calibration import best_temperature, conformal_sets, probabilities
 
 SMALL = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu"}

@@ -8,7 +8,7 @@ import pytest
 
 from gcnii.errors import InputError
 from gcnii.inference import harmless, write_table
-from gcnii.inference.table_files import csv_text
+from gcnii.inference.predict import csv_text
 
 NAMES = ["1", "1.0", "01", "1e3", "å, b", 'say "x"', "two\nlines", "a\rb", " padded ", "NA", "猫"]
 FORMULAS = ["=1+1", "+cmd", "-cmd", "@sum", "\t=x", "\r=x", "\n=x", "-", "+49 170", "＝1", "-5-3"]

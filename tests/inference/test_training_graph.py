@@ -10,11 +10,11 @@ from support.command_line import write_pets
 from gcnii import data, fit, open_bundle
 from gcnii.columns import words
 from gcnii.errors import DataError, InputError
-from gcnii.inference.evaluation.evaluate import evaluate
-from gcnii.inference.evaluation.evaluate import steps as evaluation_steps
-from gcnii.inference.labels import label_table
-from gcnii.inference.page.page import steps as page_steps
-from gcnii.inference.page.page import write_page
+from gcnii.inference.evaluate import evaluate
+from gcnii.inference.evaluate import steps as evaluation_steps
+from gcnii.inference.page import steps as page_steps
+from gcnii.inference.page import write_page
+from gcnii.inference.predict import label_table
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 
 # What is wrong with so small a training is not asked here.

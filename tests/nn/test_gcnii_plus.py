@@ -12,9 +12,7 @@ import gcnii
 from gcnii.analysis.states import HiddenStates
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import InputError
-from gcnii.inference.explaining.network import Network
-from gcnii.inference.explaining.question import Question
-from gcnii.inference.explaining.shares import shares
+from gcnii.inference.attribution import Network, Question, shares
 
 OPTIONS = {
     "product_first": (False, True),

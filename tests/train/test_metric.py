@@ -13,7 +13,7 @@ from support.tape import record
 from gcnii import data, open_bundle
 from gcnii.errors import BundleError, GraphError, InputError
 from gcnii.graph import Split
-from gcnii.inference.labels import label_table
+from gcnii.inference.predict import label_table
 from gcnii.train.fit import fit
 from gcnii.train.recipe import Recipe, in_force
 from gcnii.train.replicas.cuda_graph import CAPTURES

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import gcnii
-from gcnii.analysis.diagnosis import ProbeBaseline
-from gcnii.analysis.probe import Probe
+from gcnii.analysis.checkup import Probe, ProbeBaseline
 from gcnii.train.plan import make_plan
 from gcnii.train.scaling import Scaling, choose
 from gcnii.train.task import Task

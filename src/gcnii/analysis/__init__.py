@@ -13,18 +13,19 @@ import warnings
 from importlib import import_module
 
 from gcnii.analysis.checkup import Checkup as Checkup
+from gcnii.analysis.checkup import Diagnosis as Diagnosis
 from gcnii.analysis.checkup import Doctor as Doctor
 from gcnii.analysis.checkup import LayerReport as LayerReport
+from gcnii.analysis.checkup import Probe as Probe
+from gcnii.analysis.checkup import ProbeBaseline as ProbeBaseline
+from gcnii.analysis.checkup import compare_models as compare_models
+from gcnii.analysis.checkup import diagnose as diagnose
 from gcnii.analysis.checkup import examine as examine
 from gcnii.analysis.degree import Curve as Curve
 from gcnii.analysis.degree import DegreeGroup as DegreeGroup
 from gcnii.analysis.degree import by_degree as by_degree
 from gcnii.analysis.degree import curves as curves
 from gcnii.analysis.degree import degrees as degrees
-from gcnii.analysis.diagnosis import Diagnosis as Diagnosis
-from gcnii.analysis.diagnosis import ProbeBaseline as ProbeBaseline
-from gcnii.analysis.diagnosis import compare_models as compare_models
-from gcnii.analysis.diagnosis import diagnose as diagnose
 from gcnii.analysis.filters import Influence as Influence
 from gcnii.analysis.filters import Learned as Learned
 from gcnii.analysis.filters import Response as Response
@@ -33,7 +34,6 @@ from gcnii.analysis.filters import influence as influence
 from gcnii.analysis.filters import learn as learn
 from gcnii.analysis.filters import pagerank_filter as pagerank_filter
 from gcnii.analysis.filters import response as response
-from gcnii.analysis.probe import Probe as Probe
 from gcnii.analysis.smoothing import Estimate as Estimate
 from gcnii.analysis.smoothing import Smoothness as Smoothness
 from gcnii.analysis.smoothing import SmoothnessMeter as SmoothnessMeter

@@ -1,25 +1,109 @@
-"""One model at one depth, examined layer by layer before and after a short training."""
+"""One model at one depth, examined before and after a short training, and a verdict on it.
+
+Each layer is measured and probed: what can a linear map still read from its state?  Rules with
+thresholds make a verdict of the numbers; docs/doctor.md explains them, and they are tested where
+the truth is known.  Layers count from 0, the input of the first layer.
+"""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
-from math import nan
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import isnan, nan
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, softmax
+from threadpoolctl import threadpool_limits
+from torch import Tensor
 
 from gcnii.analysis.degree import Row, by_degree
-from gcnii.analysis.probe import Probe
 from gcnii.analysis.smoothing import Smoothness, SmoothnessMeter
 from gcnii.analysis.states import HiddenStates
 from gcnii.files import Document, json_value
-from gcnii.graph import Graph
+from gcnii.graph import Graph, Role
 from gcnii.nn import Model
+from gcnii.propagation import to_matrix
 from gcnii.targets.objective import Objective
 from gcnii.train.fit import fit_plan
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan
+from gcnii.train.presets import uses_own_default
+from gcnii.train.presets.own import scale_of
+from gcnii.train.presets.traits import Traits
 from gcnii.train.replicas.group import Diverged
 from gcnii.train.results.result import Result
+from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task
+
+PENALTY = 1e-3  # on ‖W‖²/2, beside the mean loss of a node
+# of a state's size: smaller differences between nodes are float32's rounding, not information
+ROUNDING = 1e-6
+STEPS = 100  # of L-BFGS at most
+
+Array = NDArray[np.float64]
+
+
+class Probe:
+    """The labels of a graph and one of its splits, made ready to probe state after state."""
+
+    def __init__(self, graph: Graph, split: int = 0):
+        self.train = graph.splits[split].train
+        self.objective = Objective.of(graph, [split], torch.device("cpu"))
+        y = graph.labels[self.train]
+        self.Y: Array = (y if graph.multilabel else np.eye(graph.k)[y]).astype(np.float64)
+
+    @property
+    def chance(self) -> float:
+        """The validation score of the most common label; 0 where nodes have several labels."""
+        y = self.objective.y[self.objective.masks["val"][0]]
+        return float(torch.bincount(y).max()) / len(y) if y.ndim == 1 else 0.0
+
+    def score(self, H: Tensor, role: Role = "val") -> float:
+        """The score of the best linear map of H (n, width): accuracy, or micro-F1 if multilabel."""
+        Z = centred(H.detach().cpu().double().numpy())
+        # On matrices this small BLAS threads wait for one another and block torch's threads.
+        with threadpool_limits(1, user_api="blas"):
+            Z = Z @ _span(Z[self.train])
+            W, b = _regression(Z[self.train], self.Y, one_of_many=self.objective.y.ndim == 1)
+            S = Z @ W + b
+        return float(self.objective.score(torch.tensor(S)[None], role))
+
+
+def centred(H: Array) -> Array:
+    """The rows less their mean, scaled to mean square length 1; zero if they differ by rounding."""
+    Z = H - H.mean(0)
+    length, size = np.linalg.norm(Z), np.linalg.norm(H)
+    return Z * np.sqrt(len(H)) / length if length > ROUNDING * size else np.zeros_like(H)
+
+
+def _span(Z: Array) -> Array:
+    """(width, ≤ rows) a basis that holds the best W: the span of the training nodes, if smaller."""
+    return np.eye(Z.shape[1]) if len(Z) >= Z.shape[1] else np.linalg.qr(Z.T)[0]
+
+
+def _regression(Z: Array, Y: Array, one_of_many: bool) -> tuple[Array, Array]:
+    """W (width, k) and b (k,) that minimise the mean cross-entropy + PENALTY/2 ‖W‖²."""
+    width, k = Z.shape[1], Y.shape[1]
+
+    def loss(weights: Array) -> tuple[float, Array]:
+        W, b = weights[:-k].reshape(width, k), weights[-k:]
+        S = Z @ W + b
+        if one_of_many:
+            value, G = -(Y * log_softmax(S, 1)).sum() / len(Z), (softmax(S, 1) - Y) / len(Z)
+        else:
+            value, G = (np.logaddexp(0, S) - Y * S).sum() / Y.size, (expit(S) - Y) / Y.size
+        return value + PENALTY / 2 * (W**2).sum(), np.append(Z.T @ G + PENALTY * W, G.sum(0))
+
+    found = minimize(
+        loss, np.zeros(width * k + k), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
+    )
+    return found.x[:-k].reshape(width, k), found.x[-k:]
+
 
 EPOCHS = 60  # enough to see where a training goes; a doctor does not wait for the last per cent
 
@@ -158,3 +242,280 @@ class Doctor:
             objective.loss(scores[None], "train").sum().backward()
         network.zero_grad()
         return examine(states, self.meter, self.probe)
+
+
+# Information is gone where a linear probe's lead over guessing is at most this share of its largest
+# lead, at any layer or from the features alone.
+GONE = 0.25
+# Information fades where the last layer's probe is this much below the highest.
+FADED = 0.05
+# States are alike where the mean cosine distance is at most this share of layer 0's, and the
+# effective rank at most 2 or this share of the width.
+ALIKE, FLAT = 0.1, 0.05
+# Where states are alike, the graph made them so if the last layer but one is this near to Theorem
+# 1's limit.  On Cora the same row for all nodes, which biases lead to, is 0.29 away.
+DRAWN = 0.15
+# The first layer's gradient as a multiple of the last layer's.
+VANISHED, EXPLODED = 1e-3, 1e3
+# The share of units that are zero on all nodes, at the last layer but one.
+DEAD = 0.9
+
+Kind = Literal["no edges", "gone", "alike", "faded", "kept", "dead", "vanished", "exploded"]
+Rows = Sequence[LayerReport]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one rule, with a sentence for the reader."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The verdict, other findings, and what to try."""
+
+    verdict: Finding
+    others: tuple[Finding, ...]
+    advice: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Findings and advice in a few sentences."""
+        found = ". ".join(_capital(finding.text) for finding in (self.verdict, *self.others))
+        return f"{found}. Try {'; or '.join(self.advice)}." if self.advice else f"{found}."
+
+    def summary(self) -> Document:
+        """The diagnosis as a JSON object."""
+        return {"kind": self.verdict.kind, "text": self.text, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class ProbeBaseline:
+    """A probe's score without any model: by guessing, and from the features alone."""
+
+    chance: float
+    features: float
+
+    @classmethod
+    def of(cls, graph: Graph, probe: Probe) -> ProbeBaseline:
+        """The baseline of a graph, by a probe made for it; its features are scaled as for a fit."""
+        own = uses_own_default(graph.catalog_name)
+        scale = scale_of(Traits.of(graph)) if own else "none"
+        scaling = Scaling.learn(graph.X, scale, columns=graph.columns)
+        X = to_matrix(scaling.apply(graph.X), torch.float64).to_dense()
+        return cls(probe.chance, probe.score(X))
+
+
+def diagnose(
+    rows: Rows,
+    *,
+    edges: int,
+    baseline: ProbeBaseline | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Diagnosis:
+    """Judge a model by its layers: the first rule that applies gives the verdict.
+
+    rows      the layers of a model, layer 0 first
+    edges     the number of edges of the graph
+    baseline  what probes are compared with; without it they are not judged
+    settings  the model's settings, on which the advice depends
+    """
+    alike = _alike(rows)
+    verdict = (
+        (_no_edges() if not edges else None)
+        or (_gone(rows, baseline) if baseline else None)
+        or alike
+        or (_faded(rows, baseline) if baseline else None)
+        or _kept(rows)
+    )
+    others = [alike if verdict.kind == "gone" else None, _gradient(rows), _dead(rows)]
+    found = tuple(finding for finding in others if finding)
+    return Diagnosis(verdict, found, _advice(verdict, found, rows, settings or {}))
+
+
+def compare_models(found: Sequence[tuple[Checkup, Diagnosis]]) -> list[str]:
+    """Sentences: which of the deepest models keep information, and each model's best depth."""
+    models = dict.fromkeys(one.model for one, _ in found)
+    depths = (_best_depth([one for one, _ in found if one.model == model]) for model in models)
+    return [sentence for sentence in (_deepest(found), *depths) if sentence]
+
+
+def _deepest(found: Sequence[tuple[Checkup, Diagnosis]]) -> str:
+    """Which of the deepest models keep information and which lose it; empty unless both occur."""
+    most = max(checkup.layers for checkup, _ in found)
+    kinds = [(one, diagnosis.verdict.kind) for one, diagnosis in found if one.layers == most]
+    kept = [f"{one.model} keeps {_percent(one.after[-1].probe)}" for one, k in kinds if k == "kept"]
+    lost = [one.model for one, kind in kinds if kind != "kept"]
+    if not kept or not lost:
+        return ""
+    return f"At {most} layers, where information is lost by {', '.join(lost)}: {', '.join(kept)}."
+
+
+def _best_depth(checkups: Sequence[Checkup]) -> str:
+    """The best depth of one model by validation; empty with fewer than two depths."""
+    trained = [one for one in checkups if not isnan(one.val)]
+    if len(trained) < 2:
+        return ""
+    best = max(trained, key=lambda one: one.val)
+    return (
+        f"After at most {EPOCHS} epochs {best.model} is best at {best.layers} layers "
+        f"(validation {best.val:.1%})."
+    )
+
+
+def best_layer(rows: Rows) -> int:
+    """The layer with the highest probe; the first of several."""
+    return max(range(len(rows)), key=lambda l: (_probe(rows[l]), -l))
+
+
+def _no_edges() -> Finding:
+    return Finding(
+        "no edges",
+        "the graph has no edges, so nothing is smoothed; whatever is lost, the weights lose",
+    )
+
+
+def _gone(rows: Rows, baseline: ProbeBaseline) -> Finding | None:
+    best, where = _highest(rows, baseline)
+    bound = baseline.chance + GONE * max(best - baseline.chance, 0)
+    since = _since(rows, lambda row: _probe(row) <= bound)
+    if since is None:
+        return None
+    reads = f"a linear probe reads {_percent(rows[-1].probe)} at the last layer, {best:.0%} {where}"
+    guess = f"guessing gives {baseline.chance:.0%}"
+    return Finding(
+        "gone", f"information is gone from layer {since} on: {_size(rows, since)}; {reads}, {guess}"
+    )
+
+
+def _alike(rows: Rows) -> Finding | None:
+    since = alike_since(rows)
+    if since is None:
+        return None
+    end = _last_hidden(rows).distance
+    limit = (
+        f"near Theorem 1's limit (distance {end:.2g} at the end)"
+        if end <= DRAWN
+        else "all along one direction"
+    )
+    return Finding(
+        "alike", f"nodes are nearly alike from layer {since} on, {limit}: {_size(rows, since)}"
+    )
+
+
+def alike_since(rows: Rows) -> int | None:
+    """The layer from which on all nodes are nearly alike, or None.
+
+    The last layer may be scores, and counts only if there is no other.
+    """
+    start = rows[0].state
+    hidden = rows[1:-1] or rows[1:]
+
+    def alike(row: LayerReport) -> bool:
+        flat = row.state.effective_rank.value <= max(2.0, FLAT * row.state.width)
+        return flat and row.state.mad.value <= ALIKE * start.mad.value
+
+    since = _since(hidden, alike)
+    return None if since is None else since + 1  # layer 0 is not hidden
+
+
+def _faded(rows: Rows, baseline: ProbeBaseline) -> Finding | None:
+    best, where = _highest(rows, baseline)
+    if _probe(rows[-1]) >= best - FADED:
+        return None
+    reads = f"a linear probe reads {best:.0%} {where}, {_percent(rows[-1].probe)} at the last layer"
+    return Finding("faded", f"information fades: {reads}; {_size(rows, len(rows) - 1)}")
+
+
+def _highest(rows: Rows, baseline: ProbeBaseline) -> tuple[float, str]:
+    """The highest probe, and where it is."""
+    layer = best_layer(rows)
+    if baseline.features > _probe(rows[layer]):
+        return baseline.features, "from the features alone"
+    return _probe(rows[layer]), f"at layer {layer}"
+
+
+def _kept(rows: Rows) -> Finding:
+    probe = rows[-1].probe
+    reads = (
+        f"a linear probe reads {_percent(probe)} at the last layer; " if probe is not None else ""
+    )
+    return Finding("kept", f"information is kept: {reads}{_size(rows, len(rows) - 1)}")
+
+
+def _gradient(rows: Rows) -> Finding | None:
+    norms = [row.gradient for row in rows if row.gradient is not None]
+    if len(norms) < 2 or not norms[-1]:
+        return None
+    share = norms[0] / norms[-1]
+    if VANISHED < share < EXPLODED:
+        return None
+    kind: Kind = "vanished" if share <= VANISHED else "exploded"
+    return Finding(
+        kind, f"the gradient has {kind} at the first layer: {share:.1g} of the last layer's"
+    )
+
+
+def _dead(rows: Rows) -> Finding | None:
+    state = _last_hidden(rows)
+    return (
+        Finding("dead", f"{state.dead:.0%} of the units are zero on all nodes")
+        if state.dead >= DEAD
+        else None
+    )
+
+
+def _advice(
+    verdict: Finding, others: Sequence[Finding], rows: Rows, settings: Mapping[str, object]
+) -> tuple[str, ...]:
+    kinds = {verdict.kind, *(finding.kind for finding in others)}
+    smoothed = bool(kinds & {"gone", "alike"})
+    tries = []
+    if smoothed:
+        larger = f"a larger α than {settings['alpha']}" if "alpha" in settings else ""
+        tries.append(larger or "an initial residual (gcnii, appnp)")
+    if smoothed or "vanished" in kinds:
+        smaller = f"a smaller λ than {settings['lam']}" if "lam" in settings else ""
+        smaller = smaller or ("a smaller λ" if "beta" in settings else "")
+        tries.append(smaller or "an identity mapping with a small λ (gcnii)")
+    best = best_layer(rows) if rows[-1].probe is not None else alike_since(rows) or len(rows) - 1
+    if kinds & {"gone", "alike", "faded"} and 0 < best < len(rows) - 1:
+        tries.append(f"fewer layers, about {best}")
+    if kinds & {"dead", "exploded"}:
+        tries.append("a smaller step size")
+    return tuple(tries)
+
+
+def _last_hidden(rows: Rows) -> Smoothness:
+    """The last state but one, because the last may be scores; or the last of two."""
+    return (rows[-2] if len(rows) > 2 else rows[-1]).state
+
+
+def _since(rows: Rows, holds: Callable[[LayerReport], bool]) -> int | None:
+    """The first index from which on `holds` is true of all rows, or None."""
+    fails = [place for place, row in enumerate(rows) if not holds(row)]
+    place = fails[-1] + 1 if fails else 0
+    return place if place < len(rows) else None
+
+
+def _size(rows: Rows, l: int) -> str:
+    """Rank and energy at a layer."""
+    start, state = rows[0].state, rows[l].state
+    rank = f"effective rank {state.effective_rank.value:.1f} of {state.width}"
+    if not start.roughness.value:
+        return rank
+    return f"{rank}, energy {state.roughness.value / start.roughness.value:.2g} of the start"
+
+
+def _probe(row: LayerReport) -> float:
+    return -1.0 if row.probe is None else row.probe
+
+
+def _percent(score: float | None) -> str:
+    return "–" if score is None else f"{score:.0%}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from gcnii.analysis.checkup import LayerReport, examine
-from gcnii.analysis.diagnosis import Diagnosis, ProbeBaseline, diagnose
-from gcnii.analysis.probe import Probe
-from gcnii.analysis.report.doctor import draw_layers
+from gcnii.analysis.checkup import Diagnosis, LayerReport, Probe, ProbeBaseline, diagnose, examine
+from gcnii.analysis.report import draw_layers
 from gcnii.analysis.smoothing import SmoothnessMeter
 from gcnii.analysis.states import HiddenStates
 from gcnii.errors import InputError

@@ -14,11 +14,11 @@ import numpy as np
 from cyclopts import Parameter
 from rich.table import Table
 
-from gcnii.analysis.report.style import LineStyle, depth_axis, figure, is_figure, save, styles_of
 from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
 from gcnii.cli.terminal import table_console
 from gcnii.data import load
 from gcnii.files import refuse_replacing
+from gcnii.report.figures import LineStyle, depth_axis, figure, is_figure, save, styles_of
 from gcnii.targets.objective import percent
 from gcnii.train.fit import fit_plan
 from gcnii.train.plan import make_plan

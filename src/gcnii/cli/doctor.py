@@ -11,19 +11,27 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from gcnii.analysis.checkup import EPOCHS, Checkup, Doctor
-from gcnii.analysis.diagnosis import Diagnosis, ProbeBaseline, compare_models, diagnose
+from gcnii.analysis.checkup import (
+    EPOCHS,
+    Checkup,
+    Diagnosis,
+    Doctor,
+    ProbeBaseline,
+    compare_models,
+    diagnose,
+)
 from gcnii.analysis.filters import Learned, learn, refuse_filters
-from gcnii.analysis.report.doctor import (
+from gcnii.analysis.report import (
     QUESTIONS,
     degree_table,
     depth_table,
     draw_figures,
+    draw_learned,
     layer_table,
+    learned_tables,
     refuse_figures,
     write_figures,
 )
-from gcnii.analysis.report.filters import draw_learned, learned_tables
 from gcnii.cli import LARGEST_INT
 from gcnii.cli.options import (
     Device,

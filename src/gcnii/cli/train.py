@@ -359,7 +359,7 @@ def _kept(folder: Path, saved: bool) -> str:
 
 def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> None:
     """The scores, and where the bundle is, if it was saved."""
-    from gcnii.inference.evaluation.short import short_form  # a later room, for when all is done
+    from gcnii.inference.short import short_form  # a later room, for when all is done
 
     short = short_form(result, device)
     if as_json:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from gcnii.analysis.report.study import draw_study, importance_table, trial_table
-from gcnii.analysis.report.style import is_figure, save
+from gcnii.analysis.study_report import draw_study, importance_table, trial_table
 from gcnii.cli.flags import with_settings
 from gcnii.cli.help import rest
 from gcnii.cli.options import (
@@ -31,7 +30,8 @@ from gcnii.cli.terminal import table_console
 from gcnii.cli.train import Threads
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document, refuse_replacing
-from gcnii.inference.evaluation.short import short_form
+from gcnii.inference.short import short_form
+from gcnii.report.figures import is_figure, save
 from gcnii.targets.objective import METRIC_NAMES, Metric, percent
 from gcnii.tuning.tune import BUDGET, Tuner, limits_of, require_optuna
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gcnii.files import json_value
 from gcnii.graph import Graph
-from gcnii.inference.evaluation.short import (
+from gcnii.inference.short import (
     class_names,
     counted,
     few_validation_nodes,

@@ -27,10 +27,8 @@ from gcnii.data.tables.reading import Reading
 from gcnii.data.tables.rows import Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
-from gcnii.inference.labels import known_labels, table_of
-from gcnii.inference.sets import predict_sets
+from gcnii.inference.predict import answered, known_labels, predict_sets, table_of
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
-from gcnii.inference.unlinked import answered
 from gcnii.targets.calibration import Sets
 from gcnii.train.results.result import Result
 
@@ -64,7 +62,7 @@ def predict_new(
     coverage, kind  of the sets, as `predict_sets` has them; None: no sets
 
     A node without links has the basis `features`, unless the model was trained on such nodes: see
-    `gcnii.inference.unlinked`.
+    `FeaturesOnly`.
     """
     whole = load_training_graph(result) if graph is None else graph
     tables = open_frames(nodes, edges, _reading(whole), result.graph.columns)

@@ -8,11 +8,11 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 
-from gcnii.analysis.report.style import is_figure, save
 from gcnii.cli.options import Json, Offline, Overwrite, load_graph, print_json, refuse_unwritable
 from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.errors import InputError
 from gcnii.files import refuse_replacing
+from gcnii.report.figures import is_figure, save
 from gcnii_paper.report import theory as report
 from gcnii_paper.theory.errata import errata
 from gcnii_paper.theory.karate import karate_club

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from gcnii.analysis.checkup import Checkup
 from gcnii.analysis.filters import Learned
-from gcnii.analysis.report.doctor import draw_figures
-from gcnii.analysis.report.filters import draw_learned
-from gcnii.analysis.report.style import inline_svg
+from gcnii.analysis.report import draw_figures, draw_learned
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
+from gcnii.report.figures import inline_svg
 from gcnii.targets.objective import percent
 from gcnii_paper.report.markdown import markdown_table
 from gcnii_paper.tables.cells import GROUP

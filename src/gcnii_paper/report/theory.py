@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gcnii.analysis.degree import span
-from gcnii.analysis.report.style import OTHERS, STAR_STYLE, draw_line, figure, ramp_of, styles_of
 from gcnii.files import Document
+from gcnii.report.figures import OTHERS, STAR_STYLE, draw_line, figure, ramp_of, styles_of
 from gcnii_paper.theory.errata import errata
 from gcnii_paper.theory.filter_errors import Realised, Substitute
 from gcnii_paper.theory.lasso import Iterate

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from gcnii import Graph, Split, data
-from gcnii.inference.evaluation import baselines
-from gcnii.inference.evaluation.baselines import (
+from gcnii.inference import baselines
+from gcnii.inference.baselines import (
     BASELINES,
     baseline,
     baselines_of,

@@ -22,7 +22,7 @@ KEYS = {
 def _few_draws(monkeypatch):
     """Numbers of draws matter to intervals only, and these tests train a few epochs."""
     monkeypatch.setattr("gcnii.targets.answers.RANKED", 0)
-    monkeypatch.setattr("gcnii.inference.evaluation.baselines.TREES", 0)
+    monkeypatch.setattr("gcnii.inference.baselines.TREES", 0)
 
 
 def quietly(result, *args, **how):

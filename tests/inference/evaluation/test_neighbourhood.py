@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gcnii import Graph
-from gcnii.inference.evaluation.neighbourhood import (
+from gcnii.inference.baselines import (
     Neighbourhood,
     by_degree,
     by_distance,

@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 from gcnii import Graph, Split, fit
-from gcnii.inference.evaluation.short import never_predicted, short_form
-from gcnii.inference.evaluation.twins import twins
+from gcnii.inference.baselines import twins
+from gcnii.inference.short import never_predicted, short_form
 from gcnii.train.recipe import Recipe
 
 SMALL = {"layers": 2, "width": 8, "epochs": 10, "device": "cpu", "threads": 1}
@@ -101,7 +101,7 @@ def test_the_short_form_of_several_runs_is_their_mean(blocks):
 
 
 def test_of_very_much_work_the_short_form_takes_the_best_runs_split(blocks, monkeypatch):
-    monkeypatch.setattr("gcnii.inference.evaluation.short.MOST", 0)
+    monkeypatch.setattr("gcnii.inference.short.MOST", 0)
     twice = replace(blocks, splits=(*blocks.splits, *blocks.splits))
     result = fit(twice, seeds=range(4), **SMALL)
     mates = result.predicting()

@@ -8,8 +8,8 @@ import pytest
 
 from gcnii import data, fit
 from gcnii.errors import InputError
-from gcnii.inference.explaining.drawing import draw, layout
-from gcnii.inference.explaining.surroundings import MOST, choose_nodes
+from gcnii.inference.drawing import draw, layout
+from gcnii.inference.explain import MOST, choose_nodes
 
 
 @pytest.fixture(scope="module")

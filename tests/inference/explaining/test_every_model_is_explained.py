@@ -10,10 +10,15 @@ from support.small_models import web
 
 from gcnii import fit
 from gcnii.graph import Split
-from gcnii.inference.explaining.links import Links, effects, halfway, why_unranked
-from gcnii.inference.explaining.network import Network
-from gcnii.inference.explaining.question import Question
-from gcnii.inference.explaining.shares import shares
+from gcnii.inference.attribution import (
+    Links,
+    Network,
+    Question,
+    effects,
+    halfway,
+    shares,
+    why_unranked,
+)
 from gcnii.nn import MODELS
 
 EXACT = {"float32": 1e-5, "float64": 1e-10}  # of the node's largest score

@@ -9,9 +9,7 @@ from support.small_models import web
 
 from gcnii import fit, load
 from gcnii.graph import Graph, Split
-from gcnii.inference.explaining.links import Links, effects, halfway, strongest
-from gcnii.inference.explaining.network import Network
-from gcnii.inference.explaining.question import Question
+from gcnii.inference.attribution import Links, Network, Question, effects, halfway, strongest
 
 ROLES = np.array(["train", "val", "test"] * 10, object)
 

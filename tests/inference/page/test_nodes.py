@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.run_pages import a_graph, trained
 
-from gcnii.inference.page import nodes
-from gcnii.inference.page.nodes import cards
+from gcnii.inference import page
+from gcnii.inference.page import cards
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_of_several_labels_the_surest_wrong_one_is_asked_about():
 def test_where_explanations_take_long_the_first_of_each_kind_is_explained(
     result, graph, monkeypatch
 ):
-    monkeypatch.setattr(nodes, "PATIENCE", 0.0)
+    monkeypatch.setattr(page, "PATIENCE", 0.0)
     for shown in cards(result, graph, "cpu"):
         assert [bool(one.explanation) for one in shown] == [True] + [False] * 4
         assert "take long on this graph" in shown[1].why_not

@@ -10,10 +10,9 @@ from support.elements import Elements
 from support.run_pages import HOSTILE, a_graph, trained
 
 from gcnii.errors import InputError
-from gcnii.inference.evaluation import evaluate
-from gcnii.inference.page import write_page
-from gcnii.inference.page.drawings import draw_curves
-from gcnii.inference.page.page import page
+from gcnii.inference.evaluate import evaluate
+from gcnii.inference.page import page, write_page
+from gcnii.inference.page_figures import draw_curves
 from gcnii.targets.calibration import calibration_error, probabilities
 from gcnii.targets.objective import percent
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnii.analysis.checkup import Checkup, Doctor
-from gcnii.analysis.diagnosis import diagnose
+from gcnii.analysis.checkup import Checkup, Doctor, diagnose
 from gcnii.analysis.filters import Influence, Learned, Response
 from gcnii.data import load
 from gcnii_paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits

@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from gcnii.cli.bundles.predict import Bundle, load_asked
 from gcnii.cli.options import Device, Json, Offline, Quiet, print_json
 from gcnii.cli.terminal import counting_bar, table_console
-from gcnii.inference.evaluation.evaluate import evaluate as measure
-from gcnii.inference.evaluation.evaluate import steps
+from gcnii.inference.evaluate import evaluate as measure
+from gcnii.inference.evaluate import steps
 from gcnii.train.results.bundle import open_bundle
 
 TrainingGraph = Annotated[

@@ -10,7 +10,6 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from gcnii.analysis.report.style import is_figure
 from gcnii.cli.bundles.predict import Bundle, load_asked, notice_change
 from gcnii.cli.options import (
     Device,
@@ -25,8 +24,8 @@ from gcnii.cli.options import (
 from gcnii.cli.terminal import plain_table, table_console
 from gcnii.errors import InputError
 from gcnii.files import refuse_replacing, visible
-from gcnii.inference.explaining.explain import TOP
-from gcnii.inference.explaining.explanation import Explanation, HopShare, LinkEffect, Proof
+from gcnii.inference.explain import TOP, Explanation, HopShare, LinkEffect, Proof
+from gcnii.report.figures import is_figure
 from gcnii.train.results.bundle import open_bundle
 
 Node = Annotated[str, Parameter(help="The node's name, or its number if the graph has no names.")]

@@ -26,9 +26,15 @@ from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
 from gcnii.files import Document, refuse_replacing, user_path
 from gcnii.graph import Graph
-from gcnii.inference.labels import label_table
 from gcnii.inference.new_nodes import label_new, read_new
-from gcnii.inference.table_files import csv_text, harmless, is_table, refuse_format, write_table
+from gcnii.inference.predict import (
+    csv_text,
+    harmless,
+    is_table,
+    label_table,
+    refuse_format,
+    write_table,
+)
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.targets.calibration import Sets, refuse_coverage
 from gcnii.train.results.bundle import open_bundle

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gcnii.analysis.report.one_file import is_page
 from gcnii.cli.bundles.evaluate import TrainingGraph
 from gcnii.cli.bundles.predict import Bundle, load_asked
 from gcnii.cli.options import (
@@ -23,7 +22,8 @@ from gcnii.cli.options import (
 from gcnii.cli.terminal import counting_bar
 from gcnii.errors import InputError
 from gcnii.files import refuse_replacing
-from gcnii.inference.page.page import steps, write_page
+from gcnii.inference.page import steps, write_page
+from gcnii.report.html import is_page
 from gcnii.train.results.bundle import open_bundle
 
 Page = Annotated[

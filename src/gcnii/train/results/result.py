@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
     from pandas import DataFrame
 
-    from gcnii.inference.evaluation import Evaluation
-    from gcnii.inference.explaining import Explanation
+    from gcnii.inference.evaluate import Evaluation
+    from gcnii.inference.explain import Explanation
 
 NAMES = ("classes", "features")
 
@@ -203,7 +203,7 @@ class Result(Predictor):
             Prints as tables; `document()` is the JSON of `gcnii evaluate --json`, `warnings` the
             sentences to read first.
         """
-        from gcnii.inference.evaluation import evaluate
+        from gcnii.inference.evaluate import evaluate
 
         return evaluate(self, graph, device, baselines=baselines, positive=positive)
 
@@ -239,7 +239,7 @@ class Result(Predictor):
         Explanation
             Prints as a sentence; `nodes`, `features`, `hops`, `links`, `removal`; `draw(path)`.
         """
-        from gcnii.inference.explaining import explain
+        from gcnii.inference.explain import explain
 
         asked = {"label": label, "against": against}
         return explain(self, graph, node, **asked, top=top, device=device)
@@ -346,7 +346,7 @@ class Result(Predictor):
         -------
         (n, k) array of bool
         """
-        from gcnii.inference.sets import predict_sets
+        from gcnii.inference.predict import predict_sets
 
         return predict_sets(self, graph, coverage, device, kind=kind, ensemble=ensemble)
 

@@ -7,8 +7,8 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gcnii.analysis.report.style import LineStyle, depth_axis, figure, save, styles_of
 from gcnii.errors import InputError
+from gcnii.report.figures import LineStyle, depth_axis, figure, save, styles_of
 from gcnii_paper.tables.cells import MeasuredCell
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gcnii.analysis import Curve, DegreeGroup
 from gcnii.analysis.degree import HUB, span
-from gcnii.analysis.report.style import LineStyle, figure, ramp_of, shared_legend
+from gcnii.report.figures import LineStyle, figure, ramp_of, shared_legend
 from gcnii_paper.report.figures.claims import DEEP, SHALLOW, Claim, slope
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from gcnii.analysis.report.style import LineStyle, depth_axis, figure, shared_legend, styles_of
+from gcnii.report.figures import LineStyle, depth_axis, figure, shared_legend, styles_of
 from gcnii_paper.report.figures.claims import DEEP, SHALLOW, Claim, above, first
 
 if TYPE_CHECKING:

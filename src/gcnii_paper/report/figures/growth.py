@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gcnii.analysis.report.style import OTHERS, draw_line, figure, save, shared_legend
 from gcnii.files import Document
+from gcnii.report.figures import OTHERS, draw_line, figure, save, shared_legend
 from gcnii_paper.report.scale import WHAT, grown_by, planned_cost, slope
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gcnii.analysis import Curve, curves
-from gcnii.analysis.report.style import inline_svg
+from gcnii.report.figures import inline_svg
 from gcnii_paper.report.figures.claims import Claim
 from gcnii_paper.report.figures.figure1 import WHO, degree_claims, draw_figure1
 from gcnii_paper.report.figures.figure2 import Arm, ablation_claims, draw_figure2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gcnii.analysis.report.style import GCNII_STYLE, GREY, OTHERS, draw_line, figure, save
 from gcnii.files import Document
+from gcnii.report.figures import GCNII_STYLE, GREY, OTHERS, draw_line, figure, save
 from gcnii_paper.report.speed import read_record
 
 if TYPE_CHECKING:

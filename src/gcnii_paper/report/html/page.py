@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gcnii import __version__
-from gcnii.analysis.report.one_file import is_page, one_file
-from gcnii.analysis.report.style import is_figure, save
 from gcnii.files import atomic_write, refuse_replacing
+from gcnii.report.figures import is_figure, save
+from gcnii.report.html import is_page, one_file
 from gcnii_paper.report.beyond.rows import beyond_rows
 from gcnii_paper.report.beyond.tables import ABOUT, HEADS, notes_on, words_of
 from gcnii_paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits

@@ -8,7 +8,7 @@ import pytest
 from support.made_up_cells import measured
 
 from gcnii.analysis import Curve, DegreeGroup
-from gcnii.analysis.report.style import inline_svg, save
+from gcnii.report.figures import inline_svg, save
 from gcnii_paper.report.figures.claims import above, slope
 from gcnii_paper.report.figures.figure1 import degree_claims, draw_figure1
 from gcnii_paper.report.figures.figure2 import Arm, ablation_claims, draw_figure2

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from support.hostile_pages import hostile_visit
 
-from gcnii.analysis.report.style import save
+from gcnii.report.figures import save
 
 NAMES = ["$x$", r"$\frac$", "US$ and C$", r"cost\$", "escape\x1b[31m \x00 \u202e", "a & b < c"]
 

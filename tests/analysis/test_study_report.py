@@ -3,8 +3,8 @@
 import pytest
 from rich.console import Console
 
-from gcnii.analysis.report.study import BEST, draw_study, importance_table, trial_table, words
-from gcnii.analysis.report.style import save
+from gcnii.analysis.study_report import BEST, draw_study, importance_table, trial_table, words
+from gcnii.report.figures import save
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -10,13 +10,14 @@ import numpy as np
 from rich.console import Group
 from rich.table import Table
 
-from gcnii.analysis.report.style import GREY, LineStyle, figure, shared_legend, styles_of
 from gcnii.files import Document
+from gcnii.report.figures import GREY, LineStyle, figure, shared_legend, styles_of
 from gcnii.targets.objective import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 BEST = 10  # trials in the table
 MOST_BARS = 12  # settings in the picture

@@ -18,7 +18,8 @@ from gcnii.targets.interval import Estimate
 from gcnii.targets.objective import percent
 
 if TYPE_CHECKING:
-    from gcnii.inference.evaluation.evaluation import Evaluation
+    from gcnii.inference.evaluate import Evaluation
+
 
 NAMES = {
     "accuracy": "accuracy",

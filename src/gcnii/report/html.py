@@ -31,7 +31,7 @@ def one_file(package: str, **values: object) -> str:
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    shared = "gcnii.analysis.report"
+    shared = "gcnii.report"
     templates = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader(shared)]),
         autoescape=True,

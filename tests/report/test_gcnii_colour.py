@@ -12,10 +12,11 @@ from matplotlib.colors import to_hex
 import gcnii
 from gcnii.analysis import Checkup, Curve, DegreeGroup, Estimate, LayerReport
 from gcnii.analysis.filters import Influence, Response, gcn_filter
-from gcnii.analysis.report.doctor import draw_figures, draw_layers
-from gcnii.analysis.report.filters import draw_influence, draw_response
-from gcnii.analysis.report.study import draw_study as draw_search
-from gcnii.analysis.report.style import (
+from gcnii.analysis.report import draw_figures, draw_influence, draw_layers, draw_response
+from gcnii.analysis.study_report import draw_study as draw_search
+from gcnii.cli.demo import draw_depths
+from gcnii.nn import MODELS
+from gcnii.report.figures import (
     FAMILY,
     GCNII_STYLE,
     OTHERS,
@@ -24,8 +25,6 @@ from gcnii.analysis.report.style import (
     style_of,
     styles_of,
 )
-from gcnii.cli.demo import draw_depths
-from gcnii.nn import MODELS
 from gcnii_paper.report.figures import depth
 from gcnii_paper.report.figures.figure1 import draw_figure1
 from gcnii_paper.report.figures.figure2 import ARMS, Arm, draw_figure2
@@ -36,7 +35,7 @@ from gcnii_paper.theory.study import Study
 
 BLUE = "#0072b2"
 NAMES = ("gcn", "gcnii", "appnp", "gcnii-star", "mlp", "gat", "jknet", "sgc")
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def colours(drawing):
@@ -147,4 +146,4 @@ def test_a_watched_gcnii_is_blue_and_another_model_is_not():
 def test_no_figure_names_the_colour_itself():
     package = Path(gcnii.__file__).parent
     named = {path.name for path in package.rglob("*.py") if BLUE in path.read_text("utf-8").lower()}
-    assert named == {"style.py"}
+    assert named == {"figures.py"}

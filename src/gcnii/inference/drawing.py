@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.analysis.report.style import FAMILY, GREY, OTHERS, LineStyle, save
 from gcnii.errors import InputError
 from gcnii.files import Document, visible
-from gcnii.inference.explaining.explanation import Explanation, NodeShare
+from gcnii.inference.explain import Explanation, NodeShare
+from gcnii.report.figures import FAMILY, GREY, OTHERS, LineStyle, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Annotation
+
 
 Places = NDArray[np.float64]
 LONGEST = 22  # letters of a name

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gcnii.analysis.filters import Influence, Response, gcn_filter
-from gcnii.analysis.report.filters import draw_influence, draw_response
-from gcnii.analysis.report.style import save
+from gcnii.analysis.report import draw_influence, draw_response
+from gcnii.report.figures import save
 
 
 def made_up(layers):

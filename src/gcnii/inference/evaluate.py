@@ -1,0 +1,547 @@
+"""What is known about a model's errors: scores with intervals, baselines, tables and warnings.
+
+evaluate    measure a result on the test nodes of its own splits, beside baselines
+Evaluation  all that was measured, as a value that prints itself
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from math import inf, sqrt
+
+import numpy as np
+from rich.console import Console, Group
+
+from gcnii.errors import InputError, notice
+from gcnii.files import Document, json_value
+from gcnii.graph import Graph
+from gcnii.inference.baselines import (
+    BOOSTED,
+    BOOSTED_AROUND,
+    FEATURES,
+    GRAPH,
+    MAJORITY,
+    Neighbourhood,
+    baseline,
+    baselines_of,
+    groups,
+    notes,
+    twins,
+)
+from gcnii.inference.short import class_names, never_predicted, unbeaten
+from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.targets.answers import RANKINGS, Answers, Counts, Floats, confusion
+from gcnii.targets.calibration import calibration_error, reliability
+from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of
+from gcnii.targets.objective import percent, positive_class
+from gcnii.train.results.result import Result
+
+WIDE = 1000  # columns, more than any table needs
+Scores = Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Help:
+    """Whether the graph helps: the model's score less that of the features alone, paired."""
+
+    sentence: str
+    difference: Estimate
+
+    def document(self) -> Document:
+        """As JSON."""
+        own = self.difference.document()
+        return {"sentence": self.sentence, "difference": own.pop("mean"), **own}
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What is known about the errors of a model on its test nodes.
+
+    metric     the score that the training was judged by, a key of `scores`
+    positive   the class that ROC AUC and average precision are of; None: the mean over all
+    runs       the scores of each run, on the test nodes of its own split
+    scores     their means, each with a 95 % interval
+    interval   what it is over: "bootstrap over nodes" of one run, else "over runs"
+    split, nodes   the split of the runs that predict, and how many test nodes it has; what follows
+               is of what they predict there
+    classes    precision, recall, F1 …, of each class, with intervals over the nodes
+    confusion  rows are true classes, columns predicted ones; empty if a node can have several
+    baselines  the same scores of the majority, the features alone, the graph alone, and trees
+    differences   the score that the training was judged by, less that of each baseline, paired
+    groups     accuracy by degree, by homophily of the neighbourhood, by distance to a training node
+    calibration   how often a probability is right; of each class, the rarest first: its mean
+               probability and its share of the nodes
+    """
+
+    graph: str
+    model: str
+    metric: str
+    runs: tuple[Document, ...]
+    scores: Scores
+    interval: str
+    split: int
+    nodes: int
+    classes: tuple[Document, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    baselines: Mapping[str, Scores]
+    graph_helps: Help | None
+    groups: Mapping[str, list[Document]]
+    calibration: Document
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    positive: str | None = None
+    differences: Scores = field(default_factory=dict)
+
+    def document(self) -> Document:
+        """As JSON."""
+        plain = {name: json_value(value) for name, value in vars(self).items()}
+        return plain | {
+            "scores": _documents(self.scores),
+            "differences": _documents(self.differences),
+            "baselines": {name: _documents(one) for name, one in self.baselines.items()},
+            "graph_helps": self.graph_helps and self.graph_helps.document(),
+        }
+
+    def tables(self) -> Group:
+        """What the terminal shows: tables and sentences, but for the warnings."""
+        from gcnii.inference.tables import tables
+
+        return Group(*tables(self))
+
+    def __str__(self) -> str:
+        """The tables as text, and the warnings."""
+        console = Console(file=io.StringIO(), width=WIDE, color_system=None, highlight=False)
+        with console.capture() as captured:
+            console.print(self.tables())
+        lines = (line.rstrip() for line in captured.get().splitlines())
+        return "\n".join((*lines, *(f"warning: {one}" for one in self.warnings)))
+
+    def __repr__(self) -> str:
+        """One line."""
+        from gcnii.inference.tables import called, cell
+
+        own = self.metric
+        score = f"{called(self, own)} {cell(own, self.scores[own])}"
+        count = f", {len(self.warnings)} warnings" if self.warnings else ""
+        return f"Evaluation({self.model} on {self.graph}: {score}{count})"
+
+
+def _documents(scores: Scores) -> Document:
+    return {name: one.document() for name, one in scores.items()}
+
+
+APART = 0.2  # Kolmogorov-Smirnov distance of two degree distributions that is worth a word
+SURE = 0.001  # its p-value at most
+HOMOPHILY = 0.1  # difference of mean homophily that is worth a word
+ERRORS = 3.0  # standard errors that it must be
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was measured.
+
+    split      that of the runs that predict, `said` what they say of its test nodes
+    answers    of each run, on its own split
+    baselines  the answers of each, by split
+    metric     the name of the score that the training was judged by
+    """
+
+    result: Result
+    graph: Graph
+    split: int
+    said: Answers
+    answers: Sequence[Answers]
+    baselines: Mapping[str, Mapping[int, Answers]]
+    metric: str
+
+    @cached_property
+    def splits(self) -> list[int]:
+        """The split of each run."""
+        return [run.split for run in self.result.runs]
+
+    @cached_property
+    def around(self) -> Neighbourhood:
+        """What the graph is like around each node."""
+        return Neighbourhood(self.graph)
+
+    def mean(self, metric: str) -> float:
+        """Of the runs."""
+        return float(np.mean([one.scores[metric] for one in self.answers]))
+
+    def baseline_mean(self, name: str, metric: str) -> float:
+        """Of the splits."""
+        return float(np.mean([one.scores[metric] for one in self.baselines[name].values()]))
+
+    def lead(self, name: str, metric: str = "") -> Estimate:
+        """The model's score less that of a baseline, paired by split; of one split, by node."""
+        metric, beside = metric or self.metric, self.baselines[name]
+        other = beside[self.split]
+        if len(beside) > 1:
+            leads = self.leads(name, metric)
+            alike = percentiles(float(leads.mean()), leads, [other.m], -1.0)
+            return over_runs(leads) if np.ptp(leads) else alike
+        mine = [one.scored(metric) for one in self.answers]
+        theirs = other.scored(metric)
+
+        def gap(weights: Floats) -> dict[str, Floats]:
+            return {"": np.mean([one(weights) for one in mine], 0) - theirs(weights)}
+
+        draws = other.ranking_draws if metric in RANKINGS else DRAWS
+        drawn = other.drawn(gap, max(draws // len(mine), 100))[""]
+        mean = float(gap(np.ones((other.m, 1)))[""][0])
+        return percentiles(mean, drawn, [other.m], -1.0)
+
+    @cached_property
+    def differences(self) -> dict[str, Estimate]:
+        """The lead over each baseline in the score that the training was judged by."""
+        return {name: self.lead(name) for name in self.baselines}
+
+    def leads(self, name: str, metric: str) -> Floats:
+        """The same on each split."""
+        beside = self.baselines[name].items()
+        return np.array([self._on(split, metric) - one.scores[metric] for split, one in beside])
+
+    def _on(self, split: int, metric: str) -> float:
+        """The mean of the runs on this split."""
+        pairs = zip(self.splits, self.answers, strict=True)
+        return float(np.mean([one.scores[metric] for there, one in pairs if there == split]))
+
+
+def help_sentence(found: Found, lead: Estimate) -> str:
+    """Whether the model is better than logistic regression, which knows no graph."""
+    without = found.baseline_mean(FEATURES, found.metric)
+    numbers = f"{percent(found.mean(found.metric))} against {percent(without)} without it"
+    numbers = f"{found.result.measured} {numbers} ({FEATURES} on the features)"
+    if lead.low > 0:
+        return f"The graph helps: {numbers}, {_signed(lead)}."
+    if lead.high < 0:
+        return f"The graph does not help: {numbers}, {_signed(lead)}."
+    splits = len(set(found.splits))
+    these = f"{splits} splits" if splits > 1 else f"{found.said.m:,} test nodes"
+    return (
+        f"The graph makes no difference that these {these} could show: {numbers}, {_signed(lead)}."
+    )
+
+
+def _signed(lead: Estimate) -> str:
+    """`a difference of +24.2 [21.0, 27.3]`."""
+    if lead.low != lead.low:
+        return f"a difference of {100 * lead.mean:+.1f}"
+    ends = f"[{100 * lead.low:.1f}, {100 * lead.high:.1f}]"
+    return f"a difference of {100 * lead.mean:+.1f} {ends}"
+
+
+def warnings_of(found: Found) -> Iterator[str]:
+    """One sentence for each thing that makes the scores worth less than they look."""
+    counts = found.said.counts()
+    several = found.said.multilabel
+    yield from filter(
+        None,
+        (
+            never_predicted(
+                class_names(found.result),
+                counts.predicted == 0,
+                counts.support,
+                found.result.plan.recipe,
+                several,
+            ),
+            _majority(found),
+            _propagation(found),
+            *map(partial(_boosting, found), (BOOSTED, BOOSTED_AROUND)),
+            _degrees(found),
+            "" if several else _homophily(found),
+        ),
+    )
+    for one in twins(found.graph, found.graph.splits[found.split]):
+        if sentence := one.sentence(found.said.right):
+            yield sentence
+
+
+def _majority(found: Found) -> str:
+    """Whether accuracy (of several labels, micro-F1) is that of the most frequent labels."""
+    metric = "micro_f1" if found.said.multilabel else "accuracy"
+    lead = found.lead(MAJORITY, metric)
+    leads = found.leads(MAJORITY, metric)
+    if lead.low > 0 or (len(leads) > 1 and (leads > 0).all()):
+        return ""
+    balanced = None if found.said.multilabel else found.mean("balanced_accuracy")
+    usual, recipe = found.baseline_mean(MAJORITY, metric), found.result.plan.recipe
+    return unbeaten(found.mean(metric), usual, balanced, recipe)
+
+
+def _propagation(found: Found) -> str:
+    """Whether the labels of the neighbours say as much as the model."""
+    if GRAPH not in found.baselines or found.differences[GRAPH].mean > 0:
+        return ""
+    own, alone = found.mean(found.metric), found.baseline_mean(GRAPH, found.metric)
+    return (
+        f"{found.result.measured} {percent(own)} is not above {percent(alone)} of {GRAPH}, which "
+        f"uses the graph and no features; {_better(found)}"
+    )
+
+
+def _boosting(found: Found, name: str) -> str:
+    """Whether trees do better, on the columns alone or with what neighbours have."""
+    lead = found.differences.get(name)
+    if lead is None or not lead.high < 0:  # what chance may explain is in the table
+        return ""
+    own, other = found.mean(found.metric), found.baseline_mean(name, found.metric)
+    return (
+        f"{name} is better: {found.result.measured} {percent(other)} against {percent(own)}, "
+        f"{_signed(lead)}; {_better(found)}, or use scikit-learn's trees"
+    )
+
+
+def _better(found: Found) -> str:
+    """What to try, of what has not been tried."""
+    searched = ((found.result.made or {}).get("command") or "").startswith("gcnii tune")
+    return "label more nodes" if searched else "search better settings with `gcnii tune`"
+
+
+def _degrees(found: Found) -> str:
+    """Whether training nodes have other degrees than test nodes."""
+    from scipy.stats import ks_2samp
+
+    split, degree = found.graph.splits[found.split], found.around.degree
+    train, test = degree[split.train], degree[split.test]
+    distance, p = ks_2samp(train, test, method="asymp")
+    if distance < APART or p > SURE:
+        return ""
+    return (
+        f"training nodes have {train.mean():.1f} neighbours on average and test nodes "
+        f"{test.mean():.1f} (Kolmogorov-Smirnov distance {distance:.2f}), so that test scores may "
+        "not be those of other nodes; draw training nodes as the nodes to be labelled come"
+    )
+
+
+def _homophily(found: Found) -> str:
+    """Whether training nodes agree more, or less, with their neighbours than test nodes do."""
+    split, homophily = found.graph.splits[found.split], found.around.homophily
+    train, test = (one[~np.isnan(one)] for one in (homophily[split.train], homophily[split.test]))
+    if min(len(train), len(test)) < 2:
+        return ""
+    gap = abs(train.mean() - test.mean())
+    error = sqrt(train.var(ddof=1) / len(train) + test.var(ddof=1) / len(test))
+    if gap <= HOMOPHILY or gap <= ERRORS * error:
+        return ""
+    return (
+        f"{train.mean():.0%} of the neighbours of training nodes have the node's own label, and "
+        f"{test.mean():.0%} of those of test nodes, so that the graph says other things where it "
+        "is tested; draw training nodes as the nodes to be labelled come"
+    )
+
+
+BOOTSTRAP, RUNS = "bootstrap over nodes", "over runs"
+BySplit = Mapping[int, Answers]  # of a baseline
+
+
+def evaluate(
+    result: Result,
+    graph: Graph | None = None,
+    device: str = "auto",
+    *,
+    baselines: bool = True,
+    positive: str | int | None = None,
+    show: Callable[[str], None] = lambda words: None,
+) -> Evaluation:
+    """Measure each run on the test nodes of its own split, and what `predict` says on its own.
+
+    graph      that of the training; default: the one that was trained on, or loaded from where it
+               was
+    baselines  False: the majority alone, which costs nothing
+    positive   the class that ROC AUC and average precision are of; default: that of the training,
+               or of two classes the one of fewer training nodes
+    show       called with words after each run and baseline, `steps` times in all
+    """
+    if graph is None:
+        graph = load_training_graph(result)
+    _refuse(result, graph)
+    if positive is not None or result.positive is None:
+        named = "" if positive is None else str(positive)
+        result = replace(result, positive=positive_class(graph, named))
+    every = baselines_of(multilabel=graph.multilabel) if baselines else (MAJORITY,)
+    found = _measured(result, graph, device, every, show)
+    said, answers, beside = found.said, found.answers, found.baselines
+    evaluation = Evaluation(
+        graph=graph.name,
+        model=result.plan.model,
+        metric=found.metric,
+        positive=result.positive_name,
+        runs=tuple(_run(result, i, one) for i, one in enumerate(answers)),
+        scores=_estimates(answers),
+        interval=BOOTSTRAP if len(answers) == 1 else RUNS,
+        split=found.split,
+        nodes=said.m,
+        classes=tuple(_classes(said, class_names(result))),
+        confusion=_confusion(said),
+        baselines={name: _estimates([*one.values()]) for name, one in beside.items()},
+        differences=found.differences,
+        graph_helps=_help(found) if FEATURES in beside else None,
+        groups=_groups(found),
+        calibration=_calibration(said, class_names(result)),
+        notes=tuple(_notes(graph, found)) if baselines else (),
+        warnings=tuple(warnings_of(found)),
+    )
+    for sentence in evaluation.warnings:
+        notice(sentence)
+    return evaluation
+
+
+def _measured(
+    result: Result,
+    graph: Graph,
+    device: str,
+    names: Iterable[str],
+    show: Callable[[str], None],
+) -> Found:
+    """The answers of each run, of those that predict, and of these baselines."""
+    answers = []
+    for i, run in enumerate(result.runs):
+        answers.append(graded(result.alone(i), graph, device))
+        show(f"seed {run.seed}")
+    best = result.part(result.predicting())
+    said = answers[result.best] if len(best.runs) == 1 else graded(best, graph, device)
+    beside = {}
+    for name in names:
+        beside[name] = _on_splits(name, result, graph)
+        show(name)
+    metric = result.metric.lower().replace("-", "_").replace(" ", "_")
+    return Found(result, graph, best.runs[0].split, said, answers, beside, metric)
+
+
+def steps(result: Result, *, baselines: bool = True) -> int:
+    """How many steps `evaluate` shows."""
+    every = baselines_of(multilabel=result.graph.multilabel)
+    return len(result.runs) + (len(every) if baselines else 1)
+
+
+def graded(result: Result, graph: Graph, device: str = "auto") -> Answers:
+    """What the runs of one split say of its test nodes."""
+    test = graph.splits[result.runs[0].split].test
+    P = result.predict_proba(graph, device)[test]
+    part = None if graph.part is None else graph.part[test]
+    return Answers(P, result.decide(P), graph.labels[test], part, result.positive)
+
+
+def _refuse(result: Result, graph: Graph) -> None:
+    if result.others:
+        raise InputError(
+            f"the result holds {len(result.plans)} settings; evaluate one of them: "
+            f"result.at({result.runs[result.best].setting}).evaluate(), or another"
+        )
+    if not is_training_graph(result, graph):
+        raise InputError(
+            f"{graph.name} is not the graph that the model was trained on, or has changed since, "
+            "so that its splits do not say which nodes trained; restore it, or label it (predict)"
+        )
+    empty = [run.split for run in result.runs if not graph.splits[run.split].test.any()]
+    if empty:
+        raise InputError(
+            f"split {empty[0]} of {graph.name} has no test nodes, and only they are graded; train "
+            "with a split that has some"
+        )
+
+
+def _on_splits(name: str, result: Result, graph: Graph) -> BySplit:
+    """A baseline on each split of the runs."""
+    splits = sorted({run.split for run in result.runs})
+    said = {split: baseline(name, graph, graph.splits[split]) for split in splits}
+    return {split: replace(one, positive=result.positive) for split, one in said.items()}
+
+
+def _run(result: Result, i: int, answers: Answers) -> Document:
+    run = result.runs[i]
+    scores = {name: json_value(score) for name, score in answers.scores.items()}
+    return {"seed": run.seed, "split": run.split, "nodes": answers.m, **scores}
+
+
+def _estimates(answers: Sequence[Answers]) -> dict[str, Estimate]:
+    """Means with intervals: over the nodes of one, else over all."""
+    names = answers[0].scores
+    every = {name: np.array([one.scores[name] for one in answers]) for name in names}
+    most = {"log_loss": inf}  # the others are shares
+    found = {name: over_runs(own, 0.0, most.get(name, 1.0)) for name, own in every.items()}
+    # Runs that are all alike, or one alone, say nothing of an interval, and nodes do.
+    if alike := [name for name, own in every.items() if np.ptp(own) == 0]:
+        drawn = answers[0].drawn_scores()
+        found |= {name: answers[0].estimate(name, drawn[name]) for name in alike}
+    return found
+
+
+def _classes(said: Answers, names: Sequence[str]) -> list[Document]:
+    """A row for each class, the label scores with intervals over the nodes."""
+    counts, ones = said.counts(), np.ones((said.m, 1))
+    drawn = said.drawn(lambda weights: {"f1": said.counts(weights).f1})["f1"]
+    ranked = {name: one[0] for name, one in said.rankings(ones).items()}
+    rows = []
+    for j, name in enumerate(names):
+        scores = {
+            "precision": share_of(counts.hits[j], counts.predicted[j]),
+            "recall": share_of(counts.hits[j], counts.support[j]),
+            "f1": percentiles(float(counts.f1[j]), drawn[:, j], _size(counts, j)),
+        }
+        row: Document = {"name": name}
+        for kind, one in scores.items():
+            ends = {f"{kind}_low": one.low, f"{kind}_high": one.high}
+            row |= {place: json_value(float(x)) for place, x in {kind: one.mean, **ends}.items()}
+        row |= {kind: json_value(float(values[j])) for kind, values in ranked.items()}
+        row |= {"support": int(counts.support[j]), "predicted": int(counts.predicted[j])}
+        rows.append(row)
+    return rows
+
+
+def _size(counts: Counts, j: int) -> list[float]:
+    """The nodes that the F1 of a class rests on."""
+    return [max(float(counts.support[j]), float(counts.predicted[j]), 1.0)]
+
+
+def _confusion(said: Answers) -> tuple[tuple[int, ...], ...]:
+    if said.multilabel:
+        return ()
+    C = confusion(said.y, said.guess, said.k)
+    return tuple(tuple(map(int, row)) for row in C)
+
+
+def _groups(found: Found) -> dict[str, list[Document]]:
+    if found.said.multilabel:
+        return {}
+    split = found.graph.splits[found.split]
+    return groups(found.around, split, np.flatnonzero(split.test), found.said.right)
+
+
+def _calibration(said: Answers, names: Sequence[str]) -> Document:
+    """Of what is most probable; and of each class, the rarest first."""
+    bins = [vars(one) for one in reliability(said.P, said.y)]
+    truth = said.y if said.multilabel else np.eye(said.k, dtype=np.int64)[said.y]
+    rows = []
+    for j in np.argsort(truth.sum(0), kind="stable"):
+        P, own = said.P[:, [j]], truth[:, [j]]
+        share = share_of(float(own.sum()), said.m)
+        rows.append(
+            {
+                "name": names[j],
+                "nodes": int(own.sum()),
+                "mean_probability": float(P.mean()),
+                "share": share.mean,
+                "low": share.low,
+                "high": share.high,
+                "error": calibration_error(P, own),
+            }
+        )
+    return {"error": said.scores["calibration_error"], "bins": bins, "classes": rows}
+
+
+def _notes(graph: Graph, found: Found) -> list[str]:
+    found_out = [*notes(graph, graph.splits[found.split])]
+    if found.said.multilabel:
+        sentence = "accuracy by degree, homophily and distance is for nodes with one label each"
+        found_out.append(sentence)
+    return found_out
+
+
+def _help(found: Found) -> Help:
+    difference = found.differences[FEATURES]
+    return Help(help_sentence(found, difference), difference)

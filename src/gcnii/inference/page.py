@@ -1,0 +1,368 @@
+"""The page of a run: one HTML file with all that is known about a trained model.
+
+write_page  write it: scores, curves, confusions, calibration, and nodes with their explanations
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii import __version__
+from gcnii.errors import GcniiError
+from gcnii.files import Document, atomic_write, refuse_replacing
+from gcnii.graph import Graph
+from gcnii.inference.baselines import MAJORITY
+from gcnii.inference.evaluate import Evaluation, evaluate
+from gcnii.inference.evaluate import steps as evaluation_steps
+from gcnii.inference.explain import Explanation
+from gcnii.inference.page_figures import (
+    Confusions,
+    Drawing,
+    calibration_rows,
+    class_rows,
+    draw_curves,
+    draw_reliability,
+    group_tables,
+    score_rows,
+)
+from gcnii.inference.predict import known_labels, table_of
+from gcnii.inference.short import class_names
+from gcnii.inference.tables import called
+from gcnii.inference.training_graph import load_training_graph
+from gcnii.report.html import is_page, one_file
+from gcnii.targets.calibration import calibration_error, reliability
+from gcnii.targets.interval import Estimate
+from gcnii.targets.objective import percent
+from gcnii.train.plan import make_plan
+from gcnii.train.results.result import Result
+
+SEEDS = 12  # that are named one by one
+
+
+def verdict(result: Result, evaluation: Evaluation) -> str:
+    """The score with its interval, and what naming the largest class would give."""
+    metric, own = evaluation.metric, evaluation.scores[evaluation.metric]
+    runs = len(evaluation.runs)
+    mean = f" as the mean of {runs} runs" if runs > 1 else ""
+    nodes = f"{evaluation.nodes:,} test {'node' if evaluation.nodes == 1 else 'nodes'}"
+    sentence = f"{_capital(called(evaluation, metric))} {shown(own)}{mean} on {nodes}"
+    usual = evaluation.baselines[MAJORITY][metric].mean
+    beside = f"; the most frequent labels alone give {percent(usual)} %"
+    unfinished = " The training was interrupted." if result.interrupted else ""
+    return f"{sentence}{'' if isnan(usual) else beside}.{unfinished}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def shown(estimate: Estimate) -> str:
+    """`81.3 % (79.0 to 83.6)`."""
+    number = f"{percent(estimate.mean)} %"
+    ends = f"{percent(estimate.low)} to {percent(estimate.high)}"
+    return number if isnan(estimate.low) else f"{number} ({ends})"
+
+
+def predicting(result: Result) -> str:
+    """Whose predictions the page shows, where there are several runs."""
+    runs = result.predicting()
+    if len(result.runs) == 1:
+        return ""
+    split = result.runs[runs[0]].split
+    if len(runs) == 1:
+        return (
+            f"the run of seed {result.runs[runs[0]].seed} on split {split}, the best by validation"
+        )
+    return f"the mean of the {len(runs)} runs on split {split}, which predicts"
+
+
+def about(result: Result, graph: Graph) -> dict[str, str]:
+    """Facts by their names: the model, the graph, the nodes of each role, the runs."""
+    best = result.runs[result.best]
+    split = graph.splits[best.split]
+    sizes = (f"{int(getattr(split, role).sum()):,} {role}" for role in ("train", "val", "test"))
+    other = int((~(split.train | split.val | split.test)).sum())
+    facts = {
+        "model": _model(result),
+        "graph": _graph(graph),
+        "nodes": ", ".join([*sizes, *([f"{other:,} in no role"] if other else [])]),
+        "runs": _runs(result),
+        "best run": f"seed {best.seed}, epoch {best.best_epoch} of {best.epochs}, by validation",
+        "device": result.device,
+    }
+    if best.temperature is not None:
+        facts["temperature"] = f"{best.temperature:.3g}, by which its scores are divided"
+    made = result.made or {}
+    if made.get("versions"):
+        pairs = made["versions"].items()
+        facts["versions"] = ", ".join(f"{name} {version}" for name, version in pairs)
+    return facts | ({"commit": made["git"]} if made.get("git") else {})
+
+
+def _model(result: Result) -> str:
+    own = result.plan.model_settings
+    sizes = [f"{own[name]} {word}" for name, word in (("layers", "layers"),) if name in own]
+    sizes += [f"{name} {value}" for name, value in own.items() if name != "layers"]
+    return ", ".join([result.plan.model, *sizes])
+
+
+def _graph(graph: Graph) -> str:
+    links = "directed links" if graph.directed else "links"
+    kind = "labels, several a node" if graph.multilabel else "classes"
+    sizes = (
+        f"{graph.n:,} nodes",
+        f"{graph.m:,} {links}",
+        f"{graph.d:,} features",
+        f"{graph.k:,} {kind}",
+    )
+    return f"{graph.name}: {', '.join(sizes)}"
+
+
+def _runs(result: Result) -> str:
+    count = len(result.runs)
+    seeds = _listed([run.seed for run in result.runs])
+    splits = Counter(run.split for run in result.runs)
+    on = f"split {next(iter(splits))}" if len(splits) == 1 else f"{len(splits)} splits"
+    word = "seed" if count == 1 else "seeds"
+    return f"{count} ({word} {seeds}) on {on}; {sum(run.seconds for run in result.runs):.1f} s"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """`0 to 9` of neighbours, else one by one, or the first and the last of many."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) > 2 and list(numbers) == list(range(first, last + 1)):
+        return f"{first} to {last}"
+    return ", ".join(map(str, numbers)) if len(numbers) <= SEEDS else f"{first} … {last}"
+
+
+def settings(result: Result, graph: Graph) -> list[Document]:
+    """Every setting, and whether it differs from what this model has on this graph by default."""
+    own, pairs = given(result, graph), result.plan.settings.items()
+    return [{"name": name, "value": value, "given": name in own} for name, value in pairs]
+
+
+def given(result: Result, graph: Graph) -> Document:
+    """The settings that differ from the defaults on this graph."""
+    model, own = result.plan.model, result.plan.settings
+    usual = make_plan(model, {}, graph).settings
+    # `longest` follows from whether `epochs` is given.
+    longest = make_plan(model, {"epochs": own["epochs"]}, graph).settings["longest"]
+    usual = {**usual, "longest": longest if own["epochs"] != usual["epochs"] else usual["longest"]}
+    return {name: value for name, value in own.items() if value != usual.get(name)}
+
+
+def again(result: Result, graph: Graph) -> str:
+    """The Python that trains the same."""
+    seeds = [run.seed for run in result.runs]
+    one = f"range({seeds[0]}, {seeds[-1] + 1})"
+    seed_words = one if seeds == list(range(seeds[0], seeds[-1] + 1)) else str(seeds)
+    source = result.graph.source
+    made = f"gcnii.load({str(source)!r})" if source else "graph"
+    words = [made, repr(result.plan.model), f"seeds={seed_words}"]
+    words += [f"{name}={value!r}" for name, value in given(result, graph).items()]
+    return f"gcnii.fit({', '.join(words)})"
+
+
+SHOWN = 5  # nodes of each kind
+REASONS = 3  # nodes, links and features that are named
+CHANCES = 3  # classes whose probabilities are shown
+PATIENCE = 60.0  # seconds for the explanations of one kind, after which no other begins
+
+TOO_SLOW = "explanations take long on this graph; ask for this one with `gcnii explain`"
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Show = Callable[[str], None]  # is told what has been done
+Asked = tuple[int, int]  # a node, and the class that it is asked about
+
+
+@dataclass(frozen=True)
+class Card:
+    """A node as the page shows it.
+
+    asked     the class that is explained
+    chances   the most probable classes; where a node can have several, the one that is asked
+    why_not   why there is no explanation, if there is none
+    """
+
+    node: str | int
+    label: str
+    known: str | None
+    asked: str
+    chances: tuple[tuple[str, float], ...]
+    explanation: Explanation | None
+    why_not: str = ""
+
+
+def quietly(words: str) -> None:
+    """Show nothing."""
+
+
+def cards(
+    result: Result, graph: Graph, device: str = "auto", show: Show = quietly
+) -> tuple[list[Card], list[Card]]:
+    """The least certain test or unlabelled nodes; the surest of the wrongly labelled test nodes."""
+    P = result.predict_proba(graph, device)
+    guess = result.decide(P)
+    split = graph.splits[result.runs[result.best].split]
+    open_ones = np.flatnonzero(~(split.train | split.val))
+    tested = np.flatnonzero(split.test & graph.labelled)
+    if graph.multilabel:
+        chosen = _unsure_labels(P, open_ones), _wrong_labels(P, guess, graph.labels, tested)
+    else:
+        chosen = _unsure(P, open_ones), _wrong(P, guess, graph.labels, tested)
+    unsure, wrong = (_cards(result, graph, P, some, device, show) for some in chosen)
+    return unsure, wrong
+
+
+def _unsure(P: Floats, nodes: Ints) -> list[Asked]:
+    """The nodes whose most probable class is least probable."""
+    order = np.argsort(P[nodes].max(1), kind="stable")[:SHOWN]
+    return [(int(i), int(P[i].argmax())) for i in nodes[order]]
+
+
+def _wrong(P: Floats, guess: Ints, y: Ints, nodes: Ints) -> list[Asked]:
+    """The nodes whose wrong class is most probable."""
+    wrong = nodes[guess[nodes] != y[nodes]]
+    order = np.argsort(-P[wrong].max(1), kind="stable")[:SHOWN]
+    return [(int(i), int(guess[i])) for i in wrong[order]]
+
+
+def _unsure_labels(P: Floats, nodes: Ints) -> list[Asked]:
+    """The nodes of which most labels are open, and the most open one of each."""
+    doubt = np.abs(P[nodes] - 0.5)
+    order = np.argsort(doubt.mean(1), kind="stable")[:SHOWN]
+    return [(int(nodes[row]), int(doubt[row].argmin())) for row in order]
+
+
+def _wrong_labels(P: Floats, guess: Ints, y: Ints, nodes: Ints) -> list[Asked]:
+    """The nodes with the label that is given or denied most surely, and wrongly."""
+    sure = np.where(guess[nodes] == 1, P[nodes], 1 - P[nodes])
+    sure[guess[nodes] == y[nodes]] = -1
+    order = np.argsort(-sure.max(1, initial=-1), kind="stable")[:SHOWN]
+    return [(int(nodes[row]), int(sure[row].argmax())) for row in order if sure[row].max() >= 0]
+
+
+def _cards(
+    result: Result, graph: Graph, P: Floats, chosen: Sequence[Asked], device: str, show: Show
+) -> list[Card]:
+    rows = [node for node, _ in chosen]
+    names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
+    every = known_labels(graph)
+    known = [every[i] for i in rows]
+    given = table_of(result, P[rows], names, known, [None] * len(rows))["label"]
+    began = monotonic()
+    found: list[Card] = []
+    for (node, asked), name, label, own in zip(chosen, names, given, known, strict=True):
+        called = class_names(result)[asked]
+        late = bool(found) and monotonic() - began > PATIENCE
+        reasons = (None, TOO_SLOW) if late else _explained(result, graph, name, called, device)
+        found.append(Card(name, label, own, called, _chances(result, P[node], asked), *reasons))
+        show(f"node {name}")
+    return found
+
+
+def _chances(result: Result, p: Floats, asked: int) -> tuple[tuple[str, float], ...]:
+    several = result.graph.multilabel
+    order = [asked] if several else np.argsort(-p, kind="stable")[:CHANCES].tolist()
+    return tuple((class_names(result)[j], float(p[j])) for j in order)
+
+
+def _explained(
+    result: Result, graph: Graph, node: str | int, label: str, device: str
+) -> tuple[Explanation | None, str]:
+    """The explanation, or why there is none."""
+    try:
+        return result.explain(graph, node, label=label, top=REASONS, device=device), ""
+    except GcniiError as error:
+        return None, str(error)
+
+
+def write_page(
+    result: Result,
+    path: Path | str,
+    graph: Graph | None = None,
+    device: str = "auto",
+    show: Show = quietly,
+    *,
+    overwrite: bool = False,
+) -> Path:
+    """Write the page of a result to a file; nothing is written if its graph cannot be loaded.
+
+    graph  that of the training; default: the one that was trained on, or loaded from where it was
+    show   called with words after each part of the work, at most `steps` times
+    overwrite   whether to replace a file that is not such a page
+    """
+    if graph is None:
+        graph = load_training_graph(result)
+    evaluation = evaluate(result, graph, device, show=show)
+    text = page(result, graph, evaluation, device, show)
+    refuse_replacing(Path(path), is_page, overwrite=overwrite)
+    with atomic_write(Path(path)) as temporary:
+        temporary.write_text(text, "utf-8", "xmlcharrefreplace")
+    return Path(path)
+
+
+def steps(result: Result) -> int:
+    """How many steps `write_page` shows at most."""
+    return evaluation_steps(result) + 2 * SHOWN
+
+
+def page(
+    result: Result,
+    graph: Graph,
+    evaluation: Evaluation,
+    device: str = "auto",
+    show: Show = quietly,
+) -> str:
+    """The page as HTML."""
+    certain, surprising = cards(result, graph, device, show)
+    return one_file(
+        "gcnii.inference",
+        evaluation=evaluation,
+        verdict=verdict(result, evaluation),
+        about=about(result, graph),
+        predicting=predicting(result),
+        scores=score_rows(evaluation),
+        curves=draw_curves(result),
+        classes=class_rows(evaluation),
+        confusions=Confusions.of(evaluation),
+        calibration=_calibration(result, graph, device),
+        calibrated=calibration_rows(evaluation),
+        groups=group_tables(evaluation),
+        least_certain=certain,
+        most_surprising=surprising,
+        settings=settings(result, graph),
+        again=again(result, graph),
+        command=(result.made or {}).get("command"),
+        version=__version__,
+    )
+
+
+def _calibration(result: Result, graph: Graph, device: str) -> list[Drawing]:
+    """How often probabilities are right on the test nodes, without and with the temperatures."""
+    test = graph.splits[result.runs[result.best].split].test
+    states = {"probabilities": result}
+    best = [result.runs[i] for i in result.predicting()]
+    if any(run.temperature or run.weights for run in best):
+        states = {"before calibration": _uncalibrated(result), "after calibration": result}
+    found = {title: one.predict_proba(graph, device)[test] for title, one in states.items()}
+    y = graph.labels[test]
+    return [
+        draw_reliability(title, reliability(P, y), calibration_error(P, y))
+        for title, P in found.items()
+    ]
+
+
+def _uncalibrated(result: Result) -> Result:
+    """The same runs without their temperatures, and with the weights of their loss."""
+    runs = tuple(replace(run, temperature=None, weights=None) for run in result.runs)
+    return replace(result, runs=runs, together=None)

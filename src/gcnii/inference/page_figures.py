@@ -1,0 +1,292 @@
+"""What the page of a run draws: curves, reliability, confusions, scores with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, isnan, nan, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from markupsafe import Markup, escape
+from numpy.typing import NDArray
+
+from gcnii.files import Document, visible
+from gcnii.inference.evaluate import Evaluation
+from gcnii.inference.tables import GROUPS, called
+from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
+from gcnii.report.html import short
+from gcnii.targets.answers import LOWER_IS_BETTER
+from gcnii.targets.calibration import Bin
+from gcnii.targets.interval import Estimate, wilson
+from gcnii.targets.objective import percent
+from gcnii.train.results.result import Result
+from gcnii.train.results.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+POINTS = 300  # of a curve: more do not show
+BESIDE = 20  # curves of other runs that are drawn beside the best one
+BLUE = style_of("gcnii").colour
+ORANGE = OTHERS[0].colour
+SMALL, LARGE = 20, 200  # points², of a dot of a reliability diagram
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of one panel, and what it shows in words."""
+
+    svg: Markup
+    caption: str
+
+
+def draw_curves(result: Result) -> list[Drawing]:
+    """The losses and the validation score by epoch; empty if the curves are not known."""
+    best = result.runs[result.best]
+    if not best.curve:
+        return []
+    others = [run for run in result.runs if run is not best and run.curve][:BESIDE]
+    runs = "1 other run" if len(others) == 1 else f"{len(others)} other runs"
+    beside = f"; faint: {runs}" if others else ""
+    chosen = f"Dotted: epoch {best.best_epoch}, whose weights were kept{beside}."
+    lines = (("train_loss", 0, ORANGE, "--"), ("val_loss", 1, BLUE, "-"))
+    names = {"train_loss": "training", "val_loss": "validation"}
+    drawing = figure(1)
+    (axes,) = drawing.axes
+    for name, column, colour, dash in lines:
+        _draw(axes, best, others, column, colour, dash, names[name])
+    axes.legend(frameon=False)
+    axes.set(xlabel="epoch", ylabel="loss", title="Loss")
+    loss = Drawing(inline_svg(drawing, "loss", "Loss by epoch"), chosen)
+    drawing = figure(1)
+    (axes,) = drawing.axes
+    _draw(axes, best, others, 2, BLUE, "-", "", scale=100)
+    axes.set(xlabel="epoch", ylabel=f"{result.metric} (%)", title=f"Validation {result.metric}")
+    title = f"Validation {result.metric} by epoch"
+    return [loss, Drawing(inline_svg(drawing, "validation", title), "")]
+
+
+def _draw(
+    axes: Axes,
+    best: Run,
+    others: Sequence[Run],
+    column: int,
+    colour: str,
+    dash: str,
+    label: str,
+    scale: float = 1,
+) -> None:
+    for run in others:
+        x, y = _points(run, column)
+        axes.plot(x, scale * y, color=colour, linewidth=0.7, alpha=0.25)
+    x, y = _points(best, column)
+    axes.plot(x, scale * y, color=colour, linestyle=dash, label=label)
+    axes.locator_params("x", integer=True)
+    axes.axvline(best.best_epoch, color=GREY, linestyle=":", linewidth=1)
+
+
+def _points(run: Run, column: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Epochs and values, as many as show."""
+    values = np.array(run.curve)[:, column]
+    x = np.unique(np.linspace(0, len(values) - 1, min(len(values), POINTS)).astype(np.int64))
+    return x, values[x]
+
+
+def draw_reliability(title: str, bins: Sequence[Bin], error: float) -> Drawing:
+    """Accuracy against confidence: dots on the diagonal can be trusted; large ones are frequent."""
+    drawing = figure(1)
+    (axes,) = drawing.axes
+    axes.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1)
+    most = max((one.nodes for one in bins), default=1)
+    for one in bins:
+        x, y = 100 * one.confidence, 100 * one.accuracy
+        low, high = (100 * end for end in wilson(one.accuracy, one.nodes))
+        axes.vlines(x, low, high, color=BLUE, linewidth=1.5, alpha=0.6)
+        size = SMALL + (LARGE - SMALL) * sqrt(one.nodes / most)
+        axes.scatter(x, y, s=size, color=BLUE, alpha=0.8, linewidths=0)
+    axes.set(xlim=(0, 102), ylim=(0, 102), xlabel="confidence (%)", ylabel="right (%)")
+    axes.set_title(f"{title[0].upper()}{title[1:]}: error {percent(error)} %")
+    name = title.replace(" ", "-")
+    caption = (
+        "Dots: groups of like confidence, by size; bars: 95 % intervals; dashed: as it should be."
+    )
+    return Drawing(inline_svg(drawing, name, f"Reliability, {title}"), caption)
+
+
+SQUARE = 12  # classes of the largest matrix that is a table of numbers
+MOST = 100  # classes of the largest heat map
+LISTED = 10  # of the most frequent confusions
+LEVELS = 9  # of shade
+FAINTEST = 0.35  # shade of a square: a single confusion is to be seen
+STEP = 10  # the side of a square of the heat map
+
+
+@dataclass(frozen=True, eq=False)
+class Confusions:
+    """A confusion matrix: rows are true classes, columns predicted ones."""
+
+    names: Sequence[str]
+    C: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Confusions | None:
+        """None where a node can have several labels."""
+        names = [row["name"] for row in evaluation.classes]
+        return cls(names, np.array(evaluation.confusion)) if evaluation.confusion else None
+
+    @property
+    def rows(self) -> list[tuple[str, list[tuple[int, str]]]]:
+        """Each true class with its counts and their shades; empty of many classes."""
+        if len(self.names) > SQUARE:
+            return []
+        pairs = enumerate(zip(self.names, self.C, strict=True))
+        return [(name, [self._cell(i, j) for j in range(len(row))]) for i, (name, row) in pairs]
+
+    def _cell(self, i: int, j: int) -> tuple[int, str]:
+        kind = "hit" if i == j else "miss"
+        return int(self.C[i, j]), f"{kind}-{ceil(LEVELS * self._share(i, j))}"
+
+    def _share(self, i: int, j: int) -> float:
+        """Of the nodes of class i, how many are taken for j."""
+        return float(self.C[i, j] / max(self.C[i].sum(), 1))
+
+    @property
+    def frequent(self) -> list[tuple[str, str, int, int]]:
+        """True class, what it is taken for, how often, of how many: the most frequent ones."""
+        wrong = self.C - np.diag(self.C.diagonal())
+        order = np.argsort(-wrong, axis=None, kind="stable")[:LISTED]
+        places = [divmod(int(place), len(self.C)) for place in order]
+        return [
+            (self.names[i], self.names[j], int(wrong[i, j]), int(self.C[i].sum()))
+            for i, j in places
+            if wrong[i, j]
+        ]
+
+    @property
+    def heat_map(self) -> Markup | None:
+        """The matrix as squares, whose titles say what they are; None of few or too many."""
+        k = len(self.names)
+        if not SQUARE < k <= MOST:
+            return None
+        squares = "".join(self._square(int(i), int(j)) for i, j in np.argwhere(self.C))
+        size, label = k * STEP, f"Confusion matrix of {k} classes"
+        return Markup(
+            f'<svg class="heat" viewBox="-1 -1 {size + 2} {size + 2}" role="img" '
+            f'aria-label="{label}"><rect class="ground" width="{size}" height="{size}"/>'
+            f"{squares}</svg>"
+        )
+
+    def _square(self, i: int, j: int) -> str:
+        kind = "hit" if i == j else "miss"
+        true, taken = (escape(visible(short(self.names[at]))) for at in (i, j))
+        title = f"true {true}, predicted {taken}: {self.C[i, j]} of {self.C[i].sum()}"
+        shade = max(self._share(i, j), FAINTEST)
+        place = f'x="{j * STEP}" y="{i * STEP}" width="{STEP}" height="{STEP}"'
+        return (
+            f'<rect class="{kind}" {place} fill-opacity="{shade:.2f}"><title>{title}</title></rect>'
+        )
+
+
+GRADED = ("precision", "recall", "f1")
+RANKED = ("roc_auc", "average_precision")
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number with its interval; a share unless `plain`."""
+
+    estimate: Estimate
+    plain: bool = False
+
+    @property
+    def number(self) -> str:
+        """`81.3`."""
+        return self._shown(self.estimate.mean)
+
+    @property
+    def interval(self) -> str:
+        """`79.0 to 83.6`, or nothing."""
+        low, high = self.estimate.low, self.estimate.high
+        return "" if isnan(low) or isnan(high) else f"{self._shown(low)} to {self._shown(high)}"
+
+    def _shown(self, value: float) -> str:
+        if not self.plain:
+            return percent(value)
+        return "–" if isnan(value) else f"{value:.3f}"
+
+    def plot(self) -> Markup:
+        """A dot at the number on a rail from 0 to 100 %, with its interval as a bar."""
+        mean, low, high = self.estimate.mean, self.estimate.low, self.estimate.high
+        if self.plain or isnan(mean):
+            return Markup()
+        words = f"{self.number} %" + (f", interval {self.interval}" if self.interval else "")
+        bar = "" if isnan(low) else f'<path class="reach" d="M{_x(low)} 5H{_x(high)}"/>'
+        return Markup(
+            f'<svg class="interval" viewBox="0 0 100 10" role="img"><title>{words}</title>'
+            f'<path class="rail" d="M0 5H100"/>{bar}<circle cx="{_x(mean)}" cy="5" r="3"/></svg>'
+        )
+
+
+def _x(share: float) -> str:
+    return f"{100 * min(max(share, 0), 1):.1f}"
+
+
+def score_rows(evaluation: Evaluation) -> dict[str, list[Score]]:
+    """By the score's name: the model's own, then that of each baseline."""
+    everyone = (evaluation.scores, *evaluation.baselines.values())
+    return {
+        _called(evaluation, name): [Score(one[name], name == "log_loss") for one in everyone]
+        for name in evaluation.scores
+    }
+
+
+def _called(evaluation: Evaluation, name: str) -> str:
+    worse = " (lower is better)" if name in LOWER_IS_BETTER else ""
+    return f"{called(evaluation, name)}{worse}"
+
+
+def class_rows(evaluation: Evaluation) -> list[Document]:
+    """Each class: its name, its scores, how many nodes have it and how many are given it."""
+    return [
+        {
+            "name": row["name"],
+            "graded": [_of(row, name, f"{name}_") for name in GRADED],
+            "ranked": [_of(row, name) for name in RANKED],
+            "counts": [row["support"], row["predicted"]],
+        }
+        for row in evaluation.classes
+    ]
+
+
+def calibration_rows(evaluation: Evaluation) -> list[tuple[str, list[Score]]]:
+    """Each class, the rarest first: its mean probability, its share of the nodes, the error."""
+    return [
+        (
+            row["name"],
+            [_of(row, "mean_probability"), _of(row, "share", ""), _of(row, "error")],
+        )
+        for row in evaluation.calibration["classes"]
+    ]
+
+
+def group_tables(evaluation: Evaluation) -> dict[str, list[tuple[str, int, Score]]]:
+    """By what the nodes are grouped: the group, its nodes and its accuracy."""
+    return {GROUPS.get(name, name): _group(rows) for name, rows in evaluation.groups.items()}
+
+
+def _group(rows: Sequence[Mapping[str, object]]) -> list[tuple[str, int, Score]]:
+    return [(str(row["group"]), int(str(row["nodes"])), _of(row, "accuracy", "")) for row in rows]
+
+
+def _of(row: Mapping[str, object], name: str, ends: str | None = None) -> Score:
+    """A score of a row; its interval is at `{ends}low` and `{ends}high`, if anywhere."""
+    low, high = (
+        nan if ends is None else _number(row.get(f"{ends}{end}")) for end in ("low", "high")
+    )
+    return Score(Estimate(_number(row.get(name)), low, high))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else nan

@@ -1,0 +1,467 @@
+"""What a trained model predicts for a graph: a table of labels, which a file can hold, and sets."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, log_softmax, softmax
+
+from gcnii.errors import InputError, notice, some_of
+from gcnii.files import atomic_write, first_bytes, refuse_replacing
+from gcnii.graph import Features, Graph
+from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
+from gcnii.nn import MODELS
+from gcnii.propagation.adjacency import adjacency
+from gcnii.targets.calibration import Sets, conformal_sets, refuse_coverage
+from gcnii.train.results.result import Result
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+Floats = NDArray[np.float64]
+
+ENOUGH = 10  # training nodes without links, from which a model has learnt what they are like
+RIDGE = 0.01  # of the regression, on features whose mean square is 1
+STEPS = 500
+ROWS, WORK = 20_000, 50_000_000  # nodes that it is fitted to; times their entries and classes
+FEWEST = 1000
+# What the column `basis` says: the model, which knows such nodes; the features alone; or the model,
+# which does not, where the graph of the training is not at hand.
+MODEL, FEATURES, GUESS = "model", "features", "guess"
+
+
+def unlinked(result: Result, graph: Graph) -> NDArray[np.bool_]:
+    """(n,) the nodes that the model sees without a neighbour; none, if it uses no links."""
+    recipe = result.plan.recipe
+    if not MODELS[result.plan.model].card.uses_graph or recipe.geometry != "none":
+        return np.zeros(graph.n, bool)
+    A = adjacency(graph, recipe.direction, "remove")
+    return np.asarray(np.asarray(A.sum(1)).ravel() == 0)
+
+
+def unknown_kind(result: Result, graph: Graph, known: Graph) -> NDArray[np.bool_]:
+    """(n,) the nodes without links, if the training on the graph `known` had next to none such."""
+    found = unlinked(result, graph)
+    if found.any():
+        split = known.splits[result.runs[result.predicting()[0]].split]
+        if (unlinked(result, known) & split.train).sum() >= ENOUGH:
+            found[:] = False
+    return found
+
+
+def answered(
+    result: Result, graph: Graph, known: Graph | None, device: str, *, ensemble: bool
+) -> tuple[Floats, list[str]]:
+    """(n, k) probabilities of the nodes of a graph, and the basis of each.
+
+    known  the graph of the training, whose nodes come first in this one and are not answered; None:
+           this is another graph, and that of the training is loaded if it is needed
+    """
+    first = 0 if known is None else known.n
+    P = result.predict_proba(graph, device, ensemble=ensemble)[first:]
+    if not unlinked(result, graph)[first:].any():
+        return P, [MODEL] * len(P)
+    known = _at_hand(result) if known is None else known
+    if known is None:
+        found = unlinked(result, graph)[first:]
+        notice(
+            f"{_count(found)} no links, and the graph of the training, which an answer by the "
+            "features needs, is not there; take the model's answer for a guess (basis: guess)"
+        )
+        return P, [GUESS if one else MODEL for one in found]
+    found = unknown_kind(result, graph, known)
+    found[:first] = False
+    if found.any():
+        own = result.predict_proba(known, device, ensemble=ensemble)
+        by_features = FeaturesOnly.of(result, known, own, np.ones(known.n, bool))
+        P[found[first:]] = by_features(graph, found)
+        notice(
+            f"{_count(found)} no links, unlike the nodes that the model was trained on; "
+            "the answer is by the features alone (basis: features)"
+        )
+    return P, [FEATURES if one else MODEL for one in found[first:]]
+
+
+def _count(found: NDArray[np.bool_]) -> str:
+    count = int(found.sum())
+    return "1 node has" if count == 1 else f"{count:,} nodes have"
+
+
+def _at_hand(result: Result) -> Graph | None:
+    """The graph of the training, if it can be loaded and has not changed."""
+    try:
+        known = load_training_graph(result, offline=True)
+    except InputError:
+        return None
+    return known if is_training_graph(result, known) else None
+
+
+@dataclass(frozen=True)
+class FeaturesOnly:
+    """Probabilities of nodes without links, where a model was trained on linked ones.
+
+    What a network of graph convolutions says of a node that gathers from nobody rests on a case
+    that it never saw, and may be sure of anything.  A softmax regression on the features is fitted
+    to what the model says of the nodes of its training graph, and answers instead.  Its optimum has
+    the mean probability of each class that the model has, so that nodes like those of the training
+    get, on average, what they would get with links.
+    """
+
+    result: Result
+    weights: Floats
+    bias: Floats
+
+    @classmethod
+    def of(cls, result: Result, known: Graph, P: Floats, rows: NDArray[np.bool_]) -> FeaturesOnly:
+        """Fitted to probabilities P (n, k) of these nodes of the training's graph."""
+        X, nodes = result.features(known), np.flatnonzero(rows)
+        entries = X.nnz / known.n if isinstance(X, sp.csr_array) else X.shape[1]
+        most = int(np.clip(WORK / (max(entries, 1) * P.shape[1]), FEWEST, ROWS))
+        if len(nodes) > most:
+            nodes = np.sort(np.random.default_rng(0).choice(nodes, most, replace=False))
+        return cls(result, *_regression(X[nodes], P[nodes], result.graph.multilabel))
+
+    def __call__(self, graph: Graph, rows: NDArray[np.bool_]) -> Floats:
+        """(rows, k) the probabilities of these nodes of a graph."""
+        scores = self.result.features(graph)[rows] @ self.weights + self.bias
+        return np.asarray(expit(scores) if self.result.graph.multilabel else softmax(scores, 1))
+
+
+def _regression(X: Features, P: Floats, multilabel: bool) -> tuple[Floats, Floats]:
+    """Weights (d, k) and bias (k,) with the least cross-entropy to P; the problem is convex."""
+    X = X.astype(np.float64)
+    (n, d), k = X.shape, P.shape[1]
+    square = float((X.data**2).sum() if isinstance(X, sp.csr_array) else (X**2).sum()) / (n * d)
+    ridge = RIDGE * (square or 1.0)
+
+    def loss(numbers: Floats) -> tuple[float, Floats]:
+        W, b = numbers[: d * k].reshape(d, k), numbers[d * k :]
+        scores = X @ W + b
+        if multilabel:
+            entropy = -(P * log_expit(scores) + (1 - P) * log_expit(-scores)).sum() / n
+            error = (expit(scores) - P) / n
+        else:
+            logs = log_softmax(scores, 1)
+            entropy = -(P * logs).sum() / n
+            error = (np.exp(logs) - P) / n
+        slope = np.concatenate([(X.T @ error + ridge * W).ravel(), error.sum(0)])
+        return entropy + ridge / 2 * (W**2).sum(), slope
+
+    options = {"maxiter": STEPS}
+    found = minimize(loss, np.zeros((d + 1) * k), jac=True, method="L-BFGS-B", options=options)
+    return found.x[: d * k].reshape(d, k), found.x[d * k :]
+
+
+HALVING = 0  # the seed that divides the validation nodes
+
+
+def predict_sets(
+    result: Result,
+    graph: Graph | None = None,
+    coverage: float = 0.9,
+    device: str = "auto",
+    *,
+    kind: Sets = "lac",
+    ensemble: bool = True,
+    trained_on: Graph | None = None,
+) -> NDArray[np.bool_]:
+    """(n, k) whether a class is in a node's set; a set may be empty, or hold all classes.
+
+    Half of the validation nodes of the runs that predict set the temperature, the other half the
+    bound of `targets.calibration`: the promise rests on nodes that had no part in the
+    probabilities, but for the epoch at which training stopped.  It is made on average over nodes
+    that are drawn as the validation nodes were: not for each class or each node, and not for new
+    nodes of another kind.  Nodes without links, which are answered by their features alone, have a
+    bound of their own.
+
+    graph     default: that of the training
+    coverage  the probability that a set holds the true class
+    kind      lac: the smallest sets; aps: sets that are larger where the model is unsure
+    trained_on  the graph of the training, whose validation labels are needed, if `graph` is not it;
+              default: the one in memory, or from where it was
+    """
+    refuse_coverage(coverage, kind)
+    if result.graph.multilabel:
+        raise InputError(
+            f"sets are of one true class, but a node of {result.graph.name} can have several labels"
+        )
+    known = training_graph(result, graph if trained_on is None else trained_on)
+    part = result.part(result.predicting(ensemble))
+    split = known.splits[part.runs[0].split]
+    first, second = halves(split.val)
+    _refuse_few(second, coverage)
+    # The temperature of the first half alone, in the place of that of all validation nodes.
+    only = replace(known, splits=(replace(split, val=first),))
+    alike = replace(part, runs=tuple(replace(run, split=0) for run in part.runs))
+    calibrated = alike.with_temperatures(alike.network(only, device)[1])
+    P = calibrated.predict_proba(known, device)
+    y = known.labels[second]
+    if graph is None or graph is known:
+        return conformal_sets(P, P[second], y, coverage, kind)
+    sets = conformal_sets(calibrated.predict_proba(graph, device), P[second], y, coverage, kind)
+    alone = unknown_kind(part, graph, known)
+    if alone.any():
+        # The bound is that of the features alone, on nodes that it was not fitted to.
+        answer = FeaturesOnly.of(calibrated, known, P, ~second)
+        sets[alone] = conformal_sets(answer(graph, alone), answer(known, second), y, coverage, kind)
+    return sets
+
+
+def halves(val: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Two masks of n, by chance: the first and the second half of the validation nodes."""
+    nodes = np.random.default_rng(HALVING).permutation(np.flatnonzero(val))
+    first = np.zeros_like(val)
+    first[nodes[: len(nodes) // 2]] = True
+    return first, val & ~first
+
+
+def _refuse_few(held_out: NDArray[np.bool_], coverage: float) -> None:
+    least = ceil(coverage / (1 - coverage) - 1e-9)
+    if (count := int(held_out.sum())) < least:
+        raise InputError(
+            f"sets of coverage {coverage} need {2 * least} validation nodes or more, half of them "
+            f"for the temperature; there are {count} for the bound; ask for less, or label more"
+        )
+
+
+DECIMALS = 6  # of a probability
+
+
+def label_table(
+    result: Result,
+    graph: Graph,
+    device: str = "auto",
+    *,
+    ensemble: bool = True,
+    coverage: float | None = None,
+    kind: Sets = "lac",
+) -> DataFrame:
+    """One row per node, in the order of the graph.
+
+    node         its name, or its number if the graph has no names
+    label        the most probable class, with the weights of the classes in the training; of
+                 several labels per node, those above one half, or the
+                 runs' thresholds: joined by `;`, a name that holds `;` or `"` in quotes, as in CSV
+    probability  of that class; there is no such column if a node can have several labels
+    set          the classes that `predict_sets` gives, joined like labels; only with a coverage
+    known        its label in the graph, None if unknown
+    split        train, val or test: its role in the split that the predicting runs were trained on.
+                 None for other nodes, and for any graph but that of the training
+    basis        model, or features: of a node without links, where the model was trained on linked
+                 ones, the answer is by its features alone; or guess, where the graph of the
+                 training, which that needs, is not there.  There is no such column if it would hold
+                 `model` alone, except for new nodes
+    p(name)      the probability of each class
+    """
+    _say_unknown_classes(result, graph)
+    if is_training_graph(result, graph):
+        P, basis = result.predict_proba(graph, device, ensemble=ensemble), None
+    else:
+        P, basis = answered(result, graph, None, device, ensemble=ensemble)
+        basis = None if set(basis) == {MODEL} else basis
+    nodes = graph.nodes or range(graph.n)
+    roles = _roles(result, graph, ensemble)
+    about = (nodes, known_labels(graph), roles)
+    sets = None
+    if coverage is not None:
+        sets = predict_sets(result, graph, coverage, device, kind=kind, ensemble=ensemble)
+    return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
+
+
+def _say_unknown_classes(result: Result, graph: Graph) -> None:
+    """Warn if known labels are others than the model's, as where classes were renamed."""
+    own = set(result.graph.classes or ())
+    if own and (other := [name for name in graph.classes or () if name not in own]):
+        notice(
+            f"{graph.name} has the classes {some_of(other)}, which the model was not trained on; "
+            f"it knows {some_of(result.graph.classes or ())}"
+        )
+
+
+def table_of(
+    result: Result,
+    P: NDArray[np.float64],
+    nodes: Sequence[str | int],
+    known: Sequence[str | None],
+    split: Sequence[str | None],
+    basis: Sequence[str] | None = None,
+    *,
+    ensemble: bool = True,
+    sets: NDArray[np.bool_] | None = None,
+) -> DataFrame:
+    """The table of `label_table`, of probabilities (n, k) and n values of the other columns."""
+    import pandas as pd
+
+    classes, several = _names(result.graph.classes, result.graph.k), result.graph.multilabel
+    ids = result.decide(P, ensemble=ensemble)
+    # As objects: pandas would replace None by NaN, and its text cannot hold all of Python's.
+    text = {"node": nodes, "label": _labels(ids, classes), "known": known, "split": split}
+    if sets is not None:
+        text["set"] = _labels(sets, classes)
+    if basis is not None:
+        text["basis"] = basis
+    front = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in text.items()})
+    if isinstance(nodes, range):
+        front["node"] = nodes
+    if not several:
+        front.insert(2, "probability", P[np.arange(len(P)), ids].round(DECIMALS))
+    chances = pd.DataFrame(P.round(DECIMALS), columns=[f"p({name})" for name in classes])
+    return pd.concat([front, chances], axis=1)
+
+
+def known_labels(graph: Graph) -> list[str | None]:
+    """The known label of each node as `label_table` shows labels; None if unknown."""
+    shown = _labels(graph.labels, _names(graph.classes, graph.k))
+    return [label if known else None for label, known in zip(shown, graph.labelled, strict=True)]
+
+
+def _names(classes: tuple[str, ...] | None, k: int) -> tuple[str, ...]:
+    return classes or tuple(map(str, range(k)))
+
+
+def _labels(ids: NDArray[np.int64] | NDArray[np.bool_], classes: Sequence[str]) -> list[str]:
+    """Names of class ids (n,), or of the ones in (n, k); anything for an unknown label."""
+    if ids.ndim == 1:
+        return [classes[i] if i >= 0 else "" for i in ids]
+    quoted = [_quoted(name) for name in classes]
+    return [";".join(quoted[j] for j in np.flatnonzero(row == 1)) for row in ids]
+
+
+def _quoted(name: str) -> str:
+    """The name as a cell of a CSV row whose cells are separated by semicolons."""
+    plain = name and not any(sign in name for sign in ';"\r\n')
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def _roles(result: Result, graph: Graph, ensemble: bool) -> list[str | None]:
+    """The role of each node in the split of the runs that predict, if it is their graph."""
+    if not is_training_graph(result, graph):
+        return [None] * graph.n
+    split = graph.splits[result.runs[result.predicting(ensemble)[0]].split]
+    roles = np.full(graph.n, None, dtype=object)
+    for role in ("train", "val", "test"):
+        roles[getattr(split, role)] = role
+    return list(roles)
+
+
+# What spreadsheets take for the start of a formula, after OWASP's page on CSV injection; a number
+# with a sign is not one.
+FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+NUMBER = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+LATER = re.compile(r"(?<=[;\r\n])[^;\r\n]+")  # what may become a cell of its own
+TEXT = ("node", "label", "known", "set")  # columns that hold names from the data
+
+
+def harmless(table: DataFrame) -> tuple[DataFrame, int]:
+    """The table with `'` before each name that a spreadsheet would run, and the number of these."""
+    safe, count = table.copy(), 0
+    for column in _texts(table):
+        place = safe.columns.get_loc(column)
+        for i, cell in enumerate(table[column]):
+            if isinstance(cell, str) and (changed := _defused(cell)) != cell:
+                safe.iat[i, place] = changed
+                count += 1
+    safe.columns = safe.columns.map(_defused)  # classes have a column each
+    return safe, count
+
+
+def _texts(table: DataFrame) -> list[str]:
+    return [name for name in TEXT if name in table]
+
+
+def _defused(cell: str) -> str:
+    """The cell with `'` before each formula in it.
+
+    A spreadsheet whose cells semicolons separate sees no quotes within `x,"a;=1+1"`, and takes what
+    follows a semicolon or the end of a line for a cell of its own.
+    """
+    whole = f"'{cell}" if _is_formula(cell.lstrip("'")) else cell
+
+    def later(found: re.Match[str]) -> str:
+        return f"'{found[0]}" if _is_formula(found[0].lstrip("'\"")) else found[0]
+
+    return LATER.sub(later, whole)
+
+
+def _is_formula(bare: str) -> bool:
+    """Whether a spreadsheet would run it, or would if the `'` before it were taken away.
+
+    The latter get a `'` more, so that '=x differs from what becomes of =x.
+    """
+    return bool(FORMULA.match(bare)) and not NUMBER.fullmatch(bare)
+
+
+def csv_text(table: DataFrame) -> str:
+    """The table as CSV."""
+    return str(table.to_csv(index=False, lineterminator="\n", quoting=_quoting(table)))
+
+
+def write_table(table: DataFrame, path: Path, *, overwrite: bool = False) -> None:
+    """Write a .csv or .parquet file, atomically; in place of no other but a table of labels."""
+    refuse_format(path)
+    refuse_replacing(path, is_table, overwrite=overwrite)
+    try:
+        with atomic_write(path) as temporary:
+            _write(table, temporary, path.suffix)
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{path} cannot hold {error.object[error.start]!a}, which is half of a character; "
+            "rename what has it in its name"
+        ) from None
+
+
+def _write(table: DataFrame, path: Path, suffix: str) -> None:
+    if suffix == ".csv":
+        table.to_csv(path, index=False, lineterminator="\n", quoting=_quoting(table))
+        return
+    text = [name for name in table if table[name].dtype == object]
+    # Without a type, a column of unknown labels would not be one of text.
+    typed = table.astype(dict.fromkeys(text, "string"))
+    typed.to_parquet(path, engine="pyarrow", index=False)
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file holds a table of labels, judged by the names of its columns."""
+    if path.suffix == ".csv":
+        text = first_bytes(path, 10_000).decode("utf-8", "replace")
+        names = next(csv.reader(text.splitlines(keepends=True)), [])
+    else:
+        from pyarrow.parquet import read_schema
+
+        try:
+            names = read_schema(path).names
+        except (OSError, ValueError):  # which Arrow's errors are
+            return False
+    return names[:2] == ["node", "label"] and {"known", "split"} <= {*names}
+
+
+def refuse_format(path: Path, what: str = "the file") -> None:
+    """Raise InputError if no table can be written under this name."""
+    if path.suffix not in (".csv", ".parquet"):
+        raise InputError(f"{what} must end in .csv or .parquet, got {path.name}")
+    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise InputError(
+            "writing .parquet needs pyarrow: pip install 'gcnii[parquet]', or use a .csv file"
+        )
+
+
+def _quoting(table: DataFrame) -> int:
+    """Which cells go into quotes: text, if a name holds a carriage return, else as few as possible.
+
+    Python before 3.13 leaves a carriage return without quotes, and readers end the row there.
+    """
+    names = [*table.columns, *(cell for name in _texts(table) for cell in table[name].unique())]
+    returns = any("\r" in name for name in names if isinstance(name, str))
+    return csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL

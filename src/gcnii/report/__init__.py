@@ -1,0 +1,1 @@
+"""How results are shown: figures, tables and HTML pages that look alike everywhere."""
