@@ -24,6 +24,7 @@ ROOMS = [
     "nn",
     "targets",
     "train",
+    "parallel",
     "cost",
     "tuning",
     "analysis",

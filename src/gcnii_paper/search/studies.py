@@ -17,7 +17,7 @@ from gcnii.train.plan import make_plan
 from gcnii.train.presets.record import Record, records
 from gcnii.train.presets.settings import Settings
 from gcnii.train.recipe import Recipe
-from gcnii.tuning.winner import STUDY
+from gcnii.tuning.question import STUDY
 
 LEAST = 5  # runs behind the validation score of a choice
 PLACES = ("--out", "--storage", "--slurm")  # flags whose value is of one machine

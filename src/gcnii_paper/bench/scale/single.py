@@ -17,8 +17,7 @@ from pathlib import Path
 import torch
 
 from gcnii import data
-from gcnii.cost.calibrate import calibrate
-from gcnii.cost.estimate import Network, Way
+from gcnii.cost import Network, Way, calibrate
 from gcnii.data.sizes import Size, counted, size_of
 from gcnii.files import Document, write_document
 from gcnii.graph import Graph

@@ -9,7 +9,7 @@ from gcnii.train.fit import fit_plan, fit_plans
 from gcnii.train.plan import make_plans
 from gcnii.train.replicas import training as loop
 from gcnii.train.results.run import Run
-from gcnii.tuning.workers.halving import FEWEST, Halving
+from gcnii.tuning.worker import FEWEST, Halving
 
 
 def rungs(patience, last):

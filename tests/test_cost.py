@@ -8,8 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnii import data
-from gcnii.cost.calibrate import calibrate
-from gcnii.cost.estimate import (
+from gcnii.cost import (
     GIB,
     H200,
     KEPT,
@@ -19,6 +18,7 @@ from gcnii.cost.estimate import (
     Network,
     Place,
     Rates,
+    calibrate,
     changes,
     chosen_memory,
     cost_at,

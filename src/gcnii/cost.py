@@ -1,14 +1,18 @@
-"""Memory and time of a training, before it starts.
+"""Memory, time and traffic of a training, before it starts.
 
-A network, a device and a cut of the graph are counts; bytes and seconds follow from them.  Nothing
-here loads torch, so that a plan from counts alone is made at once."""
+A network, a device and a cut of the graph are counts; bytes and seconds follow from them.  A plan
+from counts alone does not load torch; the rates of a CPU are measured, by `calibrate`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import ceil, inf, isqrt
+from statistics import median
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -20,8 +24,10 @@ from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
 
 if TYPE_CHECKING:
-    from gcnii.graph import Graph
+    from torch import Tensor
 
+    from gcnii.graph import Graph
+    from gcnii.propagation import Pattern
 
 Way = Literal["keep", "recompute", "offload"]  # what becomes of activations
 Kind = Literal["cpu", "cuda"]
@@ -595,8 +601,6 @@ def _own(size: Size, cut: Cut) -> int:
 def _rates(size: Size, network: Network, device: Device) -> Rates:
     if device is H200:
         return h200_rates(network)
-    from gcnii.cost.calibrate import calibrate  # loads torch
-
     return calibrate(size, network)
 
 
@@ -673,3 +677,100 @@ def _doubled(number: int, most: int) -> Iterator[int]:
 def _halved(number: int) -> Iterator[int]:
     while (number := number // 2) >= LEAST_WIDTH:
         yield number
+
+
+NUMBERS = 1 << 24  # of a matrix, at most: 64 MB, more than malloc keeps
+ALL_NUMBERS = 1 << 25  # of all matrices together
+LEAST_NODES = 1000
+HANDED_BACK = 32 << 20  # bytes of a block, from which on malloc hands it back to the system
+SPENT = 0.08  # seconds on each of the five rates
+LAYER, EPOCH = 100e-6, 1e-3  # seconds of Python, for a layer and for the rest of an epoch
+
+
+def calibrate(size: Size, network: Network) -> Rates:
+    """The rates of one thread of this CPU, measured in less than a second.
+
+    The graph is drawn, of this degree and at most this number of nodes.  Matrices take turns, as
+    many as a training keeps: what it reads was written long before, and is in no cache any more.
+    """
+    import torch
+
+    from gcnii.dropout import InplaceDropout, epoch_key
+    from gcnii.propagation.product import multiply_each
+    from gcnii.train.hardware import hand_back, tuned_cpu
+
+    h = network.width
+    n = min(size.n, max(LEAST_NODES, NUMBERS // h))
+    entries = max(1, round(n * size.degree))
+    dtype = torch.float64 if network.precision == "float64" else torch.float32
+    with tuned_cpu(1), torch.no_grad():
+        hand_back()
+        count = min(2 * network.layers, max(2, ALL_NUMBERS // (n * h)))
+        turn = _Turns([torch.rand(1, n, h, dtype=dtype) for _ in range(count)])
+        W, out = torch.rand(1, h, h, dtype=dtype), torch.empty(1, h, h, dtype=dtype)
+        drop, key = InplaceDropout(turn(), 1 << 15), epoch_key(torch.zeros(1).long(), 0)
+        pattern, values = _drawn_pattern(n, entries), torch.ones(1, entries, dtype=dtype)
+        numbers, item = n * h, W.element_size()
+        typical = partial(_typical, size=numbers * item)
+        gather = typical(lambda: turn.put(lambda H: multiply_each(pattern, values, H)))
+        return Rates(
+            bandwidth=3 * numbers * item / typical(lambda: turn().add_(turn.last, alpha=0.1)),
+            gather=entries * h / gather,
+            beyond=entries * h / gather * item,
+            cache=inf,  # measured as it is, in the cache or not
+            operations=2 * numbers * h / typical(lambda: turn.put(lambda H: torch.bmm(H, W))),
+            gradient=2 * numbers * h / typical(lambda: torch.bmm(turn().mT, turn.last, out=out)),
+            mask=typical(lambda: drop(turn(), key)) / numbers,
+            layer=LAYER,
+            epoch=EPOCH,
+        )
+
+
+class _Turns:
+    """Matrices (1, n, h) that take turns."""
+
+    def __init__(self, matrices: list[Tensor]):
+        self.matrices, self.now = matrices, 0
+
+    def __call__(self) -> Tensor:
+        """The next one."""
+        self.now = (self.now + 1) % len(self.matrices)
+        return self.matrices[self.now]
+
+    @property
+    def last(self) -> Tensor:
+        """The one before the present one."""
+        return self.matrices[self.now - 1]
+
+    def put(self, product: Callable[[Tensor], Tensor]) -> None:
+        """A product of the present matrix in the place of the oldest one, as new memory."""
+        result = product(self.matrices[self.now])
+        self.now = (self.now + 1) % len(self.matrices)
+        self.matrices[self.now] = result
+
+
+def _drawn_pattern(n: int, entries: int) -> Pattern:
+    import torch
+
+    from gcnii.propagation import Pattern
+
+    rows = torch.linspace(0, entries, n + 1, dtype=torch.float64).int()
+    generator = torch.Generator().manual_seed(0)
+    columns = torch.randint(n, (entries,), generator=generator, dtype=torch.int32)
+    return Pattern(rows, columns, (n, n))
+
+
+def _typical(run: Callable[[], object], size: int) -> float:
+    """CPU seconds of a call that makes a matrix of `size` bytes: of five or more, the least.
+
+    Of large matrices it is the median: malloc may have such a block at hand for one call, but asks
+    the system for those of a training.  Smaller ones it keeps, once a few calls have been made.
+    """
+    run()
+    times: list[float] = []
+    end = time.process_time() + SPENT
+    while len(times) < 5 or time.process_time() < end:
+        start = time.process_time()
+        run()
+        times.append(time.process_time() - start)
+    return min(times) if size < HANDED_BACK else median(times)
