@@ -19,9 +19,8 @@ import torch
 from gcnii import data
 from gcnii.graph import Graph
 from gcnii.propagation import GraphAdjacency, Norm, adjacency, feature_matrix
-from gcnii.train.batches import Batch, Neighbours
-from gcnii.train.batches.batch import History
-from gcnii.train.batches.neighbours import NeighbourSampler
+from gcnii.train.batches import Batch, History
+from gcnii.train.neighbours import Neighbours, NeighbourSampler
 from gcnii_paper.bench.clock import wait_for
 
 GPU, SIZE, LAYERS = torch.device("cuda"), 512, 2

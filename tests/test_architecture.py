@@ -24,7 +24,6 @@ ROOMS = [
     "nn",
     "targets",
     "train",
-    "parallel",
     "cost",
     "tuning",
     "analysis",

@@ -69,13 +69,13 @@ if TYPE_CHECKING:
     from gcnii.graph import Split as Split
     from gcnii.propagation import feature_matrix as feature_matrix
     from gcnii.propagation import propagation_matrix as propagation_matrix
-    from gcnii.train.callbacks.csv_log import CsvLog as CsvLog
-    from gcnii.train.callbacks.report import EpochReport as EpochReport
-    from gcnii.train.callbacks.report import StopTraining as StopTraining
-    from gcnii.train.callbacks.tensorboard import TensorBoard as TensorBoard
+    from gcnii.train.callbacks import CsvLog as CsvLog
+    from gcnii.train.callbacks import EpochReport as EpochReport
+    from gcnii.train.callbacks import StopTraining as StopTraining
+    from gcnii.train.callbacks import TensorBoard as TensorBoard
     from gcnii.train.fit import fit as fit
+    from gcnii.train.group import Diverged as Diverged
     from gcnii.train.recipe import Recipe as Recipe
-    from gcnii.train.replicas.group import Diverged as Diverged
     from gcnii.train.results.bundle import open_bundle as open_bundle
     from gcnii.train.results.result import Result as Result
     from gcnii.tuning.tune import tune as tune
@@ -102,9 +102,8 @@ _HOME = {
         "Recipe": "train.recipe",
         "tune": "tuning.tune",
     },
-    **dict.fromkeys(("EpochReport", "StopTraining"), "train.callbacks.report"),
-    **{"CsvLog": "train.callbacks.csv_log", "TensorBoard": "train.callbacks.tensorboard"},
-    **{"Diverged": "train.replicas.group", "watch": "analysis.watch"},
+    **dict.fromkeys(("CsvLog", "EpochReport", "StopTraining", "TensorBoard"), "train.callbacks"),
+    **{"Diverged": "train.group", "watch": "analysis.watch"},
     **{"GCNIIClassifier": "estimator"},
 }
 

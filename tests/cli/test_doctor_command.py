@@ -14,7 +14,7 @@ import gcnii
 from gcnii.analysis import checkup
 from gcnii.cli import doctor
 from gcnii.propagation import feature_matrix, propagation_matrix
-from gcnii.train.replicas.group import Diverged
+from gcnii.train.group import Diverged
 
 QUICK = ("--model", "gcn,gcnii", "--depths", "4,2", "--device", "cpu", "--trials", "0")
 
@@ -161,7 +161,7 @@ def test_watch_asks_for_the_graph_if_the_model_gets_no_edges(graph):
 
 
 def test_in_a_pipe_a_long_examination_says_how_far_it_is(capsys, monkeypatch):
-    monkeypatch.setattr("gcnii.train.callbacks.progress.EVERY", 0.02)
+    monkeypatch.setattr("gcnii.train.callbacks.EVERY", 0.02)
     examiner = mock.Mock()
     examiner.check.side_effect = lambda *words, **more: time.sleep(0.1) or mock.MagicMock()
     with mock.patch.multiple(doctor, ProbeBaseline=mock.DEFAULT, diagnose=mock.DEFAULT):

@@ -125,10 +125,10 @@ def test_figures_of_another_are_not_replaced_by_the_doctor(work):
 TINY = ("--width", "8", "--device", "cpu")
 SLOWLY = (
     "-c",
-    "import time, gcnii; from gcnii.train.replicas import training; training.SAVE_EVERY = 0.0\n"
-    "from gcnii.train.callbacks import csv_log\n"
-    "call = csv_log.CsvLog.__call__\n"
-    "csv_log.CsvLog.__call__ = lambda self, now: (call(self, now), time.sleep(0.5))\n"
+    "import time, gcnii; from gcnii.train import group; group.SAVE_EVERY = 0.0\n"
+    "from gcnii.train.callbacks import CsvLog\n"
+    "call = CsvLog.__call__\n"
+    "CsvLog.__call__ = lambda self, now: (call(self, now), time.sleep(0.5))\n"
     "from gcnii.cli import main; main()",
 )
 

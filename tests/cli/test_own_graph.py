@@ -12,8 +12,7 @@ import pytest
 from support.command_line import SMALL, Answer, call, files, run, write_pets
 
 from gcnii import fit, load, open_bundle
-from gcnii.train.presets.own import own_default
-from gcnii.train.presets.traits import Traits
+from gcnii.train.own import Traits, own_default
 
 
 def rows(text):

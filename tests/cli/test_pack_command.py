@@ -13,7 +13,7 @@ from support.together import graph_of
 
 import gcnii
 from gcnii.data import load
-from gcnii.train.distributed.packing import pack
+from gcnii.train.distributed.shard import pack
 
 
 def test_pack_writes_one_file_that_holds_the_same_graph(tmp_path):

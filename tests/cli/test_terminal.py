@@ -54,7 +54,7 @@ def test_escapes_in_what_a_bar_shows_are_seen_and_not_obeyed(terminal):
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_without_a_terminal_lines_take_the_place_of_a_bar(hidden, capsys, monkeypatch):
-    monkeypatch.setattr("gcnii.train.callbacks.progress.EVERY", 0.02)
+    monkeypatch.setattr("gcnii.train.callbacks.EVERY", 0.02)
     with counting_bar("tuning pets", 12, hidden=hidden) as show:
         show("best 95.0 (gcn)")
         time.sleep(0.2)

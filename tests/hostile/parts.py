@@ -17,7 +17,7 @@ from gcnii.data import load, load_share
 from gcnii.data.readers.parts.manifest import MANIFEST, NAMES, part_name
 from gcnii.files import document_key
 from gcnii.graph import Graph
-from gcnii.train.distributed.packing import pack
+from gcnii.train.distributed.shard import pack
 from hostile.damage import damaged_bytes, damaged_document, damaged_tensors
 from hostile.folders import encoded, write
 from hostile.judging import Silent, Wrong, answer_of, nothing_written

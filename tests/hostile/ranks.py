@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from gcnii.data import load
-from gcnii.train.distributed.packing import pack
+from gcnii.train.distributed.shard import pack
 from hostile.commands import Ended, difference, judge_words, without_passing, zygote
 from hostile.folders import Rows, encoded, write
 from hostile.judging import Lost, Silent, Wrong

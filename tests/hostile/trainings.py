@@ -14,8 +14,8 @@ import numpy as np
 from support.killing import Killed, killed_after_a_save
 
 from gcnii.data import load
+from gcnii.train import group
 from gcnii.train.fit import fit
-from gcnii.train.replicas import training
 from gcnii.train.results.bundle import open_bundle
 from gcnii.train.results.result import Result
 from hostile.damage import CANARY, damaged_bytes, damaged_document, damaged_tensors
@@ -113,7 +113,7 @@ class Checkpoints:
         path.unlink(missing_ok=True)
         for _ in range(saves):
             try:
-                with mock.patch.object(training, "SAVE_EVERY", 0.0), killed_after_a_save():
+                with mock.patch.object(group, "SAVE_EVERY", 0.0), killed_after_a_save():
                     fit(self.graph, checkpoint=path, **WORDS)
             except Killed:
                 continue

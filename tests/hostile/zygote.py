@@ -25,8 +25,8 @@ import gcnii.cli.bundles.predict
 import gcnii.cli.data
 import gcnii.cli.train
 from gcnii.data import load
+from gcnii.train import group
 from gcnii.train.fit import fit
-from gcnii.train.replicas import training
 from gcnii_paper.tables import registry
 
 EPOCHS = 20
@@ -34,7 +34,7 @@ EPOCHS = 20
 LATER = ("pandas", "matplotlib.pyplot", "matplotlib.backends.backend_agg", "sklearn.ensemble")
 LATER += ("sklearn.linear_model", "optuna", "sqlalchemy", "torch.utils.tensorboard", "jinja2")
 LATER += ("gcnii.cli.bundles.explain", "gcnii.cli.bundles.run_page", "gcnii.cli.tune")
-LATER += ("gcnii.cli.bundles.evaluate", "gcnii.inference.page", "gcnii.train.distributed.packing")
+LATER += ("gcnii.cli.bundles.evaluate", "gcnii.inference.page", "gcnii.train.distributed.shard")
 
 
 def prepare() -> None:
@@ -43,7 +43,7 @@ def prepare() -> None:
     for name in LATER:
         importlib.import_module(name)
     fit(load("csbm", n=60), epochs=1, device="cpu")  # imports the rest of torch
-    training.SAVE_EVERY = 0.0
+    group.SAVE_EVERY = 0.0
     settings = {"epochs": EPOCHS, "patience": EPOCHS}
     rows = (("GCNII", "gcnii"), ("GCN", "deep-gcn"))
     registry.CELLS["table2"] = tuple(

@@ -7,8 +7,8 @@ import torch
 
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, adjacency
-from gcnii.train.batches import Neighbours, neighbours
-from gcnii.train.batches.neighbours import HistoryHop, NeighbourSampler
+from gcnii.train import neighbours
+from gcnii.train.neighbours import HistoryHop, Neighbours, NeighbourSampler
 
 FANOUTS = {"some": (2, 4), "one and all": (1, 0), "more than there are": (400, 3)}
 
@@ -74,7 +74,7 @@ def star():
 @pytest.mark.slow
 @pytest.mark.parametrize("fanout", [1, 25, 300, 0])
 def test_nodes_of_any_number_of_links_are_drawn_alike(device, star, fanout):
-    from gcnii.train.batches.device_sampler import DeviceSampler
+    from gcnii.train.device_sampler import DeviceSampler
 
     if device == "cpu" and fanout in (1, 300):
         pytest.skip("takes too long in Triton's interpreter")

@@ -16,8 +16,8 @@ from gcnii.nn import MODELS
 from gcnii.nn.cluster_gcn import neighbour_sum
 from gcnii.nn.graphsage import LONGEST, LSTMConv, MeanConv, PoolConv, Turns
 from gcnii.propagation import GraphAdjacency, adjacency
-from gcnii.train.batches import Neighbours
 from gcnii.train.fit import fit
+from gcnii.train.neighbours import Neighbours
 
 SAMPLED = [name for name, model in MODELS.items() if model.supports_sampling]
 GRAPHSAGE = [name for name in SAMPLED if name.startswith("graphsage")]

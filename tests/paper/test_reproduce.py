@@ -10,9 +10,9 @@ import torch
 from support.tiny_cells import cell
 
 from gcnii.analysis import by_degree
+from gcnii.train import group as loop
 from gcnii.train.fit import fit, fit_plan
-from gcnii.train.replicas import training as loop
-from gcnii.train.replicas.replicas import Replicas
+from gcnii.train.replicas import Replicas
 from gcnii_paper import reproduce as module
 from gcnii_paper.ledger.ledger import Ledger
 from gcnii_paper.ledger.ledger_io import measured

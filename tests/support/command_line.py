@@ -21,10 +21,7 @@ BUNDLE = (
 )
 
 # As `python -m gcnii`, but with a checkpoint after every epoch.
-SAVING = (
-    "from gcnii.train.replicas import training; training.SAVE_EVERY = 0.0; "
-    "from gcnii.cli import main; main()"
-)
+SAVING = "from gcnii.train import group; group.SAVE_EVERY = 0.0; from gcnii.cli import main; main()"
 
 
 class Answer(NamedTuple):
@@ -76,7 +73,7 @@ def call(*words, cwd):
         stack.enter_context(mock.patch.object(sys, "argv", ["gcnii", *map(str, words)]))
         stack.enter_context(contextlib.chdir(cwd))
         # However busy the machine is, no line of progress comes between the lines of an answer.
-        stack.enter_context(mock.patch("gcnii.train.callbacks.progress.EVERY", 600.0))
+        stack.enter_context(mock.patch("gcnii.train.callbacks.EVERY", 600.0))
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
         try:

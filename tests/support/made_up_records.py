@@ -2,7 +2,7 @@
 
 import json
 
-from gcnii.train.presets import record as module
+from gcnii.train import presets as module
 
 
 def hold(monkeypatch, folder, records):

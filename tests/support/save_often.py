@@ -1,8 +1,8 @@
 """The command line, with a checkpoint after every epoch: `python save_often.py train …`."""
 
 from gcnii.cli import main
-from gcnii.train.replicas import training
+from gcnii.train import group
 
 if __name__ == "__main__":
-    training.SAVE_EVERY, training.SAVE_SHARE = 0, float("inf")
+    group.SAVE_EVERY, group.SAVE_SHARE = 0, float("inf")
     main()

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 from gcnii.propagation import CutPattern, Pattern
-from gcnii.train.distributed.halo import CutMatrix, Halo
+from gcnii.train.distributed.adjacency import CutMatrix, Halo
 from gcnii.train.distributed.world import World
 
 

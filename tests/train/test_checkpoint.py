@@ -16,9 +16,9 @@ from support.killing import Killed, killed_after_a_save
 import gcnii
 from gcnii import data
 from gcnii.errors import InputError
+from gcnii.train import group as loop
 from gcnii.train.checkpoint import Checkpoint, before, interruptible, remove
 from gcnii.train.fit import fit
-from gcnii.train.replicas import training as loop
 from gcnii.train.results.run import Run
 
 CPU = torch.device("cpu")

@@ -15,13 +15,13 @@ from gcnii import data
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
+from gcnii.train import group as loop
 from gcnii.train.batches import Batch
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.fit import fit
+from gcnii.train.group import Diverged, ReplicaGroup
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import presets_of
-from gcnii.train.replicas import training as loop
-from gcnii.train.replicas.group import Diverged, ReplicaGroup
 from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 

@@ -7,9 +7,9 @@ import pytest
 from support.killing import Killed, killed_after_a_save
 
 from gcnii import data, fit
+from gcnii.train import group as loop
+from gcnii.train import own
 from gcnii.train.plan import make_plan
-from gcnii.train.presets import own
-from gcnii.train.replicas import training as loop
 
 HOW = {"layers": 2, "width": 8, "lr": 0.001, "device": "cpu"}
 

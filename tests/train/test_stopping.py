@@ -7,9 +7,9 @@ from support.stopping_oracle import follow
 
 from gcnii import data
 from gcnii.train.fit import fit
+from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import Recipe
-from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 

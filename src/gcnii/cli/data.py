@@ -34,8 +34,7 @@ from gcnii.errors import DataError, InputError
 from gcnii.files import Document, one_line, user_path, visible
 from gcnii.graph import Graph
 from gcnii.graph.weights import about_skew, chosen_kind
-from gcnii.train.presets import presets_of, uses_own_default
-from gcnii.train.presets.record import records
+from gcnii.train.presets import presets_of, records, uses_own_default
 
 Name = Annotated[str, Parameter(help="A name from `gcnii data list`, or a folder of your own.")]
 Names = Annotated[str, Parameter(help="Names from `gcnii data list`, or `all`.")]
@@ -162,7 +161,7 @@ def pack(
 
 
 def _pack_parts(graph: Graph, folder: Path, parts: int, json: bool) -> None:
-    from gcnii.train.distributed.packing import pack as pack_parts  # which loads torch
+    from gcnii.train.distributed.shard import pack as pack_parts  # which loads torch
 
     files = pack_parts(graph, folder, parts)["parts"]
     size = sum(file.stat().st_size for file in folder.iterdir())

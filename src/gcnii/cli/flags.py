@@ -13,7 +13,7 @@ from gcnii.nn import MODELS
 from gcnii.nn.settings import setting_of
 from gcnii.train import recipe
 from gcnii.train.plan import model_hints
-from gcnii.train.replicas.views import ConsistencySettings
+from gcnii.train.recipe import ConsistencySettings
 from gcnii.train.stopping import Stopping
 
 Command = TypeVar("Command", bound=Callable[..., None])

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from gcnii.cli.options import Json, print_json, refuse_below_one
 from gcnii.cli.terminal import plain_table, table_console
-from gcnii.cost import (
+from gcnii.cost.estimate import (
     GIB,
     H200,
     MODELS,
@@ -26,14 +26,13 @@ from gcnii.cost import (
     estimate,
     this_cpu,
 )
-from gcnii.cost import Memory as Held
+from gcnii.cost.estimate import Memory as Held
 from gcnii.data import CATALOG, load
 from gcnii.data.sizes import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError
 from gcnii.files import user_path
+from gcnii.train.own import CHOSEN, OURS, Traits, own_default
 from gcnii.train.presets import preset, uses_own_default
-from gcnii.train.presets.own import CHOSEN, OURS, own_default
-from gcnii.train.presets.traits import Traits
 
 # torch takes seconds to import; a plan from counts alone does without: hence imports below
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gcnii.files import visible
-from gcnii.train.callbacks.progress import VisibleColumn, lines_without_bar, make_progress
+from gcnii.train.callbacks import VisibleColumn, lines_without_bar, make_progress
 
 NARROW = 80  # columns; a narrower terminal wraps the lines itself, and no number is cut short
 WIDE = 1000  # more than any table needs

@@ -38,9 +38,7 @@ from gcnii.files import Document, claimed, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
 from gcnii.nn.settings import Settings
 from gcnii.targets.objective import percent
-from gcnii.train.callbacks.csv_log import CsvLog, is_log
-from gcnii.train.callbacks.report import Callback
-from gcnii.train.callbacks.tensorboard import TensorBoard
+from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log
 from gcnii.train.checkpoint import Checkpoint, before, remove
 from gcnii.train.distributed.world import joined, meeting, own_device, started
 from gcnii.train.fit import Calibrate, fit_plan, notice_limit
@@ -218,7 +216,7 @@ def _plan(
         return make_plan(chosen_model(model, graph, preset), given, graph, preset)
     if preset == "record":
         raise InputError("--settings and --preset record both choose the settings; give one")
-    from gcnii.tuning.question import winner_in  # few trainings need it
+    from gcnii.tuning.winner import winner_in  # few trainings need it
 
     found, settings = winner_in(study)
     if model not in (None, found):

@@ -39,8 +39,8 @@ from gcnii.files import (
     refuse_special,
     remove_stale,
 )
+from gcnii.train.adam import Stack
 from gcnii.train.recipe import in_force
-from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.run import Run
 
 WHOLE = dict.fromkeys(("seed", "split", "best_epoch", "epochs", "fresh_epoch", "stale"), int)

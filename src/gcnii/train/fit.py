@@ -17,9 +17,9 @@ from gcnii.errors import InputError, notice
 from gcnii.files import user_path
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole, whole_seeds
-from gcnii.train.callbacks.progress import training_bar
-from gcnii.train.callbacks.report import Callback, EpochReport
+from gcnii.train.callbacks import Callback, EpochReport, training_bar
 from gcnii.train.checkpoint import interruptible
+from gcnii.train.group import Leave, Training
 from gcnii.train.hardware import (
     ROUNDED,
     choose_device,
@@ -28,7 +28,6 @@ from gcnii.train.hardware import (
     tuned_cpu,
 )
 from gcnii.train.plan import Plan, Preset, chosen_model, make_plans, warn_of_skew
-from gcnii.train.replicas.training import Leave, Training
 from gcnii.train.results.result import Result
 from gcnii.train.results.run import make_runs
 from gcnii.train.task import Task

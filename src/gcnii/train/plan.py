@@ -27,23 +27,23 @@ from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
 from gcnii.nn.settings import Settings, check_settings
 from gcnii.nn.weights import DrawnFrom
-from gcnii.train.presets import preset as published
-from gcnii.train.presets import uses_own_default
-from gcnii.train.presets.own import (
+from gcnii.train.own import (
     BASELINES,
     FAMILY,
     LONGEST,
     OURS,
+    Traits,
     own_default,
     own_links,
     own_model,
 )
-from gcnii.train.presets.traits import Traits
+from gcnii.train.presets import preset as published
+from gcnii.train.presets import uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import Kind, choose
 
 if TYPE_CHECKING:
-    from gcnii.train.presets.record import Record
+    from gcnii.train.presets import Record
 
 # What fills in the settings that are not given: what was published for the graph, else the default
 # for graphs without; or the best that our own searches have found for it.
@@ -230,7 +230,7 @@ def _usual_model(graph: Graph) -> str:
 
 
 def _record(graph: Graph) -> Record:
-    from gcnii.train.presets.record import record_of  # few trainings need it
+    from gcnii.train.presets import record_of  # few trainings need it
 
     return record_of(graph.catalog_name, graph.name)
 

@@ -25,8 +25,7 @@ from gcnii.targets.objective import (
     positive_class,
     refuse_unranked,
 )
-from gcnii.train.batches.batch import Batching, History
-from gcnii.train.replicas.views import ConsistencySettings
+from gcnii.train.batches import Batching, History
 from gcnii.train.scaling import Scale
 from gcnii.train.stopping import RULES, Stopping
 
@@ -38,6 +37,7 @@ Thresholds = Literal["half", "validation"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
 
 POSITIVE, NOT_NEGATIVE = Bounds(above=0), Bounds(least=0)
+NO_CONSISTENCY = ("consistency", (0.0,))
 NO_DIFFUSION = ("diffusion", ("none",))
 NAMED_METRIC = ("monitor", tuple(name for name, rule in RULES.items() if rule.metric != "auto"))
 
@@ -219,6 +219,58 @@ class GraphSettings:
             unused_when=("drop_edge", (0.0,)),
         ),
     ] = "entries"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsistencySettings:
+    """How many views a step has, and how strongly they are pulled together (GRAND)."""
+
+    views: Annotated[
+        int,
+        Setting(
+            "random views of the graph in each step; the loss is their mean",
+            Bounds(least=1),
+            1,
+            search=Choice((1, 2, 4)),
+        ),
+    ] = 1
+    drop_node: Annotated[
+        float,
+        Setting(
+            "share of nodes whose features are set to zero in each view (DropNode)",
+            Bounds(least=0, below=1),
+            0.0,
+            search=Range(0.0, 0.6, 0.1),
+        ),
+    ] = 0.0
+    consistency: Annotated[
+        float,
+        Setting(
+            "weight of the distance of each view's probabilities, on all nodes, to the sharpened "
+            "mean of the views (λ_c of GRAND)",
+            Bounds(least=0),
+            0.0,
+            search=Range(0.0, 1.6, 0.1),
+        ),
+    ] = 0.0
+    sharpen: Annotated[
+        float,
+        Setting(
+            "temperature by which that mean is sharpened; 1: not at all",
+            Bounds(above=0, most=1),
+            unused_when=NO_CONSISTENCY,
+            search=Range(0.1, 0.6, 0.1),
+        ),
+    ] = 0.5
+    warm_up: Annotated[
+        int,
+        Setting(
+            "epochs over which the weight of consistency grows from 0",
+            Bounds(least=0),
+            unused_when=NO_CONSISTENCY,
+            search=Range(0, 300, 50),
+        ),
+    ] = 0
 
 
 @dataclass(frozen=True, kw_only=True)

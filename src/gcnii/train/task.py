@@ -25,7 +25,9 @@ from gcnii.propagation import (
     to_matrix,
 )
 from gcnii.targets.objective import Share
-from gcnii.train.batches import Batch, Batches, Full, Neighbours, Subgraphs, cluster
+from gcnii.train.batches import Batch, Batches, Full, Subgraphs
+from gcnii.train.clusters import cluster
+from gcnii.train.neighbours import Neighbours
 from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe
 from gcnii.train.scaling import Scaling

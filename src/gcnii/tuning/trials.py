@@ -1,4 +1,4 @@
-"""Trials: how a setting is trained, what a study knows of it, and which one wins."""
+"""Trials: what a study knows of each setting that it tried, and which one wins."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Any, Literal
+from typing import Literal
 
-import torch
 from optuna.study import Study as OptunaStudy
 from optuna.trial import FrozenTrial, TrialState
 
 from gcnii.errors import GcniiError
 from gcnii.files import Document
-from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.train.fit import fit_plans
-from gcnii.train.hardware import lacks_memory
-from gcnii.train.plan import Plan
-from gcnii.train.replicas.group import Diverged
 from gcnii.train.results.result import Result
 
 Outcome = Literal["complete", "given up", "lost"]
@@ -141,20 +135,3 @@ def winner_of(trials: Sequence[Trial], model: str | None = None) -> Trial:
         f"no training of {who} was finished; give the search more time (a larger budget), or fewer "
         "models"
     )
-
-
-def fitted(graph: Graph, plans: Sequence[Plan], at_once: int, **how: Any) -> Result | None:
-    """The result of training `at_once` replicas at a time, or fewer where memory is short.
-
-    None for settings that lose: they diverged, or not even one run fits.
-    """
-    for size in dict.fromkeys((at_once, max(at_once // 4, 1), 1)):
-        try:
-            return fit_plans(graph, plans, batch=size, **how)
-        except Diverged:
-            return None
-        except (MemoryError, RuntimeError) as error:
-            if not lacks_memory(error):
-                raise
-        torch.cuda.empty_cache()  # does nothing without a GPU
-    return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gcnii.errors import InputError, did_you_mean
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Settings
 from gcnii_paper.bench.shapes import Named as Named
 from gcnii_paper.bench.shapes import Shape as Shape
 

@@ -14,9 +14,9 @@ from gcnii import data
 from gcnii.files import Document
 from gcnii.propagation import feature_matrix
 from gcnii.train.fit import fit_plan
+from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
-from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.baselines import BaselineTraining

@@ -76,7 +76,7 @@ def _records(
     searches: Sequence[Search], folder: Path, *, trials: int, device: str, jobs: int
 ) -> Iterator[Document]:
     from gcnii.cli.terminal import counting_bar
-    from gcnii.parallel import run_parallel
+    from gcnii.tuning.parallel import run_parallel
     from gcnii_paper.search.run import run_search
 
     if jobs == 1:
@@ -121,7 +121,7 @@ def adopt_record(
     """
     if not studies:
         raise InputError("give at least one study.json that `gcnii tune` wrote, or its folder")
-    from gcnii.train.presets.record import FILE
+    from gcnii.train.presets import FILE
     from gcnii_paper.search.studies import adopt_studies
 
     file = out or FILE

@@ -7,8 +7,7 @@ from itertools import product
 
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.train.presets.own import DEFAULTS, FEATURES, LINKS, kind_of, own_default, shared
-from gcnii.train.presets.traits import Traits
+from gcnii.train.own import DEFAULTS, FEATURES, LINKS, Traits, kind_of, own_default, shared
 
 # Those that take longest first.
 GRAPHS = (

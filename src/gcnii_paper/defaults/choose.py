@@ -13,8 +13,7 @@ from statistics import fmean, stdev
 
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
-from gcnii.train.presets.own import BASELINES, DEFAULTS, kind_of
-from gcnii.train.presets.traits import Traits
+from gcnii.train.own import BASELINES, DEFAULTS, Traits, kind_of
 from gcnii_paper.defaults.candidates import GRAPHS, candidates
 from gcnii_paper.defaults.records import Records, traits_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gcnii.files import NOTHING, Document, Maybe, atomic_write, read_document
 from gcnii.nn.settings import Settings
-from gcnii.train.presets.traits import Traits
+from gcnii.train.own import Traits
 
 _SCORES = [(float, NOTHING)]
 RUNS = {"model": str, "settings": dict, "seeds": [int], "val": _SCORES, "test": _SCORES}

@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
-from gcnii.train.presets.own import (
+from gcnii.train.own import (
+    ASSUMED,
     BOUNDS,
     DEFAULTS,
+    FEWEST,
+    LEAST,
     LONGEST,
     LOW,
     MOST_NODES,
+    MOSTLY,
     STOP,
     TELLING,
+    UNLIKE,
     kind_of,
 )
-from gcnii.train.presets.traits import ASSUMED, FEWEST, LEAST, MOSTLY, UNLIKE
 from gcnii_paper.defaults.candidates import GCNII, ITSELF, WHOM, candidates
 from gcnii_paper.defaults.choose import Row, Study, mean
 from gcnii_paper.report.markdown import markdown_table

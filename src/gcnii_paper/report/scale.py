@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from gcnii.cost import (
+from gcnii.cost.estimate import (
     GIB,
     H200,
     Cost,

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, read_document, write_document
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Settings
 from gcnii_paper.tables.searched import ENOUGH
 
 SEEDS = 3  # runs per try

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import prod
 
 from gcnii.files import Document
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Settings
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gcnii.errors import InputError
-from gcnii.train.presets import preset
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Settings, preset
 from gcnii_paper.search.search import Search
 from gcnii_paper.tables import figure1, figure2, table3
 from gcnii_paper.tables.cells import Cell

@@ -14,10 +14,9 @@ from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, read_document, write_document
 from gcnii.targets.objective import metric_name
 from gcnii.train.plan import make_plan
-from gcnii.train.presets.record import Record, records
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Record, Settings, records
 from gcnii.train.recipe import Recipe
-from gcnii.tuning.question import STUDY
+from gcnii.tuning.winner import STUDY
 
 LEAST = 5  # runs behind the validation score of a choice
 PLACES = ("--out", "--storage", "--slurm")  # flags whose value is of one machine

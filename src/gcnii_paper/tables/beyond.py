@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gcnii.errors import InputError
-from gcnii.train.presets.record import Record, records
+from gcnii.train.presets import Record, records
 from gcnii_paper.tables.cells import Cell
 from gcnii_paper.tables.printed import PUBLIC, TEN_SPLITS
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, Only, check, read_document, write_document
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Settings
 from gcnii_paper.tables.printed import TEN_SPLITS, Printed
 from gcnii_paper.verdict import Verdict, by_split, judge
 

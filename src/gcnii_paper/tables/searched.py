@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Settings
 
 FILE = Path(__file__).with_name("searched.json")  # made by `gcnii reproduce adopt`
 

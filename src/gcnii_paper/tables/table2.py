@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Settings
 from gcnii_paper.tables.cells import Cell
 from gcnii_paper.tables.printed import PUBLIC, TABLE_2
 

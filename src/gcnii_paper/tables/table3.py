@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gcnii.train.presets import preset
-from gcnii.train.presets.settings import Settings
+from gcnii.train.presets import Settings, preset
 from gcnii_paper.tables.cells import Cell, slug
 from gcnii_paper.tables.printed import DEPTHS, PUBLIC, TABLE_3, Printed
 from gcnii_paper.tables.searched import ADOPTED, OURS

@@ -18,7 +18,7 @@ from gcnii.data.readers.parts.write import refuse_folder
 from gcnii.errors import DataError, InputError
 from gcnii.files import document_key
 from gcnii.graph import Graph, Piece
-from gcnii.train.distributed.packing import pack
+from gcnii.train.distributed.shard import pack
 from gcnii.train.plan import make_plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:pymetis is not installed")

@@ -25,7 +25,7 @@ PROGRAM = f"""
 from gcnii_paper.tables import registry as tables
 from gcnii_paper.tables.cells import Cell
 from gcnii_paper.tables.printed import Printed
-from gcnii.train.replicas import training as loop
+from gcnii.train import group as loop
 loop.SAVE_EVERY = 0.0
 tables.CELLS["table2"] = {CELLS!r}
 from gcnii.cli import main

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gcnii.data import load
-from gcnii.train.presets.own import BASELINES, DEFAULTS, LOW
-from gcnii.train.presets.traits import ASSUMED, Traits, homophily_of
+from gcnii.train.own import ASSUMED, BASELINES, DEFAULTS, LOW, Traits, homophily_of
 from gcnii_paper.defaults.candidates import GCNII, GRAPHS, candidates
 from gcnii_paper.defaults.choose import Study, choose, criterion
 from gcnii_paper.defaults.measure import batches

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from gcnii.train import own
+from gcnii.train.own import BASELINES, Traits, own_default, shared
 from gcnii.train.plan import batch_key, make_plan
-from gcnii.train.presets import own
-from gcnii.train.presets.own import BASELINES, own_default, shared
-from gcnii.train.presets.traits import Traits
 from gcnii_paper.defaults import candidates, measure
 from gcnii_paper.defaults.candidates import settings_of
 from gcnii_paper.defaults.records import Records

@@ -8,7 +8,7 @@ from support.made_up_records import hold
 import gcnii
 from gcnii.errors import InputError
 from gcnii.train.plan import make_plan
-from gcnii.train.presets.record import Record, records
+from gcnii.train.presets import Record, records
 from gcnii_paper.search.studies import adopt_studies, own_words
 
 VAL = [0.7, 0.8, 0.75, 0.8, 0.7]

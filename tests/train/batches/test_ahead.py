@@ -9,11 +9,11 @@ from support.killing import Killed, killed_after_a_save
 
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, adjacency
-from gcnii.train.batches import neighbours as module
-from gcnii.train.batches.neighbours import Neighbours, ahead
-from gcnii.train.callbacks.report import StopTraining
+from gcnii.train import group as loop
+from gcnii.train import neighbours as module
+from gcnii.train.callbacks import StopTraining
 from gcnii.train.fit import fit
-from gcnii.train.replicas import training as loop
+from gcnii.train.neighbours import Neighbours, ahead
 
 SETTINGS = {"layers": 2, "width": 8, "epochs": 4, "device": "cpu", "batch_size": 7, "threads": 1}
 KINDS = {
@@ -118,7 +118,7 @@ def test_a_step_that_fails_leaves_no_thread(monkeypatch):
     def fails(*args, **kwargs):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("gcnii.train.replicas.replicas.Replicas.step", fails)
+    monkeypatch.setattr("gcnii.train.replicas.Replicas.step", fails)
     with pytest.raises(ZeroDivisionError):
         fit(graph(), "graphsage-mean", **SETTINGS)
     assert threads() == []

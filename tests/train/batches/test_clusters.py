@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from gcnii.propagation import adjacency
-from gcnii.train.batches import cluster
-from gcnii.train.batches.clusters import cut
+from gcnii.train.clusters import cluster, cut
 
 
 def communities(groups=6, size=30, seed=0):

@@ -11,8 +11,7 @@ from scipy.stats import chisquare
 from support.literal.drawing import draw
 
 from gcnii.propagation import GraphAdjacency
-from gcnii.train.batches import Neighbours
-from gcnii.train.batches.neighbours import HistoryHop, NeighbourSampler, shuffled
+from gcnii.train.neighbours import HistoryHop, Neighbours, NeighbourSampler, shuffled
 
 SHAPES = {  # fanout, history
     "some": ((3, 5), "none"),

@@ -13,9 +13,13 @@ from torch.func import vmap
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, Propagation, Sparse
 from gcnii.propagation.product import row_sums
-from gcnii.train.batches import Neighbours
-from gcnii.train.batches.neighbours import ActivationHistory, HistoryHop, NeighbourSampler
 from gcnii.train.fit import fit
+from gcnii.train.neighbours import (
+    ActivationHistory,
+    HistoryHop,
+    Neighbours,
+    NeighbourSampler,
+)
 
 NORMS = ["mean", "symmetric", "walk", "enhanced", "first-order", "symmetric+I"]
 

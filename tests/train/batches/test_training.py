@@ -12,10 +12,10 @@ from support.killing import Killed, killed_after_a_save
 from gcnii import data
 from gcnii.data.converters.join import join
 from gcnii.errors import GraphError
-from gcnii.train.batches import cutter
+from gcnii.train import group as loop
+from gcnii.train.clusters import cutter
 from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
-from gcnii.train.replicas import training as loop
 from gcnii.train.task import Task
 
 SMALL = {"layers": 2, "width": 8, "epochs": 6, "device": "cpu", "lr": 0.02}

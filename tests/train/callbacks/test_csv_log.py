@@ -7,7 +7,7 @@ import pytest
 import gcnii
 from gcnii import CsvLog, EpochReport, fit
 from gcnii.errors import InputError, UsageError
-from gcnii.train.callbacks.report import EpochMeasures
+from gcnii.train.callbacks import EpochMeasures
 
 HEADER = "seed,epoch,train_loss,val_loss,val\n"
 SMALL = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}

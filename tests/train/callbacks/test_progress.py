@@ -12,9 +12,8 @@ from rich.console import Console
 
 import gcnii
 from gcnii import fit
-from gcnii.train.callbacks import progress
-from gcnii.train.callbacks.progress import training_bar
-from gcnii.train.callbacks.report import EpochMeasures, EpochReport
+from gcnii.train import callbacks
+from gcnii.train.callbacks import EpochMeasures, EpochReport, training_bar
 
 TITLE = "figure2/citeseer-gcn-with-identity-mapping/64, seeds 0 to 9"
 SMALL = {"layers": 2, "width": 8, "epochs": 4, "device": "cpu"}
@@ -43,7 +42,7 @@ def cell(monkeypatch):
     monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
-    monkeypatch.setattr(progress, "REDRAW", 0)
+    monkeypatch.setattr(callbacks, "REDRAW", 0)
     return shown
 
 
@@ -57,7 +56,7 @@ def test_a_training_bar_keeps_percentage_and_time_and_drops_the_losses_first(wid
     file = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     console = partial(Console, file=file, width=width, force_terminal=True, no_color=True)
-    monkeypatch.setattr(progress, "Console", console)
+    monkeypatch.setattr(callbacks, "Console", console)
     with training_bar(TITLE, 1500) as show:
         show(report(749))
     line = next(line for line in reversed(file.getvalue().split("\n")) if "━" in line)
@@ -110,7 +109,7 @@ def test_in_a_notebook_the_bar_is_redrawn_in_its_place(graph, cell, capsys):
 
 
 def test_a_notebooks_bar_is_not_redrawn_at_every_epoch(graph, cell, monkeypatch):
-    monkeypatch.setattr(progress, "REDRAW", 60)
+    monkeypatch.setattr(callbacks, "REDRAW", 60)
     fit(graph, **SMALL)
     assert len(cell) == 3  # empty, at the start and at the end
 

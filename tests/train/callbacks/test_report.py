@@ -9,8 +9,8 @@ from support.killing import Killed, killed_after_a_save
 import gcnii
 from gcnii import StopTraining, fit
 from gcnii.errors import InputError
-from gcnii.train.replicas import group
-from gcnii.train.replicas import training as loop
+from gcnii.train import group
+from gcnii.train import group as loop
 
 SMALL = {"layers": 2, "width": 8, "epochs": 12, "device": "cpu", "lr": 0.02}
 

@@ -9,7 +9,7 @@ from support.together import graph_of, trained
 
 from gcnii.data import load
 from gcnii.nn import MODELS
-from gcnii.train.distributed.packing import pack
+from gcnii.train.distributed.shard import pack
 
 pytestmark = pytest.mark.filterwarnings("ignore:pymetis is not installed")
 SMALL = {"layers": 3, "width": 8, "epochs": 30, "patience": 30}

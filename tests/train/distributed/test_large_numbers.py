@@ -15,9 +15,8 @@ from gcnii.errors import InputError
 from gcnii.graph import Piece
 from gcnii.propagation import Pattern, Rows
 from gcnii.propagation.pattern import MOST
-from gcnii.train.distributed.halo import Halo
-from gcnii.train.distributed.links import Links
-from gcnii.train.distributed.packing import pack
+from gcnii.train.distributed.adjacency import Halo, Links
+from gcnii.train.distributed.shard import pack
 from gcnii.train.recipe import Recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore:pymetis is not installed")

@@ -18,7 +18,7 @@ import gcnii
 from gcnii.data.readers import packed
 from gcnii.errors import InputError
 from gcnii.train.distributed import world
-from gcnii.train.distributed.packing import pack
+from gcnii.train.distributed.shard import pack
 
 SMALL = ("--layers", "2", "--width", "4", "--epochs", "2", "--device", "cpu", "--threads", "1")
 JOINING = 1.5  # seconds for which a process waits for one that never comes, instead of 50

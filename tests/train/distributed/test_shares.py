@@ -10,7 +10,7 @@ from gcnii.dropout import Words, epoch_key, keep_mask, words_of
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
 from gcnii.propagation import Rows, adjacency
-from gcnii.train.distributed import cut as cutting
+from gcnii.train.distributed import shard as cutting
 from gcnii.train.distributed.shard import refuse
 from gcnii.train.plan import make_plan
 
@@ -50,7 +50,7 @@ def test_blocks_are_contiguous_and_of_equal_size():
 def test_metis_leaves_no_process_without_nodes_and_cuts_fewer_links_than_blocks():
     pytest.importorskip("pymetis")
     A = adjacency(data.load("digits"))
-    labels = cutting.cut(A, 4)
+    labels = cutting.partition(A, 4)
     assert sorted(set(labels.tolist())) == [0, 1, 2, 3]
     blocks = cutting.blocks(A.shape[0], 4)
     assert cutting.crossing(A, labels) < 0.5 * cutting.crossing(A, blocks)
@@ -59,7 +59,7 @@ def test_metis_leaves_no_process_without_nodes_and_cuts_fewer_links_than_blocks(
 def test_without_metis_it_is_said_what_blocks_cost(monkeypatch):
     monkeypatch.setattr(cutting, "metis", lambda A, parts: None)
     with pytest.warns(UserWarning, match=r"pymetis is not installed.* \d+% of its links"):
-        labels = cutting.cut(adjacency(data.load("csbm", n=60)), 3)
+        labels = cutting.partition(adjacency(data.load("csbm", n=60)), 3)
     assert np.array_equal(labels, cutting.blocks(60, 3))
 
 

@@ -10,25 +10,29 @@ from sklearn.metrics import cohen_kappa_score
 import gcnii
 from gcnii.data.catalog import CATALOG
 from gcnii.nn import MODELS
-from gcnii.train.plan import make_plan, model_defaults
-from gcnii.train.presets import preset, presets_of, uses_own_default
-from gcnii.train.presets import traits as traits_module
-from gcnii.train.presets.own import (
+from gcnii.train import own as traits_module
+from gcnii.train.own import (
+    ASSUMED,
     BASELINES,
     CHOSEN,
     DEFAULTS,
     FAMILY,
+    FEWEST,
     LONGEST,
     LOW,
     MOST_NODES,
     OURS,
+    Traits,
+    agreement,
+    homophily_of,
     kind_of,
     own_default,
     own_model,
     range_of,
     shared,
 )
-from gcnii.train.presets.traits import ASSUMED, FEWEST, Traits, agreement, homophily_of
+from gcnii.train.plan import make_plan, model_defaults
+from gcnii.train.presets import preset, presets_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe
 
 WITHOUT = {"film", "squirrel", "chameleon-filtered", "minesweeper", "amazon-photo", "coauthor-cs"}

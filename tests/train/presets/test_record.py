@@ -6,9 +6,9 @@ import pytest
 from support.made_up_records import hold
 
 import gcnii
+from gcnii.train import presets as module
 from gcnii.train.plan import chosen_model, make_plan
-from gcnii.train.presets import record as module
-from gcnii.train.presets.record import records
+from gcnii.train.presets import records
 
 SETTINGS = {"layers": 3, "width": 8, "alpha": 0.3, "epochs": 2, "lr": 0.02}
 

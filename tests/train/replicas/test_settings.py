@@ -9,9 +9,9 @@ import torch
 from gcnii.data import load
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
+from gcnii.train import group as loop
 from gcnii.train.fit import fit, fit_plan, fit_plans
 from gcnii.train.plan import batch_key, batched, make_plan, make_plans
-from gcnii.train.replicas import training as loop
 
 NUMBERS = {
     "lr": [0.01, 0.05, 0.02],

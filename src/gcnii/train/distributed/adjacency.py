@@ -1,19 +1,285 @@
-"""CutAdjacency: the rows of P̃ that one process has, with the degrees of other processes' nodes."""
+"""The rows of Ã and P̃ that one process has, and the halo: rows it fetches from other processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnii.errors import UsageError
-from gcnii.propagation import CutPattern, GraphAdjacency, Norm, Pattern, Rows, row_sums
-from gcnii.train.distributed.halo import CutMatrix, Halo
-from gcnii.train.distributed.links import Links
+from gcnii.errors import InputError, UsageError
+from gcnii.graph import Piece, Places
+from gcnii.graph.piece import Numbers
+from gcnii.graph.weights import EdgeWeights, weighed
+from gcnii.propagation import (
+    CutPattern,
+    Direction,
+    GraphAdjacency,
+    Loops,
+    Norm,
+    Pattern,
+    Rows,
+    Sparse,
+    VmapInfo,
+    Wait,
+    of_edges,
+    oriented,
+    refuse_loops,
+    replicas_first,
+    row_sums,
+    with_diagonal,
+)
+from gcnii.propagation.product import multiply_each
 from gcnii.train.distributed.world import World
+from gcnii.train.recipe import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The entries of some rows of Ã = A + I, row by row.
+
+    own       (rows,) the numbers of these rows, sorted
+    row       (entries,) of each entry, counted from the first of these rows
+    column    (entries,) by its number in the whole graph
+    weights   (entries,) A's values, in float64
+    diagonal  (entries,) whether an entry is on the diagonal
+    numbers   (entries,) among all entries of the whole graph
+    pairs     gives (entries,) numbers that (u, v) and (v, u) share
+    halo      (halo,) nodes that are not among the rows, sorted; all other columns are among them
+    owner     (halo,) the process of each
+    """
+
+    own: Tensor
+    row: Tensor
+    column: Tensor
+    weights: Tensor
+    diagonal: Tensor
+    numbers: Tensor
+    pairs: Callable[[], Tensor]
+    halo: Tensor
+    owner: Tensor
+
+    @classmethod
+    def of_whole(
+        cls, links: GraphAdjacency, owner: Tensor, rank: int, again: Callable[[], GraphAdjacency]
+    ) -> Links:
+        """Those of process `rank`, of a graph that is here as a whole.
+
+        again  makes its links once more, if pairs are asked for: they are not kept
+        """
+        pattern = links.pattern
+        own = torch.nonzero(owner == rank)[:, 0]
+        entries = torch.nonzero(owner[pattern.row_of] == rank)[:, 0]
+        column = pattern.columns[entries].long()
+        halo = torch.unique(column[owner[column] != rank])
+        return cls(
+            own,
+            torch.searchsorted(own, pattern.row_of[entries]),
+            column,
+            links.weights[entries],
+            links.diagonal[entries],
+            entries,
+            lambda: again().pairs[entries],
+            halo,
+            owner[halo],
+        )
+
+    @classmethod
+    def of_piece(cls, piece: Piece, recipe: Recipe) -> Links:
+        """Those of a piece, which has all edges that touch its nodes."""
+        refuse_loops(recipe.norm, recipe.loops)
+        if recipe.diffusion != "none":
+            raise InputError(
+                f"a diffusion needs all links of {piece.name}, and its parts hold some each; train "
+                "on the graph in one file, or without a diffusion"
+            )
+        assert piece.places is not None
+        return _Neighbourhood(piece, piece.places, recipe.edge_weights).links(recipe)
+
+
+class _Neighbourhood:
+    """A piece with its halo: small numbers for nodes that may have large ones.
+
+    nodes  their numbers in the whole graph, sorted, so that links keep their order
+    at     (rows,) which of them are the piece's own
+    """
+
+    def __init__(self, piece: Piece, places: Places, edge_weights: EdgeWeights = "raw"):
+        self.piece, self.places = piece, places
+        self.nodes = np.sort(np.concatenate([piece.rows, places.halo]))
+        self.at = np.searchsorted(self.nodes, piece.rows)
+        edges = np.searchsorted(self.nodes, piece.edges)
+        self.A = of_edges(edges, piece.weights, len(self.nodes))
+        if piece.weights is not None and edge_weights != "raw":
+            self.A.data = weighed(self.A.data, edge_weights, piece.typical_weights)
+
+    def rows(self, direction: Direction, loops: Loops) -> tuple[sp.csr_array, NDArray[np.bool_]]:
+        """The piece's rows of A on the entries of Ã, and which of these are on the diagonal."""
+        A = oriented(self.A, direction, loops)
+        return with_diagonal(sp.csr_array(A[self.at]), self.at)
+
+    def links(self, recipe: Recipe) -> Links:
+        """As the recipe wants them."""
+        places, direction = self.places, recipe.direction if self.piece.directed else "both"
+        whole, diagonal = self.rows(direction, recipe.loops)
+        row = _row_of(whole)
+        first = places.first[direction] - whole.indptr[:-1]
+        return Links(
+            torch.tensor(self.piece.rows),
+            torch.from_numpy(row),
+            torch.from_numpy(self.nodes[whole.indices]),
+            torch.from_numpy(whole.data),
+            torch.from_numpy(diagonal).double(),
+            torch.from_numpy(first[row] + np.arange(len(row))),
+            partial(_pairs, self.piece, self.places, recipe),
+            torch.tensor(places.halo),
+            torch.tensor(places.owner),
+        )
+
+
+def _pairs(piece: Piece, places: Places, recipe: Recipe) -> Tensor:
+    """Those of both directions are in the file; one-way links have some of them.
+
+    All is made again, because few trainings ask, and what is kept takes memory in all others.
+    """
+    here = _Neighbourhood(piece, places)
+    both, _ = here.rows("both", "keep")
+    own, _ = here.rows(recipe.direction if piece.directed else "both", recipe.loops)
+    codes = [_row_of(one) * len(here.nodes) + one.indices for one in (both, own)]
+    return torch.from_numpy(places.pairs[np.searchsorted(*codes)])
+
+
+def _row_of(matrix: sp.csr_array) -> Numbers:
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.asarray(rows, np.int64)
+
+
+Exchange = Callable[[Tensor], Wait]  # sends rows; what it returns waits for others'
+
+
+@dataclass(frozen=True, eq=False)
+class Halo:
+    """Which rows go where.
+
+    nodes     (halo,) the nodes of other processes that this one gathers from, by process
+    received  how many of them are of each process
+    sent      (sent,) the rows here that others gather from, by process
+    counts    how many of them go to each process
+    rows      the number of rows here
+    """
+
+    world: World
+    nodes: Tensor
+    received: list[int]
+    sent: Tensor
+    counts: list[int]
+    rows: int
+
+    @classmethod
+    def of(cls, world: World, wanted: Tensor, owner: Tensor, own: Tensor) -> Halo:
+        """Ask each process for what is wanted of it.
+
+        wanted  nodes of other processes, sorted
+        owner   the process of each of them
+        own     (rows,) the nodes here, sorted
+        """
+        nodes = wanted[torch.argsort(owner, stable=True)]
+        received = torch.bincount(owner, minlength=world.size).tolist()
+        ones = [1] * world.size
+        counts = world.exchange(torch.tensor(received), ones, ones)().tolist()
+        asked = world.exchange(nodes.cpu(), received, counts)()
+        sent = torch.searchsorted(own.cpu(), asked).to(own.device)
+        return cls(world, nodes, received, sent, counts, len(own))
+
+    def fetch(self, H: Tensor) -> Wait:
+        """H (r, rows, h): send what others want; wait for their rows (r, halo, h)."""
+        rows = H.index_select(1, self.sent).transpose(0, 1)
+        wait = self.world.exchange(rows, self.counts, self.received)
+        return lambda: wait().transpose(0, 1).contiguous()
+
+    def back(self, G: Tensor) -> Wait:
+        """G (r, halo, h): return gradients; wait for those of the rows sent (r, sent, h)."""
+        wait = self.world.exchange(G.transpose(0, 1), self.received, self.counts)
+        return lambda: wait().transpose(0, 1).contiguous()
+
+    def fetched(self, each: Tensor) -> Tensor:
+        """(rows,) numbers of the nodes here → (halo,) those of the halo; vmap takes it."""
+        return Exchanged.apply(each, self.fetch)  # type: ignore[no-any-return, no-untyped-call]
+
+    def returned(self, each: Tensor) -> Tensor:
+        """(halo,) numbers → (rows,) the sums of what others have for the nodes here; with vmap."""
+        sums = Exchanged.apply(each, self._summed)  # type: ignore[no-untyped-call]
+        return sums  # type: ignore[no-any-return]
+
+    def _summed(self, each: Tensor) -> Wait:
+        wait, ones = self.back(each), each.new_ones(1, len(self.sent))
+        return lambda: multiply_each(self.collect, ones, wait())
+
+    @cached_property
+    def collect(self) -> Pattern:
+        """(rows, sent): which of the rows sent are one of the rows here.
+
+        Sums over it have a fixed order, so that a training is the same again on a GPU, too.
+        """
+        order = torch.argsort(self.sent, stable=True)
+        shape = self.rows, len(self.sent)
+        return Pattern.from_sorted(self.sent[order], order, shape)
+
+
+class Exchanged(torch.autograd.Function):
+    """A number of each node by `Halo.fetch` or `Halo.back`; it has no gradient."""
+
+    @staticmethod
+    def forward(each: Tensor, exchange: Exchange) -> Tensor:
+        """(nodes here or of the halo,) → (those of the other,)."""
+        return exchange(each[None, :, None])()[0, :, 0]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Save nothing."""
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(
+        info: VmapInfo, in_dims: tuple[int | None, ...], each: Tensor, exchange: Exchange
+    ) -> tuple[Tensor, int]:
+        """One exchange for all replicas."""
+        return exchange(replicas_first(each, in_dims[0], info.batch_size)[..., None])()[..., 0], 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CutMatrix(Sparse):
+    """This process's rows of P.  Its `pattern` is that of the near columns alone.
+
+    cut  where all values are: near's entries, followed by far's
+    """
+
+    cut: CutPattern
+
+    @classmethod
+    def of(cls, cut: CutPattern, values: Tensor) -> CutMatrix:
+        """The matrix with these values, near's first; no gradient reaches them."""
+        return cls(cut.near, values, values.index_select(0, cut.transposed[1]), cut)
+
+    @property
+    def places(self) -> CutPattern:
+        """Where the values are, for products."""
+        return self.cut
+
+    def holding(self, tensors: Sequence[Tensor]) -> CutMatrix:
+        """The matrix with these in the place of `tensors`."""
+        values, transposed = tensors
+        return CutMatrix(self.pattern, values, transposed, self.cut)
+
+    def with_values(self, values: Tensor) -> Sparse:
+        """Refuse: the values are made by the adjacency alone."""
+        raise UsageError("the values of a matrix that is cut over processes are made by its links")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,9 @@
-"""Shard: a process's part of a task."""
+"""How a graph is cut over processes: which one has which nodes, and its part of a task."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,18 +11,97 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnii.errors import InputError
+from gcnii.data.readers.parts.write import Numbering, refuse_folder, write
+from gcnii.errors import InputError, notice
+from gcnii.files import Document
 from gcnii.graph import Graph, Piece
+from gcnii.graph.piece import Numbers
 from gcnii.nn import MODELS
-from gcnii.propagation import GraphAdjacency, Rows, to_matrix
+from gcnii.propagation import Direction, GraphAdjacency, Rows, adjacency, to_matrix, with_diagonal
 from gcnii.targets.objective import Share
-from gcnii.train.distributed.adjacency import CutAdjacency
-from gcnii.train.distributed.cut import cut
-from gcnii.train.distributed.links import Links
+from gcnii.train.clusters import metis
+from gcnii.train.distributed.adjacency import CutAdjacency, Links
 from gcnii.train.distributed.world import World
+from gcnii.train.own import Traits
 from gcnii.train.plan import Plan, refuse_weights
-from gcnii.train.scaling import Scaling
+from gcnii.train.scaling import Scaling, choose
 from gcnii.train.task import Task, make_adjacency
+
+Labels = NDArray[np.int64]
+
+
+def partition(A: sp.csr_array, parts: int) -> Labels:
+    """(n,) the part of each node: few links between parts of about equal size, by METIS.
+
+    Without METIS, or where it leaves a part empty: blocks of nodes in the order given.
+    """
+    labels = metis(A, parts)
+    if labels is None:
+        labels = blocks(A.shape[0], parts)
+        share = f"{100 * crossing(A, labels):.0f}%"
+        notice(
+            f"pymetis is not installed, so the graph is cut into {parts} blocks of nodes in the "
+            f"order given, and {share} of its links join two of them: every layer "
+            "sends the rows at their ends. Install it with: pip install 'gcnii[metis]'"
+        )
+    if len(np.unique(labels)) < parts:
+        return blocks(A.shape[0], parts)
+    return labels
+
+
+def blocks(n: int, parts: int) -> Labels:
+    """Nodes in the order given, in parts of equal size."""
+    return np.arange(n) * parts // n
+
+
+def crossing(A: sp.csr_array, labels: Labels) -> float:
+    """The share of links that join two parts."""
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    links = row != A.indices
+    return float((labels[row] != labels[A.indices])[links].mean()) if links.any() else 0.0
+
+
+ONE_WAY: tuple[Direction, ...] = ("out", "in")  # in which a training may gather over such links
+
+
+def pack(graph: Graph, folder: Path, parts: int) -> Document:
+    """Write a graph in this number of parts, cut as `torchrun` would cut it; return its list.
+
+    Beside the graph, memory holds its links twice and one part at a time.
+    """
+    refuse_folder(folder, graph.source)
+    if not 1 <= parts <= graph.n:
+        raise InputError(f"{graph.name} has {graph.n} nodes and cannot be cut into {parts} parts")
+    both, _ = with_diagonal(adjacency(graph, "both"))
+    owner = partition(both, parts) if parts > 1 else np.zeros(graph.n, np.int64)
+    numbering = Numbering(_first(graph, both), pair_numbers(both), both.indptr.astype(np.int64))
+    known: Document = {"traits": asdict(Traits.of(graph)), "scale": choose(graph.X)}
+    if graph.weighted:
+        known["weights"] = graph.typical_weights.tolist()
+    return write(graph, folder, owner, numbering, known)
+
+
+def _first(graph: Graph, both: sp.csr_array) -> dict[str, Numbers]:
+    """Where the rows of Ã begin, for each direction that a training may choose."""
+    first: dict[str, Numbers] = {"both": both.indptr[:-1].astype(np.int64)}
+    for direction in ONE_WAY if graph.directed else ():
+        one, _ = with_diagonal(adjacency(graph, direction))
+        first[direction] = one.indptr[:-1].astype(np.int64)
+    return first
+
+
+def pair_numbers(both: sp.csr_array) -> Numbers:
+    """(entries,) of a symmetric pattern, sorted: a number that (u, v) and (v, u) share.
+
+    Pairs u ≤ v are numbered in the order of their codes u n + v, which is that of the entries.
+    """
+    row = np.repeat(np.arange(both.shape[0]), np.diff(both.indptr))
+    upper = both.indices >= row
+    numbers = np.cumsum(upper, dtype=np.int64)  # from 1, because a sparse sum keeps no zeros
+    U = sp.csr_array((numbers[upper], (row[upper], both.indices[upper])), both.shape)
+    whole = sp.csr_array(U + sp.triu(U, 1).T)
+    whole.sort_indices()
+    return np.asarray(whole.data - 1, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +200,7 @@ def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, Links]:
 def _owners(links: GraphAdjacency, size: int) -> NDArray[np.int64]:
     pattern = links.pattern
     arrays = (one.numpy() for one in (links.weights, pattern.columns, pattern.rows))
-    return cut(sp.csr_array(tuple(arrays), pattern.shape), size)
+    return partition(sp.csr_array(tuple(arrays), pattern.shape), size)
 
 
 def _entries(graph: Graph, piece: Piece, device: torch.device) -> Tensor | None:

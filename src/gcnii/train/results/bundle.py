@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from gcnii.errors import BundleError, InputError
 from gcnii.files import Document, file_sha256, refuse_special
 from gcnii.targets.objective import RANKINGS
+from gcnii.train.adam import Stack
 from gcnii.train.plan import Plan, make_plan
-from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.record import read_record, refuse_misfit, refusing
 from gcnii.train.results.result import Origin, Result
 from gcnii.train.results.run import Run

@@ -29,9 +29,9 @@ from gcnii.targets.calibration import (
     weighed,
 )
 from gcnii.targets.objective import RANKINGS, Metric, Objective, balanced_weights
+from gcnii.train.adam import Stack
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
-from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.run import Run
 from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task, learnt

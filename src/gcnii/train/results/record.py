@@ -15,8 +15,8 @@ from gcnii.columns.column import SHAPE as COLUMN
 from gcnii.errors import BundleError, InputError, did_you_mean
 from gcnii.files import NOTHING, Document, Maybe, Only, check, document_key, read_document
 from gcnii.targets.calibration import HALF
+from gcnii.train.adam import Stack
 from gcnii.train.plan import Plan
-from gcnii.train.replicas.packing import Stack
 
 FORMAT = 1  # of run.json; a reader refuses a number above its own
 NAMES = ([str], NOTHING)

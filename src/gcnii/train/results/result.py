@@ -17,8 +17,8 @@ from gcnii.files import Document, json_value, user_path, visible
 from gcnii.graph import Graph
 from gcnii.targets.calibration import Sets
 from gcnii.targets.objective import RANKINGS, mean_and_spread, metric_name
+from gcnii.train.adam import Stack
 from gcnii.train.plan import Plan
-from gcnii.train.replicas.packing import Stack
 from gcnii.train.results.predictor import Predictor
 from gcnii.train.results.run import Run
 from gcnii.train.scaling import Scaling

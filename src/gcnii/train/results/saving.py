@@ -27,8 +27,8 @@ from gcnii.files import (
     write_document,
 )
 from gcnii.nn.settings import Settings
-from gcnii.train.batches import cutter
 from gcnii.train.checkpoint import write_tensors
+from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
 from gcnii.train.results.provenance import git_state

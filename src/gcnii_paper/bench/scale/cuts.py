@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from gcnii import data
-from gcnii.cost import Labels, measured_cut
+from gcnii.cost.estimate import Labels, measured_cut
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.propagation import adjacency
-from gcnii.train.batches.clusters import metis
-from gcnii.train.distributed.cut import blocks
+from gcnii.train.clusters import metis
+from gcnii.train.distributed.shard import blocks
 from gcnii_paper.bench.scale.near import near_graph
 
 REAL = ("cora", "pubmed", "amazon-photo")

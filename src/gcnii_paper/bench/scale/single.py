@@ -17,13 +17,14 @@ from pathlib import Path
 import torch
 
 from gcnii import data
-from gcnii.cost import Network, Way, calibrate
+from gcnii.cost.calibrate import calibrate
+from gcnii.cost.estimate import Network, Way
 from gcnii.data.sizes import Size, counted, size_of
 from gcnii.files import Document, write_document
 from gcnii.graph import Graph
+from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
 from gcnii.train.plan import make_plan
-from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.peak import Peak

@@ -22,9 +22,9 @@ from gcnii.files import Document, write_document
 from gcnii.propagation import GraphAdjacency, Wait, adjacency, feature_matrix
 from gcnii.train.distributed.shard import spread
 from gcnii.train.distributed.world import World, joined, own_device
+from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
 from gcnii.train.plan import make_plan
-from gcnii.train.replicas.group import ReplicaGroup
 from gcnii.train.results.run import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.cases import PRODUCTS

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 
 from gcnii.files import Document, json_value
-from gcnii.train.presets.record import Record, records
+from gcnii.train.presets import Record, records
 from gcnii_paper.report.beyond.standing import Gain, Standing, gain, stands
 from gcnii_paper.tables.beyond import BEST, NAME, BestKnown
 from gcnii_paper.tables.cells import MeasuredCell

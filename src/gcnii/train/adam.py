@@ -1,0 +1,123 @@
+"""Adam for replicas, on weights packed in one tensor: a step is one operation, not sixty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from gcnii.train.recipe import Recipe
+
+Stack = dict[str, Tensor]  # a parameter's name → its r copies (r, …)
+BETAS, EPS = (0.9, 0.999), 1e-8  # torch's own defaults
+ALIGNED = 16  # numbers; products are slower on matrices that start at odd addresses
+
+
+class Layout:
+    """Where each weight is stored in the row (size,) of its group.
+
+    shapes  of the weights, by name
+    groups  for each group of Adam, of one decay and factor, the names of its weights, in order
+    """
+
+    def __init__(
+        self, shapes: Mapping[str, Sequence[int]], groups: Mapping[str, tuple[str, float]]
+    ):
+        self.shapes = {name: tuple(shape) for name, shape in shapes.items()}
+        self.sizes = {name: prod(shape) for name, shape in self.shapes.items()}
+        self.groups: dict[tuple[str, float], list[str]] = {}
+        # Those of odd sizes (biases of the last layer) come last, where they shift nobody else.
+        for name in sorted(self.shapes, key=lambda name: self.sizes[name] % ALIGNED > 0):
+            self.groups.setdefault(groups[name], []).append(name)
+
+    def pack(self, stack: Stack) -> list[Tensor]:
+        """A new tensor (r, size) for each group; zeros that pad a row stay zeros under Adam."""
+        groups = self.groups.values()
+        return [self._row([stack[name].flatten(1) for name in names]) for names in groups]
+
+    def _row(self, weights: list[Tensor]) -> Tensor:
+        filled = sum(weight.shape[1] for weight in weights)
+        return torch.cat([*weights, weights[0].new_zeros(len(weights[0]), -filled % ALIGNED)], 1)
+
+    def named(self, flats: Sequence[Tensor]) -> Stack:
+        """The weights (…, *shape) as views of tensors (…, size), one of each group."""
+        views = {}
+        for flat, names in zip(flats, self.groups.values(), strict=True):
+            sizes = [self.sizes[name] for name in names]
+            # One split, whose gradient is one concatenation; a slice for each weight would be sixty
+            # additions.
+            pieces = flat.split([*sizes, flat.shape[-1] - sum(sizes)], -1)
+            for name, piece in zip(names, pieces, strict=False):
+                views[name] = piece.view(*flat.shape[:-1], *self.shapes[name])
+        return {name: views[name] for name in self.shapes}
+
+
+class Group(NamedTuple):
+    """The decay and the step size of a group of weights, one number for each replica."""
+
+    decay: tuple[float, ...]
+    lr: tuple[float, ...]
+
+    @classmethod
+    def of(cls, decay: str, factor: float, recipes: Sequence[Recipe]) -> Group:
+        """The decay of this name, and the step size times the factor, of replicas' recipes."""
+        decays = (getattr(recipe, decay) for recipe in recipes)
+        return cls(tuple(decays), tuple(recipe.lr * factor for recipe in recipes))
+
+    @property
+    def alike(self) -> bool:
+        """Whether all replicas have the same."""
+        return len(set(self.decay)) == len(set(self.lr)) == 1
+
+    def joined(self, other: Group) -> Group:
+        """The group of these replicas and others."""
+        return Group(self.decay + other.decay, self.lr + other.lr)
+
+    def rows(self, rows: Sequence[int]) -> Group:
+        """The group of these replicas."""
+        return Group(tuple(self.decay[i] for i in rows), tuple(self.lr[i] for i in rows))
+
+
+class MixedAdam:
+    """What torch's Adam computes, for each replica (r, size) of each group with its own numbers.
+
+    Torch's fused Adam has one step size and one decay for a whole tensor.
+
+    steps  (r, 1) float64
+    """
+
+    def __init__(
+        self,
+        flats: Sequence[Tensor],
+        groups: Sequence[Group],
+        moments: Sequence[list[Tensor]],
+        steps: Sequence[float],
+    ):
+        def column(numbers: Sequence[float]) -> Tensor:
+            return torch.tensor(numbers, dtype=torch.float64, device=flats[0].device)[:, None]
+
+        self.flats, self.steps = list(flats), column(steps)
+        self.decays = [column(group.decay).to(flats[0].dtype) for group in groups]
+        self.sizes = [column(group.lr) for group in groups]
+        self.first, self.second = moments or (
+            [torch.zeros_like(flat) for flat in flats],
+            [torch.zeros_like(flat) for flat in flats],
+        )
+
+    def step(self, scales: Tensor | None) -> None:
+        """Descend along the gradients; the step sizes are multiplied by scales (r,)."""
+        self.steps.add_(1)
+        slow, fast = (1 - beta**self.steps for beta in BETAS)
+        for flat, decay, size, first, second in zip(
+            self.flats, self.decays, self.sizes, self.first, self.second, strict=True
+        ):
+            assert flat.grad is not None
+            gradient = torch.addcmul(flat.grad, flat, decay)
+            first.lerp_(gradient, 1 - BETAS[0])
+            second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+            length = size / slow if scales is None else size / slow * scales[:, None]
+            below = torch.sqrt(second, out=gradient).div_(fast.sqrt().to(flat.dtype)).add_(EPS)
+            flat.addcmul_(torch.div(first, below, out=below), -length.to(flat.dtype))

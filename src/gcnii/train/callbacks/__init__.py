@@ -1,1 +1,0 @@
-"""Callbacks of `fit`: what they are told, the progress bar, and writers of curves."""

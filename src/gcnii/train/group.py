@@ -1,0 +1,542 @@
+"""Groups of replicas, trained epoch by epoch, each until its own patience ends."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from math import inf, nan
+from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from gcnii.errors import GcniiError, InputError, notice
+from gcnii.files import Document, document_key
+from gcnii.targets.objective import Objective, positive_class
+from gcnii.train.adam import Stack
+from gcnii.train.batches import Batch
+from gcnii.train.callbacks import Callback, EpochMeasures, EpochReport, StopTraining
+from gcnii.train.capture import CapturedEpoch
+from gcnii.train.checkpoint import Checkpoint, remove
+from gcnii.train.clusters import cutter
+from gcnii.train.hardware import arithmetic, device_name, held_how
+from gcnii.train.replicas import Replicas
+from gcnii.train.results.result import Result
+from gcnii.train.results.run import Measures, Run
+from gcnii.train.stopping import StoppingState
+from gcnii.train.task import Task
+
+# The host reads what the device measured after at most this many epochs, because that waits for the
+# device; and at least every PAUSE seconds, because Ctrl-C waits for it.
+SYNC_EVERY = {"cpu": 1, "cuda": 64}
+PAUSE = 0.15
+
+
+class Diverged(GcniiError, FloatingPointError):
+    """A loss became infinite or not a number, in the runs of `lost`."""
+
+    def __init__(self, words: str, lost: Sequence[Run] = ()):
+        super().__init__(words)
+        self.lost = lost
+
+
+class View(NamedTuple):
+    """What a batch is graded by.
+
+    size    (r,) the number of its training nodes
+    trains  whether there are any
+    """
+
+    objective: Objective
+    size: Tensor
+    trains: bool
+
+
+class ReplicaGroup:
+    """Replicas trained together; those that have stopped stay until they are half of the group.
+
+    runs   runs[i] is the record of replica i
+    epoch  epochs done; replicas that have stopped are behind
+    """
+
+    def __init__(self, task: Task, runs: list[Run]):
+        self.task, self.recipe, self.runs = task, task.plan.recipe, list(runs)
+        self.epoch = max(run.epochs for run in runs)
+        graph, device, splits = task.graph, task.device, [run.split for run in runs]
+        plans = [task.plans[run.setting] for run in runs]
+        self.replicas = Replicas(plans, graph.d, graph.k, [run.seed for run in runs], device)
+        offloads = self._holds_less()
+        self.objective = self._objective()
+        self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
+        self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
+        # Several processes must read after the same epochs, whatever their clocks say.
+        self.most = 1 if task.shard else SYNC_EVERY[device.type]
+        recipes = [plan.recipe for plan in plans]
+        self.stopping = StoppingState(recipes, runs, device, self.most)
+        # The sum of the losses of training nodes, and their number.
+        self.losses = torch.zeros(2, len(runs), dtype=torch.float64, device=device)
+        self.step = torch.zeros((), dtype=torch.int32, device=device)
+        # Where states go to the host, launches take no time; and a graph's memory would be its own.
+        why_not = "activations go to the host" if offloads else ""
+        self.captured = CapturedEpoch(device, "several processes train" if task.shard else why_not)
+        self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
+        self.transient = CapturedEpoch(device, "each epoch draws batches of its own")
+        self.pace = float("inf")  # seconds per epoch
+
+    def _objective(self) -> Objective:
+        """What the runs are graded by."""
+        recipe, splits = self.recipe, [run.split for run in self.runs]
+        about = (self.task.graph, splits, self.task.device)
+        weigh, share = recipe.class_weight, self.task.share
+        return Objective.of(*about, recipe.scored_by, weigh, share, recipe.positive)
+
+    def _holds_less(self) -> bool:
+        """Let activations be computed again, and go to the host, if need be; whether they go there.
+
+        What one process needs, all do: their segments must be the same.
+        """
+        how, shard = held_how(self.task, len(self.runs)), self.task.shard
+        recomputes, offloads, model = how != "keep", how == "offload", self.replicas.model
+        if shard:
+            recomputes, offloads = shard.world.any(recomputes), shard.world.any(offloads)
+        model.recomputes = recomputes
+        if offloads:
+            from gcnii.nn.engine.recompute import Stash  # few trainings need it
+
+            model.stash = Stash(self.task.device)
+        return offloads
+
+    @property
+    def running(self) -> int:
+        """The number of replicas that have not stopped."""
+        return sum(not run.stopped for run in self.runs)
+
+    def advance(self) -> list[list[Measures]]:
+        """Train for some epochs; for each, the measures of the replicas that had not stopped."""
+        start, epochs = time.perf_counter(), self._epochs_to_sync()
+        for _ in range(epochs):
+            self._one_epoch()
+            self.epoch += 1
+        measures, records = self.stopping.fetch(epochs)
+        self.pace = (time.perf_counter() - start) / epochs
+        taken = [
+            int(new["epochs"]) - run.epochs for run, new in zip(self.runs, records, strict=True)
+        ]
+        lost = self._lost(measures, taken)
+        seen = [self._record(each, taken, i) for i, each in enumerate(measures)]
+        for run, new in zip(self.runs, records, strict=True):
+            vars(run).update(new)
+        self._give_up(lost)
+        return [each for each in seen if each]
+
+    def _epochs_to_sync(self) -> int:
+        # Every multiple of `most` is read: there the group may shrink, at the same epochs however
+        # fast it is.
+        recipes = (self.task.plans[run.setting].recipe for run in self.runs)
+        running = zip(recipes, self.runs, strict=True)
+        most = (recipe.allowed(run.epochs) - run.epochs for recipe, run in running)
+        left = min(max(most), self.most - self.epoch % self.most)
+        return max(1, min(left, int(PAUSE / self.pace)))
+
+    def _record(self, measures: list[Measures], taken: list[int], i: int) -> list[Measures]:
+        """Add the i-th of these epochs to the curves of the runs that took part in it."""
+        there = self._took_part(measures, taken, i)
+        for run, now in there:
+            run.curve.append((now.train_loss, now.val_loss, now.val))
+            run.seconds += self.pace / len(there)
+        return [now for _, now in there]
+
+    def _took_part(
+        self, measures: list[Measures], taken: list[int], i: int
+    ) -> list[tuple[Run, Measures]]:
+        return [
+            (run, now)
+            for run, now, epochs in zip(self.runs, measures, taken, strict=True)
+            if i < epochs
+        ]
+
+    def _one_epoch(self) -> None:
+        """A step for each batch, an evaluation, and the best weights kept."""
+        if self.recipe.batches == "full":
+            self.captured(self._epoch)
+            return
+        for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
+            if self._view(batch).trains:
+                self.step.fill_(step)
+                self._captured_step(batch)(partial(self._learn, batch, self.step))
+        self.captured(self._judge)
+
+    def _captured_step(self, batch: Batch) -> CapturedEpoch:
+        """A CUDA graph for each batch that returns in every epoch; none for the others."""
+        if not self.batches.static:
+            return self.transient
+        if batch not in self.steps:
+            self.steps[batch] = self.captured.another()
+        return self.steps[batch]
+
+    # What follows may be captured: nothing in it may wait for the device.
+
+    def _epoch(self) -> None:
+        (batch,) = self.batches.epoch(self.runs[0].seed, self.epoch)
+        self._judge(self._learn(batch))
+
+    def _learn(self, batch: Batch, step: Tensor | int = 0) -> Tensor:
+        """A step on this batch; its scores."""
+        with arithmetic(self.recipe, self.task.device):
+            objective, size, _ = self._view(batch)
+            clock, scales = self.stopping.clock, self.stopping.scales
+            scores, loss = self.replicas.step(batch, objective, clock, step, scales)
+            self.losses.add_(torch.stack([loss.double() * size, size.double()]))
+        return scores
+
+    def _judge(self, noisy: Tensor | None = None) -> None:
+        """Measure what was learnt in this epoch, and keep the weights that are the best so far."""
+        with arithmetic(self.recipe, self.task.device):
+            self.replicas.keep(self.stopping.update(self._measure(noisy)))
+            self.losses.zero_()
+
+    def _view(self, batch: Batch) -> View:
+        """Made once for each batch, because asking whether it has training nodes waits."""
+        if batch not in self.views:
+            objective = self.objective.at(batch.nodes)
+            size = objective.count("train")
+            trains = batch.nodes is None or bool(size.all())
+            self.views[batch] = View(objective, size, trains)
+        return self.views[batch]
+
+    @torch.no_grad()
+    def _measure(self, noisy: Tensor | None) -> Tensor:
+        """(measures, r) float64, as in `Measures`; `noisy` are the training pass's scores."""
+        objective = self._view(self.evaluated).objective
+        scores = self.replicas.scores(self.evaluated)
+        monitored = noisy if noisy is not None and self.recipe.rule.noisy else scores
+        total, count = self.losses
+        val_loss = objective.loss(monitored, "val")
+        val, test = objective.score(scores, "val"), objective.score(scores, "test")
+        return torch.stack([row.double() for row in (total / count, val_loss, val, test)])
+
+    def _lost(self, measures: list[list[Measures]], taken: list[int]) -> list[Run]:
+        """The runs that have diverged; `taken` is shortened to their epochs before.
+
+        Diverged is raised where all runs have the same settings: the others are then no better.
+        """
+        for i, each in enumerate(measures):
+            lost = [run for run, now in self._took_part(each, taken, i) if not now.finite]
+            if lost and len(self.task.plans) == 1:
+                self._refuse(lost, self.epoch - len(measures) + i + 1, self.pace * (i + 1))
+        lost = []
+        for j, run in enumerate(self.runs):
+            finite = [each[j].finite for each in measures[: taken[j]]]
+            if not all(finite):
+                taken[j] = finite.index(False)
+                lost.append(run)
+        return lost
+
+    def _refuse(self, lost: list[Run], epochs: int, seconds: float) -> None:
+        for run in lost:
+            run.epochs = epochs
+            run.seconds += seconds / len(self.runs)
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        raise Diverged(
+            f"the loss of seed {lost[0].seed}{more} was infinite or not a number in epoch "
+            f"{lost[0].epochs}; try a smaller lr (now {self.recipe.lr:g}), or look for "
+            "extreme values in the features",
+            lost,
+        )
+
+    def _give_up(self, lost: Sequence[Run]) -> None:
+        """End runs that have diverged: they lose against all others."""
+        for run in lost:
+            run.val, run.test, run.val_loss = nan, nan, inf
+            run.best_epoch, run.epochs = -1, len(run.curve)
+        self.end(lost)
+
+    def end(self, runs: Sequence[Run]) -> None:
+        """Stop these runs now, as if their patience had run out."""
+        for run in runs:
+            run.stopped = True
+        if rows := [i for i, run in enumerate(self.runs) if run.stopped]:
+            self.stopping.stop(rows)
+
+    def compact(self) -> bool:
+        """Drop the replicas that have stopped, once they are half of the group; whether it did.
+
+        Sums over a smaller group may round differently, so the clock must not decide when.
+        """
+        stay = [i for i, run in enumerate(self.runs) if not run.stopped]
+        if not stay or 2 * len(stay) > len(self.runs) or self.epoch % self.most:
+            return False
+        rows = torch.tensor(stay, device=self.task.device)
+        self.captured = self.captured.another()  # the old one holds the old tensors
+        self.replicas.narrow(rows)
+        self.objective = self.objective.narrow(rows)
+        self.views.clear()
+        self.stopping.narrow(rows)
+        self.losses = self.losses[:, rows].contiguous()
+        self.runs = [self.runs[i] for i in stay]
+        return True
+
+    def join(self, runs: list[Run]) -> None:
+        """Train these runs with the group from now on, in the place of those that have left."""
+        plans = [self.task.plans[run.setting] for run in runs]
+        self.captured = self.captured.another()
+        self.replicas.join(plans, [run.seed for run in runs])
+        self.runs += runs
+        device, recipes = self.task.device, [plan.recipe for plan in plans]
+        self.stopping.join(StoppingState(recipes, runs, device, self.most))
+        self.objective = self._objective()
+        self.views.clear()
+        self.losses = self.losses.new_zeros(2, len(self.runs))
+
+    def best_of(self, i: int) -> Stack:
+        """The best weights so far of replica i, on the CPU."""
+        return {name: weight[i].cpu().clone() for name, weight in self.replicas.best.items()}
+
+    def stacks(self) -> dict[str, Stack]:
+        """What a checkpoint must keep beside the runs' records."""
+        first, second = self.replicas.moments
+        now, best = self.replicas.weights, self.replicas.best
+        stacks = {"now": now, "first": first, "second": second, "best": best}
+        copies = {
+            role: {name: weight.clone() for name, weight in stack.items()}
+            for role, stack in stacks.items()
+        }
+        adam = {"steps": torch.tensor(self.replicas.steps)}
+        return copies | {"adam": adam, "batches": self.batches.state()}
+
+    def restore(self, stacks: dict[str, Stack]) -> None:
+        """Go on from what `stacks` gave."""
+        moments, steps = (stacks["first"], stacks["second"]), stacks["adam"]["steps"].tolist()
+        # Version 0.1 wrote one number for all.
+        every = steps if len(steps) == len(self.runs) else steps * len(self.runs)
+        self.replicas.load(stacks["now"], stacks["best"], moments, every)
+        self.batches.restore(stacks.get("batches", {}))
+
+
+SAVE_EVERY = 20.0  # seconds between checkpoints, at least
+SAVE_SHARE = 0.05  # of the time may go into writing them: those of a hundred replicas are large
+
+Leave = Callable[[Sequence[Run]], Iterable[Run]]
+
+log = logging.getLogger("gcnii.train.fit")
+
+
+class Training:
+    """Which runs are done, which are not, and what a checkpoint must hold to resume.
+
+    leave  asked after some epochs with the runs in training; those that it returns end
+    stop   what a callback raised to end the training
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        runs: list[Run],
+        path: Path | None,
+        callbacks: Sequence[Callback],
+        leave: Leave | None = None,
+    ):
+        self.task, self.runs, self.path, self.callbacks = task, runs, path, callbacks
+        self.leave, self.size, self.waiting = leave, 1, list[Run]()
+        self.done: dict[tuple[int, int], Stack] = {}
+        self.interrupted = False
+        self.stop: StopTraining | None = None
+        self.told: set[str] = set()  # warnings, each once
+        self.start = self.saved = time.monotonic()
+        self.pause = SAVE_EVERY
+        identity: Document = {
+            "model": task.plan.model,
+            "settings": task.plan.settings,
+            "graph": task.graph.fingerprint,
+            "runs": [(run.seed, run.split) for run in runs if run.setting == 0],
+            "cutter": cutter() if task.plan.recipe.batches == "clusters" else None,
+        }
+        if task.others:
+            identity["others"] = [plan.settings for plan in task.others]
+        self.identity = json.loads(json.dumps(identity))  # as it comes back from a file
+
+    def groups(self, batch: int | None) -> Iterator[ReplicaGroup]:
+        """The group that a checkpoint left unfinished, then groups of runs that have not begun."""
+        resumed = self._resume()
+        self._line_up(batch)
+        yield from resumed
+        while self.waiting:
+            yield ReplicaGroup(self.task, self._next(self.size))
+
+    def _line_up(self, batch: int | None) -> None:
+        """Put the runs that have not begun in a line, and say how many are trained at once."""
+        self.waiting = [run for run in self.runs if run.epochs == 0 and run.key not in self.done]
+        size = batch or (1 if self.task.device.type == "cpu" else len(self.waiting))
+        # Where a step does not see the full graph, each seed draws batches of its own.
+        self.size = max(size, 1) if self.task.plan.recipe.batches == "full" else 1
+
+    def _next(self, count: int) -> list[Run]:
+        """The next runs in the line, which leave it."""
+        runs, self.waiting = self.waiting[:count], self.waiting[count:]
+        return runs
+
+    def advance(self, group: ReplicaGroup) -> None:
+        """Train a group for some epochs, save, warn and report."""
+        runs, first = list(group.runs), [run.epochs for run in group.runs]
+        group.advance()
+        if self.leave:
+            group.end([run for run in self.leave(group.runs) if not run.stopped])
+        self._collect(group)
+        shrunk = group.compact()
+        # Seeds of one setting stop at about the same time, and begin together for speed.
+        if shrunk and self.waiting and self.task.others:
+            group.join(self._next(self.size - len(group.runs)))
+        if self.path and time.monotonic() - self.saved > self.pause:
+            self.save(group)
+        if group.captured.refused:
+            self._warn(f"trains without a CUDA graph: {group.captured.why_not}")
+        try:
+            # Runs that joined later are at earlier epochs.
+            for epoch in sorted(set(first)):
+                there = [run for run, begun in zip(runs, first, strict=True) if begun == epoch]
+                self._report(there, epoch)
+        except Exception:
+            self.save(group)  # the mistake of a callback costs no epochs
+            raise
+
+    def _collect(self, group: ReplicaGroup) -> None:
+        """Take the best weights of the runs that have stopped."""
+        for i, run in enumerate(group.runs):
+            if run.stopped and run.key not in self.done:
+                self.done[run.key] = group.best_of(i)
+
+    def _report(self, runs: Sequence[Run], first: int = 0) -> None:
+        """Tell the callbacks of the epochs of these runs, from the first one on."""
+        if not self.callbacks:
+            return
+        elsewhere = len(self.done.keys() - {run.key for run in runs})
+        for epoch in range(first, max(run.epochs for run in runs)):
+            there = [run for run in runs if epoch < len(run.curve)]
+            done = elsewhere + sum(run.stopped and run.epochs <= epoch + 1 for run in runs)
+            for setting in sorted({run.setting for run in there}):
+                own = (run for run in there if run.setting == setting)
+                measures = {run.seed: EpochMeasures(*run.curve[epoch]) for run in own}
+                self._tell(EpochReport(epoch, done, len(self.runs), measures, setting))
+
+    def _tell(self, report: EpochReport) -> None:
+        for callback in self.callbacks:
+            try:
+                callback(report)
+            except StopTraining as stop:  # the other callbacks are told all the same
+                if not self.stop:
+                    log.info("stopped by a callback after epoch %d: %r", report.epoch, stop)
+                self.stop = self.stop or stop
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self.told:
+            self.told.add(sentence)
+            notice(sentence)
+
+    def interrupt(self, group: ReplicaGroup) -> None:
+        """Save, and take the best weights so far of the runs that have not stopped."""
+        self.save(group)
+        self.interrupted = len(self.done) < len(self.runs)
+        self.done |= {run.key: group.best_of(i) for i, run in enumerate(group.runs) if run.epochs}
+
+    def finish(self, group: ReplicaGroup) -> None:
+        """End the runs of a group as if their patience had run out; nothing is left to resume."""
+        for run in group.runs:
+            run.stopped = run.epochs > 0
+        self._collect(group)
+        if self.path:
+            remove(self.path)
+
+    def save(self, group: ReplicaGroup) -> None:
+        """Write a checkpoint, if one is wanted; without room for it, training goes on."""
+        if not self.path or not any(run.epochs for run in self.runs):
+            return
+        if self.task.shard and self.task.shard.world.rank:
+            return  # all processes have the same weights, and rank 0 writes them
+        active = [run.key for run in group.runs if run.epochs]
+        stacks = group.stacks() if active else {}
+        begun = {run.key for run in self.runs if run.epochs}
+        order = sorted(begun & set(self.done) - set(active))
+        if order:
+            stacks["done"] = self._stacked(order)
+        start = time.monotonic()
+        try:
+            Checkpoint(self.identity, self.runs, active, stacks).save(self.path)
+            log.info("saved a checkpoint at epoch %d: %s", group.epoch, self.path)
+        except OSError as error:
+            self._warn(f"cannot save {self.path}: {error.strerror}; going on without it")
+        self.saved = time.monotonic()
+        self.pause = max(SAVE_EVERY, (self.saved - start) / SAVE_SHARE)
+
+    def _resume(self) -> list[ReplicaGroup]:
+        """The group that a checkpoint left unfinished, if there is one."""
+        saved = self._saved()
+        if saved is None:
+            return []
+        self.runs = saved.runs
+        begun = {run.key for run in self.runs if run.epochs}
+        for row, key in enumerate(sorted(begun - set(saved.active))):
+            done = saved.stacks["done"]
+            self.done[key] = {name: stack[row].cpu() for name, stack in done.items()}
+        log.info("resumed %d of %d runs: %s", len(begun), len(self.runs), self.path)
+        for run in self.runs:
+            if run.key in self.done:
+                self._report([run])
+        if not saved.active:
+            return []
+        named = {run.key: run for run in self.runs}
+        group = ReplicaGroup(self.task, [named[key] for key in saved.active])
+        group.restore(saved.stacks)
+        self._collect(group)
+        self._report(group.runs)
+        return [group]
+
+    def _saved(self) -> Checkpoint | None:
+        """The checkpoint, if there is one of this very training."""
+        saved = self._read(self.path) if self.path else None
+        if saved and not saved.is_of(self.identity):
+            notice(f"{self.path} is of another training; starting over")
+            return None
+        return saved
+
+    def _read(self, path: Path) -> Checkpoint | None:
+        """The checkpoint; several processes must find the same one."""
+        device, shard = self.task.device, self.task.shard
+        if shard is None:
+            return Checkpoint.load(path, device)
+        with shard.world.first_alone():  # rank 0 may put another in the place of a damaged one
+            saved = Checkpoint.load(path, device)
+        runs = [asdict(run) for run in saved.runs] if saved else []
+        if not shard.world.same(int(document_key({"runs": runs})[:15], 16)):  # fits an int64
+            raise InputError(
+                f"the processes find different checkpoints at {path}; choose a folder that all "
+                "machines share"
+            )
+        return saved
+
+    def _stacked(self, keys: Sequence[tuple[int, int]]) -> Stack:
+        """The best weights of these runs, stacked."""
+        names = self.done[keys[0]]
+        return {name: torch.stack([self.done[key][name] for key in keys]) for name in names}
+
+    def result(self) -> Result:
+        """The runs that have weights, in the order of their seeds."""
+        runs = [run for run in self.runs if run.key in self.done]
+        if not runs:
+            raise KeyboardInterrupt("stopped before the first epoch was done")
+        task, weights = self.task, self._stacked([run.key for run in runs])
+        about = (device_name(task.device), self.interrupted, task.scaling)
+        total = (task.share.total,) if task.share else ()
+        positive = positive_class(task.graph, task.plan.recipe.positive, *total)
+        result = Result.of(task.graph, task.plans, runs, weights, *about)
+        result = replace(result, positive=positive)
+        result = result.answered(task) if task.shard else result
+        if task.plan.recipe.label_threshold == "validation":
+            result = result.with_thresholds(task)
+        log.info("%r, %.1f s", result, time.monotonic() - self.start)
+        return result

@@ -1,0 +1,318 @@
+"""Many runs at once: the weights of r seeds, stacked, and one model that vmap runs over them.
+
+Each step may see several random views of the graph, and pull their predictions together: GRAND's
+training (Feng et al. 2020), for any model.  A view has dropout masks of its own, and leaves out
+links and nodes of its own; while a step is computed, it is one more replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, vmap
+from torch.optim import Adam
+
+from gcnii.dropout import LEVELS, drop_edges, drop_nodes, epoch_key, kept_of, keyed, view_keys
+from gcnii.nn import Model
+from gcnii.nn.model import differing, scalars
+from gcnii.targets.objective import Objective
+from gcnii.train.adam import Group, Layout, MixedAdam, Stack
+from gcnii.train.batches import Batch
+from gcnii.train.plan import Plan
+
+if TYPE_CHECKING:
+    from gcnii.train.recipe import Recipe
+
+
+class Replicas:
+    """r models of one shape, each with its own seed's weights and dropout masks.
+
+    The replicas' plans may differ in settings that are but numbers: see `plan.batch_key`.
+
+    Weights, Adam's moments and the best weights only change in place: a captured epoch holds their
+    addresses.
+    """
+
+    def __init__(
+        self, plans: Sequence[Plan], d: int, k: int, seeds: Sequence[int], device: torch.device
+    ):
+        models = [plan.build(d, k, seed) for plan, seed in zip(plans, seeds, strict=True)]
+        self.model, self.recipe, self.sizes = models[0], plans[0].recipe, (d, k)
+        self.seeds = torch.tensor(list(seeds), dtype=torch.int64, device=device)
+        self.scalars = [scalars(model) for model in models]
+        self.recipes = [plan.recipe for plan in plans]
+        each = [dict(model.named_parameters()) for model in models]
+        kinds = {name: _kind(name, self.model) for name in each[0]}
+        self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, kinds)
+        stack = {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
+        flats = [flat.to(device) for flat in self.layout.pack(stack)]
+        self.groups = [Group.of(*kind, self.recipes) for kind in self.layout.groups]
+        self._hold(flats, [flat.clone() for flat in flats])
+
+    def _hold(
+        self,
+        flats: list[Tensor],
+        best: list[Tensor],
+        moments: Sequence[list[Tensor]] = (),
+        steps: Sequence[int] = (),
+    ) -> None:
+        self.flats, self.best_flats = [flat.detach().requires_grad_() for flat in flats], best
+        self.idle_keys = epoch_key(self.seeds, 0)  # for passes that drop nothing
+        self.places, numbers = differing(self.model, self.scalars, self.recipe.dtype)
+        self.numbers = [number.to(self.seeds.device) for number in numbers]
+        self.views = Views(self.recipes, self.seeds.device)
+        steps = list(steps) or [0] * len(self.seeds)
+        self.adam: Adam | MixedAdam
+        if all(group.alike for group in self.groups) and len(set(steps)) == 1:
+            self.adam = self._fused_adam(moments, steps[0])
+        else:
+            self.adam = MixedAdam(self.flats, self.groups, moments, steps)
+
+    def _fused_adam(self, moments: Sequence[list[Tensor]], steps: int) -> Adam:
+        # L2 is added to the gradient (not AdamW), in the paper's two groups.
+        groups = [
+            {"params": [flat], "weight_decay": group.decay[0], "lr": group.lr[0]}
+            for flat, group in zip(self.flats, self.groups, strict=True)
+        ]
+        capturable = self.seeds.device.type == "cuda"
+        adam = Adam(groups, lr=self.recipe.lr, fused=True, capturable=capturable)
+        for flat, first, second in zip(self.flats, *moments, strict=True) if moments else ():
+            step = torch.tensor(float(steps), device=flat.device)
+            adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
+        return adam
+
+    @property
+    def weights(self) -> Stack:
+        """Views of the current weights."""
+        return self.layout.named([flat.detach() for flat in self.flats])
+
+    @property
+    def best(self) -> Stack:
+        """Views of the replicas' weights at their best epochs."""
+        return self.layout.named(self.best_flats)
+
+    @property
+    def moments(self) -> tuple[Stack, Stack]:
+        """Views of Adam's running means of the gradient and of its square."""
+        first, second = self._moments
+        return self.layout.named(first), self.layout.named(second)
+
+    @property
+    def _moments(self) -> tuple[list[Tensor], list[Tensor]]:
+        if isinstance(self.adam, MixedAdam):
+            return self.adam.first, self.adam.second
+        states = [self.adam.state[flat] for flat in self.flats]
+        return [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states]
+
+    @property
+    def steps(self) -> list[int]:
+        """The number of Adam's steps so far, of each replica."""
+        if isinstance(self.adam, MixedAdam):
+            return [int(steps) for steps in self.adam.steps[:, 0].tolist()]
+        return [int(self.adam.state[self.flats[0]]["step"])] * len(self.seeds)
+
+    def load(
+        self, weights: Stack, best: Stack, moments: tuple[Stack, Stack], steps: Sequence[int]
+    ) -> None:
+        """Go on from these weights, and Adam's two moments after these numbers of steps."""
+        pack = self.layout.pack
+        self._hold(pack(weights), pack(best), [pack(moment) for moment in moments], steps)
+
+    def narrow(self, rows: Tensor) -> None:
+        """Go on with some of the replicas."""
+        steps, which = self.steps, rows.tolist()
+        self.seeds, self.scalars = self.seeds[rows], [self.scalars[i] for i in which]
+        self.recipes = [self.recipes[i] for i in which]
+        self.groups = [group.rows(which) for group in self.groups]
+        first, second = ([moment[rows] for moment in flats] for flats in self._moments)
+        flats, best = ([flat[rows] for flat in flats] for flats in (self.flats, self.best_flats))
+        self._hold(flats, best, (first, second), [steps[i] for i in which])
+
+    def join(self, plans: Sequence[Plan], seeds: Sequence[int]) -> None:
+        """Add replicas, which begin now."""
+        others = Replicas(plans, *self.sizes, seeds, self.seeds.device)
+        steps, fresh = self.steps, [torch.zeros_like(flat) for flat in others.flats]
+        first, second = (_joined(moment, fresh) for moment in self._moments)
+        self.seeds, self.scalars = (
+            torch.cat([self.seeds, others.seeds]),
+            self.scalars + others.scalars,
+        )
+        self.recipes += others.recipes
+        self.groups = [
+            mine.joined(theirs) for mine, theirs in zip(self.groups, others.groups, strict=True)
+        ]
+        flats, best = (
+            _joined(self.flats, others.flats),
+            _joined(self.best_flats, others.best_flats),
+        )
+        self._hold(flats, best, (first, second), steps + [0] * len(seeds))
+
+    def scores(
+        self, batch: Batch, epoch: Tensor | int | None = None, step: Tensor | int = 0
+    ) -> Tensor:
+        """(r, n, k); with an epoch, in training mode with the masks of that epoch and step.
+
+        In training mode each replica has S views, one below the other: (r · S, n, k).
+        """
+        training = epoch is not None
+        views = self.views.count if training else 1
+        self.model.train(training)
+        adjacency = batch.adjacency if training and self.recipe.drop_edge else None
+
+        def one(
+            weights: Stack, key: Tensor, numbers: list[Tensor], links: Kept, nodes: Kept
+        ) -> Tensor:
+            with keyed(key, rows=batch.rows), self.places.holding(numbers):
+                form = self.recipe.drop_form
+                P = batch.P if adjacency is None else drop_edges(adjacency, links, form)
+                X = drop_nodes(batch.X, nodes) if training else batch.X
+                return functional_call(self.model, weights, (P, X))  # type: ignore[no-any-return]
+
+        keys = self.idle_keys if epoch is None else epoch_key(self.seeds, epoch, step)
+        keys, kept = view_keys(keys, views), (self.views.links, self.views.nodes)
+        # vmap over one replica costs half as much again as the model itself on a CPU
+        if len(keys) == 1:
+            weights = self.layout.named([flat[0] for flat in self.flats])
+            single = [share if isinstance(share, int) else share[0] for share in kept]
+            return one(weights, keys[0], [number[0] for number in self.numbers], *single)[None]
+        weights = self.layout.named(repeated(self.flats, views))
+        differs = [None if isinstance(share, int) else 0 for share in kept]
+        every = vmap(one, (0, 0, 0, *differs))
+        return every(weights, keys, repeated(self.numbers, views), *repeated(kept, views))
+
+    def step(
+        self,
+        batch: Batch,
+        objective: Objective,
+        epoch: Tensor | int,
+        step: Tensor | int = 0,
+        scales: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """One step of Adam; the scores (r, n, k) before it, and the training losses (r,).
+
+        The scores are those of the first view, the losses means over the views, without what pulls
+        the views together.
+
+        scales  (r,) by which each replica's step size is multiplied
+        """
+        scores = self.views.split(self.scores(batch, epoch, step))
+        loss = self.views.loss(objective, scores)
+        pull = self.views.pull(objective, scores, epoch)
+        total = loss if pull is None else loss + pull
+        gradients = torch.autograd.grad(total.sum(), self.flats)
+        for flat, gradient in zip(self.flats, gradients, strict=True):
+            flat.grad = objective.total(gradient)  # of all processes, if there are several
+        self._descend(scales)
+        return scores[0].detach(), loss.detach()
+
+    @torch.no_grad()
+    def _descend(self, scales: Tensor | None) -> None:
+        if self.recipe.clip:
+            torch.nn.utils.clip_grad_value_(self.flats, self.recipe.clip)
+        if isinstance(self.adam, MixedAdam):
+            self.adam.step(scales)
+            return
+        before = [flat.clone() for flat in self.flats] if scales is not None else []
+        self.adam.step()
+        self.adam.zero_grad()
+        for flat, old in zip(self.flats, before, strict=False):
+            # Adam's step is proportional to its step size, so a shorter one goes part of the way.
+            flat.copy_(torch.lerp(old, flat, scales.to(flat)[:, None]))  # type: ignore[union-attr]
+
+    @torch.no_grad()
+    def keep(self, which: Tensor) -> None:
+        """Take the current weights of these replicas (r,) as their best."""
+        for best, flat in zip(self.best_flats, self.flats, strict=True):
+            torch.where(which[:, None], flat, best, out=best)
+
+
+def _kind(name: str, model: Model) -> tuple[str, float]:
+    """Which decay a weight has, and the factor by which the model's card shortens its steps."""
+    decay = "decay_conv" if name.startswith("convs.") else "decay_dense"
+    factors = (one for part, one in model.card.step_sizes.items() if part in name.split("."))
+    return decay, next(factors, 1.0)
+
+
+def _joined(some: Sequence[Tensor], more: Sequence[Tensor]) -> list[Tensor]:
+    """Replicas and more replicas of each of these."""
+    pairs = zip(some, more, strict=True)
+    return [torch.cat([one.detach(), other.detach()]) for one, other in pairs]
+
+
+Kept = int | Tensor  # of LEVELS; (r,) where the replicas differ
+Held = TypeVar("Held", Tensor, Kept)
+
+SHARPEST = 1e-6  # at which all but the most probable class are 0 in any precision
+
+
+class Views:
+    """The views of r replicas.
+
+    count  S, of each replica
+    links  how many DropEdge keeps
+    nodes  how many DropNode keeps
+    """
+
+    def __init__(self, recipes: Sequence[Recipe], device: torch.device):
+        self.count = recipes[0].views
+        self.links = _share([kept_of(recipe.drop_edge) for recipe in recipes], device)
+        self.nodes = _share([_nodes_kept(recipe.drop_node) for recipe in recipes], device)
+        self.pulls = any(recipe.consistency for recipe in recipes)
+
+        def each(numbers: list[float]) -> Tensor:
+            return torch.tensor(numbers, dtype=torch.float64, device=device)
+
+        self.weight = each([recipe.consistency for recipe in recipes])
+        self.warm_up = each([recipe.warm_up for recipe in recipes])
+        sharpen = each([max(recipe.sharpen, SHARPEST) for recipe in recipes])
+        self.sharpen = sharpen.to(recipes[0].dtype)
+
+    def split(self, scores: Tensor) -> tuple[Tensor, ...]:
+        """(r · S, n, k) → S times (r, n, k)."""
+        return (scores,) if self.count == 1 else scores.unflatten(0, (-1, self.count)).unbind(1)
+
+    def loss(self, objective: Objective, scores: Sequence[Tensor]) -> Tensor:
+        """The training loss (r,): the mean over the views."""
+        losses = [objective.loss(view, "train") for view in scores]
+        return losses[0] if len(losses) == 1 else torch.stack(losses).mean(0)
+
+    def pull(
+        self, objective: Objective, scores: Sequence[Tensor], epoch: Tensor | int
+    ) -> Tensor | None:
+        """λ_c, as far as it has grown, times the disagreement of the views: (r,); None without."""
+        if not self.pulls:
+            return None
+        from gcnii.targets.objective import disagreement  # few trainings need it
+
+        each = disagreement(
+            torch.stack(list(scores), 1), self.sharpen, multilabel=objective.y.ndim == 2
+        )
+        return self._weight(epoch).to(each.dtype) * objective.overall(each)
+
+    def _weight(self, epoch: Tensor | int) -> Tensor:
+        """λ_c · min(1, epoch / warm_up), (r,); λ_c where there is no warm-up."""
+        begun = epoch.flatten() if isinstance(epoch, Tensor) else epoch
+        left = (self.warm_up - begun).clamp(min=0) / self.warm_up.clamp(min=1)
+        return self.weight * (1 - left)
+
+
+def repeated(each: Sequence[Held], views: int) -> list[Held]:
+    """For each view what its replica has: (r, …) → (r · views, …); what all share, as it is."""
+
+    def every(one: Tensor) -> Tensor:
+        return one[:, None].expand(-1, views, *one.shape[1:]).flatten(0, 1)
+
+    return [one if views == 1 or isinstance(one, int) else every(one) for one in each]
+
+
+def _nodes_kept(rate: float) -> int:
+    """Of LEVELS: all if nothing is dropped, and else neither all nor none."""
+    return min(max(kept_of(rate), 1), LEVELS - 1) if rate else LEVELS
+
+
+def _share(kept: Sequence[int], device: torch.device) -> Kept:
+    """One number where the replicas agree, else (r,)."""
+    return kept[0] if len(set(kept)) == 1 else torch.tensor(kept, dtype=torch.int32, device=device)

@@ -1,1 +1,0 @@
-"""Many runs at once: r seeds as one stack of weights, trained epoch by epoch."""

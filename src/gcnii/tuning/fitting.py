@@ -1,0 +1,32 @@
+"""Fitting settings that may fail: what diverges or does not fit in memory is lost, and no error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from gcnii.graph import Graph
+from gcnii.train.fit import fit_plans
+from gcnii.train.group import Diverged
+from gcnii.train.hardware import lacks_memory
+from gcnii.train.plan import Plan
+from gcnii.train.results.result import Result
+
+
+def fitted(graph: Graph, plans: Sequence[Plan], at_once: int, **how: Any) -> Result | None:
+    """The result of training `at_once` replicas at a time, or fewer where memory is short.
+
+    None for settings that lose: they diverged, or not even one run fits.
+    """
+    for size in dict.fromkeys((at_once, max(at_once // 4, 1), 1)):
+        try:
+            return fit_plans(graph, plans, batch=size, **how)
+        except Diverged:
+            return None
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+        torch.cuda.empty_cache()  # does nothing without a GPU
+    return None

@@ -1,0 +1,379 @@
+"""Where a study is kept: in memory, in an SQLite file, or in a database that machines share.
+
+A worker's trials have a heartbeat.  Those of a worker that was killed are given back: they wait,
+with the settings that they had, for the next worker that asks.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sqlite3
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+
+import optuna
+from optuna.exceptions import ExperimentalWarning, StorageInternalError, UpdateFinishedTrialError
+from optuna.storages import (
+    BaseStorage,
+    InMemoryStorage,
+    RDBStorage,
+    fail_stale_trials,
+)
+from optuna.study import Study as OptunaStudy
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from gcnii.errors import DataError, GcniiError, InputError, notice
+from gcnii.files import one_line, refuse_special
+from gcnii.tuning.trials import GIVEN_BACK, first_number
+
+HEARTBEAT, GRACE = 5, 30  # seconds between two beats, and without one, after which a trial is lost
+CONNECT = 20  # seconds in which a server must answer
+OPENINGS = 5  # attempts, because workers that begin together make the same tables
+MOST_DEATHS = 3  # of workers in one trial, which is then taken for their cause
+FILE = "study.db"
+PASSWORD = "***"
+AGAIN = re.compile("already exists|duplicate key|UNIQUE constraint")
+# Optuna's tables: where some of them have rows, all of them must be there.
+TABLES = {
+    *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
+    *("trials", "trial_params", "trial_values", "trial_intermediate_values", "trial_heartbeats"),
+    *("trial_user_attributes", "trial_system_attributes", "version_info"),
+}
+BEATING = "Heartbeat of storage"  # a warning of Optuna's: `Held` does it here
+
+
+class StorageLost(GcniiError, RuntimeError):
+    """A storage has stopped to answer in the middle of a search."""
+
+    @classmethod
+    def of(cls, url: str, error: Exception) -> StorageLost:
+        """In a sentence, without the password."""
+        reason = one_line(_reason(error, url))
+        return cls(f"the storage {shown(url)} fails: {reason}; run the same command again to go on")
+
+
+def open_storage(url: str) -> BaseStorage:
+    """The storage at an address; "" is memory, which no other process sees."""
+    if not url:
+        return InMemoryStorage()
+    held = _refuse_damaged_file(url)
+    for attempt in range(OPENINGS):
+        try:
+            storage = _open(url)
+            break
+        except ImportError as error:
+            raise InputError(_missing_driver(url, error)) from None
+        except Exception as error:  # every driver has errors of its own
+            if AGAIN.search(str(error)) and attempt < OPENINGS - 1:
+                time.sleep(0.2 * (attempt + 1))
+                continue
+            if held:
+                raise damaged(url, _reason(error, url)) from None
+            raise InputError(
+                f"cannot open the storage {shown(url)}: {one_line(_reason(error, url))}; give the "
+                "address of a database that this machine reaches, such as "
+                "postgresql+psycopg://user@host/name"
+            ) from None
+    if url.startswith("sqlite"):
+        _prepare_sqlite(storage)
+    return storage
+
+
+def damaged(url: str, reason: str) -> DataError:
+    """The error of a study that cannot be trusted."""
+    return DataError(
+        f"the study in {shown(url)} is damaged: {one_line(reason)}; restore it from a copy, or "
+        "start over in another folder or database"
+    )
+
+
+def _refuse_damaged_file(url: str) -> bool:
+    """Raise DataError if an SQLite file is not whole; whether there is one that holds something."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        place = make_url(url).database if url.startswith("sqlite") else None
+    except ArgumentError:
+        return False
+    path = Path(place or "")
+    if not place or not path.exists() or not path.stat().st_size:
+        return False
+    refuse_special(path)
+    try:
+        with closing(sqlite3.connect(path, timeout=60)) as file:
+            reason = _file_damage(file)
+    except sqlite3.Error as error:
+        if "locked" in str(error):
+            return True
+        reason = str(error)
+    if reason:
+        raise damaged(url, reason)
+    return True
+
+
+def _file_damage(file: sqlite3.Connection) -> str:
+    """What is wrong with the tables of a file; "" if nothing is."""
+
+    def found(query: str) -> list[str]:
+        return [str(row[0]) for row in file.execute(query)]
+
+    there = TABLES & set(found("SELECT name FROM sqlite_master WHERE type = 'table'"))
+    rows = any(found(f"SELECT 1 FROM {table} LIMIT 1") for table in there)
+    if rows and TABLES - there:
+        return f"the table {min(TABLES - there)} is missing"
+    whole = found("PRAGMA integrity_check(1)")[0]
+    if whole != "ok":
+        return whole
+    if lost := found("PRAGMA foreign_key_check"):
+        return f"rows of {lost[0]} belong to nothing"
+    for table in sorted(there & {one for one in TABLES if one.startswith(("trial", "study_"))}):
+        key = "study_id" if table.startswith("study_") or table == "trials" else "trial_id"
+        if found(f"SELECT 1 FROM {table} WHERE {key} IS NULL LIMIT 1"):
+            return f"rows of {table} belong to nothing"
+    return ""
+
+
+def _open(url: str) -> RDBStorage:
+    beats: dict[str, object] = {"heartbeat_interval": HEARTBEAT, "grace_period": GRACE}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        return RDBStorage(
+            url.replace("{", "{{").replace("}", "}}"),  # Optuna takes it for a template
+            engine_kwargs=_engine(url),
+            heartbeat_stale_trial_callback=_after_death,
+            **beats,  # type: ignore[arg-type]
+        )
+
+
+def _missing_driver(url: str, error: ImportError) -> str:
+    name = getattr(error.__cause__ or error, "name", None) or "its driver"
+    package = "'gcnii[tune]'" if name == "psycopg" else name
+    return f"{shown(url)} needs {name}; install it: pip install {package}"
+
+
+def sqlite_url(folder: Path) -> str:
+    """The address of the SQLite file in a folder."""
+    return f"sqlite:///{(folder / FILE).absolute()}"
+
+
+def shown(url: str) -> str:
+    """The address without its password, wherever it stands."""
+    url = re.sub(r"(?i)((?:password|passwd|pwd)=)[^&\s]*", rf"\1{PASSWORD}", url)
+    scheme, mark, rest = url.partition("://")
+    head, at, host = rest.rpartition("@")
+    user, colon, _ = head.partition(":")
+    return f"{scheme}{mark}{user}:{PASSWORD}@{host}" if mark and at and colon else url
+
+
+def _reason(error: Exception, url: str) -> str:
+    """The first line of what the driver says, which may repeat the address."""
+    cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+    cause = getattr(cause, "orig", None) or cause or error
+    words = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+    return words.replace(url, shown(url))
+
+
+def _engine(url: str) -> dict[str, object]:
+    if url.startswith("sqlite"):
+        return {"connect_args": {"timeout": 60}}  # several processes write
+    server: dict[str, object] = {"pool_pre_ping": True}  # it may have been restarted
+    known = url.startswith("postgresql")
+    return server | ({"connect_args": {"connect_timeout": CONNECT}} if known else {})
+
+
+def _prepare_sqlite(storage: RDBStorage) -> None:
+    """Write ahead: an order of magnitude faster, and as safe when a process is killed.
+
+    A transaction has the file to itself from its beginning: else two workers might both read that
+    a trial waits, and both take it.
+    """
+    from sqlalchemy import event
+
+    def prepare(connection: object, _: object) -> None:
+        connection.isolation_level = None  # type: ignore[attr-defined] # `begin` is ours
+        connection.execute("PRAGMA journal_mode=WAL")  # type: ignore[attr-defined]
+        connection.execute("PRAGMA synchronous=NORMAL")  # type: ignore[attr-defined]
+
+    def begin(connection: object) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # type: ignore[attr-defined]
+
+    event.listen(storage.engine, "connect", prepare)
+    event.listen(storage.engine, "begin", begin)
+    storage.engine.dispose()  # connections from now on are prepared
+
+
+class Held:
+    """The trials that a worker holds: alive to the others, and given back if it breaks off.
+
+    trials  those that it has claimed and not told, by Optuna's id
+    seen    when a trial was first seen that has begun and has no worker
+    """
+
+    def __init__(self, study: OptunaStudy):
+        self.study, self.trials = study, dict[int, Trial]()
+        self.seen: dict[int, float] = {}
+        storage = study._storage
+        backend = getattr(storage, "_backend", storage)
+        self.backend = backend if isinstance(backend, RDBStorage) else None
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Held:
+        if self.backend:
+            self.thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        self.stop.set()
+        if self.backend:
+            self.thread.join()
+        with suppress(StorageInternalError):  # else others notice that they do not beat
+            give_back(self.study, list(self.trials.values()))
+
+    def _run(self) -> None:
+        while not self.stop.wait(HEARTBEAT):
+            for number in list(self.trials):
+                self._beat(number)
+
+    def _beat(self, number: int) -> None:
+        if self.backend:
+            with suppress(Exception):  # the database may be away for a moment
+                self.backend.record_heartbeat(number)
+
+    def claim(self) -> Trial:
+        """A trial that is this worker's alone: one that was given back, or a new one."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", BEATING)
+            trial = self.study.ask()
+        self.trials[trial._trial_id] = trial
+        self._beat(trial._trial_id)
+        trial.set_user_attr("worker", f"{platform.node()}:{os.getpid()}")
+        return trial
+
+    def release(self, trial: Trial) -> None:
+        """A trial of which the study has been told."""
+        self.trials.pop(trial._trial_id, None)
+
+    def give_back_lost(self) -> None:
+        """Give back the trials of workers that have died."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            fail_stale_trials(self.study)
+        # A worker may die between making a trial and its first heartbeat, which comes before its
+        # name.  The clocks of machines differ, so it counts how long this one has waited.
+        running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        _, beats = heartbeats(self.study, [trial._trial_id for trial in running])
+        nameless = [one for one in running if self._is_nameless(one, beats)]
+        now = time.monotonic()
+        self.seen = {one._trial_id: self.seen.get(one._trial_id, now) for one in nameless}
+        give_back(
+            self.study,
+            [trial for trial in nameless if now - self.seen[trial._trial_id] > 2 * GRACE],
+        )
+
+    def _is_nameless(self, trial: FrozenTrial, beats: Mapping[int, datetime]) -> bool:
+        """Whether nobody says that it is his."""
+        return "worker" not in trial.user_attrs or (
+            self.backend is not None and trial._trial_id not in beats
+        )
+
+
+def heartbeats(
+    study: OptunaStudy, trials: Sequence[int]
+) -> tuple[datetime, Mapping[int, datetime]]:
+    """The storage's time, and when it last heard of these trials, by Optuna's id."""
+    import sqlalchemy as sql
+
+    backend = getattr(study._storage, "_backend", study._storage)
+    if not trials or not isinstance(backend, RDBStorage):
+        return datetime.min, {}
+    trial, beat = sql.column("trial_id", sql.Integer), sql.column("heartbeat", sql.DateTime)
+    chosen = sql.select(trial, beat).select_from(sql.table("trial_heartbeats", trial, beat))
+    with backend.engine.connect() as connection:
+        (now,) = connection.execute(
+            sql.select(sql.func.current_timestamp(type_=sql.DateTime))
+        ).one()
+        rows = connection.execute(chosen.where(trial.in_(trials))).all()
+    return now.replace(tzinfo=None), {int(one): at.replace(tzinfo=None) for one, at in rows}
+
+
+def give_back(study: OptunaStudy, trials: Sequence[Trial | FrozenTrial]) -> None:
+    """Let others train these trials, with the settings that they have."""
+    for trial in trials:
+        with suppress(UpdateFinishedTrialError):
+            number = trial._trial_id
+            study._storage.set_trial_state_values(number, state=TrialState.FAIL)
+            _wait_again(study, study._storage.get_trial(number))
+
+
+def _after_death(study: OptunaStudy, trial: FrozenTrial) -> None:
+    """Give back the trial of a dead worker, unless it seems to have killed several."""
+    deaths = trial.system_attrs.get("deaths", 0) + 1
+    if deaths < MOST_DEATHS:
+        _wait_again(study, trial, deaths)
+    else:
+        model = trial.params.get("model", "a model")
+        notice(f"gave up a setting of {model}: {deaths} workers died while they trained it")
+
+
+def _wait_again(study: OptunaStudy, trial: FrozenTrial, deaths: int | None = None) -> None:
+    """Make a trial with the settings of a failed one, which waits for a worker."""
+    died = trial.system_attrs.get("deaths", 0) if deaths is None else deaths
+    again = optuna.create_trial(
+        state=TrialState.WAITING,
+        params=trial.params,
+        distributions=trial.distributions,
+        system_attrs={GIVEN_BACK: first_number(trial), "deaths": died},
+    )
+    study.add_trial(again)
+
+
+@contextmanager
+def open_study(
+    name: str, url: str, sampler: optuna.samplers.BaseSampler, alone: bool = False
+) -> Iterator[OptunaStudy]:
+    """The study of this name in a storage; made if it is not there.
+
+    alone  whether the storage is this study's alone, so that another may not be in it
+    """
+    storage = open_storage(url)
+    try:
+        yield _study(name, storage, sampler, alone, url)
+    finally:
+        if isinstance(storage, RDBStorage):
+            storage.remove_session()
+            storage.engine.dispose()  # which tidies up after SQLite
+
+
+def _study(
+    name: str, storage: BaseStorage, sampler: optuna.samplers.BaseSampler, alone: bool, url: str
+) -> OptunaStudy:
+    try:
+        there = [one.study_name for one in storage.get_all_studies()] if alone else []
+        if there and name not in there:
+            raise InputError(
+                f"{shown(url)} holds another study: of another graph, or with other models, seeds, "
+                "metric or settings; choose another folder"
+            )
+        return optuna.create_study(
+            study_name=name,
+            storage=storage,
+            sampler=sampler,
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except (GcniiError, StorageInternalError):
+        raise
+    except Exception as error:  # Optuna trusts what it reads, and fails in many ways
+        raise damaged(url, f"{type(error).__name__}: {error}") from None
