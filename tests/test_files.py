@@ -23,6 +23,7 @@ from gcnii.files import (
     one_line,
     one_name,
     read_document,
+    refuse_replacing,
     refuse_special,
     remove_stale,
     user_path,
@@ -259,3 +260,16 @@ def test_what_is_not_a_path_is_refused(given):
 
 def test_half_a_character_is_no_part_of_a_name():
     assert one_name("a\ud800/b") == "a_b"
+
+
+@pytest.mark.parametrize("odd", ["loop", "too long", "NUL", "half a character"])
+def test_a_path_that_no_file_can_have_is_refused_where_it_enters(odd, tmp_path):
+    names = {"loop": "loop", "too long": "x" * 500, "NUL": "a\0b", "half a character": "\ud800"}
+    path = tmp_path / names[odd]
+    if odd == "loop":
+        path.symlink_to(path.name)
+    for read in (user_path, refuse_special, lambda path: refuse_replacing(path, bool)):
+        with pytest.raises(InputError, match=r"cannot be read or written: .*; "):
+            read(path)
+    with pytest.raises(InputError, match=r"replace the link|choose another"):
+        user_path(path / "x.csv")

@@ -15,6 +15,7 @@ A shape is
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -92,16 +93,38 @@ def user_path(path: str | Path) -> Path:
     if not isinstance(path, str | Path):
         raise InputError(f"expected the path of a file or folder as text or Path, got {path!r}")
     try:
-        return Path(path).expanduser()
+        found = Path(path).expanduser()
     except RuntimeError:
         raise InputError(
             f"{path} begins with a user who has no folder here; write ./{path} if it is a name"
         ) from None
+    with suppress(OSError):  # such as of a folder that may not be read, said by whoever needs it
+        mode_of(found)
+    return found
+
+
+def mode_of(path: Path) -> int | None:
+    """The type and permissions of what is there, None if nothing is.
+
+    InputError for a path that no file can have: too long, with a NUL, or through a link that leads
+    to itself.
+    """
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:  # ValueError: of a NUL, or of half a surrogate pair
+        number, reason = getattr(error, "errno", None), getattr(error, "strerror", error)
+        if number not in (None, errno.ELOOP, errno.ENAMETOOLONG):
+            raise
+        advice = "replace the link" if number == errno.ELOOP else "choose another name"
+        raise InputError(f"{path} cannot be read or written: {reason}; {advice}") from None
 
 
 def refuse_special(path: Path) -> None:
     """Raise InputError for a pipe, a device or a folder: reading it might never end."""
-    if path.exists() and not path.is_file():
+    mode = mode_of(path)
+    if mode is not None and not stat.S_ISREG(mode):
         raise InputError(f"{path} is not a regular file; copy what it holds into one")
 
 
@@ -125,11 +148,11 @@ def refuse_replacing(
     inputs   what is read: files, and folders whose files are; a bundle among them
     """
     try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except (OSError, ValueError) as error:  # such as a name that no file can have
+        mode = mode_of(path)
+    except OSError as error:
         raise InputError(f"{path} cannot be written ({error}); choose another name") from None
+    if mode is None:
+        return
     if not stat.S_ISREG(mode):
         raise InputError(f"{path} is not a regular file; choose another name")
     # A link is another's, and what it leads to may be a file of a bundle.

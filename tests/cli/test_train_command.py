@@ -186,6 +186,16 @@ def test_curves_are_logged_as_they_come(home, tmp_path):
     assert {Path(name).parent.name for name in files(tmp_path / "board")} == {"seed-0", "seed-1"}
 
 
+def test_a_log_that_cannot_be_is_refused_before_anything_is_written(home, tmp_path):
+    pytest.importorskip("tensorboard")
+    (tmp_path / "loop").symlink_to("loop")
+    words = ("--out", "bundle", "--tensorboard", "loop")
+    answer = call("train", home / "pets", *SMALL, *words, cwd=tmp_path)
+    assert answer.code == 2
+    assert "loop cannot be read or written: " in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+
+
 def test_the_word_tensorboard_logs_beside_the_bundle(home, tmp_path):
     pytest.importorskip("tensorboard")
     words = ("--out", "some/bundle", "--log", "tensorboard")

@@ -109,7 +109,8 @@ def answer_of(make: Callable[[], Any]) -> Answer:
     told = [str(one.message) for one in said]
     for one in said:
         if one.category is not UserWarning:
-            raise Wrong(f"a warning of another library: {one.category.__name__}: {one.message}")
+            place = f"{Path(one.filename).name}:{one.lineno}"
+            raise Wrong(f"a {one.category.__name__} of another library at {place}: {one.message}")
     for words in (sentence, *told):
         judge_sentence(words)
     return Answer(value, sentence, told)

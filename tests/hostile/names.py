@@ -286,6 +286,12 @@ class ShownNames:
         """The zygote is ended with this process."""
 
 
+def framed_of(columns: dict[str, list[Any]]) -> pd.DataFrame:
+    """A frame of objects, the names of its columns too: pandas' own text holds UTF-8 alone."""
+    frame = pd.DataFrame(dict(enumerate(columns.values())), dtype=object)
+    return frame.set_axis(pd.Index(list(columns), dtype=object), axis=1)
+
+
 class Cells:
     """Names in a folder of tables are the names of the graph, or are refused."""
 
@@ -302,7 +308,7 @@ class Cells:
         labels = ["cd"[i % 2] if i < 4 else random.choice((words[8], "c")) for i in range(count)]
         nodes = {"id": names, random.choice((words[9], "x")): list(range(count)), "label": labels}
         ends = {"source": names, "target": names[1:] + names[:1]}
-        frames = [pd.DataFrame(one, dtype=object) for one in (nodes, ends)]
+        frames = [framed_of(one) for one in (nodes, ends)]
         framed = answer_of(lambda: gcnii.from_frames(*frames))
         try:
             for name, frame in zip(("nodes.csv", "edges.csv"), frames, strict=True):

@@ -20,7 +20,7 @@ from gcnii.train.results.bundle import open_bundle
 from gcnii.train.results.result import Result
 from hostile.damage import CANARY, damaged_bytes, damaged_document, damaged_tensors
 from hostile.folders import encoded, write
-from hostile.judging import Silent, Wrong, answer_of, nothing_written
+from hostile.judging import Lost, Silent, Wrong, answer_of, nothing_written
 
 ROWS = [["id", "age", "town", "label", "split"]] + [
     [f"p{i}", str(i * 7 % 11), ("Oslo", "Rome", "")[i % 3], "cd"[i % 2], role]
@@ -97,7 +97,8 @@ def equal(one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> bool:
 class Checkpoints:
     """Training goes on from a damaged checkpoint to the same numbers, or starts over and says so.
 
-    It never fails, and never ends with other numbers.
+    It never ends with other numbers.  A file in which nothing is left that tells a checkpoint from
+    a file of the user's is refused, and left as it is.
     """
 
     name, few, quick, long = "checkpoints", 2, 30, 500
@@ -127,7 +128,11 @@ class Checkpoints:
         with logged() as lines:
             answer = answer_of(lambda: fit(self.graph, checkpoint=path, **WORDS))
         if answer.value is None:
-            raise Wrong(f"{told}: refused: {answer.sentence}")
+            if any(mark in content for mark in (b'"checkpoint"', b"fresh_epoch")):
+                raise Wrong(f"{told}: refused: {answer.sentence}")
+            if path.read_bytes() != content:
+                raise Lost(f"{told}: refused, but changed")
+            return
         if numbers(answer.value) != self.expected:
             raise Silent(f"{told}: other numbers")
         resumed = any(line.startswith("resumed") for line in lines)

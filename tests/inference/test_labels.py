@@ -8,6 +8,7 @@ import pytest
 
 from gcnii import data, fit
 from gcnii.inference import label_table
+from gcnii.inference.predict import harmless
 
 SMALL = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}
 
@@ -113,3 +114,10 @@ def test_nodes_without_links_in_another_graph_are_answered_by_their_features(gra
     np.testing.assert_allclose(
         table[["p(cat)", "p(dog)"]], result.predict_proba(other, "cpu"), atol=1e-6
     )
+
+
+def test_a_class_may_have_a_name_that_is_not_utf8(graph):
+    odd = replace(graph, classes=("cat", "\ud800"))
+    table = label_table(fit(odd, seeds=[0], **SMALL), odd, "cpu")
+    assert list(table)[-2:] == ["p(cat)", "p(\ud800)"]
+    assert list(harmless(table)[0]) == list(table)

@@ -317,8 +317,9 @@ def table_of(
         front["node"] = nodes
     if not several:
         front.insert(2, "probability", P[np.arange(len(P)), ids].round(DECIMALS))
-    chances = pd.DataFrame(P.round(DECIMALS), columns=[f"p({name})" for name in classes])
-    return pd.concat([front, chances], axis=1)
+    chances = pd.DataFrame(P.round(DECIMALS))
+    names = [*front, *(f"p({name})" for name in classes)]
+    return pd.concat([front, chances], axis=1).set_axis(pd.Index(names, dtype=object), axis=1)
 
 
 def known_labels(graph: Graph) -> list[str | None]:
@@ -366,6 +367,8 @@ TEXT = ("node", "label", "known", "set")  # columns that hold names from the dat
 
 def harmless(table: DataFrame) -> tuple[DataFrame, int]:
     """The table with `'` before each name that a spreadsheet would run, and the number of these."""
+    import pandas as pd
+
     safe, count = table.copy(), 0
     for column in _texts(table):
         place = safe.columns.get_loc(column)
@@ -373,7 +376,8 @@ def harmless(table: DataFrame) -> tuple[DataFrame, int]:
             if isinstance(cell, str) and (changed := _defused(cell)) != cell:
                 safe.iat[i, place] = changed
                 count += 1
-    safe.columns = safe.columns.map(_defused)  # classes have a column each
+    # Classes have a column each; as objects, because Arrow's text cannot hold all of Python's.
+    safe.columns = pd.Index([_defused(name) for name in table], dtype=object)
     return safe, count
 
 

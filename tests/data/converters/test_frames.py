@@ -227,3 +227,13 @@ def test_a_sparse_column_with_a_gap_is_read_as_a_dense_one():
     nodes = pd.DataFrame({"id": range(7), "x": range(7), "label": labels})
     edges = pd.DataFrame({"source": [1], "target": [2]})
     assert from_frames(nodes, edges).classes == ("0", "1")
+
+
+def test_a_column_may_have_a_name_that_is_not_utf8():
+    names = pd.Index(["id", "\ud800", "label"], dtype=object)
+    rows = pd.DataFrame([[i, i / 3, "xy"[i % 2]] for i in range(N)])
+    assert from_frames(rows.set_axis(names, axis=1), pair_table(N)).features == ("\ud800",)
+
+
+def pair_table(n):
+    return pd.DataFrame({"source": range(n), "target": np.roll(range(n), 1)})

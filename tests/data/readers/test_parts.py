@@ -165,6 +165,20 @@ def test_a_changed_list_and_a_newer_one_are_refused(folder):
 )
 def test_a_part_that_contradicts_itself_is_refused(name, change, folder):
     path = folder(graph_of(n=60), 2)
+    forge(path, name, change)
+    with pytest.raises(DataError, match=r"pack the graph again$"):
+        load_share(path, 0, 2)
+
+
+def test_parts_with_numbers_of_different_types_are_refused(folder):
+    path = folder(graph_of(n=60), 2)
+    forge(path, "y", lambda y: np.full(y.shape, np.nan))
+    with pytest.raises(DataError, match=r"numbers of different types.; pack the graph again$"):
+        load(path)
+
+
+def forge(path, name, change):
+    """Change a tensor of part 0, or remove it, and mend the digest and the seal."""
     tensors = load_file(path / part_name(0))
     held = tensors.pop(name)
     if change is not None:
@@ -174,8 +188,6 @@ def test_a_part_that_contradicts_itself_is_refused(name, change, folder):
     manifest["parts"][0]["sha256"] = sha256((path / part_name(0)).read_bytes()).hexdigest()
     manifest.pop("seal")
     (path / MANIFEST).write_text(json.dumps(manifest | {"seal": document_key(manifest)}))
-    with pytest.raises(DataError, match=r"pack the graph again$"):
-        load_share(path, 0, 2)
 
 
 def test_a_number_of_processes_that_does_not_divide_the_parts_is_refused(folder):
@@ -255,4 +267,15 @@ def test_a_pipe_among_the_parts_is_refused_and_not_waited_for(folder):
     (path / part_name(1)).unlink()
     os.mkfifo(path / part_name(1))
     with pytest.raises(DataError, match=r"part-1\.safetensors is not a regular file"):
+        load(path)
+
+
+def test_a_part_that_is_a_link_to_itself_is_refused(folder):
+    path = folder(graph_of(n=60))
+    part = path / part_name(1)
+    part.unlink()
+    part.symlink_to(part.name)
+    with pytest.raises(
+        DataError, match=r"part-1\.safetensors cannot be read or written: .*; replace"
+    ):
         load(path)

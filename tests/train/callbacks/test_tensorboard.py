@@ -62,3 +62,10 @@ def test_a_log_is_of_one_training(graph, tmp_path):
     fit(graph, callbacks=[log], **SMALL)
     with pytest.raises(UsageError, match="is complete; make a new TensorBoard for each fit"):
         fit(graph, callbacks=[log], **SMALL)
+
+
+def test_a_folder_that_cannot_be_is_refused_before_training(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    for folder in (tmp_path / "loop", tmp_path / "loop" / "deeper", tmp_path / ("x" * 500)):
+        with pytest.raises(InputError, match="cannot be read or written: "):
+            TensorBoard(folder)

@@ -9,13 +9,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch.distributed as dist
 from support.processes import TESTS, started, torchrun
 
 import gcnii
+from gcnii.train.distributed import world as room
+from gcnii.train.distributed.world import World
 
 COMMAND = TESTS / "support" / "save_often.py"
 WORDS = ("train", "csbm", "--layers", "3", "--width", "8", "--precision", "float64")
 WORDS += ("--device", "cpu", "--threads", "1", "--patience", "100", "--lr", "0.001")
+
+
+def test_a_survivor_says_that_it_lives_before_it_leaves(monkeypatch):
+    world = World(0, 2, dist.HashStore(), hosted=True)
+    seen = []
+    monkeypatch.setattr(room, "GRACE", 0.0)
+    monkeypatch.setattr(room, "_leave", lambda: seen.append(world.store.check(["alive/0"])))
+    assert "rank 1 of 2 ended before the training began" in str(room._obituary(world))
+    assert seen == [True]  # leaving may take longer than the others wait
 
 
 def ranks_of(torchrun_pid):
@@ -30,7 +42,7 @@ def ranks_of(torchrun_pid):
     return found
 
 
-def wait_for(what, seconds=60):
+def wait_for(what, seconds=120):
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end
@@ -43,7 +55,7 @@ def killed(folder, size, rank, sent):
     with started(size, COMMAND, *words) as process:
         wait_for((folder / "checkpoint.safetensors").exists)
         os.kill(ranks_of(process.pid)[rank] if rank is not None else process.pid, sent)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
     assert process.returncode != 0
     return errors
 
@@ -54,7 +66,7 @@ def test_a_killed_process_is_named_and_the_training_resumes_with_fewer(tmp_path)
     errors = killed(tmp_path / "many", 3, 1, signal.SIGKILL)
     sentence = "rank 1 of 3 ended, and so did the others; run the same command again to resume"
     assert f"gcnii: {sentence}" in errors, errors
-    assert f"gcnii: rank 2: {sentence}" in errors
+    assert f"gcnii: rank 2: {sentence}" in errors, errors
     assert not (tmp_path / "many" / "run.json").exists()
     words = (*WORDS, "--epochs", "100")
     done = torchrun(2, "-m", "gcnii", *words, "--out", tmp_path / "many")

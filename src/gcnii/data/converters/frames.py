@@ -145,7 +145,7 @@ def _frame(table: IntoDataFrame, name: str) -> nw.DataFrame[IntoDataFrame]:
             "give each column one name"
         )
     if columns is not None:
-        table = _dense(table.rename(columns=str))  # type: ignore[attr-defined] # columns 0, 1, …
+        table = _dense(_named(table))
     try:
         frame = nw.from_native(table, eager_only=True)
         frame.schema  # noqa: B018 - pandas allows two columns of one name, which this refuses
@@ -159,6 +159,13 @@ def _frame(table: IntoDataFrame, name: str) -> nw.DataFrame[IntoDataFrame]:
         came = str(error).strip().splitlines()[0]
         raise DataError(f"the columns of {name} must have different names ({came})") from None
     return frame
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """A frame of pandas whose columns are text, such as 0, 1, …; all that Python has for text."""
+    import pandas as pd
+
+    return table.set_axis(pd.Index([str(one) for one in table.columns], dtype=object), axis=1)
 
 
 def _dense(table: pd.DataFrame) -> pd.DataFrame:

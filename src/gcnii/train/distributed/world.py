@@ -28,7 +28,8 @@ JOINING = timedelta(seconds=50)  # for all to start; a process that never does i
 MEETING = timedelta(minutes=30)  # in which all load the graph, and one of them cuts it
 WAITING = timedelta(seconds=50)  # for an answer while training
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-GRACE = 5.0  # seconds in which the survivors of a process say that they are alive
+# Seconds in which the survivors of a process say that they are alive; torchrun kills them after 30.
+GRACE = 15.0
 SHOWN = 40  # characters of a value that processes do not share
 
 
@@ -162,9 +163,12 @@ class World:
 
         return wait
 
+    def say_alive(self) -> None:
+        """Note in the store that this process has survived the others."""
+        self.store.set(f"alive/{self.rank}", "yes")
+
     def missing(self) -> list[int]:
         """The processes that do not say in time that they are alive; asks the store, not them."""
-        self.store.set(f"alive/{self.rank}", "yes")
         return _absent(self.store, "alive", self.size, GRACE)
 
     def agree(self, given: Mapping[str, object]) -> None:
@@ -183,7 +187,7 @@ class World:
         _stop_listening()
         with suppress(RuntimeError):  # of a store that has gone
             self.store.set(f"failed/{self.rank}", str(error) or type(error).__name__)
-            self.store.set(f"alive/{self.rank}", "yes")
+            self.say_alive()
             _leave()
             if self.rank == 0:  # whose store the others may need
                 self.missing()
@@ -457,6 +461,8 @@ def _stop_listening() -> None:
 
 def _obituary(world: World) -> RankEnded:
     """Who is missed, for the user; those who still wait for this process are let go first."""
+    with suppress(RuntimeError):  # of a store that has gone
+        world.say_alive()  # before leaving, which may take long
     _leave()
     begun = world.begun.is_set()
     when = "" if begun else " before the training began"

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from gcnii.errors import BundleError, InputError
-from gcnii.files import Document, file_sha256, refuse_special
+from gcnii.files import Document, file_sha256, refuse_special, user_path
 from gcnii.targets.objective import RANKINGS
 from gcnii.train.adam import Stack
 from gcnii.train.plan import Plan, make_plan
@@ -55,7 +55,8 @@ def open_bundle(folder: Path | str, *, curves: bool = False) -> Result:
     >>> gcnii.open_bundle(folder).predict(graph).shape
     (60,)
     """
-    folder = _bundle_folder(Path(folder))
+    with _refusing_special():
+        folder = _bundle_folder(user_path(folder))
     record = read_record(folder)
     parts = open_record(folder, record)
     with suppress(OSError), _refusing_special():  # the folder may be read-only
@@ -150,7 +151,7 @@ def _read(folder: Path, name: str, digest: str | None) -> bytes:
 
 @contextmanager
 def _refusing_special() -> Iterator[None]:
-    """Within, a pipe or a device in the place of a file makes the folder no bundle."""
+    """Within, what is not a regular file, or not a path, makes the folder no bundle."""
     try:
         yield
     except InputError as error:

@@ -160,6 +160,8 @@ def _joined(parts: Sequence[Tensors], d: int) -> Tensors:
 
 def _by_row(arrays: Sequence[Array], places: Sequence[Array]) -> Array:
     """What the parts have for each row, in the order of the rows: copied once."""
+    if len({array.dtype for array in arrays}) > 1:
+        raise InputError("parts hold numbers of different types")
     height = sum(map(len, arrays))
     found = np.empty((height, *arrays[0].shape[1:]), arrays[0].dtype)
     for array, at in zip(arrays, places, strict=True):
