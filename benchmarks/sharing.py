@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnii.data.readers.packed import save
+from gcnii.data.formats.packed import save
 from gcnii.graph import Graph, Split
 
 TRAIN = ("--layers", "4", "--width", "16", "--epochs", "3", "--patience", "3", "--model", "gcnii")

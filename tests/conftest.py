@@ -11,7 +11,7 @@ from support import chromium
 from support.no_network import sitecustomize
 
 from gcnii.data import load
-from gcnii.data.fetch import fetch
+from gcnii.data.download import fetch
 from gcnii.errors import DataError
 
 

@@ -15,7 +15,6 @@ ROOMS = [
     "errors",
     "files",
     "report",
-    "columns",
     "graph",
     "data",
     "kernels",

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from gcnii.data.converters.networkx_graph import from_networkx as from_networkx
     from gcnii.data.converters.pyg_data import from_pyg as from_pyg
     from gcnii.data.converters.scipy_matrix import from_scipy as from_scipy
+    from gcnii.data.formats.packed import save as save
     from gcnii.data.load import load as load
-    from gcnii.data.readers.packed import save as save
     from gcnii.data.splits import stratified_split as stratified_split
     from gcnii.errors import BundleError as BundleError
     from gcnii.errors import DataError as DataError
@@ -95,7 +95,7 @@ _HOME = {
         "from_pyg": "data.converters.pyg_data",
         "from_scipy": "data.converters.scipy_matrix",
         "join": "data.converters.join",
-        "save": "data.readers.packed",
+        "save": "data.formats.packed",
         "load": "data.load",
         "stratified_split": "data.splits",
         "fit": "train.fit",

@@ -13,7 +13,7 @@ from gcnii.analysis.filters import (
     random_bands,
     response,
 )
-from gcnii.data.generators import csbm
+from gcnii.data import generators
 from gcnii.graph import Graph
 from gcnii.nn import APPNP, GCN, GCNII, MLP, PPNP, SGC
 from gcnii_paper.theory.spectrum import exact_matrix
@@ -26,7 +26,7 @@ def of(graph):
 
 @pytest.fixture(scope="module")
 def small():
-    return of(csbm.read(n=60, degree=4, features=5))
+    return of(generators.csbm(n=60, degree=4, features=5))
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from gcnii.cost.estimate import (
     this_cpu,
     uncut,
 )
-from gcnii.data.sizes import KNOWN, Size, counted, size_of
+from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.nn import MODELS as BUILT
 from gcnii.nn.engine.skeleton import segment_length
 from gcnii.propagation import adjacency

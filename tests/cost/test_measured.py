@@ -16,7 +16,7 @@ from gcnii.cost.estimate import (
     h200_rates,
     uncut,
 )
-from gcnii.data.sizes import Size
+from gcnii.data.catalog import Size
 from gcnii_paper.report.scale import planned_cost, read_scale
 
 BENCH = Path(__file__).parents[2] / "results" / "bench"

@@ -8,7 +8,7 @@ import pytest
 from support.local_server import CONTENT, Handler, add
 
 from gcnii.data import download
-from gcnii.data.entry import File
+from gcnii.data.catalog import File
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gcnii.data import CATALOG, fetch, load
-from gcnii.data.fetch import agrees
+from gcnii.data.download import agrees
 from gcnii.errors import DataError
 
 

@@ -13,7 +13,7 @@ import pytest
 from support.local_server import CONTENT, add
 
 from gcnii.data import CATALOG, download, fetch
-from gcnii.data.entry import File
+from gcnii.data.catalog import File
 from gcnii.errors import DataError
 
 MIB = 1 << 20

@@ -223,7 +223,7 @@ def test_a_cache_that_cannot_be_written_is_named(toy, monkeypatch, tmp_path):
 
 
 def test_without_a_setting_the_cache_is_the_users(monkeypatch):
-    from gcnii.data.fetch import cache_folder
+    from gcnii.data.download import cache_folder
 
     monkeypatch.delenv("GCNII_DATA", raising=False)
     assert cache_folder().name == "gcnii"
@@ -241,7 +241,7 @@ def test_a_bar_is_drawn_only_for_a_terminal(toy, monkeypatch, capsys):
 
 SCRIPT = """
 from gcnii.data import CATALOG, fetch
-from gcnii.data.entry import Entry, File
+from gcnii.data.catalog import Entry, File
 file = File("toy/file.bin", "{url}", "{digest}")
 texts = dict.fromkeys(("title", "licence", "source"), "")
 CATALOG["toy"] = Entry(name="toy", read=print, counts=None, files=(file,), **texts)

@@ -8,8 +8,8 @@ import pytest
 from support.command_line import write_pets
 from support.local_server import add
 
-from gcnii.data import CATALOG, load, readers
-from gcnii.data.readers import Reader
+from gcnii.data import CATALOG, formats, load
+from gcnii.data.formats import Reader
 from gcnii.errors import DataError, InputError
 from gcnii.graph import Graph
 
@@ -31,7 +31,7 @@ def edge_list(monkeypatch):
         return Graph(X=np.ones((n, 1)), edges=np.loadtxt(path, dtype=int).T)
 
     reader = Reader("edge list", "a .txt file of edges", lambda path: path.suffix == ".txt", read)
-    monkeypatch.setattr(readers, "READERS", (*readers.READERS, reader))
+    monkeypatch.setattr(formats, "READERS", (*formats.READERS, reader))
 
 
 def test_loading_copies_no_array_and_checks_once(toy, monkeypatch):
@@ -75,7 +75,7 @@ def test_a_path_that_no_reader_reads_is_answered_with_all_formats(edge_list, tmp
         "a folder with nodes.csv and edges.csv (or .parquet), a "
     )
     assert str(error.value).endswith(", or a .txt file of edges")
-    assert all(reader.form in str(error.value) for reader in readers.READERS)
+    assert all(reader.form in str(error.value) for reader in formats.READERS)
 
 
 def test_an_empty_name_is_not_this_folder(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gcnii.data import load
-from gcnii.data.readers.packed import save
+from gcnii.data.formats.packed import save
 from gcnii.graph import Graph
 from hostile.damage import CANARY, PICKLE, damaged_bytes, damaged_tensors
 from hostile.folders import Rows, drawn_tables, encoded, text_of, write

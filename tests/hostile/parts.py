@@ -14,7 +14,7 @@ from safetensors.numpy import save as bytes_of
 from support.together import graph_of
 
 from gcnii.data import load, load_share
-from gcnii.data.readers.parts.manifest import MANIFEST, NAMES, part_name
+from gcnii.data.formats.parts import MANIFEST, NAMES, part_name
 from gcnii.files import document_key
 from gcnii.graph import Graph
 from gcnii.train.distributed.shard import pack

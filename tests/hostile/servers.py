@@ -14,7 +14,7 @@ from unittest import mock
 from support.local_server import CONTENT, Handler
 
 from gcnii.data import CATALOG, Entry, download, fetch
-from gcnii.data.entry import Counts, File
+from gcnii.data.catalog import Counts, File
 from hostile.damage import damaged_bytes
 from hostile.judging import Lost, answer_of, contents
 

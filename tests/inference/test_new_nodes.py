@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from support.command_line import write_pets
 
 from gcnii import data, fit, open_bundle, stratified_split
-from gcnii.columns import Column, Columns
 from gcnii.data.converters.frames import from_frames, open_frames
 from gcnii.data.tables.reading import Reading
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
+from gcnii.graph.columns import Column, Columns
 from gcnii.inference.new_nodes import join_new
 
 SMALL = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}

@@ -8,8 +8,8 @@ import pytest
 from support.command_line import write_pets
 
 from gcnii import data, fit, open_bundle
-from gcnii.columns import words
 from gcnii.errors import DataError, InputError
+from gcnii.graph import columns
 from gcnii.inference.evaluate import evaluate
 from gcnii.inference.evaluate import steps as evaluation_steps
 from gcnii.inference.page import steps as page_steps
@@ -62,7 +62,7 @@ def test_an_evaluation_shows_each_of_its_steps(result, baselines):
 def test_a_page_shows_its_steps_node_by_node(result, tmp_path):
     shown = []
     write_page(result, tmp_path / "page.html", device="cpu", show=shown.append)
-    assert sum(words.startswith("node ") for words in shown) > 5
+    assert sum(columns.startswith("node ") for columns in shown) > 5
     assert len(shown) <= page_steps(result)
 
 
@@ -87,7 +87,7 @@ def test_a_bundle_keeps_the_vocabulary_that_it_was_trained_with(tmp_path, monkey
     nodes["about"] = ["seen in 2017", "seen in 2018"] * (len(nodes) // 2)
     nodes.to_csv(folder / "nodes.csv", index=False)
     with monkeypatch.context() as earlier:  # versions up to 1.0 had numbers among the words
-        earlier.setattr(words, "WORD", r"(?u)\b\w\w+\b")
+        earlier.setattr(columns, "WORD", r"(?u)\b\w\w+\b")
         result = fit(data.load(folder, text=["about"]), **SMALL)
     opened = open_bundle(result.save(tmp_path / "bundle"))
     assert "about: 2017" in opened.graph.features

@@ -7,7 +7,7 @@ from support.command_line import call
 from support.manual import ROOT
 
 import gcnii
-from gcnii.data.readers import packed
+from gcnii.data.formats import packed
 from gcnii.train.results import record
 from gcnii.tuning import closing, question
 from gcnii_paper.ledger import ledger

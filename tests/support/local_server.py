@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler
 import numpy as np
 
 from gcnii.data import CATALOG, Entry
-from gcnii.data.entry import Counts
+from gcnii.data.catalog import Counts
 from gcnii.graph import Graph
 
 CONTENT = bytes(range(256)) * 1024

@@ -27,12 +27,12 @@ from gcnii.cli.options import (
     refuse_unwritable,
 )
 from gcnii.cli.terminal import plain_table, table_console
-from gcnii.columns import Columns
-from gcnii.data.readers.packed import refuse_target, save
-from gcnii.data.readers.parts.write import refuse_folder
+from gcnii.data.formats.packed import refuse_target, save
+from gcnii.data.formats.parts import refuse_folder
 from gcnii.errors import DataError, InputError
 from gcnii.files import Document, one_line, user_path, visible
 from gcnii.graph import Graph
+from gcnii.graph.columns import Columns
 from gcnii.graph.weights import about_skew, chosen_kind
 from gcnii.train.presets import presets_of, records, uses_own_default
 

@@ -15,7 +15,7 @@ from cyclopts import Group, Parameter
 from gcnii.cli.help import REST_TABLES, RUNNING
 from gcnii.cli.terminal import reading_bar
 from gcnii.data import CATALOG, load, load_share
-from gcnii.data.tables.opening import watched
+from gcnii.data.tables.reading import watched
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 

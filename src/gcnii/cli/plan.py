@@ -28,7 +28,7 @@ from gcnii.cost.estimate import (
 )
 from gcnii.cost.estimate import Memory as Held
 from gcnii.data import CATALOG, load
-from gcnii.data.sizes import KNOWN, Size, counted, size_of
+from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError
 from gcnii.files import user_path
 from gcnii.train.own import CHOSEN, OURS, Traits, own_default

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gcnii.cost.estimate import Network, Rates
-from gcnii.data.sizes import Size
+from gcnii.data.catalog import Size
 from gcnii.dropout import InplaceDropout, epoch_key
 from gcnii.propagation import Pattern
 from gcnii.propagation.product import multiply_each

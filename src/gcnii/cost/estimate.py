@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.data.sizes import Size
+from gcnii.data.catalog import Size
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
 

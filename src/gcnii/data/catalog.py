@@ -1,15 +1,83 @@
-"""The catalog: every data set known by name."""
+"""The catalog: every data set known by name, with its files, its counts and how it is read.
+
+`size_of` and `counted` say how large a graph is, also one that need not be at hand.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from gcnii.data.entry import Counts, Entry, File
-from gcnii.data.generators import csbm, digits, ppi_like
-from gcnii.data.readers import geom_gcn, npz_benchmarks, planetoid, ppi
+import numpy as np
+import scipy.sparse as sp
+
+from gcnii.data import benchmarks, generators
 from gcnii.errors import DataError, did_you_mean
+from gcnii.graph import Graph
+
+
+@dataclass(frozen=True)
+class File:
+    """One upstream file.
+
+    path      relative to the cache folder and to a mirror
+    url       address of the file or, if `archived`, of the zip archive that contains it
+    digest    `sha256:…`, or `git:…` (the SHA-1 of a git blob) if only that is known
+    size      in bytes, if it is known
+    """
+
+    path: str
+    url: str
+    digest: str
+    archived: bool = False
+    size: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The file name without its folders."""
+        return PurePosixPath(self.path).name
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of nodes, edges (as in `Graph.m`; None if unknown), features and classes."""
+
+    nodes: int
+    edges: int | None
+    features: int
+    classes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A data set: where it comes from, how it is read, and what is in it.
+
+    read      Files → Graph; for a generated graph (no `files`), parameters → Graph
+    counts    of the files, which may differ from the paper's Table 1; of a generated graph with
+              its default parameters
+    notes     known faults, one sentence each
+    neighbourhoods  geometry → the file of neighbours that Geom-GCN published; not needed by `load`
+    """
+
+    name: str
+    title: str
+    read: Callable[..., Graph]
+    counts: Counts
+    licence: str
+    source: str
+    files: tuple[File, ...] = ()
+    notes: tuple[str, ...] = ()
+    neighbourhoods: Mapping[str, File] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters that `load` accepts: those of `read` for a generated graph, else none."""
+        return () if self.files else tuple(inspect.signature(self.read).parameters)
+
 
 RAW = "https://raw.githubusercontent.com"
 PLANETOID = f"{RAW}/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data"
@@ -52,12 +120,12 @@ def _planetoid_files(stem: str) -> tuple[File, ...]:
 
 
 def _split_files(stem: str) -> tuple[File, ...]:
-    names = (geom_gcn.split_name(stem, i) for i in range(geom_gcn.SPLITS))
+    names = (benchmarks.split_name(stem, i) for i in range(benchmarks.SPLITS))
     return tuple(_file(f"geom-gcn/splits/{name}", GEOM_GCN, "geom-gcn") for name in names)
 
 
 def _web_files(stem: str, folder: str = "geom-gcn", base: str = GEOM_GCN) -> tuple[File, ...]:
-    names = (geom_gcn.NODES, geom_gcn.EDGES)
+    names = (benchmarks.NODES, benchmarks.EDGES)
     return (
         *(_file(f"{folder}/new_data/{stem}/{name}", base, folder) for name in names),
         *_split_files(stem),
@@ -66,7 +134,9 @@ def _web_files(stem: str, folder: str = "geom-gcn", base: str = GEOM_GCN) -> tup
 
 def _neighbourhoods(stem: str) -> dict[str, File]:
     folder = "geom-gcn/structural_neighborhood"
-    paths = {kind: f"{folder}/{geom_gcn.neighbourhood_name(stem, kind)}" for kind in geom_gcn.KINDS}
+    paths = {
+        kind: f"{folder}/{benchmarks.neighbourhood_name(stem, kind)}" for kind in benchmarks.KINDS
+    }
     return {
         kind: _file(path, GEOM_GCN, "geom-gcn")
         for kind, path in paths.items()
@@ -78,7 +148,7 @@ def _public(stem: str, title: str, counts: Counts, *notes: str) -> Entry:
     return Entry(
         name=stem,
         title=f"{title}; public split, 20 labels per class",
-        read=partial(planetoid.read_public, stem=stem),
+        read=partial(benchmarks.read_public, stem=stem),
         counts=counts,
         licence=CITATION,
         source="Sen et al. 2008; split by Yang et al., Planetoid, ICML 2016",
@@ -92,7 +162,7 @@ def _full(stem: str, title: str, counts: Counts, *notes: str) -> Entry:
     return Entry(
         name=name,
         title=f"{title}; ten splits, 48 % of the labels",
-        read=partial(planetoid.read_full, stem=stem),
+        read=partial(benchmarks.read_full, stem=stem),
         counts=counts,
         licence=CITATION,
         source="Sen et al. 2008, as in Planetoid; split by Pei et al., Geom-GCN, ICLR 2020",
@@ -108,7 +178,7 @@ def _web(name: str, title: str, counts: Counts, *notes: str, source: str = WEB) 
     return Entry(
         name=name,
         title=f"{title}; ten splits, 48 % of the labels",
-        read=partial(geom_gcn.read_web, stem=stem, name=name),
+        read=partial(benchmarks.read_web, stem=stem, name=name),
         counts=counts,
         licence=UNSTATED,
         source=source,
@@ -123,7 +193,7 @@ def _wikipedia(name: str, stem: str, title: str, counts: Counts, *notes: str) ->
     return Entry(
         name=name,
         title=f"{title}; ten splits, 48 % of the labels",
-        read=partial(npz_benchmarks.read_heterophilous, name=name, directed=True),
+        read=partial(benchmarks.read_heterophilous, name=name, directed=True),
         counts=counts,
         licence=MIT.format("Platonov et al."),
         source="Rozemberczki et al. 2021; prepared by Platonov et al., ICLR 2023",
@@ -140,7 +210,7 @@ def _zipped(name: str, folder: str, title: str, counts: Counts, source: str, *no
     return Entry(
         name=name,
         title=f"{title}; ten splits, 60 % of the labels",
-        read=partial(npz_benchmarks.read_zipped, name=name),
+        read=partial(benchmarks.read_zipped, name=name),
         counts=counts,
         licence=MIT.format("Shchur et al."),
         source=f"{source}; prepared by Shchur et al. 2018",
@@ -245,7 +315,7 @@ _ENTRIES = (
     Entry(
         name="minesweeper",
         title="a 100 × 100 grid of the game, by mine or no mine; ten splits, 50 % of the labels",
-        read=partial(npz_benchmarks.read_heterophilous, name="minesweeper"),
+        read=partial(benchmarks.read_heterophilous, name="minesweeper"),
         counts=Counts(10000, 39402, 7, 2),
         licence="MIT",
         source="generated by Platonov et al., ICLR 2023",
@@ -273,13 +343,13 @@ _ENTRIES = (
     Entry(
         name="ppi",
         title="24 graphs of proteins in human tissues, 121 labels each; whole graphs split 20/2/2",
-        read=ppi.read,
+        read=benchmarks.read_ppi,
         counts=Counts(56944, None, 50, 121),
         licence=UNSTATED,
         source="Zitnik & Leskovec 2017; split by Hamilton et al., GraphSAGE, NeurIPS 2017",
         files=tuple(
             File(f"ppi/{name}", PPI, f"git:{blob}", archived=True)
-            for name, blob in ppi.BLOBS.items()
+            for name, blob in benchmarks.PPI_BLOBS.items()
         ),
         notes=(
             "Features are used as shipped; upstream is believed to have standardised them.",
@@ -289,7 +359,7 @@ _ENTRIES = (
     Entry(
         name="ppi-like",
         title="a generated stand-in for ppi, of the same shape; needs no download",
-        read=ppi_like.read,
+        read=generators.ppi_like,
         counts=Counts(56952, 797328, 50, 121),
         licence="none needed; generated",
         source="generated: communities, noisy features, 121 labels per node",
@@ -298,7 +368,7 @@ _ENTRIES = (
     Entry(
         name="digits",
         title="1797 handwritten digits, joined to their nearest neighbours; needs no download",
-        read=digits.read,
+        read=generators.digits,
         counts=Counts(1797, 9929, 64, 10),
         licence="CC BY 4.0",
         source="Alpaydin & Kaynak 1998 (UCI), test part, as shipped with scikit-learn",
@@ -306,7 +376,7 @@ _ENTRIES = (
     Entry(
         name="csbm",
         title="contextual stochastic block model, generated from its parameters",
-        read=csbm.read,
+        read=generators.csbm,
         counts=Counts(1000, 5000, 16, 2),
         licence="none needed; generated",
         source="Deshpande et al., NeurIPS 2018",
@@ -326,3 +396,65 @@ def lookup(name: str) -> Entry:
         f"{', '.join(CATALOG)}, "
         "or the path of a folder with nodes.csv"
     )
+
+
+OGB = "ogbn-"  # what names of the Open Graph Benchmark begin with, and may be given without
+# As published: Hu et al. 2020 (OGB); Hamilton et al. 2017 (reddit).  A link counts once.
+KNOWN = {
+    "ogbn-arxiv": Counts(169_343, 1_166_243, 128, 40),
+    "ogbn-products": Counts(2_449_029, 61_859_140, 100, 47),
+    "ogbn-papers100m": Counts(111_059_956, 1_615_685_872, 128, 172),
+    "reddit": Counts(232_965, 57_307_946, 602, 41),
+}
+# Of the catalog's sparse features, the share that is stored where the files are not at hand.
+DENSITY = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """n nodes with d features in k classes.
+
+    entries  of P̃: each link twice, and a loop for each node
+    stored   numbers of X: n · d, or of a sparse X those that are not zero
+    sparse   whether X is
+    exact    False where it is from counts alone: links that are listed in both directions then
+             count twice
+    """
+
+    n: int
+    entries: int
+    d: int
+    k: int
+    stored: int
+    sparse: bool = False
+    exact: bool = True
+
+    @property
+    def degree(self) -> float:
+        """Entries of a row of P̃, on average."""
+        return self.entries / self.n
+
+
+def size_of(graph: Graph) -> Size:
+    """The size of a graph at hand; of a directed one, each node gathers over one direction."""
+    entries = (1 if graph.directed else 2) * graph.m + graph.n
+    X, sparse = graph.X, isinstance(graph.X, sp.csr_array)
+    stored = int(X.nnz) if isinstance(X, sp.csr_array) else int(np.prod(X.shape))
+    return Size(n=graph.n, entries=entries, d=graph.d, k=graph.k, stored=stored, sparse=sparse)
+
+
+def counted(name: str) -> Size | None:
+    """The size of a graph of the catalog, or of another well-known one; None if it is not known."""
+    if name in CATALOG and (counts := CATALOG[name].counts).edges is not None:
+        # Files of benchmarks are bags of words; what is generated is dense.
+        return _of_counts(counts, DENSITY if CATALOG[name].files else 1.0)
+    low = name.lower()
+    found = KNOWN.get(low) or KNOWN.get(f"{OGB}{low}")
+    return _of_counts(found, 1.0) if found else None
+
+
+def _of_counts(counts: Counts, density: float) -> Size:
+    n, d = counts.nodes, counts.features
+    entries, stored = 2 * (counts.edges or 0) + n, round(n * d * density)
+    known = {"n": n, "entries": entries, "d": d, "k": counts.classes, "stored": stored}
+    return Size(**known, sparse=density < 1, exact=False)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gcnii.data.catalog import CATALOG, lookup
-from gcnii.data.entry import Entry
-from gcnii.data.fetch import fetch_files
-from gcnii.data.readers import parts, reader_of
+from gcnii.data.catalog import CATALOG, Entry, lookup
+from gcnii.data.download import fetch_files
+from gcnii.data.formats import parts, reader_of
 from gcnii.errors import DataError
 from gcnii.files import one_name, user_path
 from gcnii.graph import Graph
@@ -23,7 +22,7 @@ def load(source: str | Path, /, *, offline: bool = False, **parameters: Any) -> 
     ----------
     source : str or Path
         A name from `gcnii data list`, or the path of a folder or file in a format of
-        `gcnii.data.readers`.  Names take precedence: write `load("./cora")` for a folder of that
+        `gcnii.data.formats`.  Names take precedence: write `load("./cora")` for a folder of that
         name.
     offline : bool
         Whether to use only the cache and the mirror.

@@ -8,9 +8,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gcnii.data.generators.parameters import check
-from gcnii.errors import GraphError
+from gcnii.errors import DataError, GraphError
 from gcnii.graph import Graph, Split
+
+
+def check(
+    owner: str, name: str, value: float, low: float, high: float = np.inf, *, whole: bool = False
+) -> None:
+    """Raise DataError unless the value is a (whole) number in low…high."""
+    kinds = (int, np.integer) if whole else (int, float, np.number)
+    number = isinstance(value, kinds) and not isinstance(value, bool)
+    if not number or not low <= value <= high or not np.isfinite(value):
+        kind = "a whole number" if whole else "a number"
+        bounds = f"of at least {low}" if high == np.inf else f"in {low}…{high}"
+        raise DataError(f"{name} of {owner} must be {kind} {bounds}, got {value!r}")
+
 
 Ints = NDArray[np.int64]
 Sizes = Callable[[int], tuple[int, int]]  # members of a class → how many to train and validate on

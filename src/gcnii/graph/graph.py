@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.columns import Columns, Table, refuse_other_columns
 from gcnii.errors import GraphError
 from gcnii.graph.arrays import (
     Features,
@@ -26,6 +25,7 @@ from gcnii.graph.arrays import (
     mask,
     true_or_false,
 )
+from gcnii.graph.columns import Columns, Table, refuse_other_columns
 from gcnii.graph.weights import typical_weights, weighted_edges
 
 Role = Literal["train", "val", "test"]

@@ -16,17 +16,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.columns import Column, Columns
-from gcnii.columns.table import Texts
 from gcnii.data.converters.frames import open_frames
-from gcnii.data.readers.folder import open_folder
-from gcnii.data.tables.ids import Ids
-from gcnii.data.tables.links import Links, each_once, read_links
-from gcnii.data.tables.nodes import Nodes
-from gcnii.data.tables.reading import Reading
-from gcnii.data.tables.rows import Rows
+from gcnii.data.formats.folder import open_folder
+from gcnii.data.tables.assemble import Ids, Links, Nodes, each_once, read_links
+from gcnii.data.tables.reading import Reading, Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
+from gcnii.graph.columns import Column, Columns, Texts
 from gcnii.inference.predict import answered, known_labels, predict_sets, table_of
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.targets.calibration import Sets

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gcnii.data import CATALOG, load
-from gcnii.data.readers import reader_of
+from gcnii.data.formats import reader_of
 from gcnii.errors import DataError, InputError
 from gcnii.graph import Graph
 from gcnii.train.results.predictor import Predictor

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from gcnii.data.geometry.neighbourhoods import RELATIONS, Neighbourhood
+from gcnii.data.geometry import RELATIONS, Neighbourhood
 from gcnii.propagation.adjacency import GraphAdjacency, Norm, induced_pattern
 from gcnii.propagation.pattern import Pattern, Rows
 from gcnii.propagation.sparse import Sparse

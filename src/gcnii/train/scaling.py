@@ -24,10 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.columns import Columns
 from gcnii.errors import InputError
 from gcnii.files import Document, Maybe, check
 from gcnii.graph import Features
+from gcnii.graph.columns import Columns
 
 Scale = Literal["auto", "none", "standard", "columns", "rows", "length"]
 Kind = Literal["none", "standard", "columns", "rows", "length"]

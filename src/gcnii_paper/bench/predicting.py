@@ -12,7 +12,7 @@ from weakref import finalize
 import numpy as np
 import torch
 
-from gcnii.data.readers.packed import save
+from gcnii.data.formats.packed import save
 from gcnii.errors import GcniiError
 from gcnii.files import Document
 from gcnii.graph import Graph

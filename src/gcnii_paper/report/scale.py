@@ -23,7 +23,7 @@ from gcnii.cost.estimate import (
     this_cpu,
     uncut,
 )
-from gcnii.data.sizes import Size, counted
+from gcnii.data.catalog import Size, counted
 from gcnii.files import NOTHING, Document, read_document
 from gcnii_paper.report.markdown import markdown_table
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnii.data import CATALOG, fetch, load, neighbourhood
-from gcnii.data.entry import File
-from gcnii.data.fetch import fetch_neighbourhood
-from gcnii.data.geometry import isomap
-from gcnii.data.readers.geom_gcn import read_neighbourhood
+from gcnii.data import CATALOG, fetch, geometry, load, neighbourhood
+from gcnii.data.benchmarks import read_neighbourhood
+from gcnii.data.catalog import File
+from gcnii.data.download import fetch_neighbourhood
 from gcnii.errors import DataError
 from gcnii.graph import Graph
 from gcnii.train.hardware import tuned_cpu
@@ -146,7 +145,7 @@ def both_ways(edges):
 
 
 def test_a_path_is_laid_out_on_a_line():
-    Z, component = isomap.isomap(both_ways(np.array([[0, 1, 2], [1, 2, 3]])), 4)
+    Z, component = geometry.isomap(both_ways(np.array([[0, 1, 2], [1, 2, 3]])), 4)
     np.testing.assert_allclose(np.abs(np.diff(Z[:, 0])), 1)
     np.testing.assert_allclose(Z[:, 1], 0, atol=1e-7)
     assert component.tolist() == [0, 0, 0, 0]
@@ -157,7 +156,7 @@ def test_isomap_is_classical_scaling_of_the_hops_as_in_scikit_learn():
 
     D = np.array([[0, 1, 1, 2, 3, 4], [1, 0, 1, 2, 3, 4], [1, 1, 0, 1, 2, 3]])
     D = np.concatenate([D, [[2, 2, 1, 0, 1, 2], [3, 3, 2, 1, 0, 1], [4, 4, 3, 2, 1, 0]]])
-    Z, _ = isomap.isomap(both_ways(lollipop()), 6)
+    Z, _ = geometry.isomap(both_ways(lollipop()), 6)
     theirs = Isomap(n_neighbors=5, metric="precomputed").fit_transform(D)
     np.testing.assert_allclose(np.abs(Z), np.abs(theirs), atol=1e-7)
 
@@ -165,7 +164,7 @@ def test_isomap_is_classical_scaling_of_the_hops_as_in_scikit_learn():
 @pytest.mark.parametrize("n", [2, 50, 300])
 def test_a_star_has_a_plane_too(n):
     edges = np.stack([np.zeros(n - 1, int), np.arange(1, n)])
-    Z, _ = isomap.isomap(both_ways(edges), n)
+    Z, _ = geometry.isomap(both_ways(edges), n)
     assert np.isfinite(Z).all()
     # The leaves are all alike, so that which of them are apart depends on the solver.
     assert np.ptp(Z[:, 0]) > 0.1
@@ -193,14 +192,14 @@ def test_every_link_is_kept_and_as_many_pairs_are_added_at_most():
 def test_the_quadrant_is_that_of_the_neighbour_seen_from_the_node():
     Z = np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 3.0], [0.0, -1.0]])
     edges = np.array([[1, 2, 3, 0, 0], [0, 0, 0, 1, 0]])
-    assert isomap.quadrant(Z, edges).tolist() == [3, 2, 1, 0, 3]
+    assert geometry.quadrant(Z, edges).tolist() == [3, 2, 1, 0, 3]
 
 
 def test_components_are_laid_out_apart_and_are_never_neighbours():
     far = lollipop() + 6
     edges = np.concatenate([lollipop(), far], 1)  # and node 12 alone
-    alone, _ = isomap.isomap(both_ways(lollipop()), 6)
-    Z, component = isomap.isomap(both_ways(edges), 13)
+    alone, _ = geometry.isomap(both_ways(lollipop()), 6)
+    Z, component = geometry.isomap(both_ways(edges), 13)
     np.testing.assert_allclose(Z[:6], alone, atol=1e-12)
     np.testing.assert_allclose(Z[6:12], alone, atol=1e-12)
     near = neighbourhood(graph_of(edges, 13), "isomap")
@@ -225,7 +224,7 @@ def test_a_graph_without_links_has_no_neighbours():
 
 
 def test_a_component_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(isomap, "LARGEST", 3)
+    monkeypatch.setattr(geometry, "LARGEST", 3)
     neighbourhood(graph_of([[0, 1, 3], [1, 2, 4]], 5), "isomap")
     with pytest.raises(
         DataError, match="graph has 4 connected nodes, but an isomap is computed for at most 3, "

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnii.data.tables import csv_check, csv_file
+from gcnii.data.tables import csv_file
 from gcnii.data.tables.csv_file import open_csv
 from gcnii.errors import DataError, Problems
 
@@ -48,7 +48,7 @@ def problems(tmp_path):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(csv_file, "BLOCK_ROWS", 2)
-    monkeypatch.setattr(csv_check, "BLOCK", 8)
+    monkeypatch.setattr(csv_file, "BLOCK", 8)
 
 
 def written(folder, content):
@@ -375,7 +375,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, later):
 
 @pytest.mark.parametrize("id", ["a", '"a"'])
 def test_progress_is_told_in_bytes_up_to_the_whole_file(tmp_path, small_blocks, monkeypatch, id):
-    monkeypatch.setattr(csv_check, "ROWS_BETWEEN", 2)
+    monkeypatch.setattr(csv_file, "ROWS_BETWEEN", 2)
     path = written(tmp_path, "id,x\n" + f"{id},1\n" * 7)
     said = []
     table = open_csv(path, Problems(), lambda *bytes: said.append(bytes))
@@ -415,7 +415,7 @@ def test_every_file_is_read_as_csv_reader_reads_it_or_refused(tmp_path_factory, 
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         patch.setattr(csv_file, "BLOCK_ROWS", block)
-        patch.setattr(csv_check, "BLOCK", block)
+        patch.setattr(csv_file, "BLOCK", block)
         table = open_csv(written(tmp_path_factory.getbasetemp(), content), problems)
         expected = plain(content)
         assert (table is None) == (expected is None) == bool(problems.found)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcnii.data.tables.ids import Ids
+from gcnii.data.tables.assemble import Ids
 
 
 def texts(*cells):

@@ -15,7 +15,7 @@ from support.together import graph_of
 from torch.distributed import HashStore
 
 import gcnii
-from gcnii.data.readers import packed
+from gcnii.data.formats import packed
 from gcnii.errors import InputError
 from gcnii.train.distributed import world
 from gcnii.train.distributed.shard import pack

@@ -9,7 +9,7 @@ import torch
 from support.fitting import fitting
 
 from gcnii import data
-from gcnii.data.readers.packed import save
+from gcnii.data.formats.packed import save
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.propagation import by_rows as parts_of_rows

@@ -21,7 +21,7 @@ from gcnii.cli.options import (
     switch,
 )
 from gcnii.data import CATALOG, load
-from gcnii.data.readers import reader_of
+from gcnii.data.formats import reader_of
 from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
 from gcnii.files import Document, refuse_replacing, user_path

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.columns import Columns
-from gcnii.columns.cells import float32_of, is_number
-from gcnii.columns.table import Cells, Texts
-from gcnii.data.tables.assemble import assemble
-from gcnii.data.tables.nodes import Nodes
-from gcnii.data.tables.reading import READING, Names, Reading
-from gcnii.data.tables.rows import Names as Ends
-from gcnii.data.tables.rows import Rows
+from gcnii.data.tables.assemble import Nodes, assemble
+from gcnii.data.tables.reading import READING, Names, Reading, Rows
+from gcnii.data.tables.reading import Ends as Ends
 from gcnii.errors import DataError, Problems
 from gcnii.graph import Graph
+from gcnii.graph.columns import Cells, Columns, Texts, float32_of, is_number
 
 if TYPE_CHECKING:
     import narwhals as nw

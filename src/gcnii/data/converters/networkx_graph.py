@@ -1,17 +1,260 @@
-"""from_networkx: a Graph of a networkx graph."""
+"""from_networkx; and Records, which GraphML and GML files are read into as well.
+
+Records are nodes and edges with attributes, as graph libraries and their formats have them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gcnii.data.converters.records import Records
-from gcnii.data.tables.reading import Names, Reading
-from gcnii.errors import GraphError
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gcnii.data.converters.frames import FrameRows
+from gcnii.data.tables.assemble import WEIGHT, Links, Nodes, assemble, each_once
+from gcnii.data.tables.reading import Names, Reading, refuse_empty_cells
+from gcnii.errors import DataError, GraphError, Problems, notice
 from gcnii.graph import Features, Graph
+from gcnii.graph.columns import Columns, flag, is_number
+from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
+
+
+Attributes: TypeAlias = Mapping[str, object]
+Values: TypeAlias = dict[str, list[object]]  # attribute → its value in each row, None if missing
+NESTED = (list, tuple, dict, set, np.ndarray)
+PARTS = re.compile(r"(\D*)(\d{0,18})", re.ASCII)
+
+
+class RecordRows(FrameRows):
+    """A frame whose rows a message calls by their names."""
+
+    def __init__(self, frame: pd.DataFrame, name: str, called: Callable[[int], str]):
+        import narwhals as nw
+
+        super().__init__(nw.from_native(frame, eager_only=True), name)
+        self.called = called
+
+    def place(self, i: int) -> str:
+        """Such as "node 'ann'"."""
+        return self.called(i)
+
+
+@dataclass(frozen=True)
+class Records:
+    """The nodes and the edges of a graph, each with attributes that not all need to have.
+
+    names     of the nodes
+    nodes     the attributes of each node; None is missing
+    edges     the two ends of each edge, as numbers of nodes
+    links     the attributes of each edge
+    directed  whether edges are one-way
+    of_nodes, of_links   the values of attributes where a node or an edge does not have them
+    """
+
+    names: Sequence[str]
+    nodes: Sequence[Attributes]
+    edges: Sequence[tuple[int, int]]
+    links: Sequence[Attributes]
+    directed: bool
+    of_nodes: Attributes = field(default_factory=dict)
+    of_links: Attributes = field(default_factory=dict)
+
+    def graph(
+        self,
+        name: str,
+        reading: Reading,
+        *,
+        X: Features | None = None,
+        columns: Columns | None = None,
+    ) -> Graph:
+        """The graph; `reading` says which attributes are what.
+
+        X        the features, instead of the attributes; the identity matrix if there are neither
+        columns  what the attributes are, if that was learnt on another graph
+        """
+        reading = replace(reading, directed=self.directed)
+        links, own = self._links(reading), _names(self.nodes, self.of_nodes)
+        roles = {role.lower() for role in (reading.split, *reading.labels)}
+        known = [key for key in own if key.lower() in roles]
+        if X is None and set(own) - {*known, *reading.drop}:
+            refuse_empty_cells("the nodes", len(self.nodes), len(own), sum(map(len, self.nodes)))
+            attributes = self._by_name(own)
+            _refuse_nested(attributes, reading.drop)
+            return self._assembled(name, attributes, links, reading, columns)
+        attributes = self._by_name(known)
+        _refuse_nested(attributes, ())
+        if X is not None:
+            self._refuse_height(X)
+            return self._with_features(name, X, None, attributes, links, reading)
+        notice(
+            "the nodes have no attributes beside their labels, so each is made a feature of its "
+            "own: a model of such a graph cannot label new nodes"
+        )
+        identity = sp.eye_array(len(self.names), format="csr", dtype=np.float32)
+        return self._with_features(name, identity, tuple(self.names), attributes, links, reading)
+
+    def _by_name(self, names: Sequence[str]) -> Values:
+        return {
+            name: [row.get(name, default) for row in self.nodes]
+            for name, default in ((name, self.of_nodes.get(name)) for name in names)
+        }
+
+    def _refuse_height(self, X: Features) -> None:
+        if np.shape(X)[:1] != (len(self.names),):
+            raise DataError(
+                f"X must have one row per node, {len(self.names)} in all, got shape {np.shape(X)}"
+            )
+
+    def _assembled(
+        self, name: str, attributes: Values, links: Links, reading: Reading, known: Columns | None
+    ) -> Graph:
+        """With the attributes as features."""
+        import pandas as pd
+
+        rows, texts = self._rows(attributes), np.array(self.names, object)
+        (u, v), weights = links
+        ends = {"source": texts[u], "target": texts[v]}
+        edges = pd.DataFrame(ends if weights is None else ends | {WEIGHT: weights})
+        elsewhere = set(_names(self.links, self.of_links)) - set(attributes)
+        own = replace(
+            reading,
+            id=rows.header[0],
+            source="source",
+            target="target",
+            weight="" if weights is None else WEIGHT,
+            drop=tuple(name for name in reading.hints.drop if name not in elsewhere),
+        )
+        nodes = Nodes(rows, own, Problems(), known=known)
+        return assemble(nodes, RecordRows(edges, "edges", lambda i: f"edge {i}"), name)
+
+    def _with_features(
+        self,
+        name: str,
+        X: Features,
+        features: tuple[str, ...] | None,
+        known: Values,
+        links: Links,
+        reading: Reading,
+    ) -> Graph:
+        """With these features; of the attributes, only labels and splits are used."""
+        nodes = Nodes(self._rows(known), reading, Problems())
+        labels = nodes.labels()
+        splits = nodes.splits(labels)
+        nodes.problems.refuse()
+        edges, weights = each_once(links, reading, self.names)
+        return Graph(
+            X=X,
+            edges=edges,
+            weights=weights,
+            y=labels.y,
+            splits=splits,
+            directed=self.directed,
+            name=name,
+            nodes=tuple(self.names),
+            classes=labels.classes,
+            features=features,
+        )
+
+    def _rows(self, attributes: Values) -> RecordRows:
+        """The names, in the first column, and the attributes."""
+        import pandas as pd
+
+        frame = pd.DataFrame({_unused("id", attributes): list(self.names), **attributes})
+        return RecordRows(frame, "nodes", lambda i: f"node {self.names[i]!r}")
+
+    def _links(self, reading: Reading) -> Links:
+        """The edges as they are listed; weights that are all 1 are none."""
+        wanted = reading.weight or WEIGHT
+        known = _names(self.links, self.of_links)
+        if reading.weight and reading.weight not in known:
+            raise DataError(
+                f"no edge has the attribute {wanted!r}; edges have {', '.join(known) or 'none'}"
+            )
+        used = wanted in known and wanted not in reading.drop
+        self._say_what_is_unused([key for key in known if not (used and key == wanted)], reading)
+        edges = np.array(self.edges, np.int64).reshape(-1, 2).T
+        parallel = len(self.edges) - len(set(self.edges))
+        if not used:
+            if parallel and not reading.duplicates:
+                notice(
+                    f"{parallel} edges are parallel to others and count once; "
+                    "duplicates='add' (--duplicates add) makes their number the weight"
+                )
+            return Links(edges, None)
+        weights = check_weights(self._weights(wanted), edges, self.names)
+        return Links(edges, weights if parallel or (weights != 1).any() else None)
+
+    def _weights(self, wanted: str) -> NDArray[np.float64]:
+        values = [link.get(wanted, self.of_links.get(wanted)) for link in self.links]
+        if lacking := values.count(None):
+            raise DataError(
+                f"{lacking} of {len(values)} edges have no {wanted!r}, first the edge from "
+                f"{self._ends(values.index(None))}; give every edge one, or none"
+            )
+        for i, value in enumerate(values):
+            if not _is_number(value):
+                raise DataError(
+                    f"the {wanted} of the edge from {self._ends(i)} is {value!r}; "
+                    "it must be a number"
+                )
+        return np.array([float(value) for value in values])  # type: ignore[arg-type]
+
+    def _ends(self, i: int) -> str:
+        u, v = self.edges[i]
+        return f"{self.names[u]!r} to {self.names[v]!r}"
+
+    def _say_what_is_unused(self, names: Sequence[str], reading: Reading) -> None:
+        if unused := [name for name in names if name not in reading.drop]:
+            notice(f"the edge attributes {', '.join(unused)} are not used")
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number, or a text as a table has numbers: float() takes 1_000 as well."""
+    if isinstance(value, str):
+        return is_number(value.strip())
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(value, bytes | bytearray)
+
+
+def _names(rows: Sequence[Attributes], defaults: Attributes) -> list[str]:
+    """All attributes by letters, and x2 before x10: in one order, whichever node comes first."""
+    own = {key for row in rows for key in row} | set(defaults)
+    return sorted(own, key=lambda name: (_parts(name), name))
+
+
+def _parts(name: str) -> list[tuple[str, int]]:
+    """Letters and the number after them, in turn; -1 where there is none."""
+    return [(text, int(digits or -1)) for text, digits in PARTS.findall(name)]
+
+
+def _unused(name: str, columns: Values) -> str:
+    """The name, or one like it that no column has."""
+    taken = {column.lower() for column in columns}
+    while name in taken:
+        name = f"_{name}"
+    return name
+
+
+def _refuse_nested(columns: Values, drop: Sequence[str]) -> None:
+    for name, column in columns.items():
+        odd = next((kind for kind in set(map(type, column)) if issubclass(kind, NESTED)), None)
+        if odd is not None and name not in drop:
+            raise DataError(
+                f"the node attribute {name!r} holds values of type {odd.__name__}, but a "
+                f"feature is one number or text; leave it out: {flag('drop', name)}"
+            )
 
 
 def from_networkx(

@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.data.converters.array_labels import array_labels, as_array, splits_or_stratified
 from gcnii.data.converters.scipy_matrix import edges_of, is_symmetric
-from gcnii.data.tables.labels import Labels
+from gcnii.data.labels import Labels, array_labels, as_array, splits_or_stratified
 from gcnii.errors import GraphError, notice
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import merged, true_or_false

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from gcnii.data.converters.array_labels import array_labels, splits_or_stratified
+from gcnii.data.labels import array_labels, splits_or_stratified
 from gcnii.errors import GraphError
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import merged, own, true_or_false

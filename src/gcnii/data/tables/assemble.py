@@ -1,14 +1,403 @@
-"""From a table of nodes and a table of edges to a Graph, with all that is wrong said at once."""
+"""From a table of nodes and a table of edges to a Graph, with all that is wrong said at once.
+
+`Ids` finds nodes by their names, `Nodes` reads names, labels, splits and features, `read_links`
+the edges; `assemble` makes the graph of them.
+"""
 
 from __future__ import annotations
 
-from gcnii.data.tables.ids import Ids
-from gcnii.data.tables.links import NONE, each_once, read_links
-from gcnii.data.tables.nodes import Nodes
-from gcnii.data.tables.rows import Rows
-from gcnii.errors import DataError
-from gcnii.graph import Graph
-from gcnii.graph.arrays import freeze
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gcnii.data.labels import Labels, class_labels, given_split, label_columns, several_labels
+from gcnii.data.splits import stratified_split
+from gcnii.data.tables.reading import Ends, Reading, Rows
+from gcnii.errors import DataError, GraphError, Problems, did_you_mean, notice
+from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import freeze, merged
+from gcnii.graph.columns import Columns, Learner, Table, Texts, flag
+from gcnii.graph.weights import merged_weighted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+SHORT = 8  # characters: such a text is looked up as an integer of 8 bytes, several times as fast
+
+
+class Ids:
+    """The ids of n nodes as text, None where one is missing: which row does an id name?
+
+    An id that several rows have names the first of them.
+    """
+
+    def __init__(self, texts: Texts):
+        self.texts = texts
+        given = np.flatnonzero([text is not None for text in texts])
+        self._are_short = _are_short(texts[given])
+        index = self._keys(texts[given])
+        repeats = index.duplicated()
+        self._index = index[~repeats]
+        self._repeats = given[repeats]
+        self._rows = np.append(given[~repeats], -1)  # [-1], which is not found, is -1
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def missing(self) -> list[int]:
+        """The rows without an id."""
+        return [i for i, text in enumerate(self.texts) if text is None]
+
+    def repeated(self) -> list[tuple[int, int]]:
+        """Each row whose id an earlier row has, and the first row that has it."""
+        first = self.rows_of(self.texts[self._repeats])
+        return list(zip(self._repeats.tolist(), first.tolist(), strict=True))
+
+    def rows_of(self, names: Ends) -> NDArray[np.int64]:
+        """The row that each name stands for; -1 where it stands for none."""
+        if names.dtype != object:
+            return self._rows_of_numbers(np.asarray(names, np.int64))
+        return self._rows_of_texts(np.asarray(names, object))
+
+    def _rows_of_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self._numbers is None:
+            return self._rows_of_texts(np.array(list(map(str, numbers.tolist())), object))
+        found: NDArray[np.int64] = self._rows[self._numbers.get_indexer(numbers)]
+        return found
+
+    @cached_property
+    def _numbers(self) -> pd.Index | None:
+        """The ids as numbers, if all are whole numbers and written as Python writes them."""
+        import pandas as pd
+
+        texts = self.texts[self._rows[:-1]].tolist()
+        try:
+            numbers = np.array(list(map(int, texts)), np.int64)
+        except (ValueError, OverflowError):
+            return None
+        return pd.Index(numbers) if list(map(str, numbers.tolist())) == texts else None
+
+    def _rows_of_texts(self, texts: Texts) -> NDArray[np.int64]:
+        if self._are_short and not _are_short(texts):
+            short = np.array([_are_short(texts[i : i + 1]) for i in range(len(texts))], bool)
+            rows = np.full(len(texts), -1, np.int64)  # where it is not short, it is no id
+            rows[short] = self._rows_of_texts(texts[short])
+            return rows
+        found: NDArray[np.int64] = self._rows[self._index.get_indexer(self._keys(texts))]
+        return found
+
+    def _keys(self, texts: Texts) -> pd.Index:
+        """What the ids are looked up by."""
+        import pandas as pd
+
+        keys = texts.astype(f"S{SHORT}").view(np.uint64) if self._are_short else texts
+        return pd.Index(keys, dtype=keys.dtype)
+
+
+def _are_short(texts: Texts) -> bool:
+    """Whether all are short ASCII texts, so that padding them with NUL bytes keeps them apart."""
+    cells = texts.tolist()
+    if None in cells:
+        return False
+    together = "".join(cells)
+    return max(map(len, cells), default=0) <= SHORT and together.isascii() and "\0" not in together
+
+
+SHOWN = 5  # names of columns in a notice
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A table of nodes, how to read it, and what is wrong so far.
+
+    matrix  wide features beside the columns, one row per node; `names` are those of its columns
+    known   what the columns are, if that was learnt on another table
+    """
+
+    rows: Rows
+    reading: Reading
+    problems: Problems
+    matrix: sp.csr_array | None = None
+    names: tuple[str, ...] = ()
+    known: Columns | None = None
+
+    def _column(self, wanted: str) -> str | None:
+        """The nodes' column of this name, in any case; None if there is none."""
+        found = [name for name in self.rows.header if name.lower() == wanted.lower()]
+        return found[0] if found else None
+
+    @property
+    def features_named(self) -> list[str]:
+        """The columns that are neither names, labels nor splits."""
+        reading = self.reading
+        roles = {self._column(name) for name in (reading.id, reading.split, *reading.labels)}
+        return [name for name in self.rows.header if name not in roles]
+
+    def note_wrong_names(self, edges: Sequence[str] = ()) -> None:
+        """A column that the user named must exist, once; one to drop may be one of the edges."""
+        lower = [name.lower() for name in self.rows.header]
+        for name in (self.reading.id, self.reading.split, *self.reading.labels):
+            if (count := lower.count(name.lower())) > 1:
+                self.problems.add(f"{self.rows.name} has {count} columns called {name!r}; keep one")
+        hints, features = self.reading.hints, self.features_named
+        wanted = {*hints.numeric, *hints.categorical, *hints.date, *hints.text, *hints.drop}
+        for name in sorted(wanted - set(features) - (set(hints.drop) & set(edges))):
+            self.problems.add(
+                f"{self.rows.name} has no feature column {name!r}; "
+                f"{did_you_mean(name, features)}its feature columns are {', '.join(features)}"
+            )
+        self.problems.refuse()
+
+    def ids(self) -> Texts | None:
+        """The names of the nodes; None, and a problem, if no column holds them."""
+        column = self._column(self.reading.id)
+        if column is None:
+            self.problems.add(
+                f"{self.rows.name} has no column {self.reading.id!r}; its columns are "
+                f"{', '.join(self.rows.header)}; say which holds the nodes' names: --id COLUMN (in "
+                "Python: id=…)"
+            )
+            return None
+        texts = self.rows.texts(column)
+        self.problems.add_each(
+            [i for i, text in enumerate(texts) if text is None],
+            lambda i: f"{self.rows.place(i)} has no id; give every node one",
+        )
+        repeated = dict(Ids(texts).repeated())
+        self.problems.add_each(
+            repeated,
+            lambda i: (
+                f"{self.rows.place(i)} repeats the id {texts[i]!r} of "
+                f"{self.rows.place(repeated[i])}; ids must differ"
+            ),
+        )
+        return texts
+
+    def labels(self) -> Labels:
+        """The labels, from one column or from several."""
+        names = [self._column(label) or "" for label in self.reading.labels]
+        if "" in names:
+            return self._absent_label(self.reading.labels[names.index("")])
+        if len(names) > 1:
+            return label_columns(self.rows, names, self.problems)
+        texts = self.rows.texts(names[0])
+        if self.reading.multilabel:
+            return several_labels(texts, self.reading.unknown)
+        return class_labels(texts, self.reading.unknown, self.problems)
+
+    def _absent_label(self, name: str) -> Labels:
+        if name != Reading.label and self.known is None:  # to predict, no label is needed
+            self.problems.add(
+                f"{self.rows.name} has no column {name!r} to take labels from; its columns are "
+                f"{', '.join(self.rows.header)}"
+            )
+        return Labels(np.full(len(self.rows), -1), None)
+
+    def features(self) -> tuple[Table, Columns]:
+        """The feature columns, and what they are: as is known already, or learnt from them."""
+        hints = self.reading.hints
+        dropped = set(hints.drop)
+        names = [name for name in self.features_named if name not in dropped]
+        if self.known is not None:
+            cells = self.rows.cells(names, self.known.as_text)
+            return Table(len(self.rows), cells, self.matrix, self.names), self.known
+        if not names and self.matrix is None:
+            self.problems.add(
+                f"{self.rows.name} has no feature columns beside {', '.join(self.rows.header)}; "
+                "a node needs at least one"
+            )
+            self.problems.refuse()
+        table = Table(
+            len(self.rows), self.rows.cells(names, hints.as_text), self.matrix, self.names
+        )
+        learner = Learner(self.rows.name, self.rows.place, self.problems)
+        table, columns = learner.columns(table, hints)
+        self.problems.columns = columns
+        if not columns.used:
+            found = ", ".join(f"{one.name!r} is left out ({one.reason})" for one in columns)
+            self.problems.add(
+                f"{self.rows.name} has no column that can be a feature, and a node needs at least "
+                f"one: {found}"
+            )
+        return table, columns
+
+    def say_what_is_ignored(self, columns: Columns) -> None:
+        """A notice of the columns that were not asked to be left out, but are."""
+        dropped = set(self.reading.drop)
+        ignored = [
+            f"{column.name!r} ({column.reason})"
+            for column in columns
+            if column.kind == "ignored" and column.name not in dropped
+        ]
+        if ignored and self.known is None:
+            more = f" and {len(ignored) - SHOWN} more" if len(ignored) > SHOWN else ""
+            shown = ", ".join(ignored[:SHOWN])
+            notice(f"{self.rows.name}: left out of the features: {shown}{more}")
+
+    def splits(self, labels: Labels) -> tuple[Split, ...]:
+        """The split of a column, or one drawn class by class; none if no node has a label."""
+        labelled = np.asarray((labels.y >= 0).reshape(len(labels.y), -1).all(1))
+        if column := self._column(self.reading.split):
+            return (given_split(self.rows, column, labelled, self.problems),)
+        if self.known is None and self.reading.split not in ("", Reading.split):
+            self.problems.add(
+                f"{self.rows.name} has no column {self.reading.split!r} to take the split from; "
+                f"its columns are {', '.join(self.rows.header)}"
+            )
+        if not labelled.any():
+            return ()
+        try:
+            return (stratified_split(labels.y, self.reading.seed),)
+        except GraphError as error:
+            self.problems.add(str(error))
+            return ()
+
+
+ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))
+WEIGHT = "weight"
+
+
+class Links(NamedTuple):
+    """(2, m) numbers of nodes; (m,) weights, if there are any."""
+
+    edges: NDArray[np.int64]
+    weights: NDArray[np.float64] | None
+
+
+NONE = Links(np.zeros((2, 0), np.int64), None)  # where something is wrong with them
+
+
+class LinkColumns(NamedTuple):
+    """The names of the columns that hold the ends of an edge and, if any, its weight."""
+
+    source: str
+    target: str
+    weight: str | None
+
+
+def read_links(
+    rows: Rows, ids: Ids, reading: Reading, problems: Problems, *, optional: bool = True
+) -> Links:
+    """The edges of a table, as they are listed; what is wrong is noted among the problems.
+
+    optional  whether the weights could be left out
+    """
+    try:
+        columns = link_columns(rows, reading)
+    except DataError as error:
+        problems.add(str(error))
+        return NONE
+    unused = [name for name in rows.header if name not in columns and name not in reading.drop]
+    if unused:
+        which = "column" if len(unused) == 1 else "columns"
+        verb = "is" if len(unused) == 1 else "are"
+        notice(f"{rows.name}: the {which} {', '.join(unused)} {verb} not used")
+    before = len(problems.found)
+    edges = _numbered(rows, columns, ids, problems)
+    weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
+    return Links(edges, weights) if len(problems.found) == before else NONE
+
+
+def each_once(links: Links, reading: Reading, nodes: Sequence[str] | None) -> Links:
+    """The edges without duplicates, as a graph keeps them; `nodes` are the names, for errors.
+
+    Edges without weights count once, however often they are given, unless they are to be added up.
+    """
+    edges, weights = links
+    if weights is None and reading.duplicates != "add":
+        return Links(merged(edges, directed=reading.directed), None)
+    each = np.ones(edges.shape[1]) if weights is None else weights
+    directed, how = reading.directed, reading.duplicates
+    try:
+        edges, each = merged_weighted(edges, each, directed=directed, nodes=nodes, duplicates=how)
+    except GraphError as error:
+        raise DataError(str(error)) from None
+    return Links(edges, None if weights is None and (each == 1).all() else each)
+
+
+def link_columns(rows: Rows, reading: Reading) -> LinkColumns:
+    """Which columns hold what; DataError if that cannot be told."""
+    header = [name for name in rows.header if name not in reading.drop]
+    named = {name.lower(): name for name in header}
+    weight = _named(rows, reading.weight) if reading.weight else named.get(WEIGHT)
+    if reading.source and reading.target:
+        return LinkColumns(_named(rows, reading.source), _named(rows, reading.target), weight)
+    for source, target in ENDS:
+        if source in named and target in named:
+            return LinkColumns(named[source], named[target], weight)
+    rest = [name for name in header if name != weight]
+    if len(rest) != 2:
+        raise DataError(
+            f"the two ends of an edge must be the columns source and target of {rows.name}, whose "
+            f"columns are {', '.join(rows.header)}; rename them, or say which they are: source=…, "
+            "target=… (--source, --target)"
+        )
+    return LinkColumns(rest[0], rest[1], weight)
+
+
+def _named(rows: Rows, name: str) -> str:
+    if name not in rows.header:
+        raise DataError(
+            f"{rows.name} has no column {name!r}; its columns are {', '.join(rows.header)}"
+        )
+    return name
+
+
+def _numbered(rows: Rows, columns: LinkColumns, ids: Ids, problems: Problems) -> NDArray[np.int64]:
+    if (ids.rows_of(np.array([columns.source, columns.target], object)) >= 0).all():
+        problems.add(
+            f"row 1 of {rows.name} holds node ids; begin the file with the header source,target"
+        )
+    ends = [columns.source, columns.target]
+    edges, start = np.empty((2, len(rows)), np.int64), 0
+    for block in rows.blocks(ends):
+        stop = start + len(block[0])
+        for row, texts in enumerate(block):
+            edges[row, start:stop] = ids.rows_of(texts)
+        start = stop
+    for row, column in enumerate(ends):
+        _note_unknown(rows, column, np.flatnonzero(edges[row] < 0), problems)
+    return edges
+
+
+def _note_unknown(rows: Rows, column: str, unknown: NDArray[np.int64], problems: Problems) -> None:
+    if not len(unknown):
+        return
+    names = rows.texts(column)
+    problems.add_each(
+        unknown,
+        lambda i: (
+            f"{rows.place(i)} names the node {names[i]!r}, which the nodes do not have"
+            if names[i] is not None
+            else f"{rows.place(i)} has no {column}; name the nodes at both ends of every edge"
+        ),
+    )
+
+
+def _weights(rows: Rows, column: str, problems: Problems, optional: bool) -> NDArray[np.float64]:
+    weights = rows.numbers(column)
+    or_else = f"; {flag('drop', column)} leaves all weights out" if optional else ""
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        cells = rows.texts(column)
+        problems.add_each(
+            wrong,
+            lambda i: (
+                f"{rows.place(i)}: the weight is {_shown(cells[i])}; it must be a number of 0 or "
+                f"more{or_else}"
+            ),
+        )
+    return weights
+
+
+def _shown(cell: str | None) -> str:
+    return "empty" if cell is None else repr(cell)
 
 
 def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:

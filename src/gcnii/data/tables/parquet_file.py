@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.columns import Cells
-from gcnii.columns.cells import is_number
-from gcnii.columns.table import Texts
-from gcnii.data.tables.opening import Progress, is_file, note_repeated_names, progress_of
-from gcnii.data.tables.rows import Names
+from gcnii.data.tables.reading import Ends, Progress, is_file, note_repeated_names, progress_of
 from gcnii.errors import DataError, Problems, notice
+from gcnii.graph.columns import Cells, Texts, is_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,7 +142,7 @@ class ParquetRows:
             start += len(block[0])
         return found
 
-    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Names]]:
+    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
         """The names in some columns, some rows at a time; whole numbers as they are."""
         from pyarrow import types
 
@@ -208,7 +205,7 @@ def _decoded(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
 
 
-def _names_of(array: pa.Array) -> Names:
+def _names_of(array: pa.Array) -> Ends:
     array = _decoded(array)
     return _texts_of(array, False) if array.null_count else np.asarray(array, np.int64)
 

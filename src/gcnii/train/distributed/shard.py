@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnii.data.readers.parts.write import Numbering, refuse_folder, write
+from gcnii.data.formats.parts import Numbering, refuse_folder, write
 from gcnii.errors import InputError, notice
 from gcnii.files import Document
 from gcnii.graph import Graph, Piece

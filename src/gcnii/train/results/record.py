@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 
-from gcnii.columns import Columns
-from gcnii.columns.column import SHAPE as COLUMN
 from gcnii.errors import BundleError, InputError, did_you_mean
 from gcnii.files import NOTHING, Document, Maybe, Only, check, document_key, read_document
+from gcnii.graph.columns import SHAPE as COLUMN
+from gcnii.graph.columns import Columns
 from gcnii.targets.calibration import HALF
 from gcnii.train.adam import Stack
 from gcnii.train.plan import Plan

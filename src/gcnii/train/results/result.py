@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.columns import Columns
 from gcnii.errors import InputError
 from gcnii.files import Document, json_value, user_path, visible
 from gcnii.graph import Graph
+from gcnii.graph.columns import Columns
 from gcnii.targets.calibration import Sets
 from gcnii.targets.objective import RANKINGS, mean_and_spread, metric_name
 from gcnii.train.adam import Stack

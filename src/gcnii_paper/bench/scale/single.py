@@ -19,7 +19,7 @@ import torch
 from gcnii import data
 from gcnii.cost.calibrate import calibrate
 from gcnii.cost.estimate import Network, Way
-from gcnii.data.sizes import Size, counted, size_of
+from gcnii.data.catalog import Size, counted, size_of
 from gcnii.files import Document, write_document
 from gcnii.graph import Graph
 from gcnii.train.group import ReplicaGroup

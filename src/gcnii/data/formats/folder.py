@@ -1,0 +1,125 @@
+"""A graph of your own: a folder with a table of nodes and a table of edges, CSV or parquet.
+
+nodes.csv     a header, then one row per node: `id` (any text), any number of feature columns,
+              `label` (any text; empty or absent: unknown) and optionally `split` (train, val, test
+              or empty)
+edges.csv     a header, then one row per edge: `source` and `target` (or `from` and `to`, `src` and
+              `dst`, `u` and `v`, or the only two columns there are), both ids of nodes.csv, and
+              optionally `weight`; other columns are left out, with a warning
+features.npz  optional: wide, sparse features beside the columns of nodes.csv, as
+              `scipy.sparse.save_npz` writes them, one row per node in the same order
+
+Other names of columns are given as options (`gcnii.data.tables.reading`).  Without a `split` column
+the labelled nodes of each class are split 60/20/20 at random by `seed`, with at least one for
+training and, of three or more nodes, at least one for validation.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from gcnii.data.formats.npz import BROKEN, LARGE, Arrays
+from gcnii.data.tables.assemble import Nodes, assemble
+from gcnii.data.tables.csv_file import open_csv
+from gcnii.data.tables.parquet_file import open_parquet
+from gcnii.data.tables.reading import Reading, Rows
+from gcnii.errors import DataError, GraphError, Problems
+from gcnii.files import refuse_special
+from gcnii.graph import Graph
+from gcnii.graph.arrays import refuse_empty_columns
+from gcnii.graph.columns import Columns
+
+FORM = "a folder with nodes.csv and edges.csv (or .parquet)"
+FORMATS = {".csv": open_csv, ".parquet": open_parquet}
+MATRIX = "features.npz"
+UNREADABLE = (*BROKEN, LookupError, TypeError, AttributeError, RuntimeWarning)
+
+
+def reads(path: Path) -> bool:
+    """Whether the path is a folder."""
+    return path.is_dir()
+
+
+def read(path: Path, *, columns: Columns | None = None, **options: object) -> Graph:
+    """The graph in a folder.
+
+    columns  what its columns are, if that was learnt on another table
+    options  those of `Reading`
+    """
+    return assemble(*open_folder(path, Reading.of(**options), columns), path.resolve().name)
+
+
+def open_folder(path: Path, reading: Reading, columns: Columns | None) -> tuple[Nodes, Rows]:
+    """The two tables of a folder."""
+    problems = Problems()
+    nodes, edges = (_table(path, stem, problems) for stem in ("nodes", "edges"))
+    if nodes is not None and not len(nodes):
+        problems.add(f"{nodes.name} has a header but no rows; a graph needs at least one node")
+    problems.refuse()
+    assert nodes is not None
+    assert edges is not None
+    matrix = _matrix(path / MATRIX, len(nodes)) if (path / MATRIX).exists() else None
+    names = tuple(f"features[{j}]" for j in range(0 if matrix is None else matrix.shape[1]))
+    return Nodes(nodes, reading, problems, matrix, names, columns), edges
+
+
+def _table(folder: Path, stem: str, problems: Problems) -> Rows | None:
+    """The table in the one file of this name; None, and a problem, if it cannot be read."""
+    found = [folder / f"{stem}{suffix}" for suffix in FORMATS]
+    found = [path for path in found if path.exists()]
+    if not found:
+        problems.add(f"{folder} has no {stem}.csv; a graph is {FORM}")
+        return None
+    if len(found) > 1:
+        names = " and ".join(path.name for path in found)
+        problems.add(f"{folder} has {names}; keep the one to be read")
+        return None
+    return FORMATS[found[0].suffix](found[0], problems)
+
+
+def _matrix(path: Path, n: int) -> sp.csr_array:
+    refuse_special(path)
+    _refuse_shape(path, n)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # of casts that lose what a number says
+            matrix = sp.csr_array(sp.load_npz(path), dtype=np.float32)
+        matrix.check_format(full_check=True)
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+    return matrix
+
+
+def _refuse_shape(path: Path, n: int) -> None:
+    """Raise DataError for a matrix of another number of nodes, before memory is taken for it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays = Arrays(path, archive)
+            rows, columns = map(int, arrays.fitting("shape", 2))
+            counts = {name: math.prod(arrays.shape(name)) for name in arrays.names}
+            stored = counts["data"]
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+    if rows != n:
+        raise DataError(
+            f"{path.name} has {rows} rows, but there are {n} nodes; "
+            "it needs one row per node, in the order of the nodes"
+        )
+    try:
+        refuse_empty_columns((rows, columns), stored)
+    except GraphError as error:
+        raise DataError(f"{path.name}: {error}") from None
+    if max(counts.values()) > LARGE + (rows + 1) * (columns + 1):
+        raise DataError(f"{path.name} has more values than {rows} × {columns}; save it again")
+
+
+def _unreadable(path: Path, error: BaseException) -> DataError:
+    return DataError(
+        f"{path.name} is not a sparse matrix as scipy.sparse.save_npz writes it ({error})"
+    )

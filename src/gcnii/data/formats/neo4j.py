@@ -1,0 +1,259 @@
+"""A folder of CSV files as `neo4j-admin database import` takes them.
+
+The header of a file says what it holds: `:ID` nodes, `:START_ID` and `:END_ID` relationships.  A
+field is `name:type`; `:ID(Person)` keeps the ids of a group apart, `:LABEL` is the nodes' label,
+`:TYPE` the relationships', and `:IGNORE` is not read.  All files of nodes are one table.
+
+The label of a node is its property `label` if there is one, else `:LABEL`; the weight of a
+relationship is its property `weight`.  Options give other names (`gcnii.data.tables.reading`).
+Relationships are taken as undirected unless `directed` is given.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii.data.tables.assemble import Nodes, assemble
+from gcnii.data.tables.reading import HINTS, Names, Reading, refuse_empty_cells
+from gcnii.errors import DataError, InputError, Problems, notice
+from gcnii.graph import Graph
+from gcnii.graph.columns import Cells as Values
+from gcnii.graph.columns import Columns, Texts, is_number
+
+FORM = "a folder of CSV files with :ID and :START_ID columns (Neo4j)"
+FIELD = re.compile(r"(?P<name>[^:]*)(:(?P<kind>\w+(\[\])?)(\((?P<group>[^)]*)\))?)?\s*(\{.*\})?")
+LABEL, IGNORED, NODE, SOURCE, TARGET = ":LABEL", ":IGNORE", ":ID", ":START_ID", ":END_ID"
+IDS = (NODE, SOURCE, TARGET)
+NUMBERS = {"int", "integer", "long", "short", "byte", "float", "double"}
+DATES = {"date", "datetime", "localdatetime"}
+TEXTS = {"string", "char"}
+PLAIN = {*NUMBERS, *DATES, *TEXTS, "boolean"}
+FIRST_LINE = 1 << 20  # bytes
+
+Cells = dict[str, list[str | None]]  # column → its cells, None where empty
+
+
+class Field(NamedTuple):
+    """A field of a header: "age:int", ":ID(Person)"."""
+
+    name: str
+    kind: str  # lower case; "string" if the header does not say
+    group: str  # of ids
+
+    @property
+    def column(self) -> str:
+        """What its column is called: a property by its name, the others as in LABEL and NODE."""
+        own = f":{self.kind.upper()}"
+        return own if own in (LABEL, *IDS, ":TYPE", IGNORED) else self.name
+
+
+class File(NamedTuple):
+    """A CSV file and its header."""
+
+    path: Path
+    header: tuple[Field, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return [field.column for field in self.header]
+
+
+class TextRows:
+    """A table of cells as Rows."""
+
+    def __init__(self, name: str, table: Cells):
+        self.name, self.table = name, table
+        self.header = tuple(table)
+
+    def __len__(self) -> int:
+        return len(self.table[self.header[0]])
+
+    def place(self, i: int) -> str:
+        """Row i of all files together, counted from 0."""
+        return f"row {i} of {self.name}"
+
+    def texts(self, column: str) -> Texts:
+        """The cells of one column."""
+        return np.array(self.table[column], object)
+
+    def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Values]:
+        """Columns as text: the headers say which are numbers."""
+        return {name: self.texts(name) for name in columns}
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Texts]]:
+        """All rows at once."""
+        yield [self.texts(name) for name in columns]
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """NaN where a cell is no number."""
+        cells = self.table[column]
+        return np.array([float(cell) if cell and is_number(cell) else np.nan for cell in cells])
+
+
+def reads(path: Path) -> bool:
+    """Whether the path is a folder in which the header of a CSV file has an `:ID`."""
+    return path.is_dir() and any(NODE in file.columns for file in _files(path))
+
+
+def read(path: Path, *, columns: Columns | None = None, **options: object) -> Graph:
+    """The graph in a folder of CSV files for Neo4j.
+
+    columns  what the properties are, if that was learnt on another graph
+    options  those of `Reading`
+    """
+    for name in ("id", "source", "target"):
+        if name in options:
+            raise InputError(f"{name} is written in the headers of {path}; leave it out")
+    reading, files = Reading.of(**options), _files(path)
+    nodes = [file for file in files if NODE in file.columns]
+    links = [file for file in files if {SOURCE, TARGET} <= set(file.columns)]
+    if not links:
+        raise DataError(f"{path} has no CSV file with the columns {SOURCE} and {TARGET}")
+    groups = {field.group for file in nodes for field in file.header if field.column == NODE}
+    table = _table(nodes, grouped=len(groups) > 1)
+    reading = replace(reading, label=_label(table, reading))
+    reading = _typed(table, _kinds(nodes), reading)
+    edges = _table(links, grouped=len(groups) > 1)
+    if len(set(edges.get(":TYPE", ()))) == 1:
+        del edges[":TYPE"]
+    reading = replace(reading, id=NODE, source=SOURCE, target=TARGET)
+    rows, ends = TextRows("nodes", table), TextRows("edges", edges)
+    if not len(rows):
+        raise DataError(f"the nodes of {path} have no rows; a graph needs at least one")
+    return assemble(Nodes(rows, reading, Problems(), known=columns), ends, path.resolve().name)
+
+
+def _files(folder: Path) -> list[File]:
+    """The CSV files of a folder, with their headers."""
+    paths = sorted(path for path in folder.glob("*.csv") if path.is_file())
+    return [File(path, tuple(_header(path))) for path in paths]
+
+
+def _header(path: Path) -> Iterator[Field]:
+    """The fields of the first line; none if it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            line = stream.readline(FIRST_LINE).decode("utf-8-sig", "replace")
+        cells = next(csv.reader([line]), [])
+    except (OSError, csv.Error):
+        return
+    for cell in cells:
+        found = FIELD.fullmatch(cell.strip())
+        if found is None:
+            yield Field(cell, "string", "")
+        else:
+            kind = (found["kind"] or "string").lower()
+            yield Field(found["name"].strip(), kind, found["group"] or "")
+
+
+def _table(files: Sequence[File], *, grouped: bool) -> Cells:
+    """The rows of all files as one table, None where a cell is empty; ids have their groups."""
+    pieces, given, height = [], 0, 0
+    for file in files:
+        used = Counter(name for name in file.columns if name != IGNORED)
+        if twice := next((name for name, count in used.items() if count > 1), None):
+            raise DataError(f"{file.path.name} has several columns called {twice!r}; keep one")
+        columns: list[list[str | None]] = [[] for _ in file.header]
+        for row in _rows(file):
+            for column, cell in zip(columns, row, strict=True):
+                column.append(cell or None)
+        count = len(columns[0])
+        pieces.append((file, columns, count))
+        given, height = given + count * len(used), height + count
+    names = dict.fromkeys(name for file in files for name in file.columns if name != IGNORED)
+    refuse_empty_cells("the rows", height, len(names), given)
+    table: Cells = {name: [] for name in names}
+    for file, columns, count in pieces:
+        for field, column in zip(file.header, columns, strict=True):
+            if grouped and field.column in IDS:
+                column = [cell and f"{field.group}/{cell}" for cell in column]
+            if field.column != IGNORED:
+                table[field.column] += column
+        for name in names.keys() - set(file.columns):
+            table[name] += [None] * count
+    return table
+
+
+def _rows(file: File) -> Iterator[list[str]]:
+    with file.path.open("rb") as start:
+        if len(start.readline(FIRST_LINE)) == FIRST_LINE:
+            size = f"{FIRST_LINE:,} bytes or more"
+            raise DataError(f"the header of {file.path.name} has {size}; keep fewer columns")
+    number = 1
+    try:
+        with file.path.open(encoding="utf-8-sig", newline="") as stream:
+            for number, row in enumerate(csv.reader(stream, strict=True), 1):
+                if any("\0" in cell for cell in row):
+                    raise DataError(f"row {number} of {file.path.name} has a NUL byte; remove it")
+                if number > 1 and row:
+                    if len(row) != len(file.header):
+                        cells = f"{len(row)} cells, but the header has {len(file.header)}"
+                        raise DataError(f"row {number} of {file.path.name} has {cells}")
+                    yield row
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{file.path.name} is not CSV in UTF-8 after row {number} ({error}); export it again"
+        ) from None
+
+
+def _kinds(files: Sequence[File]) -> dict[str, str]:
+    """The type of each property; one that has two types is refused."""
+    kinds: dict[str, str] = {}
+    for file in files:
+        for field in file.header:
+            if not field.column.startswith(":"):
+                before = kinds.setdefault(field.name, field.kind)
+                if before != field.kind:
+                    raise DataError(
+                        f"the property {field.name!r} is of type {field.kind} in "
+                        f"{file.path.name} and of type {before} elsewhere; give it one type"
+                    )
+    return kinds
+
+
+def _label(table: Cells, reading: Reading) -> Names:
+    if reading.labels != (Reading.label,) or Reading.label in table or LABEL not in table:
+        return reading.label
+    known = dict.fromkeys(cell for cell in table[LABEL] if cell is not None)
+    several = next((cell for cell in known if ";" in cell), None)
+    if several and not reading.multilabel:
+        raise DataError(
+            f"a node has the labels {several}; say multilabel=True (--multilabel), or name the "
+            "property to learn: label=… (--label …)"
+        )
+    if len(known) == 1:
+        notice(f"all nodes have the label {', '.join(known)}; name the property to learn: label=…")
+    return LABEL
+
+
+def _typed(table: Cells, kinds: Mapping[str, str], reading: Reading) -> Reading:
+    """The reading with the types of the headers; what is no feature is taken out of the table."""
+    said = {*reading.labels, reading.split}
+    said |= {name for hint in HINTS for name in getattr(reading, hint)}
+    rest = {name: kind for name, kind in kinds.items() if name not in said}
+    if unused := [f"{name}:{kind}" for name, kind in rest.items() if kind not in PLAIN]:
+        notice(f"nodes: left out of the features: {', '.join(unused)}")
+    for name, kind in rest.items():
+        if kind not in PLAIN:
+            del table[name]
+
+    numeric, date, categorical = (
+        tuple(name for name, kind in rest.items() if kind in types)
+        for types in (NUMBERS, DATES, TEXTS)
+    )
+    return replace(
+        reading,
+        numeric=(*reading.hints.numeric, *numeric),
+        date=(*reading.hints.date, *date),
+        categorical=(*reading.hints.categorical, *categorical),
+    )

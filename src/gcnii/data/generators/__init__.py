@@ -1,1 +1,0 @@
-"""Graphs that are generated and need no download."""

@@ -1,1 +1,0 @@
-"""The neighbourhoods of Geom-GCN, published or computed by isomap."""
