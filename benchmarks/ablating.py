@@ -29,9 +29,9 @@ from gcnii.nn.dropedge import NodeNorm
 from gcnii.nn.gcnii_plus import PlusConv
 from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse, row_max, row_sums, to_entries
+from gcnii.results.provenance import commit, versions
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import record_of
-from gcnii.train.results.provenance import commit, versions
 
 SEEDS = range(2000, 2010)  # the search has seen none of them
 CHOICES: dict[str, tuple[Any, ...]] = {

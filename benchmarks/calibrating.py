@@ -22,8 +22,8 @@ from scipy.special import softmax
 
 import gcnii
 from gcnii.files import Document, write_document
+from gcnii.results.provenance import commit, versions
 from gcnii.targets.calibration import Sets, best_temperature, calibration_error, conformal_sets
-from gcnii.train.results.provenance import commit, versions
 
 GRAPHS = ("cora", "citeseer", "pubmed", "amazon-photo")
 SETTINGS = {"layers": 4, "width": 64}

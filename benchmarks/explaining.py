@@ -31,8 +31,8 @@ import gcnii
 from gcnii.files import Document, write_document
 from gcnii.inference.attribution import Links, Network, Question, effects, strongest
 from gcnii.propagation import Sparse
-from gcnii.train.results.predictor import Predictor
-from gcnii.train.results.provenance import commit, versions
+from gcnii.results.provenance import commit, versions
+from gcnii.results.result import Result
 
 DRAWS = 10  # of random links
 DRAWN_BY = 0  # the seed by which nodes and random links are drawn
@@ -45,7 +45,7 @@ Drops = dict[str, Floats]
 class Trial:
     """One trained network and the ways to find links that matter."""
 
-    def __init__(self, result: Predictor, graph: gcnii.data.Graph, count: int):
+    def __init__(self, result: Result, graph: gcnii.data.Graph, count: int):
         self.network, self.count = Network.of(result, graph, "cpu"), count
         self.links = Links.of(self.network)
         self.P = self.network.predict_proba()

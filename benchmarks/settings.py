@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import gcnii
-from gcnii.train.fit import fit_plans
+from gcnii.results.fit import fit_plans
 from gcnii.train.plan import Plan, make_plans
 
 

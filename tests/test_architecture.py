@@ -23,6 +23,7 @@ ROOMS = [
     "nn",
     "targets",
     "train",
+    "results",
     "cost",
     "tuning",
     "analysis",
@@ -36,8 +37,8 @@ REGISTERED = "cli/__init__.py"
 # Result has methods that a later room implements, and a bundle a card that one writes; it is
 # imported when they are called.
 FACADE = {
-    ("train/results/result.py", "inference"),
-    ("train/results/saving.py", "inference"),
+    ("results/result.py", "inference"),
+    ("results/bundle.py", "inference"),
 }
 ROOT = Path(gcnii.__file__).parent
 TESTS = Path(__file__).parent

@@ -11,7 +11,7 @@ from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.propagation import GraphAdjacency, adjacency
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 
 SMALL = {"layers": 3, "width": 16, "dropout": 0.0, "epochs": 8}
 SMALL |= {"device": "cpu", "precision": "float64"}

@@ -69,15 +69,15 @@ if TYPE_CHECKING:
     from gcnii.graph import Split as Split
     from gcnii.propagation import feature_matrix as feature_matrix
     from gcnii.propagation import propagation_matrix as propagation_matrix
+    from gcnii.results.bundle import open_bundle as open_bundle
+    from gcnii.results.fit import fit as fit
+    from gcnii.results.result import Result as Result
     from gcnii.train.callbacks import CsvLog as CsvLog
     from gcnii.train.callbacks import EpochReport as EpochReport
     from gcnii.train.callbacks import StopTraining as StopTraining
     from gcnii.train.callbacks import TensorBoard as TensorBoard
-    from gcnii.train.fit import fit as fit
     from gcnii.train.group import Diverged as Diverged
     from gcnii.train.recipe import Recipe as Recipe
-    from gcnii.train.results.bundle import open_bundle as open_bundle
-    from gcnii.train.results.result import Result as Result
     from gcnii.tuning.tune import tune as tune
 
 _ROOMS = ("analysis", "data", "inference", "nn")
@@ -87,8 +87,8 @@ _HOME = {
     ),
     **dict.fromkeys(("Graph", "Split"), "graph"),
     **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
-    "Result": "train.results.result",
-    "open_bundle": "train.results.bundle",
+    "Result": "results.result",
+    "open_bundle": "results.bundle",
     **{
         "from_frames": "data.converters.frames",
         "from_networkx": "data.converters.networkx_graph",
@@ -98,7 +98,7 @@ _HOME = {
         "save": "data.formats.packed",
         "load": "data.load",
         "stratified_split": "data.splits",
-        "fit": "train.fit",
+        "fit": "results.fit",
         "Recipe": "train.recipe",
         "tune": "tuning.tune",
     },

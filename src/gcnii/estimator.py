@@ -28,9 +28,9 @@ from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Features, Graph, Split
 from gcnii.graph.arrays import refuse_masked
 from gcnii.nn.settings import Bounds, Setting, check_settings
-from gcnii.train.fit import fit_plan
+from gcnii.results.fit import fit_plan
+from gcnii.results.result import Result
 from gcnii.train.plan import Plan, chosen_model, make_plan
-from gcnii.train.results.result import Result
 
 EXACT = 2**53  # below which float64 holds whole numbers exactly
 

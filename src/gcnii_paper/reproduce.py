@@ -15,13 +15,13 @@ import torch
 
 from gcnii.analysis import by_degree
 from gcnii.files import Document, json_value
+from gcnii.results.fit import fit_plan
+from gcnii.results.provenance import commit, versions
+from gcnii.results.result import Result
 from gcnii.train.checkpoint import remove
 from gcnii.train.clusters import cutter
-from gcnii.train.fit import fit_plan
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
-from gcnii.train.results.provenance import commit, versions
-from gcnii.train.results.result import Result
 from gcnii_paper.ledger.ledger import Ledger
 from gcnii_paper.ledger.run_key import open_graph, plan_of, run_key
 from gcnii_paper.tables.cells import Cell, MeasuredRun

@@ -6,7 +6,7 @@ import pytest
 
 from gcnii.analysis import Doctor, checkup
 from gcnii.data import load
-from gcnii.train import fit
+from gcnii.results import fit
 
 
 @pytest.fixture(scope="module", autouse=True)

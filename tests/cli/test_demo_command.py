@@ -8,8 +8,8 @@ import pytest
 from support.command_line import Answer, call, files
 
 from gcnii.cli import demo
-from gcnii.train.fit import fit_plan
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
+from gcnii.results.fit import fit_plan
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import time
 import pytest
 from support.command_line import SAVING, call, files, finish, start
 
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 
 pytestmark = pytest.mark.slow
 

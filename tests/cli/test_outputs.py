@@ -10,7 +10,7 @@ from support.command_line import SMALL, call, finish, start, write_pets
 
 import gcnii
 from gcnii.files import refuse_replacing
-from gcnii.train.results.saving import save_claimed
+from gcnii.results.bundle import save_claimed
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from support.command_line import BUNDLE, BUNDLE_FILES, SMALL, Answer, call, files, write_pets
 
+from gcnii.results.bundle import open_bundle, save_claimed
+from gcnii.results.fit import Training
 from gcnii.train.checkpoint import Checkpoint
-from gcnii.train.fit import Training
-from gcnii.train.results.bundle import open_bundle
-from gcnii.train.results.saving import save_claimed
 
 KEYS = [
     "graph",

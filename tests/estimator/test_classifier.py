@@ -262,5 +262,5 @@ def test_ctrl_c_stops_a_search_and_not_only_one_of_its_trainings(graph, classifi
 def test_the_result_can_be_saved_and_opened(graph, classifier, tmp_path):
     made = classifier(graph).fit(graph.nodes[:40], np.array(["no", "yes"])[graph.y[:40]])
     opened = gcnii.open_bundle(made.result_.save(tmp_path / "bundle"))
-    assert opened.graph.classes == ("no", "yes")
+    assert opened.origin.classes == ("no", "yes")
     assert np.allclose(opened.predict_proba(graph), made.predict_proba(graph.nodes), atol=1e-5)

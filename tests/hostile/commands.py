@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from gcnii.data import load
 from gcnii.errors import InputError
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 from hostile.folders import drawn_tables, encoded, write
 from hostile.judging import (
     Hung,

@@ -15,7 +15,7 @@ import pandas as pd
 import gcnii
 from gcnii.graph import Graph, Split
 from gcnii.inference.predict import harmless, label_table, write_table
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 from hostile.commands import judge_words, zygote
 from hostile.judging import Lost, Silent, Wrong, answer_of, bounded
 from hostile.outputs import snapshot

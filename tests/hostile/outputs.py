@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from gcnii.errors import InputError
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 from hostile.commands import judge_words, zygote
 from hostile.folders import Rows, encoded, write
 from hostile.judging import Lost, Traceback, Wrong

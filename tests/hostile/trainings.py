@@ -14,10 +14,10 @@ import numpy as np
 from support.killing import Killed, killed_after_a_save
 
 from gcnii.data import load
+from gcnii.results.bundle import open_bundle
+from gcnii.results.fit import fit
+from gcnii.results.result import Result
 from gcnii.train import group
-from gcnii.train.fit import fit
-from gcnii.train.results.bundle import open_bundle
-from gcnii.train.results.result import Result
 from hostile.damage import CANARY, damaged_bytes, damaged_document, damaged_tensors
 from hostile.folders import encoded, write
 from hostile.judging import Lost, Silent, Wrong, answer_of, nothing_written

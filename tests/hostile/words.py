@@ -18,7 +18,7 @@ import torch
 import gcnii
 from gcnii.data.tables.reading import READING
 from gcnii.graph import Graph
-from gcnii.train.results.result import Result
+from gcnii.results.result import Result
 from hostile.folders import encoded, write
 from hostile.judging import Silent, answer_of, nothing_written
 from hostile.trainings import EDGES, ROWS

@@ -25,8 +25,8 @@ import gcnii.cli.bundles.predict
 import gcnii.cli.data
 import gcnii.cli.train
 from gcnii.data import load
+from gcnii.results.fit import fit
 from gcnii.train import group
-from gcnii.train.fit import fit
 from gcnii_paper.tables import registry
 
 EPOCHS = 20

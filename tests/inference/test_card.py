@@ -30,7 +30,7 @@ def test_the_card_says_what_it_is_for_and_how_it_errs(graph, result, tmp_path):
         assert f"## {head}\n" in text
     assert "2 classes: cat, dog." in text
     assert "|command|gcnii train x|" in text
-    assert result.graph.fingerprint in text
+    assert result.origin.fingerprint in text
 
 
 def test_its_table_counts_the_test_nodes_of_each_class(graph, result):

@@ -107,7 +107,7 @@ def test_nodes_without_links_in_another_graph_are_answered_by_their_features(gra
     with pytest.warns(UserWarning, match="no links, unlike the nodes that the model was trained"):
         table = label_table(result, other, "cpu")
     assert table["basis"][node] == "features"
-    elsewhere = replace(result, trained_on=None, graph=replace(result.graph, source=""))
+    elsewhere = replace(result, trained_on=None, origin=replace(result.origin, source=""))
     with pytest.warns(UserWarning, match="is not there; take the model's answer for a guess"):
         table = label_table(elsewhere, other, "cpu")
     assert table["basis"][node] == "guess"

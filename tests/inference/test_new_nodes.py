@@ -255,7 +255,7 @@ def test_copies_without_links_get_on_average_what_the_same_nodes_get_in_the_grap
     assert table["p(left)"][left].mean() > 2 * table["p(left)"][~left].mean()
     # What the network itself says of them, which was the answer.
     _, joined = join_new(
-        model.trained_on, *open_frames(copies, edges[:0], Reading(), model.graph.columns)
+        model.trained_on, *open_frames(copies, edges[:0], Reading(), model.origin.columns)
     )
     assert model.predict_proba(joined, "cpu")[-300:, 0].mean() > in_graph.mean() + 0.05
 

@@ -61,7 +61,7 @@ def test_an_opened_bundle_gives_the_same_sets(graph, result, tmp_path):
 
 def test_a_bundle_of_a_graph_made_in_python_needs_it(graph, result, tmp_path):
     opened = open_bundle(
-        replace(result, graph=replace(result.graph, source="")).save(tmp_path / "b")
+        replace(result, origin=replace(result.origin, source="")).save(tmp_path / "b")
     )
     with pytest.raises(InputError, match="trained on a graph made in Python"):
         opened.predict_sets(coverage=0.9)

@@ -90,7 +90,7 @@ def test_a_bundle_keeps_the_vocabulary_that_it_was_trained_with(tmp_path, monkey
         earlier.setattr(columns, "WORD", r"(?u)\b\w\w+\b")
         result = fit(data.load(folder, text=["about"]), **SMALL)
     opened = open_bundle(result.save(tmp_path / "bundle"))
-    assert "about: 2017" in opened.graph.features
+    assert "about: 2017" in opened.origin.features
     assert is_training_graph(opened, load_training_graph(opened))
     assert opened.evaluate(device="cpu", baselines=False).nodes > 0
 

@@ -8,7 +8,7 @@ from support.manual import ROOT
 
 import gcnii
 from gcnii.data.formats import packed
-from gcnii.train.results import record
+from gcnii.results import bundle
 from gcnii.tuning import closing, question
 from gcnii_paper.ledger import ledger
 
@@ -27,9 +27,9 @@ def named(text):
 def test_every_key_of_a_bundles_record_is_named_and_no_other(tmp_path):
     gcnii.fit(gcnii.load("csbm", n=60), layers=2, epochs=2).save(tmp_path / "bundle")
     written = json.loads((tmp_path / "bundle" / "run.json").read_text())
-    keys = {*record.SHAPE, "format", "seal"}
+    keys = {*bundle.SHAPE, "format", "seal"}
     assert set(written) <= keys
-    assert keys | set(record.GRAPH) | set(record.RUN) <= named(section("Bundle"))
+    assert keys | set(bundle.GRAPH) | set(bundle.RUN) <= named(section("Bundle"))
     table = re.findall(r"^\|([^|]*)\|", section("Bundle").split("keys of")[1], re.MULTILINE)
     assert named(" ".join(table)) == keys
 
@@ -50,7 +50,7 @@ def test_versions_are_those_of_the_code():
     table = FORMATS.split("\n## ")[0]
     rows = dict(re.findall(r"^\|([^|]*)\|(\d+)[,|]", table, re.MULTILINE))
     assert {name.split(",")[0]: int(number) for name, number in rows.items()} == {
-        "bundle": record.FORMAT,
+        "bundle": bundle.FORMAT,
         "packed graph": packed.VERSION,
         "study": closing.FORMAT,
         "ledger": ledger.FORMAT,

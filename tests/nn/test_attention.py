@@ -14,7 +14,7 @@ from gcnii.graph import Graph
 from gcnii.nn.gat import GATConv
 from gcnii.nn.geniepath import Depth
 from gcnii.propagation import GraphAdjacency, Sparse, adjacency
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 from gcnii.train.plan import make_plan
 
 ATTENTIVE = ("gat", "gat-ppi", "gaan", "geniepath", "geniepath-lazy")

@@ -10,7 +10,7 @@ from gcnii import data
 from gcnii.dropout import Dropout, epoch_key, keyed, numbered_keys
 from gcnii.nn import dropedge
 from gcnii.nn.dropedge import grouped
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 
 FAMILY = ("dropedge-gcn", "jknet", "incep")
 SMALL = {"layers": 6, "width": 8, "dropout": 0.3, "epochs": 6}

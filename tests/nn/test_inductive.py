@@ -16,7 +16,7 @@ from gcnii.nn import MODELS
 from gcnii.nn.cluster_gcn import neighbour_sum
 from gcnii.nn.graphsage import LONGEST, LSTMConv, MeanConv, PoolConv, Turns
 from gcnii.propagation import GraphAdjacency, adjacency
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 from gcnii.train.neighbours import Neighbours
 
 SAMPLED = [name for name, model in MODELS.items() if model.supports_sampling]

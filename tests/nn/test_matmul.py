@@ -7,7 +7,7 @@ from torch.func import vmap
 
 from gcnii import data
 from gcnii.nn.weights import MatMul
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 
 
 def numbers(*shape):

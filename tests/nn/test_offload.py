@@ -12,7 +12,7 @@ from gcnii.nn import MODELS
 from gcnii.nn.engine.recompute import HostBuffer, Stash
 from gcnii.nn.engine.skeleton import segment_length
 from gcnii.propagation import feature_matrix, propagation_matrix
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 
 SKELETON = [name for name, model in MODELS.items() if model.can_recompute]
 CPU, CUDA = torch.device("cpu"), "cuda"

@@ -10,8 +10,8 @@ import torch
 from support.tiny_cells import cell
 
 from gcnii.analysis import by_degree
+from gcnii.results.fit import fit, fit_plan
 from gcnii.train import group as loop
-from gcnii.train.fit import fit, fit_plan
 from gcnii.train.replicas import Replicas
 from gcnii_paper import reproduce as module
 from gcnii_paper.ledger.ledger import Ledger
@@ -75,7 +75,7 @@ def test_progress_says_how_many_cells_there_are_still_to_run(ledger, monkeypatch
         titles.append(title)
         yield lambda now: None
 
-    monkeypatch.setattr("gcnii.train.fit.training_bar", watch)
+    monkeypatch.setattr("gcnii.results.fit.training_bar", watch)
     done, one, two = cell(), cell("Other", "deep-gcn"), cell("Third", "gcn-residual")
     reproduce([done], ledger, device="cpu", runs=1)
     reproduce([done, one, two], ledger, device="cpu", runs=1, verbose=True)

@@ -10,7 +10,7 @@ from gcnii import data
 from gcnii.nn.appnp import resolvent
 from gcnii.propagation import GraphAdjacency, adjacency, diffuse
 from gcnii.propagation import diffusion as diffusion_file
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 
 
 @pytest.fixture(scope="module")

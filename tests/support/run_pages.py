@@ -3,7 +3,7 @@
 import numpy as np
 
 from gcnii.graph import Graph, Split
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 
 HOSTILE = (
     "<script>alert(1)</script>",

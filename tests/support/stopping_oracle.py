@@ -7,7 +7,7 @@ from statistics import fmean
 
 import torch
 
-from gcnii.train.results.run import Measures, Run
+from gcnii.train.run import Measures, Run
 from gcnii.train.stopping import StoppingState
 
 CPU = torch.device("cpu")

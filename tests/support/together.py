@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gcnii import data
-from gcnii.train.fit import fit_plan
+from gcnii.results.fit import fit_plan
 from gcnii.train.plan import make_plan
 
 

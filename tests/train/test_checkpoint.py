@@ -16,10 +16,10 @@ from support.killing import Killed, killed_after_a_save
 import gcnii
 from gcnii import data
 from gcnii.errors import InputError
+from gcnii.results.fit import fit
 from gcnii.train import group as loop
 from gcnii.train.checkpoint import Checkpoint, before, interruptible, remove
-from gcnii.train.fit import fit
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 
 CPU = torch.device("cpu")
 HOW = {"layers": 2, "width": 4, "epochs": 6, "device": "cpu"}

@@ -15,14 +15,14 @@ from gcnii import data
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
+from gcnii.results.fit import fit
 from gcnii.train import group as loop
 from gcnii.train.batches import Batch
 from gcnii.train.checkpoint import Checkpoint
-from gcnii.train.fit import fit
 from gcnii.train.group import Diverged, ReplicaGroup
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import presets_of
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 
 SMALL = {"layers": 4, "width": 16, "dropout": 0.3, "epochs": 15, "device": "cpu"}

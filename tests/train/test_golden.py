@@ -5,7 +5,7 @@ loss.
 import numpy as np
 import pytest
 
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 
 GOLDEN = {  # data set, model, seed → train and validation loss of epochs 1 to 3, at 8 layers
     ("cora", "gcnii", 0): [

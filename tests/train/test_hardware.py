@@ -13,8 +13,8 @@ from scipy.spatial import KDTree
 
 from gcnii import data, load
 from gcnii.errors import InputError
+from gcnii.results.fit import fit
 from gcnii.train import hardware
-from gcnii.train.fit import fit
 from gcnii.train.hardware import (
     CPU_THREADS,
     PRODUCTS,

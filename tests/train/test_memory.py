@@ -11,8 +11,8 @@ from gcnii import data
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
+from gcnii.results.fit import fit
 from gcnii.train import hardware as memory_file
-from gcnii.train.fit import fit
 from gcnii.train.hardware import held_how
 from gcnii.train.plan import make_plan
 from gcnii.train.task import Task

@@ -14,8 +14,8 @@ from gcnii import data, open_bundle
 from gcnii.errors import BundleError, GraphError, InputError
 from gcnii.graph import Split
 from gcnii.inference.predict import label_table
+from gcnii.results.fit import fit
 from gcnii.train.capture import CAPTURES
-from gcnii.train.fit import fit
 from gcnii.train.recipe import Recipe, in_force
 
 SMALL = {"layers": 2, "width": 8, "epochs": 30, "lr": 0.02, "device": "cpu"}

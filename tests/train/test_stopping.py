@@ -6,11 +6,11 @@ import torch
 from support.stopping_oracle import follow
 
 from gcnii import data
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import Recipe
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 
 SMALL = {"layers": 3, "width": 16, "epochs": 12, "device": "cpu", "precision": "float64"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.stopping_oracle import CPU, Oracle, numbers, update
 
 from gcnii.train.recipe import Recipe
-from gcnii.train.results.run import Measures, Run
+from gcnii.train.run import Measures, Run
 from gcnii.train.stopping import Monitor, Numbers, StoppingState
 
 # Few different values, so that there are ties; in float32, whose sums are exact in float64 in

@@ -100,7 +100,7 @@ def test_a_bundle_remembers_whether_its_graph_was_weighted(graph, tmp_path):
     result = gcnii.fit(graph, device="cpu", **SETTINGS)
     opened = gcnii.open_bundle(result.save(tmp_path / "bundle"))
     np.testing.assert_array_equal(opened.predict_proba(graph), result.predict_proba(graph))
-    assert opened.graph.weighted
+    assert opened.origin.weighted
 
 
 def payments(graph, sigma=2.0, seed=0):

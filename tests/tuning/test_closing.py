@@ -96,7 +96,7 @@ class Fake:
 
 
 def replace_run(val):
-    from gcnii.train.results.run import Run
+    from gcnii.train.run import Run
 
     return Run(0, val=val, val_loss=1.0, epochs=4)
 

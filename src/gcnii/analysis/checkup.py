@@ -28,14 +28,14 @@ from gcnii.files import Document, json_value
 from gcnii.graph import Graph, Role
 from gcnii.nn import Model
 from gcnii.propagation import to_matrix
+from gcnii.results.fit import fit_plan
+from gcnii.results.result import Result
 from gcnii.targets.objective import Objective
-from gcnii.train.fit import fit_plan
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device
 from gcnii.train.own import Traits, scale_of
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import uses_own_default
-from gcnii.train.results.result import Result
 from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task
 

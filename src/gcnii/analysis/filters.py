@@ -21,9 +21,9 @@ from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.propagation import RelationalMatrix, Sparse
+from gcnii.results.result import Result
 from gcnii.train.hardware import suited_threads
 from gcnii.train.plan import Plan
-from gcnii.train.results.result import Result
 from gcnii.train.task import make_adjacency
 
 # number of nodes up to which all eigenvectors are computed: 128 MB; five seconds for Cora on two

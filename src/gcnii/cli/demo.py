@@ -19,11 +19,11 @@ from gcnii.cli.terminal import table_console
 from gcnii.data import load
 from gcnii.files import refuse_replacing
 from gcnii.report.figures import LineStyle, depth_axis, figure, is_figure, save, styles_of
+from gcnii.results.fit import fit_plan
+from gcnii.results.result import Result
 from gcnii.targets.objective import percent
-from gcnii.train.fit import fit_plan
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
-from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

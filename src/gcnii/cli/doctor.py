@@ -52,10 +52,10 @@ from gcnii.data import neighbourhood
 from gcnii.errors import GcniiError, InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
+from gcnii.results.fit import draws
+from gcnii.results.provenance import commit, versions
 from gcnii.train.callbacks import lines_without_bar
-from gcnii.train.fit import draws
 from gcnii.train.plan import make_plan
-from gcnii.train.results.provenance import commit, versions
 from gcnii.tuning.tune import require_optuna
 
 if TYPE_CHECKING:

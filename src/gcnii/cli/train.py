@@ -37,17 +37,17 @@ from gcnii.errors import InputError, some_of
 from gcnii.files import Document, claimed, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
 from gcnii.nn.settings import Settings
+from gcnii.results.bundle import DIGESTS, refuse_bundle, save_claimed
+from gcnii.results.fit import Calibrate, fit_plan, notice_limit
+from gcnii.results.result import Result
 from gcnii.targets.objective import percent
 from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log
 from gcnii.train.checkpoint import Checkpoint, before, remove
 from gcnii.train.distributed.world import joined, meeting, own_device, started
-from gcnii.train.fit import Calibrate, fit_plan, notice_limit
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, Preset, chosen_model, make_plan, warn_of_skew
 from gcnii.train.recipe import in_force
-from gcnii.train.results.result import Result
-from gcnii.train.results.run import Run, make_runs
-from gcnii.train.results.saving import DIGESTS, refuse_bundle, save_claimed
+from gcnii.train.run import Run, make_runs
 
 CHECKPOINT = "checkpoint.safetensors"
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles

@@ -24,10 +24,10 @@ from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import Sparse
+from gcnii.results.result import Result, calibrated
 from gcnii.targets.calibration import probabilities
 from gcnii.train.plan import Plan
-from gcnii.train.results.predictor import Predictor, calibrated
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 
 MOST_COMPARED = 200_000  # names that are searched for close ones, in about a second
@@ -99,14 +99,14 @@ class Network:
     run: Run
 
     @classmethod
-    def of(cls, result: Predictor, graph: Graph, device: str = "auto") -> Network:
+    def of(cls, result: Result, graph: Graph, device: str = "auto") -> Network:
         """The best run of a result; only its biases can be differentiated by."""
         model, task = result.network(graph, device)
         for name, weight in model.named_parameters():
             weight.requires_grad_(name.rpartition(".")[2] in BIASES)
         run = result.runs[result.best]
         plan = result.plans[run.setting]
-        return cls(model, task, plan, result.graph.multilabel, run)
+        return cls(model, task, plan, result.origin.multilabel, run)
 
     @property
     def biases(self) -> list[Tensor]:

@@ -19,11 +19,11 @@ from gcnii.inference.short import (
     few_validation_nodes,
     short_form,
 )
+from gcnii.results.result import Result
 from gcnii.targets.answers import Ints
 from gcnii.targets.calibration import calibration_error
 from gcnii.targets.objective import mean_and_spread, percent
 from gcnii.train.recipe import in_force
-from gcnii.train.results.result import Result
 
 MOST_CLASSES = 20  # in the table; of more, those that are found least often
 MOST_CONFUSIONS = 3
@@ -55,14 +55,14 @@ def _title(result: Result) -> list[str]:
     layers = result.plan.model_settings.get("layers")
     deep = f" with {layers} layers" if layers else ""
     return [
-        f"# {plain(result.plan.model)} on {plain(result.graph.name)}",
+        f"# {plain(result.plan.model)} on {plain(result.origin.name)}",
         "",
         f"A node classifier: {plain(result.plan.model)}{deep}, trained by gcnii.",
     ]
 
 
 def _purpose(result: Result) -> list[str]:
-    graph, names = result.graph, class_names(result)
+    graph, names = result.origin, class_names(result)
     kind = "labels (a node can have several)" if graph.multilabel else "classes"
     listed = ", ".join(map(plain, names[:MOST_CLASSES])) + (", …" * (graph.k > MOST_CLASSES))
     return [
@@ -158,7 +158,7 @@ def _made(result: Result) -> list[str]:
     facts = {
         "command": made.get("command"),
         "git state": made.get("git"),
-        "graph": f"{result.graph.source or 'made in Python'} ({result.graph.fingerprint})",
+        "graph": f"{result.origin.source or 'made in Python'} ({result.origin.fingerprint})",
         "seeds": seeds + more,
         "device": result.device,
         **{f"version of {name}": one for name, one in made.get("versions", {}).items()},

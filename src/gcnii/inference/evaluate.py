@@ -33,11 +33,11 @@ from gcnii.inference.baselines import (
 )
 from gcnii.inference.short import class_names, never_predicted, unbeaten
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.results.result import Result
 from gcnii.targets.answers import RANKINGS, Answers, Counts, Floats, confusion
 from gcnii.targets.calibration import calibration_error, reliability
 from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of
 from gcnii.targets.objective import percent, positive_class
-from gcnii.train.results.result import Result
 
 WIDE = 1000  # columns, more than any table needs
 Scores = Mapping[str, Estimate]
@@ -414,7 +414,7 @@ def _measured(
 
 def steps(result: Result, *, baselines: bool = True) -> int:
     """How many steps `evaluate` shows."""
-    every = baselines_of(multilabel=result.graph.multilabel)
+    every = baselines_of(multilabel=result.origin.multilabel)
     return len(result.runs) + (len(every) if baselines else 1)
 
 

@@ -37,8 +37,8 @@ from gcnii.inference.attribution import (
 from gcnii.inference.predict import known_labels, table_of
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
+from gcnii.results.result import Result
 from gcnii.train.hardware import ordinary_autograd, suited_threads
-from gcnii.train.results.result import Result
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ class _Answer:
         against: str | int | None,
         device: str,
     ) -> _Answer:
-        names = result.graph.classes or tuple(map(str, range(result.graph.k)))
+        names = result.origin.classes or tuple(map(str, range(result.origin.k)))
         asked = [None if one is None else find_class(names, str(one)) for one in (label, against)]
         network = Network.of(result, graph, device)
         P = network.predict_proba()
@@ -323,8 +323,8 @@ class _Answer:
     def explanation(self, top: int) -> Explanation:
         """In words and names."""
         result, question, own = self.result, self.question, self.shares
-        run, classes = result.runs[result.best], result.graph.classes
-        named = [str(i) if classes is None else classes[i] for i in range(result.graph.k)]
+        run, classes = result.runs[result.best], result.origin.classes
+        named = [str(i) if classes is None else classes[i] for i in range(result.origin.k)]
         (me,) = self._nodes([question.node])
         strong = strongest(self.effect, top)
         drawn = choose_nodes(
@@ -377,7 +377,7 @@ class _Answer:
 
     def _groups(self, nodes: Sequence[NodeShare], rows: Ints, label: str) -> tuple[str, ...]:
         """What the colours of nodes say: their label; of several, whether they have this one."""
-        if not self.result.graph.multilabel:
+        if not self.result.origin.multilabel:
             return tuple(node.label for node in nodes)
         return tuple(label if has else f"not {label}" for has in self._holds(rows))
 
@@ -445,7 +445,7 @@ class _Answer:
             yield said
         if not self.unranked and not np.isfinite(np.delete(self.hops, self.question.node)).any():
             yield "it has no links, so its own features and the bias are all there is"
-        if self.result.graph.multilabel and self.question.against is None:
+        if self.result.origin.multilabel and self.question.against is None:
             yield "a node can have several labels; this one is explained by itself"
 
 

@@ -25,8 +25,8 @@ from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Column, Columns, Texts
 from gcnii.inference.predict import answered, known_labels, predict_sets, table_of
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.results.result import Result
 from gcnii.targets.calibration import Sets
-from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -61,14 +61,14 @@ def predict_new(
     `FeaturesOnly`.
     """
     whole = load_training_graph(result) if graph is None else graph
-    tables = open_frames(nodes, edges, _reading(whole), result.graph.columns)
+    tables = open_frames(nodes, edges, _reading(whole), result.origin.columns)
     tables = _as_numbers(tables, whole)
     return label_new(result, whole, tables, device, ensemble, coverage, kind)
 
 
 def read_new(result: Result, folder: Path, graph: Graph) -> tuple[Nodes, Rows]:
     """The tables of new nodes in a folder, whose columns are called as in the training."""
-    return _as_numbers(open_folder(folder, _reading(graph), result.graph.columns), graph)
+    return _as_numbers(open_folder(folder, _reading(graph), result.origin.columns), graph)
 
 
 def label_new(

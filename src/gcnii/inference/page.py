@@ -38,11 +38,11 @@ from gcnii.inference.short import class_names
 from gcnii.inference.tables import called
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.html import is_page, one_file
+from gcnii.results.result import Result
 from gcnii.targets.calibration import calibration_error, reliability
 from gcnii.targets.interval import Estimate
 from gcnii.targets.objective import percent
 from gcnii.train.plan import make_plan
-from gcnii.train.results.result import Result
 
 SEEDS = 12  # that are named one by one
 
@@ -164,7 +164,7 @@ def again(result: Result, graph: Graph) -> str:
     seeds = [run.seed for run in result.runs]
     one = f"range({seeds[0]}, {seeds[-1] + 1})"
     seed_words = one if seeds == list(range(seeds[0], seeds[-1] + 1)) else str(seeds)
-    source = result.graph.source
+    source = result.origin.source
     made = f"gcnii.load({str(source)!r})" if source else "graph"
     words = [made, repr(result.plan.model), f"seeds={seed_words}"]
     words += [f"{name}={value!r}" for name, value in given(result, graph).items()]
@@ -271,7 +271,7 @@ def _cards(
 
 
 def _chances(result: Result, p: Floats, asked: int) -> tuple[tuple[str, float], ...]:
-    several = result.graph.multilabel
+    several = result.origin.multilabel
     order = [asked] if several else np.argsort(-p, kind="stable")[:CHANCES].tolist()
     return tuple((class_names(result)[j], float(p[j])) for j in order)
 

@@ -16,12 +16,12 @@ from gcnii.inference.evaluate import Evaluation
 from gcnii.inference.tables import GROUPS, called
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import short
+from gcnii.results.result import Result
 from gcnii.targets.answers import LOWER_IS_BETTER
 from gcnii.targets.calibration import Bin
 from gcnii.targets.interval import Estimate, wilson
 from gcnii.targets.objective import percent
-from gcnii.train.results.result import Result
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,8 +23,8 @@ from gcnii.graph import Features, Graph
 from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
 from gcnii.nn import MODELS
 from gcnii.propagation.adjacency import adjacency
+from gcnii.results.result import Result
 from gcnii.targets.calibration import Sets, conformal_sets, refuse_coverage
-from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -131,12 +131,12 @@ class FeaturesOnly:
         most = int(np.clip(WORK / (max(entries, 1) * P.shape[1]), FEWEST, ROWS))
         if len(nodes) > most:
             nodes = np.sort(np.random.default_rng(0).choice(nodes, most, replace=False))
-        return cls(result, *_regression(X[nodes], P[nodes], result.graph.multilabel))
+        return cls(result, *_regression(X[nodes], P[nodes], result.origin.multilabel))
 
     def __call__(self, graph: Graph, rows: NDArray[np.bool_]) -> Floats:
         """(rows, k) the probabilities of these nodes of a graph."""
         scores = self.result.features(graph)[rows] @ self.weights + self.bias
-        return np.asarray(expit(scores) if self.result.graph.multilabel else softmax(scores, 1))
+        return np.asarray(expit(scores) if self.result.origin.multilabel else softmax(scores, 1))
 
 
 def _regression(X: Features, P: Floats, multilabel: bool) -> tuple[Floats, Floats]:
@@ -193,9 +193,10 @@ def predict_sets(
               default: the one in memory, or from where it was
     """
     refuse_coverage(coverage, kind)
-    if result.graph.multilabel:
+    if result.origin.multilabel:
         raise InputError(
-            f"sets are of one true class, but a node of {result.graph.name} can have several labels"
+            f"sets are of one true class, but a node of {result.origin.name} can have "
+            "several labels"
         )
     known = training_graph(result, graph if trained_on is None else trained_on)
     part = result.part(result.predicting(ensemble))
@@ -282,11 +283,11 @@ def label_table(
 
 def _say_unknown_classes(result: Result, graph: Graph) -> None:
     """Warn if known labels are others than the model's, as where classes were renamed."""
-    own = set(result.graph.classes or ())
+    own = set(result.origin.classes or ())
     if own and (other := [name for name in graph.classes or () if name not in own]):
         notice(
             f"{graph.name} has the classes {some_of(other)}, which the model was not trained on; "
-            f"it knows {some_of(result.graph.classes or ())}"
+            f"it knows {some_of(result.origin.classes or ())}"
         )
 
 
@@ -304,7 +305,7 @@ def table_of(
     """The table of `label_table`, of probabilities (n, k) and n values of the other columns."""
     import pandas as pd
 
-    classes, several = _names(result.graph.classes, result.graph.k), result.graph.multilabel
+    classes, several = _names(result.origin.classes, result.origin.k), result.origin.multilabel
     ids = result.decide(P, ensemble=ensemble)
     # As objects: pandas would replace None by NaN, and its text cannot hold all of Python's.
     text = {"node": nodes, "label": _labels(ids, classes), "known": known, "split": split}

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from gcnii.errors import some_of
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
+from gcnii.results.result import Result
 from gcnii.targets.answers import Counts, Floats, Ints, confusion, label_counts
 from gcnii.targets.calibration import FEW, LEAST, error_left
 from gcnii.targets.objective import percent
 from gcnii.train.recipe import Recipe
-from gcnii.train.results.result import Result
 
 COMMON = 0.75  # of an equal share of the nodes, above which a class is not rare
 WEIGH = "--class-weight balanced (in Python, class_weight='balanced')"
@@ -79,7 +79,7 @@ def short_form(result: Result, device: str = "auto") -> ShortForm | None:
 
 
 def _summary(result: Result, counts: Sequence[Counts], majority: Sequence[float]) -> ShortForm:
-    several, names = result.graph.multilabel, class_names(result)
+    several, names = result.origin.multilabel, class_names(result)
     score, usual = float(np.mean([_score(one) for one in counts])), float(np.mean(majority))
     balanced = None if several else float(np.mean([one.balanced_accuracy for one in counts]))
     never = np.sum([one.predicted for one in counts], 0) == 0
@@ -136,7 +136,7 @@ def usual_labels(graph: Graph, train: NDArray[np.bool_]) -> Ints:
 
 def class_names(result: Result) -> tuple[str, ...]:
     """The names of the classes, or their numbers."""
-    return result.graph.names
+    return result.origin.names
 
 
 def never_predicted(

@@ -9,22 +9,21 @@ from gcnii.data import CATALOG, load
 from gcnii.data.formats import reader_of
 from gcnii.errors import DataError, InputError
 from gcnii.graph import Graph
-from gcnii.train.results.predictor import Predictor
-from gcnii.train.results.result import Origin, Result
+from gcnii.results.result import Origin, Result
 
 
-def is_training_graph(result: Predictor, graph: Graph) -> bool:
+def is_training_graph(result: Result, graph: Graph) -> bool:
     """Whether the model was trained on this very graph, with its columns in any order.
 
     Fingerprints say nothing of the names of the classes: they were stored before names were.
     """
-    classes = result.graph.classes
+    classes = result.origin.classes
     if classes is not None and graph.classes is not None and graph.classes != classes:
         return False
-    names, own = result.graph.features, graph.features
+    names, own = result.origin.features, graph.features
     if names is not None and own is not None and sorted(names) == sorted(own):
         graph = graph.with_features(names)
-    return graph.fingerprint == result.graph.fingerprint
+    return graph.fingerprint == result.origin.fingerprint
 
 
 def training_graph(result: Result, graph: Graph | None = None) -> Graph:
@@ -44,7 +43,7 @@ def load_training_graph(result: Result, *, offline: bool = False) -> Graph:
     """The graph of the training: the one in memory, else from where it was."""
     if result.trained_on is not None and result.answers is None:
         return result.trained_on
-    origin = result.graph
+    origin = result.origin
     if not origin.source:
         raise InputError("the model was trained on a graph made in Python; give it as graph=")
     if origin.source in CATALOG:

@@ -41,7 +41,7 @@ from gcnii.files import (
 )
 from gcnii.train.adam import Stack
 from gcnii.train.recipe import in_force
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 
 WHOLE = dict.fromkeys(("seed", "split", "best_epoch", "epochs", "fresh_epoch", "stale"), int)
 # NaN and infinity are read as null; a Run then has what it begins with, which is one of them.

@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from math import inf, nan
 from pathlib import Path
@@ -18,17 +18,16 @@ from torch import Tensor
 
 from gcnii.errors import GcniiError, InputError, notice
 from gcnii.files import Document, document_key
-from gcnii.targets.objective import Objective, positive_class
+from gcnii.targets.objective import Objective
 from gcnii.train.adam import Stack
 from gcnii.train.batches import Batch
 from gcnii.train.callbacks import Callback, EpochMeasures, EpochReport, StopTraining
 from gcnii.train.capture import CapturedEpoch
 from gcnii.train.checkpoint import Checkpoint, remove
 from gcnii.train.clusters import cutter
-from gcnii.train.hardware import arithmetic, device_name, held_how
+from gcnii.train.hardware import arithmetic, held_how
 from gcnii.train.replicas import Replicas
-from gcnii.train.results.result import Result
-from gcnii.train.results.run import Measures, Run
+from gcnii.train.run import Measures, Run
 from gcnii.train.stopping import StoppingState
 from gcnii.train.task import Task
 
@@ -324,7 +323,7 @@ SAVE_SHARE = 0.05  # of the time may go into writing them: those of a hundred re
 
 Leave = Callable[[Sequence[Run]], Iterable[Run]]
 
-log = logging.getLogger("gcnii.train.fit")
+log = logging.getLogger("gcnii.results.fit")
 
 
 class Training:
@@ -524,19 +523,9 @@ class Training:
         names = self.done[keys[0]]
         return {name: torch.stack([self.done[key][name] for key in keys]) for name in names}
 
-    def result(self) -> Result:
-        """The runs that have weights, in the order of their seeds."""
+    def trained(self) -> tuple[list[Run], Stack]:
+        """The runs that have weights, in the order of their seeds, and these weights."""
         runs = [run for run in self.runs if run.key in self.done]
         if not runs:
             raise KeyboardInterrupt("stopped before the first epoch was done")
-        task, weights = self.task, self._stacked([run.key for run in runs])
-        about = (device_name(task.device), self.interrupted, task.scaling)
-        total = (task.share.total,) if task.share else ()
-        positive = positive_class(task.graph, task.plan.recipe.positive, *total)
-        result = Result.of(task.graph, task.plans, runs, weights, *about)
-        result = replace(result, positive=positive)
-        result = result.answered(task) if task.shard else result
-        if task.plan.recipe.label_threshold == "validation":
-            result = result.with_thresholds(task)
-        log.info("%r, %.1f s", result, time.monotonic() - self.start)
-        return result
+        return runs, self._stacked([run.key for run in runs])

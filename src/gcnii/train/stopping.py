@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gcnii.nn.settings import Bounds, Setting
 from gcnii.targets.objective import Metric
-from gcnii.train.results.run import Measures, Run
+from gcnii.train.run import Measures, Run
 
 if TYPE_CHECKING:
     from gcnii.train.recipe import Recipe

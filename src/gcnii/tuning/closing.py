@@ -18,10 +18,10 @@ import numpy as np
 from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
+from gcnii.results.result import Result
 from gcnii.targets.objective import percent
 from gcnii.train.checkpoint import interruptible
 from gcnii.train.hardware import choose_device
-from gcnii.train.results.result import Result
 from gcnii.tuning.fitting import fitted
 from gcnii.tuning.importance import Importance, importances
 from gcnii.tuning.question import BASELINES, FINAL, Question

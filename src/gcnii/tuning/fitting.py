@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from gcnii.graph import Graph
-from gcnii.train.fit import fit_plans
+from gcnii.results.fit import fit_plans
+from gcnii.results.result import Result
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import lacks_memory
 from gcnii.train.plan import Plan
-from gcnii.train.results.result import Result
 
 
 def fitted(graph: Graph, plans: Sequence[Plan], at_once: int, **how: Any) -> Result | None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskProgressColumn
 
+from gcnii.results.fit import draws
 from gcnii.targets.objective import percent
 from gcnii.train.callbacks import lines_without_bar, make_progress
-from gcnii.train.fit import draws
 from gcnii.tuning.trials import ranked, trials_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from gcnii.nn.settings import Settings
 from gcnii.targets.objective import Metric, metric_name
 from gcnii.train.plan import Plan, known_model, make_plan, model_defaults
 from gcnii.train.recipe import RECIPE_FIELDS
-from gcnii.train.results.run import make_runs
+from gcnii.train.run import make_runs
 from gcnii.tuning.space import Space, few_labels, space_of
 
 BASELINES = ("mlp", "gcn")  # without the graph, and the plainest model with it

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from gcnii.errors import GcniiError
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
-from gcnii.train.results.result import Result
+from gcnii.results.result import Result
 
 Outcome = Literal["complete", "given up", "lost"]
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)

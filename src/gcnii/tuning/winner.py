@@ -7,7 +7,7 @@ from pathlib import Path
 from gcnii.errors import InputError
 from gcnii.files import Document, read_document, user_path
 from gcnii.nn.settings import Settings
-from gcnii.train.results.record import read_record
+from gcnii.results.bundle import read_record
 
 STUDY = "study.json"
 SHAPE = {"winner": {"model": str, "settings": dict}}

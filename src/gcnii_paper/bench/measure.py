@@ -12,8 +12,8 @@ from statistics import median
 import torch
 
 from gcnii.files import Document
+from gcnii.results.provenance import commit
 from gcnii.train.hardware import tuned_cpu
-from gcnii.train.results.provenance import commit
 from gcnii_paper.bench.cases import BenchCase, Line, Named, Shape
 from gcnii_paper.bench.clock import products_in, timed
 from gcnii_paper.bench.floor import Floor, Rates, measure_rates

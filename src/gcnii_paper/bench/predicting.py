@@ -17,7 +17,7 @@ from gcnii.errors import GcniiError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.graph.arrays import freeze
-from gcnii.train.fit import fit_plan
+from gcnii.results.fit import fit_plan
 from gcnii.train.plan import Plan
 from gcnii_paper.bench.cases import Line, Shape
 from gcnii_paper.bench.graphs import BenchGraph, make_bench_graph

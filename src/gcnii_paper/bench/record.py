@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from gcnii.files import Document, write_document
+from gcnii.results.provenance import commit, versions
 from gcnii.train.hardware import device_name
-from gcnii.train.results.provenance import commit, versions
 from gcnii_paper.bench.graphs import BenchGraph
 from gcnii_paper.bench.measure import Measured, Timed
 from gcnii_paper.bench.runners import plan_of

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from gcnii import data
 from gcnii.files import Document
 from gcnii.propagation import feature_matrix
-from gcnii.train.fit import fit_plan
+from gcnii.results.fit import fit_plan
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.baselines import BaselineTraining
 from gcnii_paper.bench.cases import Line, Named

@@ -17,13 +17,13 @@ from gcnii.data import load
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.train.fit import fit_plans
+from gcnii.results.fit import fit_plans
+from gcnii.results.result import Result
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.own import BASELINES, Traits
 from gcnii.train.plan import Plan, batch_key, make_plan
-from gcnii.train.results.result import Result
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.scaling import density
 from gcnii.tuning.parallel import run_parallel
 from gcnii_paper.defaults.candidates import FILES, GRAPHS, OURS, seeds_for, settings_of

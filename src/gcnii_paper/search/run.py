@@ -14,9 +14,9 @@ from optuna import create_study
 from optuna.study import Study as OptunaStudy
 
 from gcnii.files import Document, write_document
+from gcnii.results.provenance import commit, versions
 from gcnii.train.hardware import choose_device, device_name
 from gcnii.train.presets import Settings
-from gcnii.train.results.provenance import commit, versions
 from gcnii.tuning.proposals import quiet
 from gcnii.tuning.trials import Trial, trials_of
 from gcnii.tuning.workers.worker import Limits

@@ -6,7 +6,7 @@ import pytest
 from support.tiny_cells import cell, run
 
 from gcnii.data import load
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 from gcnii_paper.ledger.ledger import Ledger
 from gcnii_paper.ledger.ledger_io import export_cells, find_runs, measured
 from gcnii_paper.ledger.run_key import run_key

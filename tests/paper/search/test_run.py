@@ -9,7 +9,7 @@ import pytest
 import torch
 from optuna import create_study
 
-from gcnii.train.fit import fit_plan, fit_plans
+from gcnii.results.fit import fit_plan, fit_plans
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
 from gcnii.tuning import fitting

@@ -9,10 +9,10 @@ from support.killing import Killed, killed_after_a_save
 
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, adjacency
+from gcnii.results.fit import fit
 from gcnii.train import group as loop
 from gcnii.train import neighbours as module
 from gcnii.train.callbacks import StopTraining
-from gcnii.train.fit import fit
 from gcnii.train.neighbours import Neighbours, ahead
 
 SETTINGS = {"layers": 2, "width": 8, "epochs": 4, "device": "cpu", "batch_size": 7, "threads": 1}

@@ -13,7 +13,7 @@ from torch.func import vmap
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, Propagation, Sparse
 from gcnii.propagation.product import row_sums
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 from gcnii.train.neighbours import (
     ActivationHistory,
     HistoryHop,

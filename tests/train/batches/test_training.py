@@ -12,9 +12,9 @@ from support.killing import Killed, killed_after_a_save
 from gcnii import data
 from gcnii.data.converters.join import join
 from gcnii.errors import GraphError
+from gcnii.results.fit import fit
 from gcnii.train import group as loop
 from gcnii.train.clusters import cutter
-from gcnii.train.fit import fit
 from gcnii.train.plan import make_plan
 from gcnii.train.task import Task
 

@@ -131,7 +131,7 @@ def test_the_bar_ends_when_training_fails(graph, monkeypatch):
         finally:
             ended.append(title)
 
-    monkeypatch.setattr("gcnii.train.fit.training_bar", bar)
+    monkeypatch.setattr("gcnii.results.fit.training_bar", bar)
     with pytest.raises(gcnii.Diverged):
         fit(graph, verbose=True, **SMALL | {"lr": 1e30})
     assert ended == ["gcnii on csbm"]

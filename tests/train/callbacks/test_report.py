@@ -174,7 +174,7 @@ def test_a_training_is_logged_from_start_to_end(graph, tmp_path, caplog):
         "stopped by a callback after epoch 0: StopTraining('enough')",
     ]
     assert lines[3].startswith(f"{result!r}, ")
-    assert {record.name for record in caplog.records} == {"gcnii.train.fit"}
+    assert {record.name for record in caplog.records} == {"gcnii.results.fit"}
 
 
 def test_epochs_are_logged_at_level_debug_alone(graph, caplog):

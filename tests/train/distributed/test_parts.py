@@ -13,9 +13,9 @@ from support.together import graph_of
 from gcnii.data import load_share
 from gcnii.errors import DataError, InputError, UsageError
 from gcnii.graph import Piece
+from gcnii.results.fit import fit_plan
 from gcnii.train.distributed.adjacency import Links
 from gcnii.train.distributed.shard import _entries, _owners, pack
-from gcnii.train.fit import fit_plan
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import Recipe
 from gcnii.train.scaling import Scaling

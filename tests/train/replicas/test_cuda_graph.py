@@ -13,14 +13,14 @@ from support.tape import record
 
 from gcnii import data
 from gcnii.nn import MODELS
+from gcnii.results.fit import fit
 from gcnii.train import group
 from gcnii.train import group as loop
 from gcnii.train.batches import Batch
 from gcnii.train.capture import CAPTURES, WARM, CapturedEpoch
-from gcnii.train.fit import fit
 from gcnii.train.group import Diverged, ReplicaGroup
 from gcnii.train.plan import make_plan
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 
 CPU = torch.device("cpu")

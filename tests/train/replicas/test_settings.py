@@ -9,8 +9,8 @@ import torch
 from gcnii.data import load
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
+from gcnii.results.fit import fit, fit_plan, fit_plans
 from gcnii.train import group as loop
-from gcnii.train.fit import fit, fit_plan, fit_plans
 from gcnii.train.plan import batch_key, batched, make_plan, make_plans
 
 NUMBERS = {

@@ -15,14 +15,14 @@ from gcnii.errors import InputError
 from gcnii.graph import Graph, Split
 from gcnii.nn import MODELS
 from gcnii.propagation import to_matrix
+from gcnii.results.fit import fit
 from gcnii.targets.objective import Objective
 from gcnii.train import group as loop
 from gcnii.train.capture import WARM
-from gcnii.train.fit import fit
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import batch_key, batched, make_plan
 from gcnii.train.replicas import Replicas
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 
 CPU = torch.device("cpu")

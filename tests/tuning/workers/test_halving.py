@@ -5,10 +5,10 @@ from statistics import median
 import numpy as np
 import pytest
 
+from gcnii.results.fit import fit_plan, fit_plans
 from gcnii.train import group as loop
-from gcnii.train.fit import fit_plan, fit_plans
 from gcnii.train.plan import make_plans
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.tuning.workers.halving import FEWEST, Halving
 
 

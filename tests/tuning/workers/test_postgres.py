@@ -11,7 +11,7 @@ from support import postgres
 from support.command_line import files, write_pets
 from support.small_studies import finished, hold, study_at
 
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 from gcnii.tuning.trials import first_number
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from gcnii.cli.options import Device, Json, Offline, Quiet, print_json
 from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.inference.evaluate import evaluate as measure
 from gcnii.inference.evaluate import steps
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 
 TrainingGraph = Annotated[
     str | None,

@@ -26,7 +26,7 @@ from gcnii.errors import InputError
 from gcnii.files import refuse_replacing, visible
 from gcnii.inference.explain import TOP, Explanation, HopShare, LinkEffect, Proof
 from gcnii.report.figures import is_figure
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 
 Node = Annotated[str, Parameter(help="The node's name, or its number if the graph has no names.")]
 OtherGraph = Annotated[

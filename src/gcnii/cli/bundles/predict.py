@@ -36,9 +36,9 @@ from gcnii.inference.predict import (
     write_table,
 )
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.results.bundle import open_bundle
+from gcnii.results.result import Result
 from gcnii.targets.calibration import Sets, refuse_coverage
-from gcnii.train.results.bundle import open_bundle
-from gcnii.train.results.result import Result
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -108,7 +108,7 @@ def predict(
     _notice_promise(coverage, kind, elsewhere=bool(graph or add))
     result = open_bundle(bundle)
     if out:
-        inputs = [bundle, graph, add, result.graph.source]
+        inputs = [bundle, graph, add, result.origin.source]
         refuse_replacing(out, is_table, inputs=inputs, overwrite=overwrite)
     data = load_asked(result, bundle, graph, offline)
     if add:
@@ -145,7 +145,7 @@ def load_asked(result: Result, bundle: Path, graph: str | None, offline: bool) -
     """The graph of --graph, else the one that the model was trained on."""
     if graph:
         return load(graph, offline=offline, **_options(result, graph))
-    if not result.graph.source:
+    if not result.origin.source:
         raise InputError(
             f"{bundle} was trained on a graph made in Python; say which graph to label with --graph"
         )
@@ -156,10 +156,10 @@ def _options(result: Result, graph: str) -> dict[str, object]:
     """Another graph's columns are called as those of the training, and mean the same."""
     if graph in CATALOG:
         return {}
-    known = {**result.graph.loaded_with, "directed": result.graph.directed}
+    known = {**result.origin.loaded_with, "directed": result.origin.directed}
     options = {name: value for name, value in known.items() if name not in HINTS}
-    if result.graph.columns is not None:
-        options["columns"] = result.graph.columns
+    if result.origin.columns is not None:
+        options["columns"] = result.origin.columns
     accepted = reader_of(user_path(graph)).parameters
     return {name: value for name, value in options.items() if name in accepted}
 

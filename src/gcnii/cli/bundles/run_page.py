@@ -24,7 +24,7 @@ from gcnii.errors import InputError
 from gcnii.files import refuse_replacing
 from gcnii.inference.page import steps, write_page
 from gcnii.report.html import is_page
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 
 Page = Annotated[
     Path | None, Parameter(help="An .html file; default: BUNDLE.html, beside the bundle.")
@@ -48,7 +48,7 @@ def run(
         warnings.simplefilter("ignore")
     result = open_bundle(bundle, curves=True)
     path = _path(bundle, out)
-    inputs = [bundle, graph, result.graph.source]
+    inputs = [bundle, graph, result.origin.source]
     refuse_replacing(path, is_page, inputs=inputs, overwrite=overwrite)
     data = load_asked(result, bundle, graph, offline)
     with counting_bar(f"page of {data.name}", steps(result), hidden=quiet) as show:

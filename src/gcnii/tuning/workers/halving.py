@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from statistics import fmean, median
 from typing import TypeAlias
 
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 
 FEWEST = 4  # settings at a rung, below which a median says nothing
 

@@ -17,7 +17,7 @@ from optuna.trial import TrialState
 from gcnii.train.checkpoint import Interrupt, interruptible
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import batch_key
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.tuning.closing import reserve
 from gcnii.tuning.damage import sealed
 from gcnii.tuning.fitting import fitted

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 import torch
 
 from gcnii.files import Document
+from gcnii.results.provenance import commit, versions
 from gcnii.train.hardware import device_name
-from gcnii.train.results.provenance import commit, versions
 from gcnii_paper.bench.record import processor
 from gcnii_paper.bench.scale.cuts import PARTS, REAL, WAYS, graphs, measured_cuts
 from gcnii_paper.bench.scale.growth import PLANNED, STEPS, grown, planned

@@ -25,7 +25,7 @@ from gcnii.graph import Graph
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
 from gcnii.train.plan import make_plan
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.peak import Peak
 

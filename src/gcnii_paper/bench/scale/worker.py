@@ -25,7 +25,7 @@ from gcnii.train.distributed.world import World, joined, own_device
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
 from gcnii.train.plan import make_plan
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.cases import PRODUCTS
 from gcnii_paper.bench.clock import timed

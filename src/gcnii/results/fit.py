@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -17,23 +18,26 @@ from gcnii.errors import InputError, notice
 from gcnii.files import user_path
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole, whole_seeds
+from gcnii.results.result import Result
+from gcnii.targets.objective import positive_class
 from gcnii.train.callbacks import Callback, EpochReport, training_bar
 from gcnii.train.checkpoint import interruptible
 from gcnii.train.group import Leave, Training
 from gcnii.train.hardware import (
     ROUNDED,
     choose_device,
+    device_name,
     ordinary_autograd,
     threads_for,
     tuned_cpu,
 )
 from gcnii.train.plan import Plan, Preset, chosen_model, make_plans, warn_of_skew
-from gcnii.train.results.result import Result
-from gcnii.train.results.run import make_runs
+from gcnii.train.run import make_runs
 from gcnii.train.task import Task
 
 if TYPE_CHECKING:
     from gcnii.train.distributed.world import World
+
 
 Calibrate: TypeAlias = Literal["temperature", "none"]
 
@@ -191,7 +195,7 @@ def fit_plans(
         training = Training(task, runs, path, observers, leave)
         with tuned_cpu(threads_for(task, threads, batch)):
             _train(training, batch)
-            result = training.result()
+            result = _result(training)
             return result.with_temperatures(task) if calibrate == "temperature" else result
 
 
@@ -217,6 +221,21 @@ def _train(training: Training, batch: int | None) -> None:
             if interrupt:
                 training.interrupt(group)
                 break
+
+
+def _result(training: Training) -> Result:
+    """What was trained, each run with the threshold that its recipe asks for."""
+    task, (runs, weights) = training.task, training.trained()
+    about = (device_name(task.device), training.interrupted, task.scaling)
+    total = (task.share.total,) if task.share else ()
+    positive = positive_class(task.graph, task.plan.recipe.positive, *total)
+    result = Result.of(task.graph, task.plans, runs, weights, *about)
+    result = replace(result, positive=positive)
+    result = result.answered(task) if task.shard else result
+    if task.plan.recipe.label_threshold == "validation":
+        result = result.with_thresholds(task)
+    log.info("%r, %.1f s", result, time.monotonic() - training.start)
+    return result
 
 
 @contextmanager

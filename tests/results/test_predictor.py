@@ -9,7 +9,7 @@ import pytest
 from gcnii import data, open_bundle
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
-from gcnii.train.fit import fit
+from gcnii.results.fit import fit
 
 SMALL = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}
 

@@ -13,8 +13,9 @@ from gcnii.data.formats.packed import save
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.propagation import by_rows as parts_of_rows
-from gcnii.train.fit import fit
-from gcnii.train.results import light, predictor
+from gcnii.results import light
+from gcnii.results import result as results
+from gcnii.results.fit import fit
 
 SMALL = {"layers": 3, "width": 8, "epochs": 2, "device": "cpu", "scale": "standard"}
 SKELETON = [name for name, model in MODELS.items() if model.can_recompute]
@@ -42,7 +43,7 @@ def in_blocks(monkeypatch):
     """Call it, and all graphs are large; blocks have a few rows."""
 
     def begin():
-        monkeypatch.setattr(predictor, "LARGE", 0)
+        monkeypatch.setattr(results, "LARGE", 0)
         monkeypatch.setattr(parts_of_rows, "ENTRIES", 100)
         monkeypatch.setattr(parts_of_rows, "NUMBERS", 30 * 8)
         used = []
@@ -91,7 +92,7 @@ def test_so_do_sparse_features_one_way_links_and_weights(graph, sparse, weighted
 def test_with_blocks_that_hold_all_rows_every_bit_is_the_same(graph, monkeypatch):
     result = fit(graph, seeds=[0], split=0, **SMALL)
     at_once = answers(result, graph)
-    monkeypatch.setattr(predictor, "LARGE", 0)
+    monkeypatch.setattr(results, "LARGE", 0)
     for whole, found in zip(at_once, answers(result, graph), strict=True):
         assert np.array_equal(whole, found)
 

@@ -10,7 +10,7 @@ from support.command_line import write_pets
 
 import gcnii
 from gcnii.errors import BundleError, InputError
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
 
 SMALL = {"layers": 2, "width": 4, "epochs": 2, "device": "cpu"}
 ANYTHING = (None, True, -1, 1e308, 10**400, "x", [], {"x": [None]})
@@ -82,7 +82,7 @@ def test_a_graph_that_was_loaded_with_columns_and_sets_of_names_is_loaded_so_aga
     for given in ({"columns": columns}, {"categorical": {"x0"}}):
         graph = gcnii.load(tmp_path / "pets", **given)
         opened = open_bundle(gcnii.fit(graph, **SMALL).save(tmp_path / "-".join(given)))
-        again = gcnii.load(tmp_path / "pets", **opened.graph.loaded_with)
+        again = gcnii.load(tmp_path / "pets", **opened.origin.loaded_with)
         assert again.fingerprint == graph.fingerprint
 
 

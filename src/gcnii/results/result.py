@@ -1,23 +1,29 @@
-"""Predictor: the trained runs of a fit, and what they say of a graph."""
+"""Result: the trained runs of a fit, their scores, and what they predict."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from math import isnan, nan
+from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, InputError, notice
+from gcnii.files import Document, json_value, user_path, visible
 from gcnii.graph import Features, Graph, Piece
+from gcnii.graph.columns import Columns
 from gcnii.nn import Model
 from gcnii.targets.answers import Answers
 from gcnii.targets.calibration import (
     HALF,
     LEAST,
+    Sets,
     best_temperature,
     best_threshold,
     decided,
@@ -28,17 +34,29 @@ from gcnii.targets.calibration import (
     warmed,
     weighed,
 )
-from gcnii.targets.objective import RANKINGS, Metric, Objective, balanced_weights
+from gcnii.targets.objective import (
+    RANKINGS,
+    Metric,
+    Objective,
+    balanced_weights,
+    mean_and_spread,
+    metric_name,
+)
 from gcnii.train.adam import Stack
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
-from gcnii.train.results.run import Run
+from gcnii.train.run import Run
 from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task, learnt
 
 if TYPE_CHECKING:
-    from gcnii.train.results.light import LightTask
-    from gcnii.train.results.result import Origin
+    from narwhals.typing import IntoDataFrame
+    from pandas import DataFrame
+
+    from gcnii.inference.evaluate import Evaluation
+    from gcnii.inference.explain import Explanation
+    from gcnii.results.light import LightTask
+
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
@@ -47,32 +65,115 @@ LARGE = 1 << 24
 ORDERS: dict[Metric, str] = {"auc": "roc_auc", "ap": "average_precision"}  # as Answers names them
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What a result remembers of its graph, so that it opens where the data is not."""
+
+    name: str
+    fingerprint: str
+    n: int
+    d: int
+    k: int
+    multilabel: bool
+    directed: bool
+    classes: tuple[str, ...] | None
+    source: str
+    # A bundle from before there were these has none of them.
+    features: tuple[str, ...] | None = None
+    columns: Columns | None = None
+    weighted: bool = False
+    loaded_with: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the classes, or their numbers."""
+        return self.classes or tuple(map(str, range(self.k)))
+
+    def document(self) -> Document:
+        """As JSON."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        options = {name: _storable(one) for name, one in self.loaded_with.items()}
+        columns = self.columns and self.columns.document()
+        return plain | {"columns": columns, "loaded_with": options}
+
+    @classmethod
+    def of_document(cls, document: Document) -> Origin:
+        """From JSON."""
+        named = {name: document.get(name) and tuple(document[name]) for name in NAMES}
+        columns = document.get("columns")
+        made = {"columns": columns and Columns.of_document(columns)}
+        options = document.get("loaded_with", {})
+        options |= {name: one for name, one in made.items() if name in options}
+        return cls(**document | named | made | {"loaded_with": options})
+
+
+def _storable(option: object) -> object:
+    """An option of `load` as JSON has it; columns that were given are X's own, and stored once."""
+    if isinstance(option, Columns):
+        return None
+    return sorted(option) if isinstance(option, set | frozenset) else option
+
+
 @dataclass(frozen=True, eq=False)
-class Predictor:
-    """The best weights of each run, stacked in the order of the runs, and what they predict.
+class Result:
+    """The runs of a fit and the best weights of each: their scores, what they predict, `save`.
 
     Several runs on one split are an ensemble: the mean of their probabilities predicts.
 
-    plan    of the runs of setting 0, which are all where only one setting was tried
-    others  of the runs of setting 1, 2, …
-    together   the temperature of the mean probability of the runs that predict, where there are
-               several: it is less sure than each of them
-    positive   the class that ROC AUC and average precision are of; None: all, or not known
-    trained_on the graph, where the training was in this process; a bundle does not hold it
-    answers    (runs, nodes, k) scores, where several processes trained: `trained_on` then has the
-               labels of the nodes of all splits, and neither features nor links
+    Attributes
+    ----------
+    origin
+        What is remembered of the graph: `name`, `n`, `classes`, `source`, …
+    runs : tuple
+        One for each seed: `seed`, `split`, `test`, `val`, `val_loss`, `best_epoch`, `epochs`,
+        `seconds`.
+    plan
+        The model and every setting in force, `result.plan.settings`, of the runs of setting 0.
+    interrupted : bool
+        Whether it was stopped before its end.
+    trained_on : Graph or None
+        The graph, where the training was in this process; a bundle does not hold it.
+    made : dict or None
+        Versions, git state and command of a bundle that was opened.
+    others : tuple
+        The plans of settings 1, 2, …, where a fit tried several.
+    together : float or None
+        The temperature of the mean probability of the runs that predict, where there are several:
+        it is less sure than each of them.
+    positive : int or None
+        The class that ROC AUC and average precision are of; None: all, or not known.
+    answers : tensor or None
+        (runs, nodes, k) scores, where several processes trained: `trained_on` then has the labels
+        of the nodes of all splits, and neither features nor edges.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> result = gcnii.fit(graph, layers=2, epochs=3)
+    >>> result.predict_proba(graph).shape
+    (60, 2)
     """
 
-    graph: Origin
+    origin: Origin
     plan: Plan
     runs: tuple[Run, ...]
     weights: Stack
     scaling: Scaling | None
+    device: str
+    interrupted: bool = False
     others: tuple[Plan, ...] = field(default=(), kw_only=True)
     together: float | None = field(default=None, kw_only=True)
     positive: int | None = field(default=None, kw_only=True)
     trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
     answers: torch.Tensor | None = field(default=None, repr=False, kw_only=True)
+    made: Document | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def graph(self) -> Origin:
+        """Deprecated: `origin`, which it is, or `trained_on`, the Graph."""
+        warnings.warn("result.graph is result.origin now", DeprecationWarning, stacklevel=2)
+        return self.origin
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -114,8 +215,8 @@ class Predictor:
             labels: (n, k) zeros and ones, one column per label.
         """
         ids = self.predict_ids(graph, device, ensemble=ensemble)
-        named = self.graph.classes is not None and not self.graph.multilabel
-        return np.array(self.graph.classes)[ids] if named else ids
+        named = self.origin.classes is not None and not self.origin.multilabel
+        return np.array(self.origin.classes)[ids] if named else ids
 
     def predict_ids(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
@@ -130,13 +231,13 @@ class Predictor:
         The mean probability of several runs is held against the mean of their thresholds.  Where
         the loss weighed the classes, so does the choice: probabilities are times their weights.
         """
-        runs, several = [self.runs[i] for i in self.predicting(ensemble)], self.graph.multilabel
+        runs, several = [self.runs[i] for i in self.predicting(ensemble)], self.origin.multilabel
         threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
         if weights := [run.weights for run in runs if run.weights is not None]:
             P = weighed(P, np.exp(np.log(weights).mean(0)), multilabel=several)
         return decided(P, multilabel=several, threshold=threshold)
 
-    def answered(self, task: Task) -> Self:
+    def answered(self, task: Task) -> Result:
         """The same, with the scores of each run for all nodes of splits, of several processes.
 
         All call this, and each has them all from then on.
@@ -156,7 +257,7 @@ class Predictor:
         answers = torch.stack([shard.gathered(one, nodes) for one in outputs])
         return replace(self, trained_on=known, answers=answers)
 
-    def with_thresholds(self, task: Task) -> Self:
+    def with_thresholds(self, task: Task) -> Result:
         """The same, with the threshold of each run that suits its validation nodes best.
 
         Scores that are made of labels are measured again, by the labels that are now predicted; on
@@ -178,7 +279,7 @@ class Predictor:
         new = {role: float(objective.score(scores, role)) for role in ("val", "test")}
         return replace(run, threshold=threshold, val=new["val"], test=new["test"])
 
-    def with_temperatures(self, task: Task) -> Self:
+    def with_temperatures(self, task: Task) -> Result:
         """The same, with the temperature of each run that suits its validation nodes best.
 
         What its loss weighed the classes by is undone.  A threshold is a probability, too, and
@@ -226,7 +327,7 @@ class Predictor:
 
         return replace(run, val=score(split.val), test=score(split.test))
 
-    def _calibrated_together(self, task: Task) -> Self:
+    def _calibrated_together(self, task: Task) -> Result:
         runs, graph = self.predicting(), self._graded(task)
         val = graph.splits[self.runs[runs[0]].split].val
         # Of weighed classes the mean stays: a temperature would move the shares of rare ones.
@@ -245,7 +346,7 @@ class Predictor:
         """(n, k) the mean of the runs' probabilities, each after its own temperature."""
         raw = ((self._output("forward", i, task).double(), self.runs[i]) for i in runs)
         scores = (calibrated(one, run) for one, run in raw)
-        return mean_probabilities(scores, multilabel=self.graph.multilabel)
+        return mean_probabilities(scores, multilabel=self.origin.multilabel)
 
     def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
         """The raw scores of the best run, before any temperature.
@@ -343,7 +444,7 @@ class Predictor:
         """The graph made ready for prediction: in less memory, where it is large."""
         numbers = graph.n * self.plan.model_settings.get("width", 0)
         if numbers > LARGE and choose_device(device).type == "cpu":
-            from gcnii.train.results import light  # few predictions need it
+            from gcnii.results import light  # few predictions need it
 
             if light.suits(self.plan):
                 graph = self._known(graph)
@@ -363,34 +464,34 @@ class Predictor:
     def _known(self, graph: Graph) -> Graph:
         """The graph with the features of the training."""
         graph = self._aligned(graph)
-        if graph.d != self.graph.d:
+        if graph.d != self.origin.d:
             raise GraphError(
-                f"the model was trained on {self.graph.d} features per node, "
+                f"the model was trained on {self.origin.d} features per node, "
                 f"but {graph.name} has {graph.d}"
             )
         return graph
 
     def _model(self, i: int) -> Model:
         """The model of run i, in evaluation mode."""
-        model = self.plans[self.runs[i].setting].build(self.graph.d, self.graph.k)
+        model = self.plans[self.runs[i].setting].build(self.origin.d, self.origin.k)
         model.load_state_dict({name: weight[i] for name, weight in self.weights.items()})
         return model.eval()
 
     def _aligned(self, graph: Graph) -> Graph:
         """The graph with the features of the training: encoded again, or found by their names."""
-        if graph.weighted != self.graph.weighted:
+        if graph.weighted != self.origin.weighted:
             has, others = ("has", "none") if graph.weighted else ("has no", "some")
             notice(
                 f"{graph.name} {has} edge weights, but the graph of the training had {others}; "
                 "edges without a weight count 1"
             )
-        if self.graph.columns is not None and graph.table is not None:
-            X, features = self.graph.columns.encode(graph.table, graph.name)
+        if self.origin.columns is not None and graph.table is not None:
+            X, features = self.origin.columns.encode(graph.table, graph.name)
             return replace(graph, X=X, features=features)
-        if self.graph.features is not None and graph.features is not None:
-            return graph.with_features(self.graph.features)
-        if self.graph.features is not None or graph.features is not None:
-            who = "the bundle" if self.graph.features is None else graph.name
+        if self.origin.features is not None and graph.features is not None:
+            return graph.with_features(self.origin.features)
+        if self.origin.features is not None or graph.features is not None:
+            who = "the bundle" if self.origin.features is None else graph.name
             notice(
                 f"{who} does not name its feature columns, so they are matched by position; "
                 "check that both have them in the same order",
@@ -411,6 +512,301 @@ class Predictor:
         output: torch.Tensor = getattr(model, method)(task.P, task.X)
         return output.to_dense().cpu()
 
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        plans: Sequence[Plan],
+        runs: list[Run],
+        weights: Stack,
+        device: str,
+        interrupted: bool,
+        scaling: Scaling | None = None,
+    ) -> Result:
+        """Keep of the graph what a bundle needs."""
+        origin = Origin(**{field.name: getattr(graph, field.name) for field in fields(Origin)})
+        result = cls(origin, plans[0], tuple(runs), weights, scaling, device, interrupted)
+        return replace(result, others=tuple(plans[1:]), trained_on=graph)
+
+    @property
+    def test(self) -> NDArray[np.float64]:
+        """(runs,) test scores in [0, 1]."""
+        return np.array([run.test for run in self.runs])
+
+    @property
+    def val(self) -> NDArray[np.float64]:
+        """(runs,) validation scores in [0, 1]."""
+        return np.array([run.val for run in self.runs])
+
+    @property
+    def std(self) -> float:
+        """The sample standard deviation of the test scores (ddof 1); NaN of a single run."""
+        return float(self.test.std(ddof=1)) if len(self.runs) > 1 else nan
+
+    def alone(self, i: int) -> Result:
+        """The result of one run, without the others.
+
+        Parameters
+        ----------
+        i : int
+            The place of the run.
+
+        Returns
+        -------
+        Result
+        """
+        return self.part([i])
+
+    def at(self, setting: int) -> Result:
+        """The result of one of several settings, without the others.
+
+        Parameters
+        ----------
+        setting : int
+            Its place among them.
+
+        Returns
+        -------
+        Result
+        """
+        if not 0 <= setting < len(self.plans):
+            raise InputError(f"settings are numbered 0 to {len(self.plans) - 1}, got {setting}")
+        return self.part([i for i, run in enumerate(self.runs) if run.setting == setting])
+
+    def evaluate(
+        self,
+        graph: Graph | None = None,
+        device: str = "auto",
+        *,
+        baselines: bool = True,
+        positive: str | int | None = None,
+    ) -> Evaluation:
+        """What is known about its errors on the test nodes.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        baselines : bool
+            Whether to measure logistic regression, label propagation and gradient boosting beside
+            it, or the majority alone.
+        positive : str or int, optional
+            The class that ROC AUC and average precision are of; default: that of the training, or
+            of two classes the one of fewer training nodes.
+
+        Returns
+        -------
+        Evaluation
+            Prints as tables; `document()` is the JSON of `gcnii evaluate --json`, `warnings` the
+            sentences to read first.
+        """
+        from gcnii.inference.evaluate import evaluate
+
+        return evaluate(self, graph, device, baselines=baselines, positive=positive)
+
+    def explain(
+        self,
+        graph: Graph | None = None,
+        node: str | int | None = None,
+        *,
+        label: str | int | None = None,
+        against: str | int | None = None,
+        top: int = 10,
+        device: str = "auto",
+    ) -> Explanation:
+        """Why the best run gives a node its label.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        node : str or int
+            Its name, or its number if the graph has no names.
+        label : str or int, optional
+            The label whose score is explained; default: the predicted one.
+        against : str or int, optional
+            Another label: explain what sets the first one apart from it.
+        top : int
+            Number of nodes, features and links to list.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+
+        Returns
+        -------
+        Explanation
+            Prints as a sentence; `nodes`, `features`, `hops`, `links`, `removal`; `draw(path)`.
+        """
+        from gcnii.inference.explain import explain
+
+        asked = {"label": label, "against": against}
+        return explain(self, graph, node, **asked, top=top, device=device)
+
+    def part(self, rows: list[int]) -> Result:
+        """The result of these runs of one setting."""
+        weights = {name: weight[rows] for name, weight in self.weights.items()}
+        plan = self.plans[self.runs[rows[0]].setting]
+        runs = tuple(replace(self.runs[i], setting=0) for i in rows)
+        together = self.together if rows == self.predicting() else None
+        answers = None if self.answers is None else self.answers[rows]
+        same = replace(self, runs=runs, weights=weights, plan=plan, others=())
+        return replace(same, together=together, answers=answers)
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric of the test scores, such as accuracy."""
+        return metric_name(self.plan.recipe.scored_by, multilabel=self.origin.multilabel)
+
+    @property
+    def measured(self) -> str:
+        """The metric, and the class that it is of: `average precision of class fraud`."""
+        name = self.positive_name
+        if name is None or self.plan.recipe.scored_by not in RANKINGS:
+            return self.metric
+        what = "label" if self.origin.multilabel else "class"
+        return f"{self.metric} of {what} {visible(name)}"
+
+    @property
+    def positive_name(self) -> str | None:
+        """The class that ROC AUC and average precision are of; None: all, or not known."""
+        if self.positive is None:
+            return None
+        return self.origin.names[self.positive]
+
+    def predict_new(
+        self,
+        nodes: IntoDataFrame,
+        edges: IntoDataFrame,
+        graph: Graph | None = None,
+        device: str = "auto",
+        *,
+        ensemble: bool = True,
+        coverage: float | None = None,
+        kind: Sets = "lac",
+    ) -> DataFrame:
+        """Label nodes that were not in the graph of the training.
+
+        Parameters
+        ----------
+        nodes : data frame
+            The new nodes, with the columns of the training's nodes.
+        edges : data frame
+            Edges that link new nodes to old ones, or to each other.
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        ensemble : bool
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
+        coverage : float, optional
+            Add sets of classes that contain the true one with this probability.
+        kind : {"lac", "aps"}
+            The smallest sets, or sets that are larger where the model is unsure.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each new node.  Where the model was trained on linked nodes, one without links
+            is answered by its features alone, and its `basis` is "features" instead of "model".
+        """
+        from gcnii.inference.new_nodes import predict_new
+
+        sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
+        return predict_new(self, nodes, edges, graph, device, ensemble=ensemble, **sets)
+
+    def predict_sets(
+        self,
+        graph: Graph | None = None,
+        coverage: float = 0.9,
+        device: str = "auto",
+        *,
+        kind: Sets = "lac",
+        ensemble: bool = True,
+    ) -> NDArray[np.bool_]:
+        """Predict sets of classes that contain the true one, by split conformal prediction.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        coverage : float
+            The share of nodes whose set should contain the true class.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        kind : {"lac", "aps"}
+            The smallest sets, or sets that are larger where the model is unsure.
+        ensemble : bool
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
+
+        Returns
+        -------
+        (n, k) array of bool
+        """
+        from gcnii.inference.predict import predict_sets
+
+        return predict_sets(self, graph, coverage, device, kind=kind, ensemble=ensemble)
+
+    def __repr__(self) -> str:
+        """One line: what was trained, on what, how well."""
+        layers = self.plan.model_settings.get("layers")
+        model = self.plan.model + (f", {layers} layers" if layers else "")
+        if self.others:
+            return f"{model}, on {self.origin.name}: {self._best_of_several()}"
+        test = mean_and_spread(self.test)
+        return f"{model}, on {self.origin.name}: test {self.measured} {test}"
+
+    def _best_of_several(self) -> str:
+        setting = self.runs[self.best].setting
+        val = mean_and_spread(self.at(setting).val)
+        count = len(self.plans)
+        return f"{count} settings, the best run of setting {setting}, val {self.measured} {val}"
+
+    def summary(self) -> Document:
+        """The one JSON document of `gcnii train --json`."""
+        several: Document = {}
+        if self.others:
+            several["others"] = [plan.settings for plan in self.others]
+        if self.positive_name is not None:
+            several["positive"] = self.positive_name
+        return several | {
+            "graph": self.origin.name,
+            "fingerprint": self.origin.fingerprint,
+            "model": self.plan.model,
+            "settings": self.plan.settings,
+            "metric": self.metric,
+            "runs": [run.summary() for run in self.runs],
+            "test_mean": json_value(self.test.mean()),
+            "test_std": json_value(self.std),
+            "device": self.device,
+            "interrupted": self.interrupted,
+        }
+
+    def save(self, folder: Path | str, *, overwrite: bool = False, command: str = "") -> Path:
+        """Write the bundle; until it is whole, the folder keeps the one that it held.
+
+        A bundle is replaced only by one of the same training that has all its runs, and a finished
+        one only by a finished one.
+
+        Parameters
+        ----------
+        folder : path
+        overwrite : bool
+            Replace any bundle, but nothing else.
+        command : str
+            That trained it, to be found in the bundle.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        from gcnii.results.bundle import save
+
+        return save(self, user_path(folder), overwrite=overwrite, command=command)
+
 
 def calibrated(scores: torch.Tensor, run: Run) -> torch.Tensor:
     """Scores (…, k) of a run, as its probabilities are made of them."""
@@ -418,3 +814,6 @@ def calibrated(scores: torch.Tensor, run: Run) -> torch.Tensor:
     if run.weights is None:
         return scores
     return scores - torch.tensor(run.weights, dtype=scores.dtype, device=scores.device).log()
+
+
+NAMES = ("classes", "features")

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from gcnii import data, fit, open_bundle
-from gcnii.train.results import provenance
-from gcnii.train.results.provenance import ask, git_state
+from gcnii.results import provenance
+from gcnii.results.provenance import ask, git_state
 
 SMALL = {"layers": 2, "width": 8, "epochs": 2, "device": "cpu", "seeds": [0]}
 

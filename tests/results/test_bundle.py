@@ -24,8 +24,8 @@ from gcnii.errors import BundleError, GraphError, InputError
 from gcnii.files import claimed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
-from gcnii.train.fit import fit
-from gcnii.train.results.bundle import open_bundle
+from gcnii.results.bundle import open_bundle
+from gcnii.results.fit import fit
 
 SMALL = {"layers": 2, "width": 8, "epochs": 3, "device": "cpu"}
 
@@ -320,7 +320,7 @@ def test_saves_of_two_processes_into_one_folder_leave_a_whole_bundle(tmp_path):
 
 
 def test_a_folder_that_another_writes_to_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("gcnii.train.results.saving.PATIENCE", 0.05)
+    monkeypatch.setattr("gcnii.results.bundle.PATIENCE", 0.05)
     result = gcnii.fit(gcnii.load("csbm", n=60), layers=2, width=8, epochs=2, device="cpu")
     with claimed(tmp_path / "bundle"):
         with pytest.raises(InputError, match=rf"is being written to by process {os.getpid()} on "):
@@ -334,7 +334,7 @@ def test_what_cannot_be_opened_does_not_replace_what_can(tmp_path):
     result = gcnii.fit(gcnii.load("csbm", n=60), layers=2, width=8, epochs=2, device="cpu")
     result.save(tmp_path / "bundle")
     before = {path.name: path.read_bytes() for path in (tmp_path / "bundle").iterdir()}
-    wrong = replace(result, graph=replace(result.graph, n=0))
+    wrong = replace(result, origin=replace(result.origin, n=0))
     with pytest.raises(gcnii.BundleError, match=r"graph\.n must be at least 1, got 0"):
         wrong.save(tmp_path / "bundle", overwrite=True)
     assert {path.name: path.read_bytes() for path in (tmp_path / "bundle").iterdir()} == before

@@ -1,0 +1,1 @@
+"""What a training gives: Result, the bundle that keeps it, and `fit`, which trains one."""

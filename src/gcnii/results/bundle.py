@@ -1,0 +1,546 @@
+"""A bundle: run.json, model.safetensors, curves.csv, card.md; whole or not at all, no pickle.
+
+run.json is the record.  It is written last and decides which of the other files count: it holds
+their digests, and a seal of its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import json
+import os
+import platform
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from hashlib import sha256
+from math import inf, nan
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from gcnii import __version__
+from gcnii.errors import BundleError, InputError, did_you_mean, some_of
+from gcnii.files import (
+    NOTHING,
+    Document,
+    Maybe,
+    Only,
+    atomic_write,
+    check,
+    claimed,
+    document_key,
+    file_sha256,
+    naming,
+    read_document,
+    refuse_special,
+    user_path,
+    write_document,
+)
+from gcnii.graph.columns import SHAPE as COLUMN
+from gcnii.graph.columns import Columns
+from gcnii.nn.settings import Settings
+from gcnii.results.provenance import git_state
+from gcnii.results.result import Origin, Result
+from gcnii.targets.calibration import HALF
+from gcnii.targets.objective import RANKINGS
+from gcnii.train.adam import Stack
+from gcnii.train.checkpoint import write_tensors
+from gcnii.train.clusters import cutter
+from gcnii.train.plan import Plan, make_plan
+from gcnii.train.recipe import in_force
+from gcnii.train.run import Run
+from gcnii.train.scaling import Scaling
+
+FORMAT = 1  # of run.json; a reader refuses a number above its own
+NAMES = ([str], NOTHING)
+SCORE = (float, NOTHING)
+OPTION = (bool, float, str, NOTHING)
+GRAPH = {
+    "name": str,
+    "fingerprint": str,
+    "n": int,
+    "d": int,
+    "k": int,
+    "multilabel": bool,
+    "directed": bool,
+    "classes": NAMES,
+    "source": str,
+    # A bundle from before there were these has none of them.
+    "features": Maybe(NAMES),
+    "columns": Maybe(([Only(COLUMN)], NOTHING)),
+    "weighted": Maybe(bool),
+    "loaded_with": Maybe({str: (*OPTION, [OPTION])}),
+}
+RUN = {
+    "seed": int,
+    "split": int,
+    "test": SCORE,
+    "val": SCORE,
+    "val_loss": SCORE,
+    "best_epoch": int,
+    "epochs": int,
+    "seconds": float,
+    "threshold": Maybe(float),
+    "temperature": Maybe(float),
+    "weights": Maybe([float]),
+}
+SHAPE = {
+    "graph": Only(GRAPH),
+    "fingerprint": str,
+    "model": str,
+    "settings": dict,  # Plan knows what they must be
+    "scaling": Maybe(dict),  # and Scaling what this must
+    "metric": Maybe(str),  # a bundle from before there were several has none
+    "runs": [Only(RUN)],
+    "test_mean": SCORE,
+    "test_std": SCORE,
+    "together": Maybe(float),
+    "positive": Maybe(str),
+    "device": str,
+    "interrupted": bool,
+    "weights_sha256": str,
+    "curves_sha256": Maybe(str),
+    "card_sha256": Maybe(str),
+    "versions": {str: str},
+    "git": Maybe((str, NOTHING)),
+    "command": Maybe((str, NOTHING)),
+}
+
+
+def read_record(folder: Path) -> Document:
+    """The record of the bundle in this folder; BundleError if it is none, or was changed."""
+    path = folder / "run.json"
+    try:
+        record = read_document(path, {}, "bundle's record", dict)
+    except FileNotFoundError:
+        raise BundleError(f"{_lacking(folder)}give the folder that `gcnii train` wrote") from None
+    except OSError as error:
+        raise BundleError(f"{path} cannot be read: {error}") from None
+    except InputError as error:
+        raise BundleError(str(error)) from None
+    _refuse_format(folder, record.get("format"))
+    with refusing(path):
+        _refuse_changed(record)
+    refuse_record(folder, record)
+    return record
+
+
+def refuse_record(folder: Path, record: Document) -> None:
+    """Raise BundleError if this is not what the run.json of a bundle holds."""
+    with refusing(folder / "run.json"):
+        check(record, SHAPE)
+        _refuse_contradictions(record)
+
+
+def _lacking(folder: Path) -> str:
+    """Why a folder is not a bundle, and which one beside it may be meant."""
+    if folder.is_dir():
+        return f"{folder} holds no run.json; "
+    beside = {str(path.parent): path.parent for path in folder.parent.glob("*/run.json")}
+    return f"{folder} does not exist; {did_you_mean(str(folder), beside)}"
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Within, what cannot be used is no bundle's record."""
+    try:
+        yield
+    except (InputError, OverflowError, RecursionError) as error:
+        raise BundleError(
+            f"{path} is not a bundle's record: {error}; restore it, or train into another folder"
+        ) from None
+
+
+def _refuse_format(folder: Path, found: object) -> None:
+    if type(found) is not int or not 1 <= found <= FORMAT:
+        raise BundleError(
+            f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii"
+        )
+
+
+def _refuse_changed(record: Document) -> None:
+    """Settings and scores belong to their weights; a bundle from before there were seals has none.
+
+    The seal covers the digest of the weights, and so the weights as well.
+    """
+    rest = {name: value for name, value in record.items() if name != "seal"}
+    if "seal" in record and record["seal"] != document_key(rest):
+        raise InputError("it was changed after the training (its seal does not fit)")
+
+
+def _refuse_contradictions(record: Document) -> None:
+    graph, runs = record["graph"], record["runs"]
+    for name in ("n", "d", "k"):
+        if graph[name] < 1:
+            raise InputError(f"graph.{name} must be at least 1, got {graph[name]}")
+    for names, count in (("classes", "k"), ("features", "d")):
+        _refuse_names(graph.get(names), f"graph.{names}", graph[count])
+    if graph.get("columns") is not None:
+        width = sum(column.width for column in Columns.of_document(graph["columns"]).used)
+        if width != graph["d"]:
+            raise InputError(f"graph.columns make {width} features, but d is {graph['d']}")
+    if record["fingerprint"] != graph["fingerprint"]:
+        raise InputError("fingerprint and graph.fingerprint differ")
+    if not runs or len({run["seed"] for run in runs}) < len(runs):
+        raise InputError(f"runs must be one or more, of different seeds, got {len(runs)}")
+    for run in runs:
+        if min(run["seed"], run["split"]) < 0:
+            raise InputError("seeds and splits of runs must be at least 0")
+        if not all(0 <= (run[name] or 0) <= 1 for name in ("test", "val")):
+            raise InputError("scores of runs must lie between 0 and 1")
+        if not 0 <= run.get("threshold", HALF) < 1:
+            raise InputError("thresholds of runs must lie between 0 and 1")
+        if not 0 < run.get("temperature", 1.0) < inf:
+            raise InputError("temperatures of runs must be above 0")
+        weights = run.get("weights", [1.0] * graph["k"])
+        if len(weights) != graph["k"] or not all(0 < one < inf for one in weights):
+            raise InputError(f"weights of runs must be {graph['k']} numbers above 0")
+    if not 0 < record.get("together", 1.0) < inf:
+        raise InputError("together must be above 0")
+    known = graph["classes"] or [*map(str, range(graph["k"]))]
+    if (positive := record.get("positive", known[0])) not in known:
+        raise InputError(f"positive must be one of graph.classes, got {positive!r}")
+    chosen = record["settings"].get("label_threshold") == "validation"
+    if any(("threshold" in run) != chosen for run in runs):
+        raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")
+
+
+def _refuse_names(names: list[str] | None, what: str, count: int) -> None:
+    if names is not None and (len(names) != count or len(set(names)) < count):
+        raise InputError(f"{what} must be {count} different names, got {len(names)}")
+
+
+def refuse_misfit(weights: Stack, plan: Plan, d: int, k: int, runs: int) -> None:
+    """Raise InputError if these are not the weights of so many runs of the plan's model.
+
+    A network with a layer for each tensor, and two more, has too many weights already if its layers
+    have any; so no larger one is built to find out, and on the meta device it takes no memory.
+    """
+    most = len(weights) + 2
+    settings = {**plan.model_settings}
+    if "layers" in settings:
+        settings["layers"] = min(settings["layers"], most)
+    try:
+        with torch.device("meta"):
+            model = replace(plan, model_settings=settings).build(d, k)
+    except (RuntimeError, TypeError, ValueError, OverflowError):  # sizes beyond any tensor's
+        raise InputError("no network can have its settings") from None
+    wanted = {name: ((runs, *one.shape), one.dtype) for name, one in model.state_dict().items()}
+    if {name: (tuple(one.shape), one.dtype) for name, one in weights.items()} != wanted:
+        raise InputError("the weights do not fit its settings and runs")
+
+
+WEIGHTS, CURVES, CARD = "model.safetensors", "curves.csv", "card.md"
+DIGESTS = {WEIGHTS: "weights_sha256", CURVES: "curves_sha256", CARD: "card_sha256"}
+CURVE = ("train_loss", "val_loss", "val")
+PATIENCE = 60.0  # seconds to wait for another `save` into the same folder
+
+
+def save(result: Result, folder: Path, *, overwrite: bool = False, command: str = "") -> Path:
+    """`Result.save`; two that save into one folder do so one after the other."""
+    with claimed(folder, PATIENCE):
+        return save_claimed(result, folder, overwrite=overwrite, command=command)
+
+
+def save_claimed(
+    result: Result, folder: Path, *, overwrite: bool = False, command: str = ""
+) -> Path:
+    """`save` for whoever has claimed the folder."""
+    if result.others:
+        raise InputError(
+            f"a bundle holds one setting, this result {len(result.plans)}; save one of them: "
+            f"result.at({result.runs[result.best].setting}).save({str(folder)!r}), or another"
+        )
+    about = (result.origin.fingerprint, result.plan, result.runs)
+    refuse_bundle(folder, *about, interrupted=result.interrupted, overwrite=overwrite)
+    if result.made is None:
+        result = replace(result, made=_provenance(result.plan, command))
+    mark = f"{os.getpid()}.{secrets.token_hex(4)}"
+    try:
+        record = _write(result, folder, mark)
+    except (OSError, InputError):  # such as a full disk, before run.json was in its place
+        for name in DIGESTS:
+            _fresh(folder, name, mark).unlink(missing_ok=True)
+        raise
+    settle(folder, record)
+    _clean(folder)
+    open_bundle(folder, curves=True)  # or an error: what cannot be opened is not saved
+    return folder
+
+
+def _write(result: Result, folder: Path, mark: str) -> Document:
+    """Write the files beside those of the old bundle; run.json comes last and decides."""
+    from gcnii.inference.card import card  # a later room, for when all is done
+
+    with atomic_write(_fresh(folder, WEIGHTS, mark)) as temporary, naming(folder / WEIGHTS):
+        weights = {name: weight.contiguous() for name, weight in result.weights.items()}
+        write_tensors(weights, temporary)
+        digests = {"weights_sha256": file_sha256(temporary)}
+    with atomic_write(_fresh(folder, CURVES, mark)) as temporary, naming(folder / CURVES):
+        _write_curves(result, temporary)
+        digests["curves_sha256"] = file_sha256(temporary)
+    with atomic_write(_fresh(folder, CARD, mark)) as temporary, naming(folder / CARD):
+        temporary.write_text(card(result), "utf-8")
+        digests["card_sha256"] = file_sha256(temporary)
+    record = _record(result) | digests
+    # As it comes back from the file: what cannot be opened must not replace what can.
+    again = json.loads(json.dumps(record), parse_constant=lambda word: None)
+    refuse_record(folder, again)
+    open_record(folder, again)
+    # From here on the new bundle holds, wherever its other files are: see `settle`.
+    write_document(folder / "run.json", record | {"seal": document_key(record)})
+    return record
+
+
+def _record(result: Result) -> Document:
+    """What run.json holds, but for the digests of the other files."""
+    scaling = {"scaling": result.scaling.document()} if result.scaling else {}
+    together = {} if result.together is None else {"together": result.together}
+    about = {"graph": result.origin.document(), **scaling, **together, **(result.made or {})}
+    return {"format": FORMAT, **result.summary(), **about}
+
+
+def _write_curves(result: Result, path: Path) -> None:
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("seed", "epoch", *CURVE))
+        for run in result.runs:
+            rows.writerows((run.seed, epoch, *point) for epoch, point in enumerate(run.curve))
+
+
+def _provenance(plan: Plan, command: str) -> Document:
+    """What run.json says of how its bundle was made."""
+    python, torch_version = platform.python_version(), str(torch.__version__)
+    versions = {"gcnii": __version__, "torch": torch_version, "python": python}
+    clustered = plan.recipe.batches == "clusters"
+    versions |= {"cutter": cutter()} if clustered else {}
+    return {"versions": versions, "git": git_state(Path.cwd()), "command": command or None}
+
+
+def refuse_bundle(
+    folder: Path,
+    fingerprint: str,
+    plan: Plan,
+    runs: Sequence[Run],
+    *,
+    interrupted: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Raise InputError if a bundle of these runs may not be saved to the folder: see `Result.save`.
+
+    The weights are not asked: damage to them must not stop the repetition of their training.
+    """
+    if not (folder / "run.json").exists():
+        if strangers := [name for name in DIGESTS if (folder / name).exists()]:
+            raise InputError(
+                f"{folder} holds {some_of(strangers)} without the run.json of a bundle; choose "
+                "another folder, or move that away"
+            )
+        return
+    record = read_record(folder)
+    held = Result(weights={}, **open_record(folder, record))
+    why = _why_kept(held, (fingerprint, plan.model, in_force(plan.settings)), runs, interrupted)
+    if why and not overwrite:
+        raise InputError(
+            f"{folder} holds {why}; choose another folder, or overwrite it "
+            "(--overwrite; in Python, overwrite=True)"
+        )
+    settle(folder, record)
+
+
+def _why_kept(
+    held: Result, training: tuple[str, str, Settings], runs: Sequence[Run], interrupted: bool
+) -> str:
+    """What makes a bundle worth more than one of these runs; empty where nothing does."""
+    settings = in_force(held.plan.settings)
+    if (held.origin.fingerprint, held.plan.model, settings) != training:
+        return f"the bundle of another training ({held!r})"
+    new = {(run.seed, run.split) for run in runs}
+    if lost := [run for run in held.runs if (run.seed, run.split) not in new]:
+        first, count = lost[0], "1 run" if len(lost) == 1 else f"{len(lost)} runs"
+        which = f"{'' if len(lost) == 1 else 'first '}seed {first.seed} on split {first.split}"
+        return f"{count} of this training that the new bundle would lack ({which})"
+    if interrupted and not held.interrupted:
+        return "the finished bundle of this training, and the new one was interrupted"
+    return ""
+
+
+def _fresh(folder: Path, name: str, mark: str) -> Path:
+    """Where `save` writes a file before the run.json that makes it the bundle's."""
+    return folder / f".{name}.{mark}.new"
+
+
+def newer(folder: Path, name: str) -> list[Path]:
+    """The files that a killed `save` may have left for this one; version 1.0 had no mark."""
+    return sorted(folder.glob(f".{name}*.new"))
+
+
+def _clean(folder: Path) -> None:
+    """Remove what a `save` that was killed has left; nobody else saves here now."""
+    names = "|".join(map(re.escape, ("run.json", *DIGESTS)))
+    for path in folder.iterdir():
+        if re.fullmatch(rf"\.\.?({names})\..+", path.name):
+            path.unlink(missing_ok=True)
+
+
+def settle(folder: Path, record: Document) -> None:
+    """Put the files that run.json names into their places, as a killed `save` could not."""
+    for name, digest in DIGESTS.items():
+        for one in newer(folder, name):
+            with suppress(FileNotFoundError):  # another process may do the same
+                if file_sha256(one) == record.get(digest):
+                    one.replace(folder / name)
+
+
+MADE = ("versions", "git", "command")
+
+
+def open_bundle(folder: Path | str, *, curves: bool = False) -> Result:
+    """The result that `save` wrote; neither the data nor the device of its training is needed.
+
+    Parameters
+    ----------
+    folder : path
+        A bundle; or the beginning of its name, if one bundle alone has it.
+    curves : bool
+        Whether its runs have their curves, too, which predictions do not need.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    BundleError
+        If the folder holds no bundle, or one that was changed after its training.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> folder = gcnii.fit(graph, layers=2, epochs=3).save("runs/small")
+    >>> gcnii.open_bundle(folder).predict(graph).shape
+    (60,)
+    """
+    with _refusing_special():
+        folder = _bundle_folder(user_path(folder))
+    record = read_record(folder)
+    parts = open_record(folder, record)
+    with suppress(OSError), _refusing_special():  # the folder may be read-only
+        settle(folder, record)
+    result = Result(weights=_open_weights(folder, record), **parts)
+    sizes = (result.origin.d, result.origin.k, len(result.runs))
+    with refusing(folder / "run.json"):
+        refuse_misfit(result.weights, result.plan, *sizes)
+    return _with_curves(result, folder, record) if curves else result
+
+
+def _bundle_folder(folder: Path) -> Path:
+    """The folder itself, or the one bundle whose name goes on from it: runs/cora-gcnii-1f3a…"""
+    if (folder / "run.json").exists():
+        return folder
+    pattern = f"{glob.escape(folder.name)}-{'[0-9a-f]' * 8}"
+    found = sorted(path.parent for path in folder.parent.glob(f"{pattern}/run.json"))
+    if len(found) > 1:
+        names = ", ".join(map(str, found))
+        raise BundleError(f"{len(found)} bundles have names that begin so; give one of {names}")
+    return found[0] if found else folder
+
+
+def open_record(folder: Path, record: Document) -> Document:
+    """The parts of a Result, but its weights, from the record of the bundle in this folder."""
+    with refusing(folder / "run.json"):
+        plan = make_plan(record["model"], record["settings"])
+        origin = Origin.of_document(record["graph"])
+        return {
+            "origin": origin,
+            "plan": plan,
+            "scaling": _open_scaling(record.get("scaling"), plan.recipe.scale, origin.d),
+            "runs": tuple(_open_run(run) for run in record["runs"]),
+            "together": record.get("together"),
+            "positive": _open_positive(record, origin, plan),
+            "device": record["device"],
+            "interrupted": record["interrupted"],
+            "made": {name: record[name] for name in MADE if name in record},
+        }
+
+
+def _open_scaling(document: Document | None, scale: str, d: int) -> Scaling | None:
+    if scale == "none":
+        return None
+    if document is None:
+        raise InputError("scaling is missing")
+    scaling = Scaling.of(document, d)
+    if scale not in ("auto", scaling.kind):
+        raise InputError(f"scaling.kind must be {scale}, as in the settings, got {scaling.kind}")
+    return scaling
+
+
+def _open_positive(record: Document, origin: Origin, plan: Plan) -> int | None:
+    if "positive" in record:
+        return origin.names.index(record["positive"])
+    # Before it could be chosen, a score of two classes was that of the second.
+    old = "positive" not in record["settings"] and plan.recipe.scored_by in RANKINGS
+    return 1 if old and origin.k == 2 and not origin.multilabel else None
+
+
+def _open_run(summary: Document) -> Run:
+    fields: Document = {name: nan if one is None else one for name, one in summary.items()}
+    return Run(**fields)
+
+
+def _with_curves(result: Result, folder: Path, record: Document) -> Result:
+    """The result with what curves.csv has of each of its runs."""
+    content = _read(folder, CURVES, record.get("curves_sha256"))
+    found: dict[int, list[tuple[float, float, float]]] = {}
+    try:
+        for row in csv.DictReader(content.decode().splitlines()):
+            train_loss, val_loss, val = (float(row[name]) for name in CURVE)
+            found.setdefault(int(row["seed"]), []).append((train_loss, val_loss, val))
+    except (ValueError, KeyError, TypeError):
+        raise BundleError(f"{folder / CURVES} does not hold {', '.join(CURVE)} by epoch") from None
+    runs = (replace(run, curve=found.get(run.seed, [])) for run in result.runs)
+    return replace(result, runs=tuple(runs))
+
+
+def _read(folder: Path, name: str, digest: str | None) -> bytes:
+    """A file of the bundle: the one with this digest, if one is known."""
+    for path in (*newer(folder, name), folder / name):
+        with suppress(FileNotFoundError), _refusing_special():
+            refuse_special(path)
+            content = path.read_bytes()
+            if digest in (None, sha256(content).hexdigest()):
+                return content
+    raise BundleError(
+        f"{folder / name} is not the file that run.json was written with; train again or restore it"
+    )
+
+
+@contextmanager
+def _refusing_special() -> Iterator[None]:
+    """Within, what is not a regular file, or not a path, makes the folder no bundle."""
+    try:
+        yield
+    except InputError as error:
+        raise BundleError(str(error)) from None
+
+
+def _open_weights(folder: Path, record: Document) -> Stack:
+    path = folder / WEIGHTS
+    try:
+        for one in (*newer(folder, WEIGHTS), path):
+            with _refusing_special():
+                found = file_sha256(one)
+            if found == record["weights_sha256"]:
+                return load_file(one)
+    except (OSError, SafetensorError) as error:
+        raise BundleError(f"{path} cannot be read: {error}") from None
+    raise BundleError(
+        f"{path} is not the file that run.json was written with; train again or restore it"
+    )
