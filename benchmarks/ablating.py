@@ -145,7 +145,7 @@ class Gamma(nn.Module):
 
 def transpose(P: Sparse) -> Sparse:
     """P̃ᵀ: from whom a node is linked to."""
-    return Sparse(P.pattern.transposed[0], P.transposed, P.values)
+    return Sparse(P.pattern.transposed[0], P.transposed)
 
 
 def attended(P: Sparse, H: Tensor, a: Tensor) -> Sparse:

@@ -73,7 +73,7 @@ class Trial:
     def by_gradient_of_P(self, question: Question, near: Ints) -> Ints:
         """By gradient × value of P, as if the other links kept theirs."""
         values = self.network.task.P.values.clone().requires_grad_()
-        P = Sparse.on(self.network.task.P.pattern, values)
+        P = Sparse(self.network.task.P.pattern, values)
         logs = self.network.scores(P)[question.node].log_softmax(0)
         (slope,) = torch.autograd.grad(logs[question.label], values)
         return strongest(self.summed((slope * values.detach())[self.links.entries]), self.count)

@@ -109,7 +109,7 @@ def test_replicas_of_replicas_are_replicas(calls):
 def test_a_gradient_of_the_links_is_left_to_autograd(calls):
     model, (P, X) = build("gcnii", web()), inputs(web())
     values = P.values.clone().requires_grad_()
-    model(Sparse.on(P.pattern, values), X).square().sum().backward()
+    model(Sparse(P.pattern, values), X).square().sum().backward()
     assert values.grad.abs().max() > 0
     assert calls == []
 

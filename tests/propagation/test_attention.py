@@ -57,16 +57,16 @@ def test_dots_of_replicas_are_those_of_each(pattern, in_dims):
 
 def test_the_gradient_of_a_matrixs_values_is_right(pattern):
     values, H = randn(len(pattern.columns)).requires_grad_(), randn(5, 3).requires_grad_()
-    assert gradcheck(lambda values, H: Sparse.on(pattern, values) @ H, (values, H))
+    assert gradcheck(lambda values, H: Sparse(pattern, values) @ H, (values, H))
 
 
 @pytest.mark.parametrize("dim", [0, 1])
 def test_replicas_with_their_own_values_have_the_gradients_of_each_in_any_dimension(pattern, dim):
     values, H = randn(len(pattern.columns), 4), randn(5, 4, 3)
     values, H = (one.movedim(1, dim).contiguous().requires_grad_() for one in (values, H))
-    together = vmap(lambda values, H: Sparse.on(pattern, values) @ H, in_dims=dim)(values, H)
+    together = vmap(lambda values, H: Sparse(pattern, values) @ H, in_dims=dim)(values, H)
     alone = torch.stack(
-        [Sparse.on(pattern, values.select(dim, r)) @ H.select(dim, r) for r in range(4)]
+        [Sparse(pattern, values.select(dim, r)) @ H.select(dim, r) for r in range(4)]
     )
     G = randn(*alone.shape)
     for one, other in zip(
@@ -117,7 +117,7 @@ def test_the_maximum_of_replicas_and_its_gradient_are_those_of_each(pattern):
 
 
 def test_each_head_gathers_with_weights_of_its_own(pattern):
-    P = Sparse.on(pattern, torch.ones(len(pattern.columns)).double())
+    P = Sparse(pattern, torch.ones(len(pattern.columns)).double())
     alpha = row_softmax(pattern, randn(len(pattern.columns), 2)).requires_grad_()
     Z = randn(5, 2, 3).requires_grad_()
     for h in range(2):

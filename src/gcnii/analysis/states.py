@@ -194,7 +194,7 @@ class _Seen(Sparse):
     @classmethod
     def of(cls, P: Sparse, tell: Callable[[Tensor, Tensor], None]) -> _Seen:
         """P, reporting to `tell(H, PH)`."""
-        return cls(P.pattern, P.values, P.transposed, P, tell)
+        return cls(P.pattern, P.values, P, tell)
 
     def __matmul__(self, H: Tensor) -> Tensor:
         PH = super().__matmul__(H)

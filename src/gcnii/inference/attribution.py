@@ -212,7 +212,7 @@ def _watched(X: Tensor | Sparse) -> tuple[Tensor | Sparse, Tensor]:
     """X, and its values, which gradients reach."""
     if isinstance(X, Sparse):
         values = X.values.detach().clone().requires_grad_()
-        return Sparse.on(X.pattern, values), values
+        return Sparse(X.pattern, values), values
     values = X.detach().clone().requires_grad_()
     return values, values
 

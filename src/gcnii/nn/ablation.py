@@ -6,17 +6,16 @@ with residual connections (equation 6), and an MLP.
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from gcnii.nn.engine.skeleton import GCNIISkeleton
+from gcnii.nn.engine.skeleton import Conv, GCNIISkeleton
 from gcnii.nn.gcnii import betas, blend, identity_mapping
 from gcnii.nn.model import ModelCard
 from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
 from gcnii.nn.weights import uniform
-from gcnii.propagation import Sparse
 
 
-class GCNInitialConv(nn.Module):
+class GCNInitialConv(Conv):
     """Equation 5 with β = 1, before σ:  ((1-α) P̃ H + α H0) W."""
 
     def __init__(self, width: int, alpha: float):
@@ -24,12 +23,12 @@ class GCNInitialConv(nn.Module):
         self.alpha: float | Tensor = alpha
         self.W = uniform(width, width)
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        return blend(P @ H, H0, self.alpha) @ self.W
+        return blend(PH, H0, self.alpha) @ self.W
 
 
-class GCNIdentityConv(nn.Module):
+class GCNIdentityConv(Conv):
     """Equation 5 with α = 0, before σ:  P̃ H ((1-β) I + β W)."""
 
     def __init__(self, width: int, beta: float):
@@ -37,9 +36,9 @@ class GCNIdentityConv(nn.Module):
         self.beta: float | Tensor = beta
         self.W = uniform(width, width)
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        return (P @ H) @ identity_mapping(self.W, self.beta)
+        return PH @ identity_mapping(self.W, self.beta)
 
 
 class GCNInitial(GCNIISkeleton):
@@ -90,16 +89,16 @@ class GCNIdentity(GCNIISkeleton):
         )
 
 
-class DeepGCNConv(nn.Module):
+class DeepGCNConv(Conv):
     """Equation 1 before σ:  P̃ H W."""
 
     def __init__(self, width: int):
         super().__init__()
         self.W = uniform(width, width)
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width); H0 is not used, which is why it over-smooths."""
-        return (P @ H) @ self.W
+        return PH @ self.W
 
 
 class DeepGCN(GCNIISkeleton):
@@ -109,7 +108,7 @@ class DeepGCN(GCNIISkeleton):
         paper="Kipf & Welling 2017, in the skeleton of Chen et al. 2020",
         equation="H ← σ(P̃ H W) between two dense layers",
     )
-    conv: type[nn.Module] = DeepGCNConv
+    conv: type[Conv] = DeepGCNConv
 
     def __init__(
         self, d: int, k: int, *, layers: Layers = 64, width: Width = 64, dropout: Rate = 0.6
@@ -120,9 +119,9 @@ class DeepGCN(GCNIISkeleton):
 class GCNResidualConv(DeepGCNConv):
     """Equation 6 before σ:  (P̃ H + H) W."""
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        return (P @ H + H) @ self.W
+        return (PH + H) @ self.W
 
 
 class GCNResidual(DeepGCN):

@@ -20,7 +20,7 @@ from gcnii.nn.engine.recompute import recompute
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Settings, Width
 from gcnii.nn.weights import matmul, uniform
-from gcnii.propagation import Pattern, Sparse
+from gcnii.propagation import Sparse
 
 EPSILON = 1e-5  # avoids a division by zero for units that are equal on all nodes
 
@@ -214,8 +214,8 @@ class Incep(DropEdgeNetwork):
             key = torch.zeros(2, dtype=torch.int32, device=H0.device)
         ends = [H0]
         for group, weights in zip(groups, self._weights(groups), strict=True):
-            run = branch_runner(P.pattern, group, list(weights), self.drop)
-            inputs = (P.values, P.transposed, H0, PH0, key, *weights.values())
+            run = branch_runner(P, group, list(weights), self.drop)
+            inputs = (*P.tensors, H0, PH0, key, *weights.values())
             ends.append(run(*inputs) if len(groups) == 1 else recompute(run, *inputs))
         return torch.cat(ends, 1)
 
@@ -259,7 +259,7 @@ def active(group: range, t: int) -> int:
 
 
 def branch_runner(
-    pattern: Pattern, group: range, names: Sequence[str], drop: Dropout
+    matrix: Sparse, group: range, names: Sequence[str], drop: Dropout
 ) -> Callable[..., Tensor]:
     """The branches of a group as a function of tensors alone, for `recompute`.
 
@@ -272,7 +272,7 @@ def branch_runner(
     def run(
         values: Tensor, transposed: Tensor, H0: Tensor, PH0: Tensor, key: Tensor, *stacks: Tensor
     ) -> Tensor:
-        P, H, ends = Sparse(pattern, values, transposed), H0, []
+        P, H, ends = matrix.holding((values, transposed)), H0, []
         for t, own in enumerate(zip(*(stack.split(sizes) for stack in stacks), strict=True), 1):
             weights = dict(zip(names, own, strict=True))
             Z = first_step(H0, PH0, weights) if t == 1 else step(P, H, weights)

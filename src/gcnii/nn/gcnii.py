@@ -13,24 +13,24 @@ code's form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from math import log
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from gcnii.nn.engine.fused import Mappings
-from gcnii.nn.engine.skeleton import GCNIISkeleton
+from gcnii.nn.engine.skeleton import Conv, GCNIISkeleton
 from gcnii.nn.model import ModelCard
 from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
 from gcnii.nn.weights import uniform
-from gcnii.propagation import Sparse
 
 
-class GCNIIConv(nn.Module):
+class GCNIIConv(Conv):
     """Equation 5 before σ:  ((1-α) P̃ H + α H0) ((1-β) I + β W)."""
+
+    fusable = True
 
     def __init__(self, width: int, alpha: float, beta: float):
         super().__init__()
@@ -38,16 +38,17 @@ class GCNIIConv(nn.Module):
         self.beta: float | Tensor = beta
         self.W = uniform(width, width)
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        S = blend(P @ H, H0, self.alpha)  # initial residual
+        S = blend(PH, H0, self.alpha)  # initial residual
         return S @ identity_mapping(self.W, self.beta)
 
-    @staticmethod
-    def mappings(convs: Sequence[GCNIIConv]) -> Mappings:
+    @classmethod
+    def mappings(cls, convs: Sequence[Self]) -> Mappings:
         """The matrices of these layers, for `fused_layers`."""
         W = torch.stack([conv.W for conv in convs])
-        return Mappings(identity_mapping(W, each_beta(convs, W)), alpha=convs[0].alpha)
+        M = identity_mapping(W, each_beta(convs, W))
+        return Mappings(M, alpha=convs[0].alpha, skip=cls.skip)
 
 
 class GCNII(GCNIISkeleton):
@@ -82,7 +83,7 @@ class GCNII(GCNIISkeleton):
         equation="H ← σ(((1-α) P̃ H + α H0) ((1-β) I + β W)), β_l = log(λ/l + 1)",
         when="start here",
     )
-    conv: type[nn.Module] = GCNIIConv
+    conv: type[Conv] = GCNIIConv
     batched = frozenset({"alpha", "lam", "dropout"})
 
     def __init__(
@@ -141,8 +142,10 @@ def _column(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device
     return torch.tensor(numbers, dtype=dtype, device=device)[:, None, None]
 
 
-class GCNIIStarConv(nn.Module):
+class GCNIIStarConv(Conv):
     """As coded, before σ:  (1-β) ((1-α) P̃ H + α H0) + β (P̃ H W1 + H0 W2)."""
+
+    fusable = True
 
     def __init__(self, width: int, alpha: float, beta: float):
         super().__init__()
@@ -150,42 +153,37 @@ class GCNIIStarConv(nn.Module):
         self.beta: float | Tensor = beta
         self.W1, self.W2 = uniform(width, width), uniform(width, width)
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        M1 = identity_mapping(self.W1, self.beta, 1 - self.alpha)
-        M2 = identity_mapping(self.W2, self.beta, self.alpha)
-        return (P @ H) @ M1 + H0 @ M2
+        M1, M2 = self.matrices(self.W1, self.W2, self.alpha, self.beta)
+        return PH @ M1 + H0 @ M2
 
     @staticmethod
-    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
+    def matrices(
+        W1: Tensor, W2: Tensor, alpha: float | Tensor, beta: float | Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """By which P̃ H and H0 are multiplied."""
+        return identity_mapping(W1, beta, 1 - alpha), identity_mapping(W2, beta, alpha)
+
+    @classmethod
+    def mappings(cls, convs: Sequence[Self]) -> Mappings:
         """The matrices of these layers, for `fused_layers`."""
-        W1, W2, alpha = *stacked(convs), convs[0].alpha
-        beta = each_beta(convs, W1)
-        return Mappings(identity_mapping(W1, beta, 1 - alpha), identity_mapping(W2, beta, alpha))
+        W1, W2 = (torch.stack(each) for each in zip(*((c.W1, c.W2) for c in convs), strict=True))
+        M = cls.matrices(W1, W2, convs[0].alpha, each_beta(convs, W1))
+        return Mappings(*M, skip=cls.skip)
 
 
 class GCNIIStarPrintedConv(GCNIIStarConv):
     """As printed, before σ:  (1-α) P̃ H ((1-β) I + β W1) + α H0 ((1-β) I + β W2)."""
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
-        """(n, width) → (n, width)."""
-        M1 = (1 - self.alpha) * identity_mapping(self.W1, self.beta)
-        M2 = self.alpha * identity_mapping(self.W2, self.beta)
-        return (P @ H) @ M1 + H0 @ M2
+    fusable = True
 
     @staticmethod
-    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
-        """The matrices of these layers, for `fused_layers`."""
-        W1, W2, alpha = *stacked(convs), convs[0].alpha
-        beta = each_beta(convs, W1)
-        return Mappings(
-            (1 - alpha) * identity_mapping(W1, beta), alpha * identity_mapping(W2, beta)
-        )
-
-
-def stacked(convs: Sequence[GCNIIStarConv]) -> tuple[Tensor, Tensor]:
-    """W1 and W2 (layers, h, h) of these layers."""
-    return torch.stack([conv.W1 for conv in convs]), torch.stack([conv.W2 for conv in convs])
+    def matrices(
+        W1: Tensor, W2: Tensor, alpha: float | Tensor, beta: float | Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """By which P̃ H and H0 are multiplied."""
+        return (1 - alpha) * identity_mapping(W1, beta), alpha * identity_mapping(W2, beta)
 
 
 class GCNIIStar(GCNII):
@@ -212,29 +210,23 @@ class GCNIIStarPrinted(GCNII):
 class GCNIISkipConv(GCNIIConv):
     """Equation 5 before σ, + H."""
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    fusable = skip = True
+
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
         # paper: does not say which H; here: the one after dropout, which the convolution reads, as
         # in the authors' code.
-        return super().forward(P, H, H0) + H
-
-    @staticmethod
-    def mappings(convs: Sequence[GCNIIConv]) -> Mappings:
-        """The matrices of these layers, for `fused_layers`."""
-        return replace(GCNIIConv.mappings(convs), skip=True)
+        return super().combine(PH, H, H0) + H
 
 
 class GCNIIStarSkipConv(GCNIIStarConv):
     """GCNII* as coded, before σ, + H."""
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
-        """(n, width) → (n, width)."""
-        return super().forward(P, H, H0) + H
+    fusable = skip = True
 
-    @staticmethod
-    def mappings(convs: Sequence[GCNIIStarConv]) -> Mappings:
-        """The matrices of these layers, for `fused_layers`."""
-        return replace(GCNIIStarConv.mappings(convs), skip=True)
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return super().combine(PH, H, H0) + H
 
 
 class GCNIIPPI(GCNII):

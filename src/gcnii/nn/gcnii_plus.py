@@ -62,9 +62,9 @@ class PlusConv(GCNIIConv):
         self.W_skip = uniform(width, width) if residual else None
         self.norm = norm_of(row_norm, width)
 
-    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        Z = super().forward(P, H, H0)
+        Z = super().combine(PH, H, H0)
         if self.W_skip is not None:
             Z = Z + H @ self.W_skip
         return self.norm(Z)  # type: ignore[no-any-return]

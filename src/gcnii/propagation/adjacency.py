@@ -171,7 +171,7 @@ class GraphAdjacency:
     def matrix(self, kept: Tensor | None = None) -> Sparse:
         """The propagation matrix, of the links that `kept` (entries,) marks with a one."""
         A = self.weights if kept is None else self.weights * kept
-        return Sparse.on(self.pattern, self._normalised(A))
+        return Sparse(self.pattern, self._normalised(A))
 
     def _normalised(self, A: Tensor) -> Tensor:
         pattern, I = self.pattern, self.diagonal

@@ -57,7 +57,7 @@ def fixed_matrix(
     for part in _parts(pattern):
         A, I = values[part.entries], part.diagonal.to(dtype)
         A.copy_(normalised(norm, A, I, part.row_of, part.pattern.columns, inverse, inverse))
-    return Sparse.fixed(pattern, values)
+    return Sparse(pattern, values)
 
 
 def can_be_fixed(loops: Loops, norm: Norm) -> bool:
@@ -78,7 +78,7 @@ def row_blocks(P: Sparse, height: int) -> Iterator[tuple[slice, Sparse]]:
     """P in blocks of `height` rows, which share its memory, and where they are."""
     for start in range(0, P.shape[0], height):
         part = _Part.of(P.pattern, start, min(start + height, P.shape[0]))
-        yield part.nodes, Sparse.fixed(part.pattern, P.values[part.entries])
+        yield part.nodes, Sparse(part.pattern, P.values[part.entries])
 
 
 class _Part(NamedTuple):

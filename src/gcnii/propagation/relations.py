@@ -58,18 +58,18 @@ class RelationalMatrix(Sparse):
     @cached_property
     def apart(self) -> Sparse:
         """M (n · DIVISIONS, width) → the same shape: each division by itself."""
-        return Sparse.on(self.layout.apart, self.values[self.layout.order])
+        return Sparse(self.layout.apart, self.values[self.layout.order])
 
     @cached_property
     def merged(self) -> Sparse:
         """M (n · DIVISIONS, width) → (n, width): the sum over the divisions."""
-        return Sparse.on(self.layout.merged, self.values)
+        return Sparse(self.layout.merged, self.values)
 
     def to(self, *args: Any, **kwargs: Any) -> RelationalMatrix:
         """The same matrix on another device or in another dtype; takes what `Tensor.to` takes."""
         P = super().to(*args, **kwargs)
         layout = RelationLayout.of(P.pattern, self.layout.relation.to(P.device))
-        return RelationalMatrix(P.pattern, P.values, P.transposed, layout)
+        return RelationalMatrix(P.pattern, P.values, layout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ class RelationalAdjacency:
     def matrix(self, kept: Tensor | None = None) -> RelationalMatrix:
         """The propagation matrix, of the links that `kept` (entries,) marks with a one."""
         P = self.links.matrix(kept)
-        return RelationalMatrix(P.pattern, P.values, P.transposed, self.layout)
+        return RelationalMatrix(P.pattern, P.values, self.layout)
 
     def induced(self, nodes: Tensor) -> RelationalAdjacency:
         """The links among these nodes, renumbered in the order given."""

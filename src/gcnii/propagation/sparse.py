@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import scipy.sparse as sp
@@ -77,34 +78,21 @@ class TakenByLinear:
 class Sparse(TakenByLinear):
     """A sparse matrix M; `M @ H` and `linear(M, W, b)` pass gradients to H, W and M's values.
 
-    It also holds the values of its transpose, because backward multiplies by Mᵀ, and P̃ of a
-    directed graph is not symmetric.
-
-    values      (entries,)
-    transposed  the same values, in the order of the transpose's pattern
+    Gradients reach M's values through `values` (entries,) alone.
     """
 
     pattern: Pattern
     values: Tensor
-    transposed: Tensor
 
     @classmethod
     def from_scipy(cls, matrix: sp.csr_array) -> Sparse:
         """The same matrix, in the same precision."""
-        return cls.on(Pattern.of(matrix), torch.tensor(matrix.data))
+        return cls(Pattern.of(matrix), torch.tensor(matrix.data))
 
-    @classmethod
-    def on(cls, pattern: Pattern, values: Tensor) -> Sparse:
-        """The matrix with these values at the pattern's entries.
-
-        Gradients reach them through `values` alone.
-        """
-        return cls(pattern, values, values.detach().index_select(0, pattern.transposed[1]))
-
-    @classmethod
-    def fixed(cls, pattern: Pattern, values: Tensor) -> Sparse:
-        """A matrix for products alone: without the transpose, no gradient passes."""
-        return cls(pattern, values, values[:0])
+    @cached_property
+    def transposed(self) -> Tensor:
+        """The values in the order of the transpose's pattern: backward multiplies by Mᵀ."""
+        return self.values.detach().index_select(0, self.places.transposed[1])
 
     @property
     def places(self) -> Pattern | CutPattern:
@@ -137,7 +125,7 @@ class Sparse(TakenByLinear):
 
     def with_values(self, values: Tensor) -> Sparse:
         """A matrix with other values at the same entries."""
-        return Sparse.on(self.pattern, values)
+        return Sparse(self.pattern, values)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -146,7 +134,9 @@ class Sparse(TakenByLinear):
 
     def holding(self, tensors: Sequence[Tensor]) -> Sparse:
         """The matrix with these in the place of `tensors`."""
-        return Sparse(self.pattern, *tensors)
+        held = replace(self, values=tensors[0])
+        held.__dict__["transposed"] = tensors[1]
+        return held
 
     def at(self, layer: int) -> Sparse:
         """The matrix that this layer gathers over: itself, as no neighbour is left out."""
@@ -162,7 +152,7 @@ class Sparse(TakenByLinear):
             if nodes.indices(self.shape[0]) == (0, self.shape[0], 1):
                 return self
             nodes = torch.arange(self.shape[0], device=self.device)[nodes]
-        return Sparse.on(*self.rows(nodes))
+        return Sparse(*self.rows(nodes))
 
     def rows(self, nodes: Tensor, *, transient: bool = False) -> tuple[Pattern, Tensor]:
         """Where the entries of these rows are, and their values; `transient`: for one step."""
@@ -177,14 +167,17 @@ class Sparse(TakenByLinear):
     def to(self, *args: Any, **kwargs: Any) -> Sparse:
         """The same matrix on another device or in another dtype; takes what `Tensor.to` takes."""
         values = self.values.to(*args, **kwargs)
-        return Sparse(self.pattern.to(values.device), values, self.transposed.to(values))
+        return Sparse(self.pattern.to(values.device), values)
 
     def to_dense(self) -> Tensor:
         """The matrix with its zeros written out, for tests and small graphs."""
         return self @ torch.eye(self.shape[1], dtype=self.dtype, device=self.device)
 
     def __matmul__(self, H: Tensor) -> Tensor:
-        return product(self.values, self.transposed, H, self.places)
+        # A matrix of one step is transposed in backward, if that comes to it: the first hop of many
+        # models reads nothing but X.  Others are transposed once, before a CUDA graph is captured.
+        early = torch.is_grad_enabled() and not self.pattern.transient
+        return product(self.values, self.transposed if early else None, H, self.places)
 
     def mapped(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """What `linear` gives of it."""

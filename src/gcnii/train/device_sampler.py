@@ -11,7 +11,7 @@ from torch import Tensor
 from gcnii.kernels import offsets
 from gcnii.kernels.draw import CSRLinks, can_draw, draw, fill, jumps
 from gcnii.propagation import Pattern, Sparse
-from gcnii.train.neighbours import ActivationHistory, HistoryHop, Hop
+from gcnii.train.neighbours import ActivationHistory, HistoryHop
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +71,17 @@ class DeviceSampler:
         # So that the mean over all samples is P.
         scale = count.double() / drawn.clamp(min=1)
 
-        def matrix(scale: Tensor) -> Hop:
+        def matrix(scale: Tensor) -> Sparse:
             values = self.loops.new_empty(entries)
             own = self.loops, place, scale, columns, values
             fill(self.links, nodes, rows, link, *own)
-            return Hop(pattern, values)
+            return Sparse(pattern, values)
 
         hop = matrix(scale)
         if history is None:
             return hop, reached
-        noise, exact = matrix(scale.sqrt()), Hop(*self.P.rows(nodes, transient=True))
-        parts = hop.pattern, hop.values, hop.transposed, noise, exact
+        noise, exact = matrix(scale.sqrt()), Sparse(*self.P.rows(nodes, transient=True))
+        parts = hop.pattern, hop.values, noise, exact
         return HistoryHop(*parts, reached, history, layer), reached
 
     def _reached(self, nodes: Tensor, met: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +16,6 @@ from torch import Tensor
 
 from gcnii import kernels
 from gcnii.propagation import Adjacency, Pattern, Sparse
-from gcnii.propagation.product import product
 from gcnii.train.batches import Batch, History
 
 
@@ -81,25 +80,6 @@ class HistoryHop(Sparse):
 
 Numbers = NDArray[np.int64]
 LONG = 1 << 10  # links of a node, beyond which their random numbers have fewer bits
-
-
-class Hop(Sparse):
-    """A matrix whose transpose is made when a gradient needs it.
-
-    The first hop of many models reads nothing but X, which has no gradient.
-    """
-
-    def __init__(self, pattern: Pattern, values: Tensor):
-        object.__setattr__(self, "pattern", pattern)
-        object.__setattr__(self, "values", values)
-
-    @cached_property
-    def transposed(self) -> Tensor:
-        """The values, in the order of the transpose's pattern."""
-        return self.values.index_select(0, self.pattern.transposed[1])
-
-    def __matmul__(self, H: Tensor) -> Tensor:
-        return product(self.values, None, H, self.pattern)
 
 
 class NeighbourSampler:
@@ -182,17 +162,17 @@ class NeighbourSampler:
         # So that the mean over all samples is P.
         scale = self.count[nodes] / np.maximum(drawn, 1)
 
-        def matrix(scale: NDArray[np.float64]) -> Hop:
+        def matrix(scale: NDArray[np.float64]) -> Sparse:
             values = (links["value"] * np.repeat(scale, drawn)).astype(loops.dtype)
             values = np.insert(values, at, loops[looped]) if len(looped) else values
-            return Hop(pattern, self._tensor(values))
+            return Sparse(pattern, self._tensor(values))
 
         hop = matrix(scale)
         if history is None:
             return hop, reached
         whole = self.P.rows(self._tensor(nodes), transient=True)
-        noise, exact = matrix(np.sqrt(scale)), Hop(*whole)
-        parts = hop.pattern, hop.values, hop.transposed, noise, exact
+        noise, exact = matrix(np.sqrt(scale)), Sparse(*whole)
+        parts = hop.pattern, hop.values, noise, exact
         return HistoryHop(*parts, self._tensor(reached), history, layer), reached
 
     def _reached(self, nodes: Numbers, sources: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
@@ -352,7 +332,7 @@ class Neighbours:
         nodes, chosen = (each.to(self.X.device) for each in (nodes, chosen))
         if isinstance(self.X, Tensor):
             return Batch(Hops(tuple(hops)), self.X.index_select(0, nodes), chosen)
-        X = Sparse.on(*self.X.rows(nodes, transient=True))
+        X = Sparse(*self.X.rows(nodes, transient=True))
         return Batch(Hops(tuple(hops)), X, chosen)
 
     def state(self) -> dict[str, Tensor]:

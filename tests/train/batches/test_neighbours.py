@@ -228,7 +228,7 @@ def test_sampled_neighbours_are_a_propagation_that_dropedge_leaves_alone():
 @pytest.mark.parametrize("replicas", [None, 3])
 def test_a_hop_without_its_transpose_passes_the_gradient_of_one_with_it(replicas):
     hop = next(iter(neighbours(tangle()).epoch(0, 0))).P.at(0)
-    whole = Sparse.on(hop.pattern, hop.values)
+    whole = Sparse(hop.pattern, hop.values)
     shape = (hop.shape[1], 4) if replicas is None else (replicas, hop.shape[1], 4)
     H = torch.randn(shape, dtype=torch.float64, requires_grad=True)
     G = torch.randn((*shape[:-2], hop.shape[0], 4), dtype=torch.float64)

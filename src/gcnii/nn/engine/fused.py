@@ -80,15 +80,26 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
     keys = mixed = None
     if drop.active:
         scale, keys = drop.scale(P.values.dtype), next_keys(len(M1), H.device)[:, None]
-    values, transposed = (one[None] * (scale * (1 - alpha)) for one in (P.values, P.transposed))
+    saves, factor = torch.is_grad_enabled(), scale * (1 - alpha)
+    values, transposed = P.values[None] * factor, P.transposed[None] * factor if saves else None
     if isinstance(alpha, Tensor):
         H0, alpha = alpha.to(H0.dtype) * H0, 1.0  # the layers then add H0 as it is
     if isinstance(kept, Tensor):
         mixed, kept = levels(kept, H.device), 0
     skip = float(mappings.skip and scale)
-    form = Form(P.places, alpha, skip, kept, torch.is_grad_enabled(), current_rows())
+    form = Form(P.places, alpha, skip, kept, saves, current_rows())
     M = M1[:, None], None if M2 is None else M2[:, None]
     return _fused(values, transposed, H[None], H0[None], *M, keys, mixed, form)[0].squeeze(0)
+
+
+def fused_rows(P: Sparse, H: Tensor, own: Tensor, H0: Tensor, mappings: Mappings, l: int) -> Tensor:
+    """Some rows after layer l, where nothing is dropped: those of P̃, `own` of H, and of H0."""
+    alpha = mappings.alpha
+    assert not isinstance(alpha, Tensor)
+    form = Form(P.pattern, alpha, float(mappings.skip), 0, saves=False)
+    M1, M2 = mappings.M1[l : l + 1], None if mappings.M2 is None else mappings.M2[l : l + 1]
+    S = multiply_each(P.pattern, P.values[None] * (1 - alpha), H[None])
+    return finished_layer(S, own[None], H0[None], M1, M2, form)[0]
 
 
 def forward_layer(
@@ -149,8 +160,8 @@ class Fused(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
-        keys: Tensor | None, kept: Tensor | None, form: Form,
+        values: Tensor, transposed: Tensor | None, H: Tensor, H0: Tensor,
+        M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, form: Form,
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """Run the layers one by one."""
         if kernels.usable(H):
@@ -193,8 +204,8 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def vmap(
         info: VmapInfo, in_dims: tuple[int | None, ...],
-        values: Tensor, transposed: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
-        keys: Tensor | None, kept: Tensor | None, form: Form,
+        values: Tensor, transposed: Tensor | None, H: Tensor, H0: Tensor,
+        M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, form: Form,
     ) -> tuple[tuple[Tensor, ...], int]:  # fmt: skip
         """Replicas of replicas become more replicas."""
         replicas = info.batch_size, H.shape[0 if in_dims[2] is None else in_dims[2] == 0]

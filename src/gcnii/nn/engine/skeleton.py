@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import isqrt
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -13,14 +13,36 @@ from torch.nn.functional import relu
 
 from gcnii import kernels
 from gcnii.dropout import Dropout, current_keys, keyed, next_key
-from gcnii.nn.engine.fused import Mappings, fused_layers
+from gcnii.nn.engine.fused import Mappings, fused_layers, fused_rows
 from gcnii.nn.engine.recompute import recompute
 from gcnii.nn.model import Model, Places, held
-from gcnii.propagation import Rows, Sparse
+from gcnii.propagation import Rows, Sparse, block_height, row_blocks
 
 # Layers of a segment whose input goes to the host: a GPU computes four in a few times what a copy
 # of one state takes, and shorter segments would fill the host's memory.
 OFFLOADED = 4
+
+
+class Conv(nn.Module):
+    """A convolution of the skeleton before σ: a function of P̃ H, H and H0."""
+
+    # Whether `fused_layers` can run it, by its `mappings`; each class says it for itself, because
+    # one that is derived has another equation.
+    fusable: ClassVar[bool] = False
+    skip: ClassVar[bool] = False  # whether it adds H
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """(n, width) → (n, width)."""
+        return self.combine(P @ H, H, H0)
+
+    def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
+        """The same where P̃ H is at hand."""
+        raise NotImplementedError
+
+    @classmethod
+    def mappings(cls, convs: Sequence[Self]) -> Mappings:
+        """The matrices of these layers."""
+        raise NotImplementedError
 
 
 class GCNIISkeleton(Model):
@@ -28,8 +50,6 @@ class GCNIISkeleton(Model):
 
     As in the authors' code, a convolution takes H after dropout and H0 before it.  `convs` and
     `dense` are the paper's two groups of weight decay, L2_c and L2_d.
-
-    read  the number of columns that the scores are read from, if not the width
     """
 
     can_recompute = can_be_cut = True
@@ -38,7 +58,7 @@ class GCNIISkeleton(Model):
         self,
         d: int,
         k: int,
-        convs: Iterable[nn.Module],
+        convs: Iterable[Conv],
         width: int,
         dropout: float,
     ):
@@ -56,7 +76,9 @@ class GCNIISkeleton(Model):
         """H_L, from H0."""
         H, layers = H0, len(self.convs)
         for start in range(0, layers, length := self._segment()):
-            H = self.pass_through(self.convs[start : start + length], P, H, H0)
+            part = self.convs[start : start + length]
+            assert isinstance(part, Convs)
+            H = self.pass_through(part, P, H, H0)
         return H
 
     def _segment(self) -> int:
@@ -69,13 +91,10 @@ class GCNIISkeleton(Model):
     def _recomputing(self) -> bool:
         return self.recomputes and torch.is_grad_enabled()
 
-    def pass_through(self, part: nn.ModuleList, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+    def pass_through(self, part: Convs, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """H after these convolutions; their activations are kept, or computed again in backward."""
         if self.by_rows and not torch.is_grad_enabled() and not self.drop.active:
-            from gcnii.nn.engine.by_rows import layers_by_rows  # only large graphs need it
-
-            assert isinstance(part, Convs)
-            return layers_by_rows(list(part), part.mappings(P), P, H, H0)
+            return part.by_rows(P, H, H0)
         if not self._recomputing:
             return part(P, H, H0, self.drop)  # type: ignore[no-any-return]
         keys = current_keys()
@@ -124,25 +143,41 @@ class Convs(nn.ModuleList):
             H = conv(P, drop(H), H0).relu_()
         return H
 
+    def by_rows(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """The same without gradients and dropout, a block of rows at a time.
+
+        Beside H0 and H, which do not change, it takes memory for the next H.  The numbers are those
+        of the layers at once: a row's sums have the same terms in the same order.
+        """
+        mappings, given, spare = self.mappings(P), H, None
+        for l, conv in enumerate(self._convs):
+            out = torch.empty_like(H) if spare is None else spare
+            for rows, part in row_blocks(P, block_height(*H.shape)):
+                if mappings is None:
+                    out[rows] = conv.combine(part @ H, H[rows], H0[rows]).relu_()
+                else:
+                    out[rows] = fused_rows(part, H, H[rows], H0[rows], mappings, l)
+            spare, H = (None if H is given else H), out
+        return H
+
+    @property
+    def _convs(self) -> list[Conv]:
+        return list(self)  # type: ignore[arg-type]
+
     def mappings(self, P: Sparse) -> Mappings | None:
         """What `fused_layers` takes, if it can run these layers."""
-        convs = list(self)
+        convs = self._convs
         # Where P is learned, the gradient of its values is left to autograd.
         if not _alike(convs) or P.values.requires_grad:
             return None
-        return type(convs[0]).mappings(convs)  # type: ignore[attr-defined, no-any-return]
+        return type(convs[0]).mappings(convs)
 
 
-def _alike(convs: list[nn.Module]) -> bool:
-    """Whether `fused_layers` can run them: all of one class that gives matrices, without hooks."""
+def _alike(convs: list[Conv]) -> bool:
+    """Whether `fused_layers` can run them: all of one fusable class, without hooks."""
     kinds = {(type(conv), getattr(conv, "alpha", None)) for conv in convs}
     hooks = any(conv._forward_hooks or conv._forward_pre_hooks for conv in convs)
-    return len(kinds) == 1 and not hooks and _offers_matrices(type(convs[0]))
-
-
-def _offers_matrices(kind: type[nn.Module]) -> bool:
-    """Whether its `mappings` are of its own forward, not of a base class's that it overrides."""
-    return "mappings" in vars(next(owner for owner in kind.__mro__ if "forward" in vars(owner)))
+    return len(kinds) == 1 and not hooks and vars(type(convs[0])).get("fusable", False)
 
 
 class Again(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -265,17 +265,12 @@ class CutMatrix(Sparse):
     @classmethod
     def of(cls, cut: CutPattern, values: Tensor) -> CutMatrix:
         """The matrix with these values, near's first; no gradient reaches them."""
-        return cls(cut.near, values, values.index_select(0, cut.transposed[1]), cut)
+        return cls(cut.near, values, cut)
 
     @property
     def places(self) -> CutPattern:
         """Where the values are, for products."""
         return self.cut
-
-    def holding(self, tensors: Sequence[Tensor]) -> CutMatrix:
-        """The matrix with these in the place of `tensors`."""
-        values, transposed = tensors
-        return CutMatrix(self.pattern, values, transposed, self.cut)
 
     def with_values(self, values: Tensor) -> Sparse:
         """Refuse: the values are made by the adjacency alone."""
