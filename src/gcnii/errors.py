@@ -106,6 +106,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}? " if close else ""
 
 
+def is_one_of(value: object, words: Iterable[str]) -> bool:
+    """Whether a value from the user is one of these words; anything but text is not.
+
+    `value in words` fails for arrays and missing values, which have no truth, and in a dict for
+    lists.
+    """
+    return isinstance(value, str) and value in words
+
+
 def some_of(names: Sequence[str]) -> str:
     """`'a', 'b', 'c' and 4 more`: a part of an error's sentence."""
     shown = ", ".join(map(repr, names[:3]))

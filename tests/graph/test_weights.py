@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from gcnii.analysis.degree import degrees
 from gcnii.data.converters.join import join
@@ -23,6 +24,11 @@ def test_weights_are_frozen_float64_and_a_copy():
     assert (graph.weights.tolist(), graph.weights.dtype) == ([1.0, 2.0], np.float64)
     with pytest.raises(ValueError, match="read-only"):
         graph.weights[0] = 7
+
+
+def test_weights_may_be_a_tensor():
+    graph = Graph(X=np.eye(3), edges=[[0, 1], [1, 2]], weights=torch.tensor([0.5, 2.0]))
+    assert graph.weights.tolist() == [0.5, 2.0]
 
 
 def test_a_graph_says_that_it_is_weighted():

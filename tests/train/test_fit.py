@@ -338,6 +338,10 @@ def test_a_graph_without_a_split_is_refused(graph):
         ({"threads": 1.5}, "threads must be an integer ≥ 1, got 1.5"),
         ({"split": 3}, "csbm has splits 0 to 0, got split 3"),
         ({"model": "gcn2"}, "no model 'gcn2'; did you mean 'gcn'?"),
+        ({"model": ["gcn"]}, "no model ['gcn']; "),
+        ({"model": np.array([])}, "no model array([]"),
+        ({"calibrate": np.array([1, 2])}, "calibrate must be temperature or none, got array([1, 2"),
+        ({"preset": {}}, "preset must be published or record, got {}"),
         ({"device": "tpu"}, "device must be auto, cpu or cuda, got 'tpu'"),
     ],
 )

@@ -18,7 +18,7 @@ def check(
     """Raise DataError unless the value is a (whole) number in low…high."""
     kinds = (int, np.integer) if whole else (int, float, np.number)
     number = isinstance(value, kinds) and not isinstance(value, bool)
-    if not number or not low <= value <= high or not np.isfinite(value):
+    if not number or not low <= value <= high or value == np.inf:
         kind = "a whole number" if whole else "a number"
         bounds = f"of at least {low}" if high == np.inf else f"in {low}…{high}"
         raise DataError(f"{name} of {owner} must be {kind} {bounds}, got {value!r}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gcnii.errors import GraphError
-from gcnii.graph.arrays import refuse_masked
+from gcnii.graph.arrays import own
 
 Edges: TypeAlias = NDArray[np.int64]
 Weights: TypeAlias = NDArray[np.float64]
@@ -38,8 +38,7 @@ def weighted_edges(
 
 def check_weights(values: ArrayLike, edges: Edges, nodes: Sequence[str] | None = None) -> Weights:
     """A copy of the weights as float64; GraphError unless each edge has one that can be used."""
-    refuse_masked(values, "weights")
-    given = np.array(values)
+    given = own(values, "weights")
     if given.dtype.kind not in "iubf" and given.size:
         raise GraphError(f"weights must hold numbers, got {given.dtype}")
     if given.shape != edges.shape[1:]:

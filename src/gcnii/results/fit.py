@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import torch
 from rich.console import Console
 
-from gcnii.errors import InputError, notice
+from gcnii.errors import InputError, is_one_of, notice
 from gcnii.files import user_path
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole, whole_seeds
@@ -178,7 +178,7 @@ def fit_plans(
     calibrate  temperature for models that will predict; a search or a table needs none
     world      the processes that share the nodes of the graph; all call this, with the same words
     """
-    if calibrate not in get_args(Calibrate):
+    if not is_one_of(calibrate, get_args(Calibrate)):
         raise InputError(f"calibrate must be temperature or none, got {calibrate!r}")
     runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0), len(plans))
     plans[0].recipe.refuse_labels(graph, [run.split for run in runs])

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp, softmax
 from torch import Tensor
 
-from gcnii.errors import InputError
+from gcnii.errors import InputError, is_one_of
 
 HALF = 0.5  # the probability above which a label is predicted, if nothing else is chosen
 
@@ -242,7 +242,7 @@ def refuse_coverage(coverage: float, kind: Sets) -> None:
     number = isinstance(coverage, int | float)
     if not number or not 0 < coverage < 1:
         raise InputError(f"coverage must be a number between 0 and 1, such as 0.9, got {coverage}")
-    if kind not in get_args(Sets):
+    if not is_one_of(kind, get_args(Sets)):
         raise InputError(f"kind must be lac or aps, got {kind!r}")
 
 

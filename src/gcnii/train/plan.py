@@ -20,7 +20,7 @@ from typing import (
 
 import numpy as np
 
-from gcnii.errors import InputError, did_you_mean, notice
+from gcnii.errors import InputError, did_you_mean, is_one_of, notice
 from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
@@ -211,12 +211,12 @@ def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") 
         raise InputError(
             f"graph must be a gcnii.Graph, got {type(graph).__name__}; gcnii.load reads one"
         )
-    if preset not in get_args(Preset):
+    if not is_one_of(preset, get_args(Preset)):
         raise InputError(f"preset must be {' or '.join(get_args(Preset))}, got {preset!r}")
     if preset == "published":
-        return model or _usual_model(graph)
+        return _usual_model(graph) if model is None or is_one_of(model, [""]) else model
     found = _record(graph).model
-    if model not in (None, found):
+    if model is not None and not is_one_of(model, [found]):
         raise InputError(
             f"the record of {graph.name} has settings of {found}, got the model {model}; leave the "
             "model out, or the preset"
@@ -282,7 +282,7 @@ def refuse_weights(model: str, recipe: Recipe) -> None:
 
 def known_model(name: str) -> str:
     """The name itself, or an error that guesses which model was meant."""
-    if name not in MODELS:
+    if not is_one_of(name, MODELS):
         guess = did_you_mean(name, MODELS)
         raise InputError(f"no model {name!r}; {guess}known: {', '.join(MODELS)}")
     return name

@@ -237,3 +237,9 @@ def test_a_column_may_have_a_name_that_is_not_utf8():
 
 def pair_table(n):
     return pd.DataFrame({"source": range(n), "target": np.roll(range(n), 1)})
+
+
+@pytest.mark.parametrize("odd", [pd.DataFrame(), np.array([]), pd.NA, ["sum"]])
+def test_a_choice_that_is_not_text_is_refused(odd):
+    with pytest.raises(InputError, match="duplicates must be "):
+        from_frames(NODES, EDGES, duplicates=odd)

@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import gcnii
@@ -186,3 +187,8 @@ def test_labels_of_bytes_are_refused():
     nx.set_node_attributes(G, {0: b"a", 1: b"b", 2: b"a", 3: b"b"}, "label")
     with pytest.raises(InputError, match="'label' of nodes holds values of type bytes"):
         gcnii.from_networkx(G, X=np.eye(4))
+
+
+def test_a_weight_that_is_not_a_name_is_refused():
+    with pytest.raises(InputError, match="<NA>"):
+        gcnii.from_networkx(pets(), weight=pd.NA)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gcnii.data.converters.frames import FrameRows
 from gcnii.data.tables.assemble import WEIGHT, Links, Nodes, assemble, each_once
 from gcnii.data.tables.reading import Names, Reading, refuse_empty_cells
-from gcnii.errors import DataError, GraphError, Problems, notice
+from gcnii.errors import DataError, GraphError, Problems, is_one_of, notice
 from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Columns, flag, is_number
 from gcnii.graph.weights import check_weights
@@ -317,7 +317,7 @@ def from_networkx(
     reading = Reading(
         label=label,
         split=split,
-        weight="" if weight in (None, "weight") else str(weight),
+        weight="" if weight is None or is_one_of(weight, ["weight"]) else str(weight),
         duplicates=duplicates,
         drop=drop,
         numeric=numeric,

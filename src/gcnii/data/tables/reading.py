@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.errors import DataError, InputError, Problems, did_you_mean
+from gcnii.errors import DataError, InputError, Problems, did_you_mean, is_one_of
 from gcnii.graph.arrays import true_or_false
 from gcnii.graph.columns import Cells, Hints, Texts
 from gcnii.graph.weights import DUPLICATES
@@ -184,7 +184,7 @@ class Reading:
             object.__setattr__(self, name, value)
         if bool(self.source) != bool(self.target):
             raise InputError("source and target must be given together")
-        if self.duplicates not in ("", *DUPLICATES):
+        if not is_one_of(self.duplicates, ("", *DUPLICATES)):
             raise InputError(
                 f"duplicates must be {', '.join(DUPLICATES[:-1])} or {DUPLICATES[-1]}, "
                 f"got {self.duplicates!r}"
