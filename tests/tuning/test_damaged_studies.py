@@ -29,6 +29,7 @@ WEIGHTY = {
     "value_json",
     "heartbeat",
 }
+NESTED = """distribution_json = replace(distribution_json, 's": [', 's": [[[1]], ')"""
 WIDER = "distribution_json = replace(distribution_json, '0.03', '0.04')"
 TOLD = "trial_user_attributes WHERE trial_id = 3 AND key = 'told'"
 # Which row is changed: that of a setting that has ended, or was given back.
@@ -230,6 +231,7 @@ def test_a_missing_table_or_row_is_refused_or_costs_nothing(table, graph, tamper
         ("UPDATE trial_params SET param_value = 0.02 WHERE param_name = 'lr'", "another lr"),
         ("UPDATE trial_params SET param_value = 99 WHERE param_name = 'lr'", "lr cannot be 99"),
         (f"UPDATE trial_params SET {WIDER} WHERE param_name = 'lr'", "lr is not searched in this"),
+        (f"UPDATE trial_params SET {NESTED} WHERE param_name = 'model'", "model is not searched"),
         ("DELETE FROM trial_params WHERE param_name = 'lr'", "parameters are missing"),
         ("DELETE FROM trial_user_attributes WHERE key = 'told'", "nothing is told of it"),
         ("DELETE FROM trials WHERE number = 0", "rows of trial_.* belong to nothing"),

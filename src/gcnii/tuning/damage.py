@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from math import isclose, isfinite
 from statistics import fmean
 
@@ -52,7 +53,9 @@ def refuse_damaged(study: OptunaStudy, question: Question, url: str) -> None:
     looks = 1 if url.startswith("sqlite") else LOOKS
     for look in range(looks):
         try:
-            _check(study, question)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Optuna's of odd values, which are refused below
+                _check(study, question)
             return
         except StorageInternalError as error:
             if not url.startswith("sqlite"):
