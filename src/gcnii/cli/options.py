@@ -15,7 +15,6 @@ from cyclopts import Group, Parameter
 from gcnii.cli.help import REST_TABLES, RUNNING
 from gcnii.cli.terminal import reading_bar
 from gcnii.data import CATALOG, load, load_share
-from gcnii.data.tables.reading import watched
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 
@@ -131,8 +130,8 @@ def load_graph(
     options = tables.given if tables else {}
     if source in CATALOG:
         return load(source, offline=offline, **options)
-    with reading_bar(hidden=quiet) as show, watched(show):
-        return load_share(source, *share, offline=offline, **options)
+    with reading_bar(hidden=quiet) as watcher:
+        return load_share(source, *share, offline=offline, watcher=watcher, **options)
 
 
 def refuse_below_one(flag: str, number: int | None) -> None:

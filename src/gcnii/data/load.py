@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gcnii.data.catalog import CATALOG, Entry, lookup
 from gcnii.data.download import fetch_files
 from gcnii.data.formats import parts, reader_of
+from gcnii.data.tables.reading import Watcher
 from gcnii.errors import DataError
 from gcnii.files import one_name, user_path
 from gcnii.graph import Graph
@@ -45,27 +46,43 @@ def load(source: str | Path, /, *, offline: bool = False, **parameters: Any) -> 
     >>> gcnii.load("digits")
     Graph(digits: 1797 nodes, 9929 undirected edges, 64 features, 10 classes)
     """
-    if isinstance(source, Path) or (source not in CATALOG and _looks_like_a_path(source)):
+    if _is_path(source):
         return _from_disk(user_path(source), parameters)
-    return _from_catalog(lookup(source), offline, parameters)
+    return _from_catalog(lookup(str(source)), offline, parameters)
 
 
 def load_share(
-    source: str | Path, rank: int, size: int, /, *, offline: bool = False, **parameters: Any
+    source: str | Path,
+    rank: int,
+    size: int,
+    /,
+    *,
+    offline: bool = False,
+    watcher: Watcher | None = None,
+    **parameters: Any,
 ) -> Graph:
-    """`load`, but of a graph in parts those alone that are of process `rank` of so many."""
-    path = user_path(source)
-    if size == 1 or source in CATALOG or not parts.reads(path):
-        return load(source, offline=offline, **parameters)
-    return _from_disk(path, parameters, lambda path: parts.read_piece(path, rank, size))
+    """`load`, but of a graph in parts those alone that are of process `rank` of so many.
+
+    watcher  is told how far the reading of large tables is
+    """
+    if _is_path(source):
+        return _from_disk(user_path(source), parameters, (rank, size), watcher)
+    return load(source, offline=offline, **parameters)
 
 
 def _from_disk(
-    path: Path, parameters: Mapping[str, object], read: Callable[..., Graph] | None = None
+    path: Path,
+    parameters: Mapping[str, object],
+    share: tuple[int, int] = (0, 1),
+    watcher: Watcher | None = None,
 ) -> Graph:
     reader = reader_of(path)
     _refuse_unknown(parameters, reader.parameters, f"the {reader.kind} {path}")
-    graph = (read or reader.read)(path, **parameters)
+    if share[1] > 1 and reader.read is parts.read:
+        graph: Graph = parts.read_piece(path, *share)
+    else:
+        told = {"watcher": watcher} if reader.shows_progress else {}
+        graph = reader.read(path, **parameters, **told)
     graph = graph._with_origin(str(path.resolve()), loaded_with=parameters)
     return graph._set(name=one_name(graph.name))  # it is printed, and the name of folders
 
@@ -81,7 +98,9 @@ def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object])
     return graph._with_origin(entry.name, entry.name, parameters)
 
 
-def _looks_like_a_path(source: str) -> bool:
+def _is_path(source: str | Path) -> bool:
+    if isinstance(source, Path) or source in CATALOG:
+        return isinstance(source, Path)
     # A name of the catalog has no dot, so x.npz is a file, if a missing one.
     marked = any(sign in source for sign in ("/", os.sep, "."))
     return bool(source) and (marked or user_path(source).exists())

@@ -94,9 +94,9 @@ def float32_of(values: NDArray[np.float64]) -> Numbers:
         return values.astype(np.float32)
 
 
-def parsed(cells: Iterable[str | None]) -> Numbers:
-    """Cells that are all numbers or missing."""
-    return float32_of(np.array([np.nan if cell is None else float(cell) for cell in cells]))
+def parsed(cells: Iterable[str | None]) -> NDArray[np.float64]:
+    """Cells as numbers; NaN where one is missing or not a number."""
+    return np.array([float(cell) if cell and is_number(cell) else np.nan for cell in cells])
 
 
 def truths_of(cells: Texts) -> Numbers:
@@ -465,9 +465,7 @@ class Learner:
     def _words_among_numbers(self, name: str, cells: Texts) -> tuple[Column, Cells]:
         wrong = [i for i, cell in enumerate(cells) if cell is not None and not is_number(cell)]
         self._refuse(name, wrong, lambda i: repr(cells[i]))
-        fitting = cells.copy()
-        fitting[wrong] = None
-        numbers = parsed(fitting)
+        numbers = float32_of(parsed(cells))
         return self._numeric(name, numbers), numbers
 
     def _refuse(self, name: str, rows: Iterable[int], came: Callable[[int], str]) -> None:

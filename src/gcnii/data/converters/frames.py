@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from gcnii.data.tables.reading import READING, Names, Reading, Rows
 from gcnii.data.tables.reading import Ends as Ends
 from gcnii.errors import DataError, Problems
 from gcnii.graph import Graph
-from gcnii.graph.columns import Cells, Columns, Texts, float32_of, is_number
+from gcnii.graph.columns import Cells, Columns, Texts, float32_of
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -170,19 +170,24 @@ def _dense(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{name: table[name].sparse.to_dense() for name in sparse})
 
 
-class FrameRows:
-    """A data frame as Rows."""
+class FrameRows(Rows):
+    """A data frame as a table, whose rows count from 0.
 
-    def __init__(self, frame: nw.DataFrame[IntoDataFrame], name: str):
-        self.frame, self.name = frame, name
-        self.header = tuple(frame.columns)
+    called  what messages call row i, if not "row i"
+    """
+
+    def __init__(self, frame: IntoDataFrame, name: str, called: Callable[[int], str] | None = None):
+        import narwhals as nw
+
+        self.frame, self.name = nw.from_native(frame, eager_only=True), name
+        self.header, self.called = tuple(self.frame.columns), called
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def place(self, i: int) -> str:
-        """As frames count rows: from 0."""
-        return f"row {i} of {self.name}"
+        """Where row i is, for a message."""
+        return self.called(i) if self.called else super().place(i)
 
     def texts(self, column: str) -> Texts:
         """Whole numbers are written without a point, also where pandas made floats of them."""
@@ -246,8 +251,7 @@ class FrameRows:
         """NaN where a cell is no number."""
         if self.frame[column].dtype.is_numeric():
             return self._floats(column)
-        texts = self.texts(column)
-        return np.array([float(x) if x and is_number(x) else np.nan for x in texts], np.float64)
+        return super().numbers(column)
 
 
 def _absent(value: object) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,27 +25,12 @@ from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
     import networkx as nx
-    import pandas as pd
 
 
 Attributes: TypeAlias = Mapping[str, object]
 Values: TypeAlias = dict[str, list[object]]  # attribute → its value in each row, None if missing
 NESTED = (list, tuple, dict, set, np.ndarray)
 PARTS = re.compile(r"(\D*)(\d{0,18})", re.ASCII)
-
-
-class RecordRows(FrameRows):
-    """A frame whose rows a message calls by their names."""
-
-    def __init__(self, frame: pd.DataFrame, name: str, called: Callable[[int], str]):
-        import narwhals as nw
-
-        super().__init__(nw.from_native(frame, eager_only=True), name)
-        self.called = called
-
-    def place(self, i: int) -> str:
-        """Such as "node 'ann'"."""
-        return self.called(i)
 
 
 @dataclass(frozen=True)
@@ -134,7 +119,7 @@ class Records:
             drop=tuple(name for name in reading.hints.drop if name not in elsewhere),
         )
         nodes = Nodes(rows, own, Problems(), known=known)
-        return assemble(nodes, RecordRows(edges, "edges", lambda i: f"edge {i}"), name)
+        return assemble(nodes, FrameRows(edges, "edges", lambda i: f"edge {i}"), name)
 
     def _with_features(
         self,
@@ -164,12 +149,12 @@ class Records:
             features=features,
         )
 
-    def _rows(self, attributes: Values) -> RecordRows:
+    def _rows(self, attributes: Values) -> FrameRows:
         """The names, in the first column, and the attributes."""
         import pandas as pd
 
         frame = pd.DataFrame({_unused("id", attributes): list(self.names), **attributes})
-        return RecordRows(frame, "nodes", lambda i: f"node {self.names[i]!r}")
+        return FrameRows(frame, "nodes", lambda i: f"node {self.names[i]!r}")
 
     def _links(self, reading: Reading) -> Links:
         """The edges as they are listed; weights that are all 1 are none."""

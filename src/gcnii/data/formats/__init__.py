@@ -1,8 +1,8 @@
 """The formats of a graph on disk: one file for each, and one line in READERS.
 
-A module of a format has `reads(path)`, which says whether a path is in it, and `read(path, …)`,
-which returns its graph.  Planetoid, Geom-GCN, PPI and npz_benchmarks are formats of the catalog: an
-entry names its own reader.
+A module of a format has `read(path, …)`, which returns its graph, and FORM, what a path in this
+format is, for messages.  READERS says how a path is recognised: by its suffix, or by a file that a
+folder has.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from gcnii.data.tables.reading import READING
 from gcnii.errors import DataError
 from gcnii.graph import Graph
 
+Recognises = Callable[[Path], bool]
+WATCHER = "watcher"  # the parameter of `read` that is told how far it is
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -31,27 +34,40 @@ class Reader:
 
     kind: str
     form: str
-    reads: Callable[[Path], bool]
+    reads: Recognises
     read: Callable[..., Graph]
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters that `read` takes beside the path."""
+        """The names of the parameters that `read` takes beside the path and a watcher."""
         _, *own = inspect.signature(self.read).parameters.values()
         names = (READING if one.kind == one.VAR_KEYWORD else (one.name,) for one in own)
-        return tuple(chain.from_iterable(names))
+        return tuple(name for name in chain.from_iterable(names) if name != WATCHER)
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether `read` can tell how far it is."""
+        return WATCHER in inspect.signature(self.read).parameters
 
 
-# The first that reads a path is used.
+def _file(suffix: str) -> Recognises:
+    return lambda path: path.suffix.lower() == suffix and path.is_file()
+
+
+def _folder_with(*names: str) -> Recognises:
+    return lambda path: any((path / name).exists() for name in names)
+
+
+# The first that recognises a path is used.
 READERS: tuple[Reader, ...] = (
-    Reader("packed graph", packed.FORM, packed.reads, packed.read),
-    Reader("graph in parts", parts.FORM, parts.reads, parts.read),
-    Reader("npz file", npz.FORM, npz.reads, npz.read),
-    Reader("GraphML file", graphml.FORM, graphml.reads, graphml.read),
-    Reader("GML file", gml.FORM, gml.reads, gml.read),
-    Reader("OGB folder", ogb.FORM, ogb.reads, ogb.read),
+    Reader("packed graph", packed.FORM, _file(".safetensors"), packed.read),
+    Reader("graph in parts", parts.FORM, _folder_with(parts.MANIFEST), parts.read),
+    Reader("npz file", npz.FORM, _file(".npz"), npz.read),
+    Reader("GraphML file", graphml.FORM, _file(".graphml"), graphml.read),
+    Reader("GML file", gml.FORM, _file(".gml"), gml.read),
+    Reader("OGB folder", ogb.FORM, _folder_with(*ogb.MARKS), ogb.read),
     Reader("Neo4j folder", neo4j.FORM, neo4j.reads, neo4j.read),
-    Reader("folder", folder.FORM, folder.reads, folder.read),
+    Reader("folder", folder.FORM, Path.is_dir, folder.read),
 )
 
 

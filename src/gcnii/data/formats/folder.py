@@ -28,7 +28,7 @@ from gcnii.data.formats.npz import BROKEN, LARGE, Arrays
 from gcnii.data.tables.assemble import Nodes, assemble
 from gcnii.data.tables.csv_file import open_csv
 from gcnii.data.tables.parquet_file import open_parquet
-from gcnii.data.tables.reading import Reading, Rows
+from gcnii.data.tables.reading import Reading, Rows, Watcher, progress_of
 from gcnii.errors import DataError, GraphError, Problems
 from gcnii.files import refuse_special
 from gcnii.graph import Graph
@@ -41,24 +41,25 @@ MATRIX = "features.npz"
 UNREADABLE = (*BROKEN, LookupError, TypeError, AttributeError, RuntimeWarning)
 
 
-def reads(path: Path) -> bool:
-    """Whether the path is a folder."""
-    return path.is_dir()
-
-
-def read(path: Path, *, columns: Columns | None = None, **options: object) -> Graph:
+def read(
+    path: Path, *, columns: Columns | None = None, watcher: Watcher | None = None, **options: object
+) -> Graph:
     """The graph in a folder.
 
     columns  what its columns are, if that was learnt on another table
+    watcher  is told how far the reading of large files is
     options  those of `Reading`
     """
-    return assemble(*open_folder(path, Reading.of(**options), columns), path.resolve().name)
+    tables = open_folder(path, Reading.of(**options), columns, watcher)
+    return assemble(*tables, path.resolve().name)
 
 
-def open_folder(path: Path, reading: Reading, columns: Columns | None) -> tuple[Nodes, Rows]:
+def open_folder(
+    path: Path, reading: Reading, columns: Columns | None, watcher: Watcher | None = None
+) -> tuple[Nodes, Rows]:
     """The two tables of a folder."""
     problems = Problems()
-    nodes, edges = (_table(path, stem, problems) for stem in ("nodes", "edges"))
+    nodes, edges = (_table(path, stem, problems, watcher) for stem in ("nodes", "edges"))
     if nodes is not None and not len(nodes):
         problems.add(f"{nodes.name} has a header but no rows; a graph needs at least one node")
     problems.refuse()
@@ -69,7 +70,7 @@ def open_folder(path: Path, reading: Reading, columns: Columns | None) -> tuple[
     return Nodes(nodes, reading, problems, matrix, names, columns), edges
 
 
-def _table(folder: Path, stem: str, problems: Problems) -> Rows | None:
+def _table(folder: Path, stem: str, problems: Problems, watcher: Watcher | None) -> Rows | None:
     """The table in the one file of this name; None, and a problem, if it cannot be read."""
     found = [folder / f"{stem}{suffix}" for suffix in FORMATS]
     found = [path for path in found if path.exists()]
@@ -80,7 +81,8 @@ def _table(folder: Path, stem: str, problems: Problems) -> Rows | None:
         names = " and ".join(path.name for path in found)
         problems.add(f"{folder} has {names}; keep the one to be read")
         return None
-    return FORMATS[found[0].suffix](found[0], problems)
+    (path,) = found
+    return FORMATS[path.suffix](path, problems, progress_of(path, watcher))
 
 
 def _matrix(path: Path, n: int) -> sp.csr_array:

@@ -30,11 +30,6 @@ Pairs: TypeAlias = list[tuple[str, "Value"]]
 Value: TypeAlias = "int | float | str | Pairs"
 
 
-def reads(path: Path) -> bool:
-    """Whether the path is a .gml file."""
-    return path.suffix.lower() == ".gml" and path.is_file()
-
-
 def read(path: Path, *, columns: Columns | None = None, **options: object) -> Graph:
     """The graph in a GML file.
 

@@ -45,11 +45,6 @@ REFUSED = {"hyperedge": "hyperedges", "port": "ports"}
 IN_THE_FILE = ("id", "source", "target")  # options that a file of nodes and edges has no use for
 
 
-def reads(path: Path) -> bool:
-    """Whether the path is a .graphml file."""
-    return path.suffix.lower() == ".graphml" and path.is_file()
-
-
 def read(path: Path, *, columns: Columns | None = None, **options: object) -> Graph:
     """The graph in a GraphML file.
 

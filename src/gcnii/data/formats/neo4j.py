@@ -14,20 +14,17 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gcnii.data.converters.frames import FrameRows
 from gcnii.data.tables.assemble import Nodes, assemble
 from gcnii.data.tables.reading import HINTS, Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, InputError, Problems, notice
 from gcnii.graph import Graph
-from gcnii.graph.columns import Cells as Values
-from gcnii.graph.columns import Columns, Texts, is_number
+from gcnii.graph.columns import Columns
 
 FORM = "a folder of CSV files with :ID and :START_ID columns (Neo4j)"
 FIELD = re.compile(r"(?P<name>[^:]*)(:(?P<kind>\w+(\[\])?)(\((?P<group>[^)]*)\))?)?\s*(\{.*\})?")
@@ -68,41 +65,13 @@ class File(NamedTuple):
         return [field.column for field in self.header]
 
 
-class TextRows:
-    """A table of cells as Rows."""
-
-    def __init__(self, name: str, table: Cells):
-        self.name, self.table = name, table
-        self.header = tuple(table)
-
-    def __len__(self) -> int:
-        return len(self.table[self.header[0]])
-
-    def place(self, i: int) -> str:
-        """Row i of all files together, counted from 0."""
-        return f"row {i} of {self.name}"
-
-    def texts(self, column: str) -> Texts:
-        """The cells of one column."""
-        return np.array(self.table[column], object)
-
-    def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Values]:
-        """Columns as text: the headers say which are numbers."""
-        return {name: self.texts(name) for name in columns}
-
-    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Texts]]:
-        """All rows at once."""
-        yield [self.texts(name) for name in columns]
-
-    def numbers(self, column: str) -> NDArray[np.float64]:
-        """NaN where a cell is no number."""
-        cells = self.table[column]
-        return np.array([float(cell) if cell and is_number(cell) else np.nan for cell in cells])
-
-
 def reads(path: Path) -> bool:
-    """Whether the path is a folder in which the header of a CSV file has an `:ID`."""
-    return path.is_dir() and any(NODE in file.columns for file in _files(path))
+    """Whether the path is a folder in which the header of a CSV file has an `:ID`.
+
+    Only headers in which these letters occur are taken apart.
+    """
+    files = _csv_files(path) if path.is_dir() else []
+    return any(NODE in _first_line(one).upper() and NODE in _file(one).columns for one in files)
 
 
 def read(path: Path, *, columns: Columns | None = None, **options: object) -> Graph:
@@ -111,10 +80,12 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     columns  what the properties are, if that was learnt on another graph
     options  those of `Reading`
     """
+    import pandas as pd
+
     for name in ("id", "source", "target"):
         if name in options:
             raise InputError(f"{name} is written in the headers of {path}; leave it out")
-    reading, files = Reading.of(**options), _files(path)
+    reading, files = Reading.of(**options), [_file(one) for one in _csv_files(path)]
     nodes = [file for file in files if NODE in file.columns]
     links = [file for file in files if {SOURCE, TARGET} <= set(file.columns)]
     if not links:
@@ -127,33 +98,42 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     if len(set(edges.get(":TYPE", ()))) == 1:
         del edges[":TYPE"]
     reading = replace(reading, id=NODE, source=SOURCE, target=TARGET)
-    rows, ends = TextRows("nodes", table), TextRows("edges", edges)
+    rows, ends = (
+        FrameRows(pd.DataFrame(cells, dtype=object), name)
+        for cells, name in ((table, "nodes"), (edges, "edges"))
+    )
     if not len(rows):
         raise DataError(f"the nodes of {path} have no rows; a graph needs at least one")
     return assemble(Nodes(rows, reading, Problems(), known=columns), ends, path.resolve().name)
 
 
-def _files(folder: Path) -> list[File]:
-    """The CSV files of a folder, with their headers."""
-    paths = sorted(path for path in folder.glob("*.csv") if path.is_file())
-    return [File(path, tuple(_header(path))) for path in paths]
+def _csv_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.csv") if path.is_file())
 
 
-def _header(path: Path) -> Iterator[Field]:
-    """The fields of the first line; none if it cannot be read."""
+def _first_line(path: Path) -> str:
     try:
         with path.open("rb") as stream:
-            line = stream.readline(FIRST_LINE).decode("utf-8-sig", "replace")
-        cells = next(csv.reader([line]), [])
-    except (OSError, csv.Error):
-        return
-    for cell in cells:
-        found = FIELD.fullmatch(cell.strip())
-        if found is None:
-            yield Field(cell, "string", "")
-        else:
-            kind = (found["kind"] or "string").lower()
-            yield Field(found["name"].strip(), kind, found["group"] or "")
+            return stream.readline(FIRST_LINE).decode("utf-8-sig", "replace")
+    except OSError:
+        return ""
+
+
+def _file(path: Path) -> File:
+    """The file with the fields of its first line; none if it cannot be read."""
+    try:
+        cells = next(csv.reader([_first_line(path)]), [])
+    except csv.Error:
+        cells = []
+    return File(path, tuple(map(_field, cells)))
+
+
+def _field(cell: str) -> Field:
+    found = FIELD.fullmatch(cell.strip())
+    if found is None:
+        return Field(cell, "string", "")
+    kind = (found["kind"] or "string").lower()
+    return Field(found["name"].strip(), kind, found["group"] or "")
 
 
 def _table(files: Sequence[File], *, grouped: bool) -> Cells:

@@ -56,11 +56,6 @@ BROKEN = (
 Array = NDArray[Any]  # of the type that the file holds
 
 
-def reads(path: Path) -> bool:
-    """Whether the path is a .npz file."""
-    return path.suffix.lower() == ".npz" and path.is_file()
-
-
 def read(path: Path, directed: bool | None = None, seed: int = 0, duplicates: str = "") -> Graph:
     """The graph in a .npz file; `seed` draws the split if there are no masks.
 

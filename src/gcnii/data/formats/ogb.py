@@ -24,14 +24,10 @@ from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import merged
 
 FORM = "a folder of the Open Graph Benchmark with raw/edge.csv.gz"
+MARKS = tuple(f"{folder}{name}" for folder in ("raw/", "") for name in ("edge.csv.gz", "relations"))
 FILES = {"train": "train", "val": "valid", "test": "test"}  # mask → the name of its file
 
 Array = NDArray[Any]
-
-
-def reads(path: Path) -> bool:
-    """Whether the path is a folder of the Open Graph Benchmark, or its `raw` folder."""
-    return any((_raw(path) / name).exists() for name in ("edge.csv.gz", "relations"))
 
 
 def read(path: Path, directed: bool = False, seed: int = 0, split: str = "") -> Graph:

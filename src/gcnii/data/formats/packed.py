@@ -45,11 +45,6 @@ Array = NDArray[Any]
 Tensors = dict[str, Array]
 
 
-def reads(path: Path) -> bool:
-    """Whether the path is a .safetensors file."""
-    return path.suffix.lower() == SUFFIX and path.is_file()
-
-
 def save(graph: Graph, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write a graph to a .safetensors file, which `load` memory-maps.
 

@@ -94,11 +94,6 @@ PARTS_SHAPE = {
 }
 
 
-def reads(path: Path) -> bool:
-    """Whether the path is a folder of parts."""
-    return (path / MANIFEST).is_file()
-
-
 def part_name(i: int) -> str:
     """The file of part i."""
     return f"part-{i}.safetensors"

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.tables.reading import Ends, Progress, is_file, note_repeated_names, progress_of
+from gcnii.data.tables.reading import FileRows, Progress, is_file, no_progress, note_repeated_names
 from gcnii.errors import DataError, Problems, notice
-from gcnii.graph.columns import Cells, Texts, is_number
+from gcnii.graph.columns import Cells, Texts, float32_of, is_number, parsed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,15 +239,10 @@ AS_TEXT = {"dtype": object, "na_filter": False}
 AS_GUESSED = {"keep_default_na": False, "na_values": [""]}  # only an empty cell is missing
 
 
-def open_csv(path: Path, problems: Problems, progress: Progress | None = None) -> CsvRows | None:
-    """The table in a comma-separated UTF-8 file; None if it is none, with every problem noted.
-
-    progress  called with the bytes read and the bytes there are, from 0 on in each pass; default:
-              tells who is watching
-    """
+def open_csv(path: Path, problems: Problems, progress: Progress = no_progress) -> CsvRows | None:
+    """The table in a comma-separated UTF-8 file; None if it is none, with every problem noted."""
     if not is_file(path, problems):
         return None
-    progress = progress or progress_of(path)
     stamp = _stamp(path)
     layout = lay_out(path, problems, progress)
     if layout is None:
@@ -266,24 +261,15 @@ def _warn_of_nameless(name: str, header: Sequence[str]) -> None:
         notice(f"{name}: the nameless {columns} {', '.join(others)} {verb} left out")
 
 
-class CsvRows:
-    """The rows of a CSV file; they are read again each time that some are asked for."""
+class CsvRows(FileRows):
+    """The rows of a CSV file; columns without a name are left out."""
 
     def __init__(self, path: Path, layout: Layout, stamp: Stamp, progress: Progress):
-        self._path, self._layout, self._stamp, self._progress = path, layout, stamp, progress
+        self._layout, self._stamp = layout, stamp
         self._places = {column: j for j, column in enumerate(layout.header) if column}
+        super().__init__(path, self._places, progress)
         every = range(layout.rows)  # row of the file below the header
         self._below = np.delete(every, layout.blank) if layout.blank else every
-
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-        return self._path.name
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """The names of the columns that have one."""
-        return tuple(self._places)
 
     def __len__(self) -> int:
         return len(self._below)
@@ -292,42 +278,24 @@ class CsvRows:
         """Row i in rows of the file, where the header and blank rows count."""
         return f"row {self._layout.header_row + 1 + self._below[i]} of {self.name}"
 
-    def texts(self, column: str) -> Texts:
-        """The cells of one column, stripped; None where one is empty."""
-        return self._texts([column])[column]
-
     def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
         """Columns as float32 numbers if all their cells are numbers or empty, else as text."""
         numbers = self._numbers([name for name in columns if name not in as_text], np.float32)
-        texts = self._texts([name for name in columns if name not in numbers])
+        texts = self.columns_of_text([name for name in columns if name not in numbers])
         for name in texts.keys() - set(as_text):
             if all(cell is None or is_number(cell) for cell in texts[name]):
-                numbers[name] = _as(np.float32, _parsed(texts[name]))
+                numbers[name] = float32_of(parsed(texts[name]))
         return {name: numbers[name] if name in numbers else texts[name] for name in columns}
 
-    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
+    def text_blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
         """The cells of some columns as text, stripped, some rows at a time."""
-        yield from self._blocks(columns)
-
-    def _blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
         for frame in self._frames(columns, AS_TEXT):
             yield [_stripped(frame[self._places[name]]) for name in columns]
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """The cells of one column as numbers; NaN where a cell is none."""
         found = self._numbers([column], np.float64)
-        if column in found:
-            return found[column]
-        return _parsed(self.texts(column))
-
-    def _texts(self, columns: Sequence[str]) -> dict[str, Texts]:
-        found = {name: np.empty(len(self), object) for name in columns}
-        start = 0
-        for block in self._blocks(columns):
-            for name, cells in zip(columns, block, strict=True):
-                found[name][start : start + len(cells)] = cells
-            start += len(block[0])
-        return found
+        return found[column] if column in found else super().numbers(column)
 
     def _numbers(self, columns: Sequence[str], dtype: type[Float]) -> dict[str, NDArray[Float]]:
         """Those columns that are numbers at first sight; the others need to be read as text."""
@@ -435,10 +403,6 @@ def _numbers_in(cells: pd.Series) -> NDArray[np.float64] | None:
         elif text:
             return None
     return values
-
-
-def _parsed(cells: Texts) -> NDArray[np.float64]:
-    return np.array([float(cell) if cell and is_number(cell) else np.nan for cell in cells])
 
 
 def _as(dtype: type[Float], values: NDArray[np.float64]) -> NDArray[Float]:

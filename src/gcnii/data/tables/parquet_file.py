@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.tables.reading import Ends, Progress, is_file, note_repeated_names, progress_of
+from gcnii.data.tables.reading import (
+    Ends,
+    FileRows,
+    Progress,
+    is_file,
+    no_progress,
+    note_repeated_names,
+)
 from gcnii.errors import DataError, Problems, notice
-from gcnii.graph.columns import Cells, Texts, is_number
+from gcnii.graph.columns import Cells, Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +32,7 @@ EXACT_BELOW = 2**53  # whole numbers that float64 holds exactly
 
 
 def open_parquet(
-    path: Path, problems: Problems, progress: Progress | None = None
+    path: Path, problems: Problems, progress: Progress = no_progress
 ) -> ParquetRows | None:
     """The table in a parquet file; None if it cannot be read, with every problem noted."""
     try:
@@ -36,7 +43,6 @@ def open_parquet(
     if not is_file(path, problems):
         return None
     before = len(problems.found)
-    progress = progress or progress_of(path)
     try:
         with _opened(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
@@ -92,22 +98,13 @@ def _kind(type: pa.DataType) -> Literal["text", "number", "date"] | None:
     return "date" if types.is_temporal(type) and not types.is_duration(type) else None
 
 
-class ParquetRows:
-    """The rows of a parquet file; columns are read each time that they are asked for."""
+class ParquetRows(FileRows):
+    """The rows of a parquet file; an index without a name is left out."""
 
     def __init__(self, path: Path, schema: pa.Schema, rows: int, progress: Progress):
-        self._path, self._rows, self._progress = path, rows, progress
+        self._rows = rows
         self._types = {column.name: _value_type(column.type) for column in schema}
-
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-        return self._path.name
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """The names of the columns, without an index that has none."""
-        return tuple(name for name in self._types if not INDEX.fullmatch(name))
+        super().__init__(path, [one for one in self._types if not INDEX.fullmatch(one)], progress)
 
     def __len__(self) -> int:
         return self._rows
@@ -115,10 +112,6 @@ class ParquetRows:
     def place(self, i: int) -> str:
         """Row i, counted from 1."""
         return f"row {i + 1} of {self.name}"
-
-    def texts(self, column: str) -> Texts:
-        """The cells of one column as text; None where one is null, NaN or empty."""
-        return self._texts([column])[column]
 
     def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
         """Columns of numbers and truth values as float32, all others as text."""
@@ -130,29 +123,20 @@ class ParquetRows:
                 for name, values in numbers.items():
                     values[start : start + len(batch)] = _floats_of(batch.column(name))
             start += len(batch)
-        texts = self._texts([name for name in columns if name in words])
+        texts = self.columns_of_text([name for name in columns if name in words])
         return {name: numbers[name] if name in numbers else texts[name] for name in columns}
-
-    def _texts(self, columns: Sequence[str]) -> dict[str, Texts]:
-        found = {name: np.empty(self._rows, object) for name in columns}
-        start = 0
-        for block in self._blocks(columns):
-            for name, cells in zip(columns, block, strict=True):
-                found[name][start : start + len(cells)] = cells
-            start += len(block[0])
-        return found
 
     def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
         """The names in some columns, some rows at a time; whole numbers as they are."""
         from pyarrow import types
 
         if not all(types.is_signed_integer(self._types[name]) for name in columns):
-            yield from self._blocks(columns)
+            yield from self.text_blocks(columns)
             return
         for batch in self._batches(columns):
             yield [_names_of(batch.column(name)) for name in columns]
 
-    def _blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
+    def text_blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
         """The cells of some columns as text.
 
         Whole numbers are written without a point, also where missing cells made floats of them.
@@ -179,8 +163,7 @@ class ParquetRows:
         if _kind(self._types[column]) == "number":
             parts = [_floats_of(batch.column(column)) for batch in self._batches([column])]
             return np.concatenate([np.empty(0), *parts])
-        cells = self.texts(column)
-        return np.array([float(cell) if cell and is_number(cell) else np.nan for cell in cells])
+        return super().numbers(column)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some rows of these columns at a time: a file is opened once for all of them."""

@@ -7,92 +7,112 @@ Python and as flags.
 from __future__ import annotations
 
 import stat
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.errors import DataError, InputError, Problems, did_you_mean, is_one_of
 from gcnii.graph.arrays import true_or_false
-from gcnii.graph.columns import Cells, Hints, Texts
+from gcnii.graph.columns import Cells, Hints, Texts, parsed
 from gcnii.graph.weights import DUPLICATES
 
 # Names of nodes as text, None where missing; or as whole numbers, where a table has such.
 Ends: TypeAlias = Texts | NDArray[np.int64]
 
 
-class Rows(Protocol):
-    """A table with named columns."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it: "nodes.csv"."""
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """The names of the columns."""
-
-    def __len__(self) -> int:
-        """Number of rows."""
-
-    def place(self, i: int) -> str:
-        """Where row i is, for a message: "row 7 of nodes.csv"."""
-
-    def texts(self, column: str) -> Texts:
-        """The cells of one column, as they are written; None where one is empty or missing."""
-
-    def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
-        """Columns as numbers (float32; NaN where missing) if all their cells are, else as text.
-
-        as_text  the names of those that are text even if all their cells are numbers
-        """
-
-    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
-        """The names in some columns, some rows at a time, from the first row on."""
-
-    def numbers(self, column: str) -> NDArray[np.float64]:
-        """The cells of one column as numbers; NaN where a cell is none."""
-
-
 # Called with the bytes read so far and the bytes of the file, from 0 on in each pass over it.
 Progress: TypeAlias = Callable[[int, int], None]
-
-
 # Called with the name of the file as well.
 Watcher: TypeAlias = Callable[[str, int, int], None]
 
 LARGE = 10_000_000  # bytes: a smaller file is read before anyone asks
 ALWAYS_READ = 5_000_000  # cells of a table of nodes; each takes about 40 bytes while it is read
 MOST_EMPTY = 20  # times the cells that are given
-WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
-@contextmanager
-def watched(show: Watcher) -> Iterator[None]:
-    """Tell `show` how far the reading of large files is, for as long as the block lasts."""
-    token = WATCHER.set(show)
-    try:
-        yield
-    finally:
-        WATCHER.reset(token)
+class Rows(ABC):
+    """A table with named columns.
+
+    name    what messages call it: "nodes.csv"
+    header  the names of the columns
+    """
+
+    name: str
+    header: tuple[str, ...]
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def place(self, i: int) -> str:
+        """Where row i is, for a message: "row 7 of nodes.csv"."""
+        return f"row {i} of {self.name}"
+
+    @abstractmethod
+    def texts(self, column: str) -> Texts:
+        """The cells of one column, as they are written; None where one is empty or missing."""
+
+    @abstractmethod
+    def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
+        """Columns as numbers (float32; NaN where missing) if all their cells are, else as text.
+
+        as_text  the names of those that are text even if all their cells are numbers
+        """
+
+    @abstractmethod
+    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
+        """The names in some columns, some rows at a time, from the first row on."""
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """The cells of one column as numbers; NaN where a cell is none."""
+        return parsed(self.texts(column))
+
+
+class FileRows(Rows):
+    """A table in a file, which is read a block of rows at a time whenever some are asked for."""
+
+    def __init__(self, path: Path, header: Iterable[str], progress: Progress):
+        self.name, self.header = path.name, tuple(header)
+        self._path, self._progress = path, progress
+
+    @abstractmethod
+    def text_blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
+        """The cells of some columns as text, some rows at a time."""
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
+        """The names in some columns, some rows at a time, from the first row on."""
+        yield from self.text_blocks(columns)
+
+    def texts(self, column: str) -> Texts:
+        """The cells of one column, as they are written; None where one is empty or missing."""
+        return self.columns_of_text([column])[column]
+
+    def columns_of_text(self, columns: Sequence[str]) -> dict[str, Texts]:
+        """The cells of several columns, in one pass over the file."""
+        found = {name: np.empty(len(self), object) for name in columns}
+        start = 0
+        for block in self.text_blocks(columns):
+            for name, cells in zip(columns, block, strict=True):
+                found[name][start : start + len(cells)] = cells
+            start += len(block[0])
+        return found
 
 
 def no_progress(read: int, size: int) -> None:
     """Show nothing."""
 
 
-def progress_of(path: Path) -> Progress:
-    """What tells the watcher about this file."""
-    show = WATCHER.get()
-    return partial(show, path.name) if show and path.stat().st_size >= LARGE else no_progress
+def progress_of(path: Path, watcher: Watcher | None) -> Progress:
+    """What tells the watcher about this file, if it is large."""
+    large = watcher and path.is_file() and path.stat().st_size >= LARGE
+    return partial(watcher, path.name) if watcher and large else no_progress
 
 
 def is_file(path: Path, problems: Problems) -> bool:
