@@ -23,6 +23,11 @@ def test_what_a_user_needs_is_exported_and_documented(name):
     assert getattr(analysis, name).__doc__
 
 
+def test_the_name_of_sampled_values_before_is_found_for_now():
+    with pytest.warns(DeprecationWarning, match=r"use gcnii\.analysis\.SampledValue$"):
+        assert analysis.Estimate is analysis.SampledValue
+
+
 @pytest.mark.parametrize("name", ["Study", "karate_club"])
 def test_the_theorems_have_moved_to_the_study_and_are_found_there_for_now(name):
     with pytest.warns(DeprecationWarning, match=f"use gcnii_paper.theory.{name}$"):

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from gcnii.analysis import (
-    Estimate,
     LayerReport,
     ProbeBaseline,
+    SampledValue,
     Smoothness,
     SmoothnessMeter,
     diagnose,
@@ -116,11 +116,11 @@ def healthy():
     state = Smoothness(
         width=64,
         norm=1.0,
-        energy=Estimate(0.3),
-        roughness=Estimate(0.3),
-        mad=Estimate(0.5),
-        mad_gap=Estimate(0.1),
-        effective_rank=Estimate(20.0),
+        energy=SampledValue(0.3),
+        roughness=SampledValue(0.3),
+        mad=SampledValue(0.5),
+        mad_gap=SampledValue(0.1),
+        effective_rank=SampledValue(20.0),
         rank=64,
         distance=0.8,
         dead=0.0,
@@ -162,7 +162,7 @@ def test_information_fades_where_the_features_alone_tell_more(healthy):
 
 def test_what_made_information_go_is_said_beside_the_verdict(healthy):
     flat = replace(
-        healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0), distance=0.01
+        healthy[0].state, mad=SampledValue(1e-6), effective_rank=SampledValue(1.0), distance=0.01
     )
     rows = (*healthy[:2], *(replace(row, state=flat, probe=0.2) for row in healthy[2:]))
     assert kinds(rows) == ["gone", "alike"]
@@ -175,7 +175,7 @@ def test_what_made_information_go_is_said_beside_the_verdict(healthy):
 def test_nodes_can_be_alike_without_being_at_the_limit(healthy):
     # biases alone
     flat = replace(
-        healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0), distance=0.29
+        healthy[0].state, mad=SampledValue(1e-6), effective_rank=SampledValue(1.0), distance=0.29
     )
     found = diagnose(
         (healthy[0], *(replace(row, state=flat) for row in healthy[1:])), edges=10, baseline=GUESSED
@@ -186,7 +186,7 @@ def test_nodes_can_be_alike_without_being_at_the_limit(healthy):
 
 
 def test_the_last_layer_but_one_tells_whether_the_graph_made_them_alike(healthy):
-    flat = replace(healthy[0].state, mad=Estimate(1e-6), effective_rank=Estimate(1.0))
+    flat = replace(healthy[0].state, mad=SampledValue(1e-6), effective_rank=SampledValue(1.0))
     away = [0.4, *(0.3 for _ in healthy[2:-2]), 0.1, 0.5]  # the last but one counts
     rows = [
         replace(row, state=replace(flat, distance=one))

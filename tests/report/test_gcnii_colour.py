@@ -10,10 +10,10 @@ import pytest
 from matplotlib.colors import to_hex
 
 import gcnii
-from gcnii.analysis import Checkup, Curve, DegreeGroup, Estimate, LayerReport
+from gcnii.analysis import Checkup, Curve, DegreeGroup, LayerReport, SampledValue
 from gcnii.analysis.filters import Influence, Response, gcn_filter
 from gcnii.analysis.report import draw_figures, draw_influence, draw_layers, draw_response
-from gcnii.analysis.study_report import draw_study as draw_search
+from gcnii.analysis.report import draw_study as draw_search
 from gcnii.cli.demo import draw_depths
 from gcnii.nn import MODELS
 from gcnii.report.figures import (
@@ -50,7 +50,7 @@ def colours(drawing):
 
 
 def layer_report(number):
-    estimate = Estimate(0.1 + number, 0.0)
+    estimate = SampledValue(0.1 + number, 0.0)
     numbers = dict.fromkeys(("energy", "roughness", "mad", "mad_gap", "effective_rank"), estimate)
     state = SimpleNamespace(**numbers, width=8, rank=4, distance=0.1, dead=0.0)
     return LayerReport(f"layer {number}", state, gradient=0.1, probe=0.5)

@@ -34,7 +34,7 @@ from gcnii.analysis.filters import influence as influence
 from gcnii.analysis.filters import learn as learn
 from gcnii.analysis.filters import pagerank_filter as pagerank_filter
 from gcnii.analysis.filters import response as response
-from gcnii.analysis.smoothing import Estimate as Estimate
+from gcnii.analysis.smoothing import SampledValue as SampledValue
 from gcnii.analysis.smoothing import Smoothness as Smoothness
 from gcnii.analysis.smoothing import SmoothnessMeter as SmoothnessMeter
 from gcnii.analysis.states import HiddenStates as HiddenStates
@@ -42,10 +42,17 @@ from gcnii.analysis.states import Layer as Layer
 from gcnii.analysis.watch import Watch as Watch
 from gcnii.analysis.watch import watch as watch
 
+MOVED = {
+    "Estimate": "gcnii.analysis.SampledValue",
+    "Study": "gcnii_paper.theory.Study",
+    "karate_club": "gcnii_paper.theory.karate_club",
+}
+
 
 def __getattr__(name: str) -> object:
-    if name not in ("Study", "karate_club"):
+    if name not in MOVED:
         raise AttributeError(f"gcnii.analysis has no {name!r}")
-    moved = f"gcnii.analysis.{name} is deprecated; use gcnii_paper.theory.{name}"
+    module, _, new = MOVED[name].rpartition(".")
+    moved = f"gcnii.analysis.{name} is deprecated; use {MOVED[name]}"
     warnings.warn(moved, DeprecationWarning, stacklevel=2)
-    return getattr(import_module("gcnii_paper.theory"), name)
+    return getattr(import_module(module), new)

@@ -212,7 +212,9 @@ class Doctor:
             warnings.warn(text, stacklevel=2)
             return Checkup(*known, after=before, val=nan, test=nan, degrees=())
         network.load_state_dict({name: weight[0] for name, weight in result.weights.items()})
-        after, degrees = self._examine(network, task), self._by_degree(result)
+        after = self._examine(network, task)
+        several = self.graph.multilabel
+        degrees = () if several else tuple(by_degree(self.graph, result.predict_ids(self.graph)))
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 
     def _train(self, plan: Plan, verbose: bool | None) -> Result:
@@ -228,11 +230,6 @@ class Doctor:
         if result.interrupted:
             raise KeyboardInterrupt
         return result
-
-    def _by_degree(self, result: Result) -> tuple[Row, ...]:
-        if self.graph.multilabel:
-            return ()
-        return tuple(by_degree(self.graph, result.predict_ids(self.graph)))
 
     def _examine(self, network: Model, task: Task) -> tuple[LayerReport, ...]:
         objective = Objective.of(self.graph, [self.split], self.device)
@@ -258,9 +255,10 @@ DRAWN = 0.15
 VANISHED, EXPLODED = 1e-3, 1e3
 # The share of units that are zero on all nodes, at the last layer but one.
 DEAD = 0.9
+NO_EDGES = "the graph has no edges, so nothing is smoothed; whatever is lost, the weights lose"
 
 Kind = Literal["no edges", "gone", "alike", "faded", "kept", "dead", "vanished", "exploded"]
-Rows = Sequence[LayerReport]
+LayerReports = Sequence[LayerReport]
 
 
 @dataclass(frozen=True)
@@ -282,7 +280,8 @@ class Diagnosis:
     @property
     def text(self) -> str:
         """Findings and advice in a few sentences."""
-        found = ". ".join(_capital(finding.text) for finding in (self.verdict, *self.others))
+        texts = [finding.text for finding in (self.verdict, *self.others)]
+        found = ". ".join(text[0].upper() + text[1:] for text in texts)
         return f"{found}. Try {'; or '.join(self.advice)}." if self.advice else f"{found}."
 
     def summary(self) -> Document:
@@ -308,7 +307,7 @@ class ProbeBaseline:
 
 
 def diagnose(
-    rows: Rows,
+    rows: LayerReports,
     *,
     edges: int,
     baseline: ProbeBaseline | None = None,
@@ -323,7 +322,7 @@ def diagnose(
     """
     alike = _alike(rows)
     verdict = (
-        (_no_edges() if not edges else None)
+        (Finding("no edges", NO_EDGES) if not edges else None)
         or (_gone(rows, baseline) if baseline else None)
         or alike
         or (_faded(rows, baseline) if baseline else None)
@@ -364,19 +363,12 @@ def _best_depth(checkups: Sequence[Checkup]) -> str:
     )
 
 
-def best_layer(rows: Rows) -> int:
+def best_layer(rows: LayerReports) -> int:
     """The layer with the highest probe; the first of several."""
     return max(range(len(rows)), key=lambda l: (_probe(rows[l]), -l))
 
 
-def _no_edges() -> Finding:
-    return Finding(
-        "no edges",
-        "the graph has no edges, so nothing is smoothed; whatever is lost, the weights lose",
-    )
-
-
-def _gone(rows: Rows, baseline: ProbeBaseline) -> Finding | None:
+def _gone(rows: LayerReports, baseline: ProbeBaseline) -> Finding | None:
     best, where = _highest(rows, baseline)
     bound = baseline.chance + GONE * max(best - baseline.chance, 0)
     since = _since(rows, lambda row: _probe(row) <= bound)
@@ -389,22 +381,19 @@ def _gone(rows: Rows, baseline: ProbeBaseline) -> Finding | None:
     )
 
 
-def _alike(rows: Rows) -> Finding | None:
+def _alike(rows: LayerReports) -> Finding | None:
     since = alike_since(rows)
     if since is None:
         return None
-    end = _last_hidden(rows).distance
-    limit = (
-        f"near Theorem 1's limit (distance {end:.2g} at the end)"
-        if end <= DRAWN
-        else "all along one direction"
-    )
+    end, limit = _last_hidden(rows).distance, "all along one direction"
+    if end <= DRAWN:
+        limit = f"near Theorem 1's limit (distance {end:.2g} at the end)"
     return Finding(
         "alike", f"nodes are nearly alike from layer {since} on, {limit}: {_size(rows, since)}"
     )
 
 
-def alike_since(rows: Rows) -> int | None:
+def alike_since(rows: LayerReports) -> int | None:
     """The layer from which on all nodes are nearly alike, or None.
 
     The last layer may be scores, and counts only if there is no other.
@@ -420,7 +409,7 @@ def alike_since(rows: Rows) -> int | None:
     return None if since is None else since + 1  # layer 0 is not hidden
 
 
-def _faded(rows: Rows, baseline: ProbeBaseline) -> Finding | None:
+def _faded(rows: LayerReports, baseline: ProbeBaseline) -> Finding | None:
     best, where = _highest(rows, baseline)
     if _probe(rows[-1]) >= best - FADED:
         return None
@@ -428,7 +417,7 @@ def _faded(rows: Rows, baseline: ProbeBaseline) -> Finding | None:
     return Finding("faded", f"information fades: {reads}; {_size(rows, len(rows) - 1)}")
 
 
-def _highest(rows: Rows, baseline: ProbeBaseline) -> tuple[float, str]:
+def _highest(rows: LayerReports, baseline: ProbeBaseline) -> tuple[float, str]:
     """The highest probe, and where it is."""
     layer = best_layer(rows)
     if baseline.features > _probe(rows[layer]):
@@ -436,15 +425,13 @@ def _highest(rows: Rows, baseline: ProbeBaseline) -> tuple[float, str]:
     return _probe(rows[layer]), f"at layer {layer}"
 
 
-def _kept(rows: Rows) -> Finding:
+def _kept(rows: LayerReports) -> Finding:
     probe = rows[-1].probe
-    reads = (
-        f"a linear probe reads {_percent(probe)} at the last layer; " if probe is not None else ""
-    )
+    reads = "" if probe is None else f"a linear probe reads {probe:.0%} at the last layer; "
     return Finding("kept", f"information is kept: {reads}{_size(rows, len(rows) - 1)}")
 
 
-def _gradient(rows: Rows) -> Finding | None:
+def _gradient(rows: LayerReports) -> Finding | None:
     norms = [row.gradient for row in rows if row.gradient is not None]
     if len(norms) < 2 or not norms[-1]:
         return None
@@ -457,17 +444,14 @@ def _gradient(rows: Rows) -> Finding | None:
     )
 
 
-def _dead(rows: Rows) -> Finding | None:
-    state = _last_hidden(rows)
-    return (
-        Finding("dead", f"{state.dead:.0%} of the units are zero on all nodes")
-        if state.dead >= DEAD
-        else None
-    )
+def _dead(rows: LayerReports) -> Finding | None:
+    dead = _last_hidden(rows).dead
+    found = Finding("dead", f"{dead:.0%} of the units are zero on all nodes")
+    return found if dead >= DEAD else None
 
 
 def _advice(
-    verdict: Finding, others: Sequence[Finding], rows: Rows, settings: Mapping[str, object]
+    verdict: Finding, others: Sequence[Finding], rows: LayerReports, settings: Mapping[str, object]
 ) -> tuple[str, ...]:
     kinds = {verdict.kind, *(finding.kind for finding in others)}
     smoothed = bool(kinds & {"gone", "alike"})
@@ -487,19 +471,19 @@ def _advice(
     return tuple(tries)
 
 
-def _last_hidden(rows: Rows) -> Smoothness:
+def _last_hidden(rows: LayerReports) -> Smoothness:
     """The last state but one, because the last may be scores; or the last of two."""
     return (rows[-2] if len(rows) > 2 else rows[-1]).state
 
 
-def _since(rows: Rows, holds: Callable[[LayerReport], bool]) -> int | None:
+def _since(rows: LayerReports, holds: Callable[[LayerReport], bool]) -> int | None:
     """The first index from which on `holds` is true of all rows, or None."""
     fails = [place for place, row in enumerate(rows) if not holds(row)]
     place = fails[-1] + 1 if fails else 0
     return place if place < len(rows) else None
 
 
-def _size(rows: Rows, l: int) -> str:
+def _size(rows: LayerReports, l: int) -> str:
     """Rank and energy at a layer."""
     start, state = rows[0].state, rows[l].state
     rank = f"effective rank {state.effective_rank.value:.1f} of {state.width}"
@@ -514,7 +498,3 @@ def _probe(row: LayerReport) -> float:
 
 def _percent(score: float | None) -> str:
     return "–" if score is None else f"{score:.0%}"
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

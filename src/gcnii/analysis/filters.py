@@ -21,7 +21,6 @@ from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.propagation import RelationalMatrix, Sparse
-from gcnii.results.result import Result
 from gcnii.train.hardware import suited_threads
 from gcnii.train.plan import Plan
 from gcnii.train.task import make_adjacency
@@ -48,17 +47,8 @@ class Band:
     signals: Tensor
 
 
-def refuse_asymmetric(P: Sparse) -> None:
-    """Raise unless P̃ is symmetric: only then it has frequencies."""
-    if not is_symmetric(P):
-        raise InputError(
-            "P̃ is not symmetric, so it has no frequencies;"
-            " use norm symmetric, and both directions of a directed graph"
-        )
-
-
 def is_symmetric(P: Sparse) -> bool:
-    """Whether P̃ is its own transpose, up to rounding."""
+    """Whether P̃ is its own transpose, up to rounding: only then it has frequencies."""
     here, (other, order) = P.pattern, P.pattern.transposed
     alike = torch.equal(other.rows, here.rows) and torch.equal(other.columns, here.columns)
     return alike and torch.allclose(P.values[order], P.values, atol=1e-6)
@@ -259,8 +249,15 @@ def response(
             eigenvector and every score, which costs n·k passes and gives g(λ_i) itself, for graphs
             of up to 4000 nodes
     """
-    _check(bands, probes)
-    refuse_asymmetric(P)
+    if probes is not None and (probes < 2 or bands < 1):
+        raise InputError(
+            f"an error bar needs at least 2 probes in at least 1 band, got {probes} in {bands}"
+        )
+    if not is_symmetric(P):
+        raise InputError(
+            "P̃ is not symmetric, so it has no frequencies;"
+            " use norm symmetric, and both directions of a directed graph"
+        )
     found = eigenspaces(P) if probes is None else random_bands(P, bands, probes, seed)
     with linearised(model, P, X) as (scores, pull):
         k = scores.shape[1]
@@ -268,13 +265,6 @@ def response(
             [_echoes(band, pull, W) for W in _weights(band, k, probes, seed)] for band in found
         ]
     return _separate(found, measured, exact=probes is None)
-
-
-def _check(bands: int, probes: int | None) -> None:
-    if probes is not None and (probes < 2 or bands < 1):
-        raise InputError(
-            f"an error bar needs at least 2 probes in at least 1 band, got {probes} in {bands}"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -490,35 +480,23 @@ def _alpha(checkups: Sequence[Checkup]) -> float:
 def learn(
     graph: Graph, checkups: Sequence[Checkup], *, filters: bool, seed: int, show: Show
 ) -> Learned:
-    """Ask the deepest trained network of each model.
+    """Ask the deepest network of each model that did not diverge.
 
     filters  whether to ask; else there are no answers
     seed     of the random signals and nodes
     show     told what is computed next
     """
-    asked = _deepest(checkups) if filters else {}
-    responses, influences = _ask(graph, asked, seed, show)
-    layers = max(one.layers for one in checkups)
-    return Learned(layers, _alpha(checkups), responses, influences)
-
-
-def _deepest(checkups: Sequence[Checkup]) -> dict[str, Result]:
-    """The result of each model's deepest network that did not diverge."""
-    ordered = sorted(checkups, key=lambda one: one.layers)
-    return {one.model: one.result for one in ordered if one.result is not None}
-
-
-def _ask(
-    graph: Graph, networks: Mapping[str, Result], seed: int, show: Show
-) -> tuple[dict[str, Response], dict[str, Influence]]:
+    ordered = sorted(checkups, key=lambda one: one.layers) if filters else ()
+    deepest = {one.model: one.result for one in ordered if one.result is not None}
     responses, influences = {}, {}
-    for model, result in networks.items():
+    for model, result in deepest.items():
         network, task = result.network(graph)
         show(f"{model}: filter")
         responses[model] = response(network, task.P, task.X, seed=seed)
         show(f"{model}: influence of each hop")
         influences[model] = influence(network, task.P, task.X, seed=seed)
-    return responses, influences
+    layers = max(one.layers for one in checkups)
+    return Learned(layers, _alpha(checkups), responses, influences)
 
 
 def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:
@@ -535,12 +513,8 @@ def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:
                 f"{plan.model}'s P̃ on {graph.name} is not symmetric, which a filter needs;"
                 " leave out the filter (--filter)"
             )
-        if not _same_values(P, matrices[0]):
+        if not torch.equal(P.values, matrices[0].values):
             raise InputError(
                 f"filters are compared on one P̃, and {', '.join(plan.model for plan in plans)}"
                 " have different ones; ask for one model at a time"
             )
-
-
-def _same_values(P: Sparse, other: Sparse) -> bool:
-    return len(P.values) == len(other.values) and torch.equal(P.values, other.values)

@@ -1,24 +1,25 @@
-"""Tables and figures of what the doctor found, and of the filters and the reach of networks."""
+"""Tables and figures: what the doctor found, filters and their reach, and a search of settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 from gcnii.analysis.checkup import Checkup, Diagnosis, LayerReport
 from gcnii.analysis.degree import span
 from gcnii.analysis.filters import Floats, Influence, Learned, Response, gcn_filter, pagerank_filter
-from gcnii.files import refuse_replacing
+from gcnii.files import Document, refuse_replacing
 from gcnii.report.figures import (
     GREY,
     LineStyle,
+    depth_axis,
     draw_bars,
     draw_line,
     figure,
@@ -30,6 +31,7 @@ from gcnii.report.figures import (
     style_of,
     styles_of,
 )
+from gcnii.report.tables import plain_table
 from gcnii.targets.objective import percent
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ DEPTH_HEADS = (
 
 def layer_table(rows: Sequence[LayerReport], title: str) -> Group:
     """One row per layer; of a deep model only some layers, the last one among them."""
-    table = _table(*LAYER_HEADS)
+    table = plain_table(*LAYER_HEADS, numbers=slice(None))
     for l, row in enumerate(rows):
         if l in SHOWN or l == len(rows) - 1:
             table.add_row(str(l), *_layer_cells(row))
@@ -71,7 +73,7 @@ def _layer_cells(row: LayerReport) -> Iterator[str]:
 
 def depth_table(found: Sequence[tuple[Checkup, Diagnosis]]) -> Group:
     """One row per model and depth, after training."""
-    table = _table(*DEPTH_HEADS, left=("model", "verdict"))
+    table = plain_table(*DEPTH_HEADS, numbers=slice(1, -1))
     for checkup, diagnosis in found:
         table.add_row(*_depth_cells(checkup), diagnosis.verdict.kind)
     return Group("After training, at the last layer", table)
@@ -97,26 +99,18 @@ def degree_table(checkups: Sequence[Checkup]) -> Group:
     }
     heads = [f"{span(row['from'], row['below'])} ({row['nodes']})" for row in groups.values()]
     title = f"Accuracy by degree (nodes), {checkups[0].layers} layers, all nodes, in %"
-    table = _table("model", *heads, left=("model",))
+    table = plain_table("model", *heads)
     for checkup in checkups:
         rows = (row for row in checkup.degrees if row["who"] == "all" and row["below"])
         table.add_row(checkup.model, *(percent(row["accuracy"]) for row in rows))
     return Group(title, table)
 
 
-def _table(*heads: str, left: Collection[str] = ()) -> Table:
-    """A table without lines; columns are aligned to the right, but for those named in `left`."""
-    table = Table(*heads, box=None, header_style="bold")
-    for column in table.columns:
-        column.justify = "left" if column.header in left else "right"
-    return table
-
-
 ACROSS = 3  # panels beside each other
 
 
 @dataclass(frozen=True)
-class Question:
+class LayerPlot:
     """One figure: a number of each layer, against the layer."""
 
     name: str
@@ -136,37 +130,33 @@ class Question:
         axes.set(xlabel="layer", ylabel=self.label)
 
 
-def _percent(row: LayerReport) -> float | None:
-    return None if row.probe is None else 100 * row.probe
-
-
-QUESTIONS = (
-    Question(
+LAYER_PLOTS = (
+    LayerPlot(
         "energy",
         "Do neighbours become alike?",
         "Dirichlet energy / |H|²",
         lambda row: row.state.roughness.value,
     ),
-    Question(
+    LayerPlot(
         "mad",
         "Do all nodes become alike?",
         "mean cosine distance (MAD)",
         lambda row: row.state.mad.value,
     ),
-    Question(
+    LayerPlot(
         "rank",
         "How many directions are left?",
         "effective rank",
         lambda row: row.state.effective_rank.value,
     ),
-    Question(
+    LayerPlot(
         "probe",
         "What can still be read?",
         "linear probe, val. accuracy (%)",
-        _percent,
+        lambda row: None if row.probe is None else 100 * row.probe,
         log=False,
     ),
-    Question(
+    LayerPlot(
         "gradient",
         "Does the loss reach the layer?",
         "norm of the gradient",
@@ -175,16 +165,16 @@ QUESTIONS = (
 )
 
 
-def draw_question(question: Question, checkups: Sequence[Checkup]) -> Figure:
+def _draw_plot(plot: LayerPlot, checkups: Sequence[Checkup]) -> Figure:
     """Before and after training, one line per model."""
     drawing, styles = figure(2), styles_of(checkup.model for checkup in checkups)
     for axes, when in zip(drawing.axes, ("before", "after"), strict=True):
         for checkup in checkups:
             rows = checkup.before if when == "before" else checkup.after
-            question.draw(axes, rows, checkup.model, styles[checkup.model])
+            plot.draw(axes, rows, checkup.model, styles[checkup.model])
         axes.set(title=f"{when} training")
     shared_scale(drawing)
-    drawing.suptitle(f"{question.title} ({checkups[0].graph}, {checkups[0].layers} layers)")
+    drawing.suptitle(f"{plot.title} ({checkups[0].graph}, {checkups[0].layers} layers)")
     shared_legend(drawing)
     return drawing
 
@@ -196,10 +186,8 @@ def draw_depths(checkups: Sequence[Checkup]) -> Figure:
     for model, style in styles_of(checkup.model for checkup in checkups).items():
         own = {one.layers: 100 * one.val for one in checkups if one.model == model}
         draw_line(axes, list(own), list(own.values()), style, model)
-    depths = sorted({checkup.layers for checkup in checkups})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(depths, [str(depth) for depth in depths])
-    axes.set(xlabel="layers", ylabel="validation accuracy (%)", ylim=(0, 100))
+    depth_axis(axes, {checkup.layers for checkup in checkups})
+    axes.set(ylabel="validation accuracy (%)", ylim=(0, 100))
     axes.set_title(f"How deep can it be trained? ({checkups[0].graph})")
     shared_legend(drawing)
     return drawing
@@ -208,7 +196,7 @@ def draw_depths(checkups: Sequence[Checkup]) -> Figure:
 def draw_figures(checkups: Sequence[Checkup]) -> dict[str, Figure]:
     """Every figure by its name; those against the layer show the deepest models."""
     deepest = [one for one in checkups if one.layers == max(other.layers for other in checkups)]
-    drawings = {question.name: draw_question(question, deepest) for question in QUESTIONS}
+    drawings = {plot.name: _draw_plot(plot, deepest) for plot in LAYER_PLOTS}
     return drawings | {"depth": draw_depths(checkups)}
 
 
@@ -236,17 +224,15 @@ def _files(folder: Path, name: str) -> list[Path]:
 
 
 def draw_layers(rows: Sequence[LayerReport], model: str = "") -> Figure:
-    """Each question that these layers answer, in a panel of its own.
+    """Each number that these layers have, in a panel of its own.
 
     model  its name in the registry, if it has one
     """
-    asked = [
-        question for question in QUESTIONS if any(question.number(row) is not None for row in rows)
-    ]
-    drawing = panels(len(asked), across=ACROSS)
-    for axes, question in zip(drawing.axes, asked, strict=True):
-        question.draw(axes, rows, question.label, style_of(model))
-        axes.set(title=question.title)
+    plots = [plot for plot in LAYER_PLOTS if any(plot.number(row) is not None for row in rows)]
+    drawing = panels(len(plots), across=ACROSS)
+    for axes, plot in zip(drawing.axes, plots, strict=True):
+        plot.draw(axes, rows, plot.label, style_of(model))
+        axes.set(title=plot.title)
     return drawing
 
 
@@ -274,21 +260,19 @@ def draw_response(found: Mapping[str, Response], *, layers: int, alpha: float) -
     return drawing
 
 
-def response_table(found: Mapping[str, Response], *, layers: int, alpha: float) -> Table:
+def response_table(found: Mapping[str, Response], *, layers: int, alpha: float) -> Group:
     """One row per band of frequencies: the known filters, then g and purity of each network."""
     first = next(iter(found.values()))  # networks on one graph have the same frequencies
     filters = _known(first.frequency, layers, alpha)
     known = {label: first.beside(curve) for label, curve in filters.items()}
     heads = ("λ", "share", *known, *(head for label in found for head in (label, "purity")))
-    table = Table(*heads, title="The learned filter g(λ)", title_justify="left", box=None)
-    for column in table.columns:
-        column.justify = "right"
+    table = plain_table(*heads, numbers=slice(None))
     for i, (frequency, share) in enumerate(zip(first.frequency, first.share, strict=True)):
         cells = [f"{curve[i]:+.3f}" for curve in known.values()]
         for one in found.values():
             cells += [f"{one.gain[i]:+.3f} ± {one.error[i]:.3f}", f"{one.purity[i]:.2f}"]
         table.add_row(f"{frequency:.3f}", f"{share:.1%}", *cells)
-    return table
+    return Group("The learned filter g(λ)", table)
 
 
 def _known(frequency: Floats, layers: int, alpha: float) -> dict[str, Floats]:
@@ -317,17 +301,13 @@ def draw_influence(found: Mapping[str, Influence]) -> Figure:
     return drawing
 
 
-def influence_table(found: Mapping[str, Influence]) -> Table:
+def influence_table(found: Mapping[str, Influence]) -> Group:
     """One row per hop, and the mean distance."""
-    table = Table(
-        "hops away", *found, title="Influence by hop, in %", title_justify="left", box=None
-    )
-    for column in table.columns:
-        column.justify = "right"
+    table = plain_table("hops away", *found, numbers=slice(None))
     for hop in range(_last(found) + 1):
         table.add_row(str(hop), *(_cell(one, hop) for one in found.values()))
     table.add_row("mean", *(f"{one.reach:.2f}" for one in found.values()))
-    return table
+    return Group("Influence by hop, in %", table)
 
 
 def _cell(one: Influence, hop: int) -> str:
@@ -359,3 +339,122 @@ def draw_learned(learned: Learned) -> dict[str, Figure]:
         "filter": draw_response(learned.responses, layers=layers, alpha=alpha),
         "influence": draw_influence(learned.influences),
     }
+
+
+BEST_TRIALS = 10  # trials in the table
+MOST_BARS = 12  # settings in the picture
+SYMBOLS = {
+    **{"decay_conv": "L2_c", "decay_dense": "L2_d", "alpha": "α", "lam": "λ"},
+    **{"input_dropout": "dropout of X", "product_first": "product first", "consistency": "λ_c"},
+    **{"drop_node": "nodes dropped", "sharpen": "T", "warm_up": "warm-up", "row_norm": "rows"},
+}
+SETTINGS_SHOWN = (
+    *("layers", "width", "alpha", "lam", "dropout", "input_dropout", "lr", "decay_conv"),
+    *("decay_dense", "scale", "norm", "direction", "loops", "class_weight", "batch_norm"),
+    *("self_weight", "product_first", "row_norm", "head", "residual"),
+    *("views", "drop_node", "consistency", "sharpen", "warm_up"),
+)
+
+
+def trial_table(document: Document) -> Group:
+    """The ten best trials."""
+    table = plain_table("", "val", "±", "model", "settings", numbers=slice(3))
+    best = [trial for trial in document["trials"] if trial["outcome"] == "complete"][:BEST_TRIALS]
+    for place, trial in enumerate(best, 1):
+        score, spread = _score(trial["val"])
+        settings = words(trial["settings"], trial["model"], document)
+        table.add_row(str(place), score, spread, trial["model"], settings)
+    return Group(f"The best settings by validation ({document['measured']} in %)", table)
+
+
+def _score(val: list[float]) -> tuple[str, str]:
+    error = float(np.std(val, ddof=1) / np.sqrt(len(val))) if len(val) > 1 else 0.0
+    return percent(fmean(val)), percent(error)
+
+
+def words(settings: Mapping[str, object], model: str, document: Document) -> str:
+    """`layers 8, width 64, α 0.1, …`: what was searched; a switch is named where it is on."""
+    searched = document["searched"].get(model, SETTINGS_SHOWN)
+    names = [name for name in SETTINGS_SHOWN if name in settings and name in searched]
+    told = {SYMBOLS.get(name, name): settings[name] for name in names}
+    return ", ".join(
+        name if value is True else f"{name} {_short(value)}"
+        for name, value in told.items()
+        if value is not False
+    )
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def importance_table(document: Document) -> Group:
+    """The share of each setting in what sets the best trials apart."""
+    model = document["winner"]["model"]
+    if not document["importances"]:
+        return Group(f"What mattered: too few trials of {model} to say")
+    table = plain_table("setting", "share", "±")
+    for one in document["importances"]:
+        table.add_row(one["name"], f"{one['share']:.0%}", f"{one['error']:.0%}")
+    return Group(f"What mattered among the settings of {model} (share in the best tenth)", table)
+
+
+def draw_study(document: Document) -> Figure:
+    """Left: the score of each trial and the best so far; right: what mattered."""
+    drawing = figure(2)
+    left, right = drawing.axes
+    trials = sorted(document["trials"], key=lambda trial: trial["number"])
+    styles = styles_of(trial["model"] for trial in trials)
+    _draw_trials(left, document, trials, styles)
+    _draw_importances(right, document, styles[document["winner"]["model"]].colour)
+    shared_legend(drawing)
+    return drawing
+
+
+def _draw_trials(
+    axes: Axes, document: Document, trials: list[Document], styles: Mapping[str, LineStyle]
+) -> None:
+    scored = [trial for trial in trials if trial["outcome"] != "lost"]
+    for model in dict.fromkeys(trial["model"] for trial in scored):
+        style = styles[model]
+        for outcome, face in (("complete", style.colour), ("given up", "none")):
+            own = [one for one in scored if (one["model"], one["outcome"]) == (model, outcome)]
+            x, y = [one["number"] for one in own], [100 * fmean(one["val"]) for one in own]
+            label = model if outcome == "complete" else None
+            axes.scatter(
+                x,
+                y,
+                s=18,
+                label=label,
+                marker=style.marker,
+                edgecolors=style.colour,
+                facecolors=face,
+            )
+    _draw_best(axes, [one for one in scored if one["outcome"] == "complete"])
+    axes.set_xlabel("trial (hollow: given up early)")
+    axes.set_ylabel(f"validation {document['measured']} in %")
+    axes.set_title(f"{document['graph']}: {document['tried']} settings")
+
+
+def _draw_best(axes: Axes, complete: list[Document]) -> None:
+    if complete:
+        scores = [100 * fmean(one["val"]) for one in complete]
+        best = np.maximum.accumulate(scores)
+        numbers = [one["number"] for one in complete]
+        axes.step(numbers, best, where="post", color=GREY, label="best so far", zorder=0)
+        low = float(np.percentile(scores, 10))
+        span = max(best[-1] - low, 1.0)
+        axes.set_ylim(low - 0.35 * span, best[-1] + 0.1 * span)
+
+
+def _draw_importances(axes: Axes, document: Document, colour: str) -> None:
+    shares = document["importances"][:MOST_BARS][::-1]
+    axes.set_title(f"What mattered for {document['winner']['model']}")
+    if not shares:
+        axes.text(0.5, 0.5, "too few trials to say", ha="center", transform=axes.transAxes)
+        axes.set_axis_off()
+        return
+    names, values = [one["name"] for one in shares], [100 * one["share"] for one in shares]
+    errors = [100 * one["error"] for one in shares]
+    axes.barh(names, values, xerr=errors, color=colour, alpha=0.8, ecolor=GREY, capsize=2)
+    axes.set_xlabel("share in what sets the best tenth apart, in %")

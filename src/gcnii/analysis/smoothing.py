@@ -27,22 +27,22 @@ from gcnii.graph.weights import EdgeWeights
 from gcnii.propagation import adjacency
 
 
-class Estimate(NamedTuple):
+class SampledValue(NamedTuple):
     """A number and its standard error, which is zero where nothing was sampled."""
 
     value: float
     error: float = 0.0
 
-    def divided(self, by: float) -> Estimate:
+    def divided(self, by: float) -> SampledValue:
         """The estimate divided by an exact number."""
-        return Estimate(self.value / by, self.error / by)
+        return SampledValue(self.value / by, self.error / by)
 
-    def less(self, other: Estimate) -> Estimate:
+    def less(self, other: SampledValue) -> SampledValue:
         """The difference of two independent estimates; NaN, without an error, if either is NaN."""
         value = self.value - other.value
         if isnan(value):
-            return Estimate(value)
-        return Estimate(value, sqrt(self.error**2 + other.error**2))
+            return SampledValue(value)
+        return SampledValue(value, sqrt(self.error**2 + other.error**2))
 
 
 SOURCES, TARGETS = 128, 64  # number of nodes, and of partners of each kind drawn for each of them
@@ -68,14 +68,14 @@ class NodePairs:
     number: Tensor
     whole: bool
 
-    def cosine_distance(self, U: Tensor, zero: Tensor) -> Estimate:
+    def cosine_distance(self, U: Tensor, zero: Tensor) -> SampledValue:
         """The mean of 1 - u·v over a source's partners, then over sources; NaN without pairs.
 
         U     (n, width) rows of length one or zero
         zero  (n,) which rows are zero: two of them are equal, hence 0 apart
         """
         if not len(self.source):
-            return Estimate(nan)
+            return SampledValue(nan)
         ends = zip(
             *(end.split(max(1, NUMBERS // U.shape[1])) for end in (self.source, self.target)),
             strict=True,
@@ -85,7 +85,7 @@ class NodePairs:
         count = torch.bincount(self.number)
         means = (torch.bincount(self.number, apart) / count)[count > 0]
         error = 0.0 if self.whole or len(means) < 2 else float(means.std()) / sqrt(len(means))
-        return Estimate(float(means.mean()), error)
+        return SampledValue(float(means.mean()), error)
 
 
 def sample_pairs(A: sp.csr_array, random: np.random.Generator) -> dict[str, NodePairs]:
@@ -182,7 +182,7 @@ class SingularValues:
         return int((self.values > TOLERANCE * self.values[0]).sum())
 
     @property
-    def effective_rank(self) -> Estimate:
+    def effective_rank(self) -> SampledValue:
         """exp(-Σ p log p), p being the values as shares of their sum; 0 for a state that is zero.
 
         The values not seen are at one extreme all equal, and at the other as unequal as they can
@@ -190,16 +190,16 @@ class SingularValues:
         error half of their difference.
         """
         if not self.values[0]:
-            return Estimate(0.0)
+            return SampledValue(0.0)
         last = float(self.values[-1])
         if not self.others or last <= TOLERANCE * float(self.values[0]):
-            return Estimate(_effective(self.values))
+            return SampledValue(_effective(self.values))
         even = torch.full((self.others,), (self.rest / self.others) ** 0.5, dtype=torch.float64)
         uneven = torch.full(
             (min(self.others, round(self.rest / last**2)),), last, dtype=torch.float64
         )
         high, low = (_effective(torch.cat([self.values, tail])) for tail in (even, uneven))
-        return Estimate((high + low) / 2, abs(high - low) / 2)
+        return SampledValue((high + low) / 2, abs(high - low) / 2)
 
 
 def _values(H: Tensor) -> Tensor:
@@ -238,11 +238,11 @@ class Smoothness:
 
     width: int
     norm: float
-    energy: Estimate
-    roughness: Estimate
-    mad: Estimate
-    mad_gap: Estimate
-    effective_rank: Estimate
+    energy: SampledValue
+    roughness: SampledValue
+    mad: SampledValue
+    mad_gap: SampledValue
+    effective_rank: SampledValue
     rank: int
     distance: float
     dead: float
@@ -304,7 +304,7 @@ class SmoothnessMeter:
             width=H.shape[1],
             norm=sqrt(size / self.n),
             energy=energy.divided(self.n),
-            roughness=energy.divided(size) if size else Estimate(0.0),
+            roughness=energy.divided(size) if size else SampledValue(0.0),
             mad=mad["any"],
             mad_gap=mad["far"].less(mad["near"]),
             effective_rank=singular.effective_rank,
@@ -313,19 +313,20 @@ class SmoothnessMeter:
             dead=float((H == 0).all(0).double().mean()),
         )
 
-    def _energy(self, H: Tensor) -> Estimate:
+    def _energy(self, H: Tensor) -> SampledValue:
         """Σ w_uv ‖h_u/√d̃_u - h_v/√d̃_v‖² over the edges, which is tr(Hᵀ (I - P̃) H)."""
         each = torch.cat([self._differences(H, part) for part in self.pairs.split(CHUNK, 1)])
         each = self.pair_weights * each
         if not self.sampled:
-            return Estimate(float(each.sum()))
-        return Estimate(self.m * float(each.mean()), self.m * float(each.std()) / sqrt(len(each)))
+            return SampledValue(float(each.sum()))
+        error = self.m * float(each.std()) / sqrt(len(each))
+        return SampledValue(self.m * float(each.mean()), error)
 
     def _differences(self, H: Tensor, pairs: Tensor) -> Tensor:
         a, b = (H[end].double() / self.root[end, None] for end in pairs)
         return (a - b).square().sum(1)
 
-    def _cosine_distances(self, H: Tensor, length: Tensor) -> dict[str, Estimate]:
+    def _cosine_distances(self, H: Tensor, length: Tensor) -> dict[str, SampledValue]:
         U = H / torch.where(length > 0, length, 1).to(H.dtype)[:, None]
         return {
             kind: partners.cosine_distance(U, length == 0)
@@ -347,5 +348,5 @@ class SmoothnessMeter:
 
 def _parsed(value: Any) -> Any:
     if isinstance(value, list):
-        return Estimate(*map(_parsed, value))
+        return SampledValue(*map(_parsed, value))
     return nan if value is None else value

@@ -22,7 +22,7 @@ from gcnii.analysis.checkup import (
 )
 from gcnii.analysis.filters import Learned, learn, refuse_filters
 from gcnii.analysis.report import (
-    QUESTIONS,
+    LAYER_PLOTS,
     degree_table,
     depth_table,
     draw_figures,
@@ -119,7 +119,7 @@ def doctor(
         raise InputError(f"--trials must be at least 0, got {trials}")
     if out:
         refuse_unwritable(out)
-        names = [*(one.name for one in QUESTIONS), "depth", "filter", "influence"]
+        names = [*(one.name for one in LAYER_PLOTS), "depth", "filter", "influence"]
         refuse_figures(out, names, overwrite=overwrite)
     if quiet:
         warnings.simplefilter("ignore")

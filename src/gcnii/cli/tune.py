@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from gcnii.analysis.study_report import draw_study, importance_table, trial_table
+from gcnii.analysis.report import draw_study, importance_table, trial_table
 from gcnii.cli.flags import with_settings
 from gcnii.cli.help import rest
 from gcnii.cli.options import (

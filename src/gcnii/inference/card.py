@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gcnii.inference.short import (
     few_validation_nodes,
     short_form,
 )
+from gcnii.report.tables import markdown_table
 from gcnii.results.result import Result
 from gcnii.targets.answers import Ints
 from gcnii.targets.calibration import calibration_error
@@ -116,7 +117,7 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
         "",
         f"On the {test.sum():,} test nodes of split {_split(result)}{few}:",
         "",
-        *_table(("class", "nodes", "found", "right if predicted"), rows),
+        markdown_table(("class", "nodes", "found", "right if predicted"), rows).rstrip(),
         "",
         *([] if graph.multilabel else _confusions(y, guess, names)),
         f"- Expected calibration error there (15 bins): {error:.3f}.",
@@ -165,9 +166,4 @@ def _made(result: Result) -> list[str]:
         **{name: json_value(one) for name, one in sorted(in_force(result.plan.settings).items())},
     }
     rows = [(plain(name), plain(one)) for name, one in facts.items() if one is not None]
-    return ["## How it was made", "", *_table(("what", "value"), rows)]
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    marks = "|" + "---|" * len(heads)
-    return [f"|{'|'.join(heads)}|", marks, *(f"|{'|'.join(row)}|" for row in rows)]
+    return ["## How it was made", "", markdown_table(("what", "value"), rows).rstrip()]

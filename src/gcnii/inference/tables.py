@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gcnii.files import Document, visible
+from gcnii.report.tables import plain_table
 from gcnii.targets.answers import RANKINGS
 from gcnii.targets.interval import Estimate
 from gcnii.targets.objective import percent
@@ -67,7 +68,7 @@ def tables(evaluation: Evaluation) -> Iterator[RenderableType]:
 
 def _scores(evaluation: Evaluation) -> Group:
     usual = evaluation.baselines["majority"]
-    table = _table("score in %", evaluation.model, "majority")
+    table = plain_table("score in %", evaluation.model, "majority")
     runs = len(evaluation.runs)
     what = f"mean of {runs} runs, 95 % interval over them" if runs > 1 else "95 % interval"
     over = evaluation.interval if runs == 1 else "each on its own split"
@@ -80,7 +81,7 @@ def _scores(evaluation: Evaluation) -> Group:
 def _beside(evaluation: Evaluation) -> Table:
     """The score that the training was by, of each baseline, and the paired difference."""
     metric = evaluation.metric
-    table = _table("beside it", called(evaluation, metric), "difference")
+    table = plain_table("beside it", called(evaluation, metric), "difference")
     for name, scores in evaluation.baselines.items():
         gap = _difference(evaluation.differences.get(name))
         table.add_row(name, cell(metric, scores[metric]), gap)
@@ -114,7 +115,7 @@ def called(evaluation: Evaluation, name: str) -> str:
 def _classes(evaluation: Evaluation) -> Group:
     heads = ("precision", "recall", "F1", "ROC AUC", "average precision", "nodes", "predicted")
     several = "label" if not evaluation.confusion else "class"
-    table = _table(several, *heads)
+    table = plain_table(several, *heads)
     rows = evaluation.classes
     title = f"by {several}, {_who(evaluation)}"
     if len(rows) > ROWS:
@@ -129,7 +130,7 @@ def _classes(evaluation: Evaluation) -> Group:
 
 
 def _calibration(evaluation: Evaluation) -> Group:
-    table = _table("label" if not evaluation.confusion else "class", *CALIBRATED)
+    table = plain_table("label" if not evaluation.confusion else "class", *CALIBRATED)
     rows = evaluation.calibration["classes"]
     title = "probabilities by class in %, the rarest first"
     if len(rows) > ROWS:
@@ -164,15 +165,14 @@ def _confusion(evaluation: Evaluation) -> RenderableType:
     C = np.array(evaluation.confusion)
     if len(names) > SQUARE:
         return _most_confused(names, C)
-    table = _table("true class ↓, predicted →", *names)
+    table = plain_table("true class ↓, predicted →", *names)
     for name, counts in zip(names, C, strict=True):
         table.add_row(name, *(str(count) if count else "·" for count in counts))
     return table
 
 
 def _most_confused(names: Sequence[str], C: NDArray[np.int64]) -> Group:
-    table = _table("true class", "predicted as", "nodes")
-    table.columns[1].justify = "left"
+    table = plain_table("true class", "predicted as", "nodes", numbers=slice(2, 3))
     title = f"the {CONFUSIONS} most frequent confusions; --json or document() has them all"
     wrong = C - np.diag(C.diagonal())
     for place in np.argsort(-wrong, axis=None, kind="stable")[:CONFUSIONS]:
@@ -183,7 +183,7 @@ def _most_confused(names: Sequence[str], C: NDArray[np.int64]) -> Group:
 
 
 def _group(head: str, rows: Sequence[Document]) -> Table:
-    table = _table(head, "nodes", "accuracy")
+    table = plain_table(head, "nodes", "accuracy")
     for row in rows:
         table.add_row(row["group"], str(row["nodes"]), _interval({**row, **_ends(row)}, "accuracy"))
     return table
@@ -195,19 +195,3 @@ def _ends(row: Document) -> Document:
 
 def _short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-
-
-class _Table(Table):
-    """A table whose cells are shown as they are: a class may be called [red]."""
-
-    def add_row(self, *cells: RenderableType | None, **how: Any) -> None:
-        """Add a row of texts."""
-        super().add_row(*(Text(visible(str(cell))) for cell in cells), **how)
-
-
-def _table(*heads: str) -> Table:
-    """A table without a frame; all columns but the first are aligned right."""
-    table = _Table(box=None, header_style="bold")
-    for i, head in enumerate(heads):
-        table.add_column(Text(visible(head)), justify="right" if i else "left")
-    return table

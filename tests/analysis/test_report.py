@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from gcnii.analysis.study_report import BEST, draw_study, importance_table, trial_table, words
+from gcnii.analysis.report import BEST_TRIALS, draw_study, importance_table, trial_table, words
 from gcnii.report.figures import save
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -52,7 +52,7 @@ def test_the_table_has_the_ten_best_with_their_settings(document):
     title, header, *rows = text(trial_table(document)).splitlines()
     assert title == "The best settings by validation (accuracy in %)"
     assert header.split() == ["val", "±", "model", "settings"]
-    assert len(rows) == BEST
+    assert len(rows) == BEST_TRIALS
     assert " ".join(rows[0].split()) == "1 85.0 5.0 gcn layers 2, lr 0.012, scale rows"
 
 
