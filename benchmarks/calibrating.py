@@ -23,7 +23,8 @@ from scipy.special import softmax
 import gcnii
 from gcnii.files import Document, write_document
 from gcnii.results.provenance import commit, versions
-from gcnii.targets.calibration import Sets, best_temperature, calibration_error, conformal_sets
+from gcnii.targets import Classes, target_of
+from gcnii.targets.classes import Sets, conformal_sets
 
 GRAPHS = ("cora", "citeseer", "pubmed", "amazon-photo")
 SETTINGS = {"layers": 4, "width": 64}
@@ -38,11 +39,13 @@ def errors(scores: Floats, graph: gcnii.Graph, split: gcnii.Split) -> Document:
     val, test, y = np.flatnonzero(split.val), split.test, graph.labels
     some = np.random.default_rng(0).choice(val, min(FEW, len(val)), replace=False)
 
-    def error(T: float) -> float:
-        return calibration_error(softmax(scores[test] / T, axis=1), y[test])
+    target = target_of(graph)
 
-    T = best_temperature(scores[val], y[val])
-    few = best_temperature(scores[some], y[some])
+    def error(T: float) -> float:
+        return target.calibration_error(softmax(scores[test] / T, axis=1), y[test])
+
+    T = target.best_temperature(scores[val], y[val])
+    few = target.best_temperature(scores[some], y[some])
     return {"temperature": T, "before": error(1.0), "after": error(T), "after_20": error(few)}
 
 
@@ -52,7 +55,7 @@ def covered(scores: Floats, y: Ints, nodes: Ints, count: int, kind: Sets) -> tup
     for seed in range(REDIVISIONS):
         drawn = np.random.default_rng(seed).permutation(nodes)
         first, second, test = np.split(drawn, [count // 2, count])
-        T = best_temperature(scores[first], y[first])
+        T = Classes(scores.shape[1]).best_temperature(scores[first], y[first])
         P, held = (softmax(scores[some] / T, axis=1) for some in (test, second))
         sets = conformal_sets(P, held, y[second], COVERAGE, kind, seed)
         shares.append(sets[np.arange(len(test)), y[test]].mean())

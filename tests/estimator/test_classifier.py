@@ -13,7 +13,6 @@ from sklearn.exceptions import NotFittedError
 
 import gcnii
 from gcnii.errors import GraphError, InputError
-from gcnii.targets.calibration import tempered
 
 
 def test_nodes_are_classified_by_their_ids(graph, classifier):
@@ -119,7 +118,7 @@ def test_several_networks_are_averaged(rows, classifier):
     joined = three._neighbours.joined(three.graph_, X)
     each = [three.result_.alone(i).predict_proba(joined)[90:] for i in range(3)]
     assert not np.allclose(each[0], each[1], atol=1e-3)
-    mean = tempered(np.mean(each, 0), three.result_.together)
+    mean = three.result_.target.tempered(np.mean(each, 0), three.result_.together)
     assert np.allclose(three.predict_proba(X), mean, atol=1e-5)
 
 

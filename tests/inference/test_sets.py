@@ -10,7 +10,7 @@ from gcnii import data, fit, open_bundle, stratified_split
 from gcnii.errors import InputError
 from gcnii.inference import label_table
 from gcnii.inference.predict import halves
-from gcnii.targets.calibration import best_temperature, conformal_sets, probabilities
+from gcnii.targets.classes import conformal_sets
 
 SMALL = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu"}
 
@@ -39,8 +39,8 @@ def test_one_half_sets_the_temperature_and_the_other_the_bound(graph, result):
 
     first, second = halves(graph.splits[0].val)
     scores, y = result.scores(graph, "cpu"), graph.labels
-    T = best_temperature(scores[first], y[first])
-    P = probabilities(torch.from_numpy(scores / T), multilabel=False)
+    T = result.target.best_temperature(scores[first], y[first])
+    P = result.target.probabilities(torch.from_numpy(scores / T))
     wanted = conformal_sets(P, P[second], y[second], 0.8)
     assert np.array_equal(result.predict_sets(coverage=0.8, device="cpu"), wanted)
 

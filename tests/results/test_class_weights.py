@@ -11,7 +11,7 @@ from sklearn.metrics import recall_score, roc_auc_score
 from gcnii import Graph, Split, fit, open_bundle
 from gcnii.errors import BundleError
 from gcnii.files import document_key
-from gcnii.targets.calibration import fitted
+from gcnii.targets import Classes
 
 SMALL = {"layers": 2, "width": 8, "epochs": 40, "lr": 0.05, "monitor": "val_loss"}
 SMALL |= {"device": "cpu", "threads": 1}
@@ -150,7 +150,7 @@ def test_a_temperature_and_the_power_of_the_weights_are_found_again():
     logits, logs = 2 * random.normal(size=(20_000, 3)), np.log([4.0, 1.0, 0.5])
     P = np.exp(logits)
     y = (P.cumsum(1) / P.sum(1, keepdims=True) < random.random((20_000, 1))).sum(1)
-    T, power = fitted(2.5 * (logits + 0.7 * logs), y, logs)
+    T, power = Classes(3).fitted(2.5 * (logits + 0.7 * logs), y, logs)
     assert (T, power) == pytest.approx((2.5, 0.7), rel=0.05)
 
 

@@ -10,7 +10,6 @@ from scipy.special import expit, softmax
 from gcnii import data, fit, open_bundle
 from gcnii.errors import BundleError, InputError
 from gcnii.files import document_key
-from gcnii.targets.calibration import best_temperature, tempered
 
 SMALL = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu"}
 
@@ -31,7 +30,7 @@ def result(graph):
 def test_each_run_has_the_temperature_of_its_own_validation_nodes(graph, result):
     for i, run in enumerate(result.runs):
         val, scores = graph.splits[run.split].val, result.alone(i).scores(graph, "cpu")
-        assert run.temperature == best_temperature(scores[val], graph.labels[val])
+        assert run.temperature == result.target.best_temperature(scores[val], graph.labels[val])
     assert len({run.temperature for run in result.runs}) == 4
 
 
@@ -47,8 +46,8 @@ def test_runs_that_predict_together_have_a_temperature_of_their_own(graph, resul
     mates = result.predicting()
     val = graph.splits[result.runs[mates[0]].split].val
     mean = np.mean([result.alone(i).predict_proba(graph, "cpu") for i in mates], 0)
-    assert result.together == best_temperature(np.log(mean[val]), graph.labels[val])
-    P = tempered(mean, result.together)
+    assert result.together == result.target.best_temperature(np.log(mean[val]), graph.labels[val])
+    P = result.target.tempered(mean, result.together)
     np.testing.assert_allclose(result.part(mates).predict_proba(graph, "cpu"), P, rtol=1e-9)
     assert np.array_equal(P.argmax(1), mean.argmax(1))
     opened = open_bundle(result.save(tmp_path / "bundle"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from gcnii.targets.answers import Answers, Counts, confusion
-from gcnii.targets.calibration import calibration_error
+from gcnii.targets import Classes, SeveralLabels
+from gcnii.targets.scores import Answers, Counts, confusion
 
 M, K = 120, 4
 
@@ -16,14 +16,14 @@ def one_label(k=K, ties=False, seed=0):
     Z = random.normal(size=(M, k)) + 1.5 * np.eye(k)[y]
     P = np.exp(Z.round(0) if ties else Z)
     P /= P.sum(1, keepdims=True)
-    return Answers(P, P.argmax(1), y)
+    return Answers(Classes(k), P, P.argmax(1), y)
 
 
 def several_labels(seed=0):
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, (M, K))
     P = 1 / (1 + np.exp(-(random.normal(size=(M, K)) + 2 * y - 1)))
-    return Answers(P, (P > 0.4).astype(np.int64), y)
+    return Answers(SeveralLabels(K), P, (P > 0.4).astype(np.int64), y)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_scores_of_several_labels_are_those_of_scikit_learn(weights):
 def test_a_node_of_weight_two_counts_as_two_nodes(make):
     a, w = make(), np.random.default_rng(1).integers(0, 3, M)
     twice = np.repeat(np.arange(M), w)
-    copied = Answers(a.P[twice], a.guess[twice], a.y[twice])
+    copied = Answers(a.target, a.P[twice], a.guess[twice], a.y[twice])
     W = w[:, None].astype(float)
     found = a.label_scores(W) | a.ranking_scores(W)
     assert {name: one[0] for name, one in found.items()} == pytest.approx(copied.scores)
@@ -82,7 +82,7 @@ def test_a_node_of_weight_two_counts_as_two_nodes(make):
 @pytest.mark.parametrize("make", [one_label, several_labels])
 def test_the_calibration_error_is_that_of_its_bins(make):
     a = make()
-    assert a.scores["calibration_error"] == pytest.approx(calibration_error(a.P, a.y))
+    assert a.scores["calibration_error"] == pytest.approx(a.target.calibration_error(a.P, a.y))
 
 
 def test_counts_by_class_are_those_of_scikit_learn():
@@ -102,7 +102,7 @@ def test_counts_by_class_are_those_of_scikit_learn():
 
 def test_a_class_without_nodes_is_in_no_mean():
     a = one_label()
-    five = Answers(np.column_stack([a.P, np.zeros(M)]), a.guess, a.y)
+    five = Answers(Classes(K + 1), np.column_stack([a.P, np.zeros(M)]), a.guess, a.y)
     expected = a.scores
     assert five.scores == pytest.approx(expected)
     assert np.isnan(five.rankings(np.ones((M, 1)))["roc_auc"][0, 4])
@@ -114,6 +114,6 @@ def test_micro_f1_of_several_graphs_is_their_mean():
     expected = np.mean(
         [metrics.f1_score(a.y[part == i], a.guess[part == i], average="micro") for i in range(3)]
     )
-    joined = Answers(a.P, a.guess, a.y, part)
+    joined = Answers(a.target, a.P, a.guess, a.y, part)
     assert joined.scores["micro_f1"] == pytest.approx(expected)
     assert joined.among(part == 1).m == M // 3

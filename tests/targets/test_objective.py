@@ -10,7 +10,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from gcnii.graph import Graph, Split
-from gcnii.targets.objective import Objective, balanced_weights, metric_name
+from gcnii.targets import Classes, SeveralLabels, target_of
+from gcnii.targets.objective import Objective
 
 CPU = torch.device("cpu")
 N, SPLITS = 60, 3
@@ -52,6 +53,10 @@ def drawn_scores(k, seed=0):
 
 def objective(graph, metric="auto", **settings):
     return Objective.of(graph, list(range(len(graph.splits))), CPU, metric, **settings)
+
+
+def balanced_weights(graph, train):
+    return target_of(graph).balanced_weights(graph.labels[train])
 
 
 def graded(graph, scores, role):
@@ -169,6 +174,6 @@ def test_the_positives_of_a_label_weigh_at_most_a_hundred_times_as_much():
 
 
 def test_a_metric_has_the_name_that_the_field_gives_it():
-    names = {metric: metric_name(metric, multilabel=False) for metric in ("auto", "f1", "auc")}
+    names = {metric: Classes(2).score(metric).name for metric in ("auto", "f1", "auc")}
     assert names == {"auto": "accuracy", "f1": "macro-F1", "auc": "ROC AUC"}
-    assert metric_name("f1", multilabel=True) == metric_name("auto", multilabel=True) == "micro-F1"
+    assert SeveralLabels(2).score("f1").name == SeveralLabels(2).score("auto").name == "micro-F1"

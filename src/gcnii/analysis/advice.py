@@ -16,7 +16,7 @@ from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Settings
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan
 from gcnii.tuning.points import first_points
 from gcnii.tuning.proposals import quiet, sampler_of

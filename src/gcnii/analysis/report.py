@@ -32,7 +32,7 @@ from gcnii.report.figures import (
     styles_of,
 )
 from gcnii.report.tables import plain_table
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ from gcnii.files import refuse_replacing
 from gcnii.report.figures import LineStyle, depth_axis, figure, is_figure, save, styles_of
 from gcnii.results.fit import fit_plan
 from gcnii.results.result import Result
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
 

@@ -40,7 +40,7 @@ from gcnii.nn.settings import Settings
 from gcnii.results.bundle import DIGESTS, refuse_bundle, save_claimed
 from gcnii.results.fit import Calibrate, fit_plan, notice_limit
 from gcnii.results.result import Result
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log
 from gcnii.train.checkpoint import Checkpoint, before, remove
 from gcnii.train.distributed.world import joined, meeting, own_device, started

@@ -32,7 +32,7 @@ from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document, refuse_replacing
 from gcnii.inference.short import short_form
 from gcnii.report.figures import is_figure, save
-from gcnii.targets.objective import METRIC_NAMES, Metric, percent
+from gcnii.targets.scores import METRICS, Metric, percent
 from gcnii.tuning.tune import BUDGET, Tuner, limits_of, require_optuna
 
 if TYPE_CHECKING:
@@ -193,11 +193,10 @@ def _names(models: str | None) -> tuple[str, ...] | None:
 
 
 def _metric(name: str) -> Metric:
-    for metric in METRIC_NAMES:
-        if metric == name:
-            return metric
-    guess = did_you_mean(name, METRIC_NAMES)
-    raise InputError(f"no metric {name!r}; {guess}known: {', '.join(METRIC_NAMES)}")
+    if name in METRICS:
+        return name
+    guess = did_you_mean(name, METRICS)
+    raise InputError(f"no metric {name!r}; {guess}known: {', '.join(METRICS)}")
 
 
 def _options(pairs: tuple[str, ...]) -> dict[str, str] | None:

@@ -18,14 +18,13 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import Sparse
 from gcnii.results.result import Result, calibrated
-from gcnii.targets.calibration import probabilities
+from gcnii.targets import Target
 from gcnii.train.plan import Plan
 from gcnii.train.run import Run
 from gcnii.train.task import Task
@@ -95,7 +94,7 @@ class Network:
     model: Model
     task: Task
     plan: Plan
-    multilabel: bool
+    target: Target
     run: Run
 
     @classmethod
@@ -106,7 +105,7 @@ class Network:
             weight.requires_grad_(name.rpartition(".")[2] in BIASES)
         run = result.runs[result.best]
         plan = result.plans[run.setting]
-        return cls(model, task, plan, result.origin.multilabel, run)
+        return cls(model, task, plan, result.target, run)
 
     @property
     def biases(self) -> list[Tensor]:
@@ -126,7 +125,7 @@ class Network:
         """
         scores = self.scores() if kept is None else self.scores(self.task.adjacency.matrix(kept))
         warm = calibrated(scores.cpu().double(), self.run)
-        return probabilities(warm, multilabel=self.multilabel)
+        return self.target.probabilities(warm)
 
     def probability(self, question: Question, kept: Tensor | None = None) -> float:
         """The probability of the class in question."""
@@ -135,8 +134,7 @@ class Network:
     def log_probability(self, question: Question, kept: Tensor) -> Tensor:
         """() its logarithm, with a gradient to `kept`."""
         row = calibrated(self.scores(self.task.adjacency.matrix(kept))[question.node], self.run)
-        logs = logsigmoid(row) if self.multilabel else row.log_softmax(0)
-        return logs[question.label]
+        return self.target.log_probabilities(row)[question.label]
 
     def paths(self, node: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """(n,) hops from each node to this one, and the next node on the way there, -1 if none.

@@ -23,10 +23,10 @@ from gcnii.analysis.degree import span
 from gcnii.files import Document
 from gcnii.graph import Features, Graph, Split
 from gcnii.propagation.adjacency import adjacency
-from gcnii.targets.answers import Answers, Floats, Ints, share
-from gcnii.targets.calibration import HALF, best_threshold, decided
+from gcnii.targets import Target, target_of
 from gcnii.targets.interval import wilson
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import Answers, percent, share
+from gcnii.targets.target import HALF, Floats, Ints
 
 CS = (0.1, 1.0, 10.0)  # inverse strengths of logistic regression
 ALPHAS = (0.5, 0.9, 0.99)  # how much of a label is the neighbours'
@@ -54,21 +54,18 @@ def baseline(name: str, graph: Graph, split: Split) -> Answers:
     assert best is not None
     _, P, threshold = best
     P = P[split.test]
-    guess = decided(P, multilabel=graph.multilabel, threshold=threshold)
+    target = target_of(graph)
     part = None if graph.part is None else graph.part[split.test]
-    return Answers(P, guess, graph.labels[split.test], part)
+    return Answers(target, P, target.decided(P, threshold), graph.labels[split.test], part)
 
 
 def _judged(graph: Graph, P: Floats, val: NDArray[np.bool_]) -> tuple[float, float]:
     """Accuracy on validation; of several labels, micro-F1 with the best threshold, and that."""
-    y = graph.labels[val]
+    y, target = graph.labels[val], target_of(graph)
     if not len(y):
         return 0.0, HALF
-    if not graph.multilabel:
-        return float((P.argmax(1) == y).mean()), HALF
-    threshold = best_threshold(P, y)
-    guess = threshold < P
-    return float(2 * (guess & (y == 1)).sum() / max(guess.sum() + y.sum(), 1)), threshold
+    threshold = target.best_threshold(P, y)
+    return target.counts(y, target.decided(P, threshold)).micro_f1, threshold
 
 
 def majority(graph: Graph, split: Split) -> Candidates:
@@ -82,9 +79,7 @@ def _prior(graph: Graph, split: Split) -> Floats:
 
 def _targets(graph: Graph) -> Floats:
     """(n, k) ones for the labels of each node; anything for an unknown one."""
-    if graph.multilabel:
-        return graph.labels.astype(np.float64)
-    return np.eye(graph.k)[graph.labels]
+    return target_of(graph).indicators(graph.labels)
 
 
 def logistic_regression(graph: Graph, split: Split) -> Candidates:
@@ -246,16 +241,16 @@ BASELINES: dict[str, Callable[[Graph, Split], Candidates]] = {
 }
 
 
-def baselines_of(*, multilabel: bool) -> tuple[str, ...]:
+def baselines_of(target: Target) -> tuple[str, ...]:
     """Those that answer a graph; trees are for one label per node."""
-    return tuple(name for name in BASELINES if not multilabel or not name.startswith(BOOSTED))
+    return tuple(one for one in BASELINES if target.exclusive or not one.startswith(BOOSTED))
 
 
 def notes(graph: Graph, split: Split) -> Iterator[str]:
     """What was left out to save time."""
     there, columns = int(split.train.sum()), min(graph.d, NARROW if graph.d > WIDE else WIDE)
     seen = {FEATURES: len(training_rows(graph, split))}
-    if graph.multilabel:
+    if not target_of(graph).exclusive:
         yield f"{BOOSTED} is for nodes with one label each, and is left out"
     else:
         seen[BOOSTED] = len(boosted_rows(graph, split, columns))

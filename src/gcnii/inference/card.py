@@ -15,15 +15,13 @@ from gcnii.files import json_value
 from gcnii.graph import Graph
 from gcnii.inference.short import (
     class_names,
-    counted,
     few_validation_nodes,
     short_form,
 )
 from gcnii.report.tables import markdown_table
 from gcnii.results.result import Result
-from gcnii.targets.answers import Ints
-from gcnii.targets.calibration import calibration_error
-from gcnii.targets.objective import mean_and_spread, percent
+from gcnii.targets.scores import mean_and_spread, percent
+from gcnii.targets.target import Ints
 from gcnii.train.recipe import in_force
 
 MOST_CLASSES = 20  # in the table; of more, those that are found least often
@@ -64,7 +62,7 @@ def _title(result: Result) -> list[str]:
 
 def _purpose(result: Result) -> list[str]:
     graph, names = result.origin, class_names(result)
-    kind = "labels (a node can have several)" if graph.multilabel else "classes"
+    kind = result.target.described
     listed = ", ".join(map(plain, names[:MOST_CLASSES])) + (", …" * (graph.k > MOST_CLASSES))
     return [
         "## What it is for",
@@ -102,7 +100,7 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
     test = graph.splits[_split(result)].test
     P = result.part(result.predicting()).predict_proba(graph, device)[test]
     y, guess = graph.labels[test], result.decide(P)
-    counts, names = counted(y, guess, graph.k), class_names(result)
+    counts, names = result.target.counts(y, guess), class_names(result)
     order = np.argsort(np.where(counts.support > 0, counts.recall, np.inf), kind="stable")
     few = f", the {MOST_CLASSES} that are found least often" if graph.k > MOST_CLASSES else ""
     found, right = counts.recall, counts.precision
@@ -110,7 +108,7 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
         (plain(names[j]), f"{counts.support[j]:.0f}", percent(found[j]), percent(right[j]))
         for j in sorted(order[:MOST_CLASSES])
     ]
-    error, rarest = calibration_error(P, y), int(counts.support.argmin())
+    error, rarest = result.target.calibration_error(P, y), int(counts.support.argmin())
     mean, share = P[:, rarest].mean(), counts.support[rarest] / len(y)
     return [
         "## How it errs",
@@ -119,7 +117,7 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
         "",
         markdown_table(("class", "nodes", "found", "right if predicted"), rows).rstrip(),
         "",
-        *([] if graph.multilabel else _confusions(y, guess, names)),
+        *(_confusions(y, guess, names) if result.target.exclusive else []),
         f"- Expected calibration error there (15 bins): {error:.3f}.",
         f"- Of the rarest, {plain(names[rarest])}, the mean probability is {percent(mean)} %, and "
         f"{percent(share)} % of the nodes are of it.",

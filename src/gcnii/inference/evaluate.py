@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 from rich.console import Console, Group
@@ -34,10 +34,11 @@ from gcnii.inference.baselines import (
 from gcnii.inference.short import class_names, never_predicted, unbeaten
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.result import Result
-from gcnii.targets.answers import RANKINGS, Answers, Counts, Floats, confusion
-from gcnii.targets.calibration import calibration_error, reliability
+from gcnii.targets import SeveralLabels
 from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of
-from gcnii.targets.objective import percent, positive_class
+from gcnii.targets.objective import positive_class
+from gcnii.targets.scores import SCORES, Answers, Counts, confusion, percent
+from gcnii.targets.target import Floats
 
 WIDE = 1000  # columns, more than any table needs
 Scores = Mapping[str, Estimate]
@@ -189,7 +190,7 @@ class Found:
         def gap(weights: Floats) -> dict[str, Floats]:
             return {"": np.mean([one(weights) for one in mine], 0) - theirs(weights)}
 
-        draws = other.ranking_draws if metric in RANKINGS else DRAWS
+        draws = other.ranking_draws if SCORES[metric].ranks else DRAWS
         drawn = other.drawn(gap, max(draws // len(mine), 100))[""]
         mean = float(gap(np.ones((other.m, 1)))[""][0])
         return percentiles(mean, drawn, [other.m], -1.0)
@@ -236,8 +237,8 @@ def _signed(lead: Estimate) -> str:
 
 def warnings_of(found: Found) -> Iterator[str]:
     """One sentence for each thing that makes the scores worth less than they look."""
-    counts = found.said.counts()
-    several = found.said.multilabel
+    counts = found.said.counts
+    target = found.said.target
     yield from filter(
         None,
         (
@@ -246,13 +247,13 @@ def warnings_of(found: Found) -> Iterator[str]:
                 counts.predicted == 0,
                 counts.support,
                 found.result.plan.recipe,
-                several,
+                target,
             ),
             _majority(found),
             _propagation(found),
             *map(partial(_boosting, found), (BOOSTED, BOOSTED_AROUND)),
             _degrees(found),
-            "" if several else _homophily(found),
+            _homophily(found) if target.exclusive else "",
         ),
     )
     for one in twins(found.graph, found.graph.splits[found.split]):
@@ -262,12 +263,13 @@ def warnings_of(found: Found) -> Iterator[str]:
 
 def _majority(found: Found) -> str:
     """Whether accuracy (of several labels, micro-F1) is that of the most frequent labels."""
-    metric = "micro_f1" if found.said.multilabel else "accuracy"
+    target = found.said.target
+    metric = target.score("auto").key
     lead = found.lead(MAJORITY, metric)
     leads = found.leads(MAJORITY, metric)
     if lead.low > 0 or (len(leads) > 1 and (leads > 0).all()):
         return ""
-    balanced = None if found.said.multilabel else found.mean("balanced_accuracy")
+    balanced = found.mean("balanced_accuracy") if target.exclusive else None
     usual, recipe = found.baseline_mean(MAJORITY, metric), found.result.plan.recipe
     return unbeaten(found.mean(metric), usual, balanced, recipe)
 
@@ -362,7 +364,7 @@ def evaluate(
     if positive is not None or result.positive is None:
         named = "" if positive is None else str(positive)
         result = replace(result, positive=positive_class(graph, named))
-    every = baselines_of(multilabel=graph.multilabel) if baselines else (MAJORITY,)
+    every = baselines_of(result.target) if baselines else (MAJORITY,)
     found = _measured(result, graph, device, every, show)
     said, answers, beside = found.said, found.answers, found.baselines
     evaluation = Evaluation(
@@ -408,13 +410,13 @@ def _measured(
     for name in names:
         beside[name] = _on_splits(name, result, graph)
         show(name)
-    metric = result.metric.lower().replace("-", "_").replace(" ", "_")
+    metric = result.target.score(result.plan.recipe.scored_by).key
     return Found(result, graph, best.runs[0].split, said, answers, beside, metric)
 
 
 def steps(result: Result, *, baselines: bool = True) -> int:
     """How many steps `evaluate` shows."""
-    every = baselines_of(multilabel=result.origin.multilabel)
+    every = baselines_of(result.target)
     return len(result.runs) + (len(every) if baselines else 1)
 
 
@@ -423,7 +425,8 @@ def graded(result: Result, graph: Graph, device: str = "auto") -> Answers:
     test = graph.splits[result.runs[0].split].test
     P = result.predict_proba(graph, device)[test]
     part = None if graph.part is None else graph.part[test]
-    return Answers(P, result.decide(P), graph.labels[test], part, result.positive)
+    y = graph.labels[test]
+    return Answers(result.target, P, result.decide(P), y, part, result.positive)
 
 
 def _refuse(result: Result, graph: Graph) -> None:
@@ -462,8 +465,7 @@ def _estimates(answers: Sequence[Answers]) -> dict[str, Estimate]:
     """Means with intervals: over the nodes of one, else over all."""
     names = answers[0].scores
     every = {name: np.array([one.scores[name] for one in answers]) for name in names}
-    most = {"log_loss": inf}  # the others are shares
-    found = {name: over_runs(own, 0.0, most.get(name, 1.0)) for name, own in every.items()}
+    found = {name: over_runs(own, 0.0, SCORES[name].most) for name, own in every.items()}
     # Runs that are all alike, or one alone, say nothing of an interval, and nodes do.
     if alike := [name for name, own in every.items() if np.ptp(own) == 0]:
         drawn = answers[0].drawn_scores()
@@ -473,8 +475,8 @@ def _estimates(answers: Sequence[Answers]) -> dict[str, Estimate]:
 
 def _classes(said: Answers, names: Sequence[str]) -> list[Document]:
     """A row for each class, the label scores with intervals over the nodes."""
-    counts, ones = said.counts(), np.ones((said.m, 1))
-    drawn = said.drawn(lambda weights: {"f1": said.counts(weights).f1})["f1"]
+    counts, ones = said.counts, np.ones((said.m, 1))
+    drawn = said.drawn(lambda weights: {"f1": replace(said, weights=weights).counts.f1})["f1"]
     ranked = {name: one[0] for name, one in said.rankings(ones).items()}
     rows = []
     for j, name in enumerate(names):
@@ -499,14 +501,14 @@ def _size(counts: Counts, j: int) -> list[float]:
 
 
 def _confusion(said: Answers) -> tuple[tuple[int, ...], ...]:
-    if said.multilabel:
+    if not said.target.exclusive:
         return ()
     C = confusion(said.y, said.guess, said.k)
     return tuple(tuple(map(int, row)) for row in C)
 
 
 def _groups(found: Found) -> dict[str, list[Document]]:
-    if found.said.multilabel:
+    if not found.said.target.exclusive:
         return {}
     split = found.graph.splits[found.split]
     return groups(found.around, split, np.flatnonzero(split.test), found.said.right)
@@ -514,8 +516,8 @@ def _groups(found: Found) -> dict[str, list[Document]]:
 
 def _calibration(said: Answers, names: Sequence[str]) -> Document:
     """Of what is most probable; and of each class, the rarest first."""
-    bins = [vars(one) for one in reliability(said.P, said.y)]
-    truth = said.y if said.multilabel else np.eye(said.k, dtype=np.int64)[said.y]
+    bins = [vars(one) for one in said.target.reliability(said.P, said.y)]
+    truth = said.target.indicators(said.y).astype(np.int64)
     rows = []
     for j in np.argsort(truth.sum(0), kind="stable"):
         P, own = said.P[:, [j]], truth[:, [j]]
@@ -528,7 +530,7 @@ def _calibration(said: Answers, names: Sequence[str]) -> Document:
                 "share": share.mean,
                 "low": share.low,
                 "high": share.high,
-                "error": calibration_error(P, own),
+                "error": SeveralLabels(1).calibration_error(P, own),
             }
         )
     return {"error": said.scores["calibration_error"], "bins": bins, "classes": rows}
@@ -536,7 +538,7 @@ def _calibration(said: Answers, names: Sequence[str]) -> Document:
 
 def _notes(graph: Graph, found: Found) -> list[str]:
     found_out = [*notes(graph, graph.splits[found.split])]
-    if found.said.multilabel:
+    if not found.said.target.exclusive:
         sentence = "accuracy by degree, homophily and distance is for nodes with one label each"
         found_out.append(sentence)
     return found_out

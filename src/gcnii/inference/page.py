@@ -39,9 +39,9 @@ from gcnii.inference.tables import called
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.html import is_page, one_file
 from gcnii.results.result import Result
-from gcnii.targets.calibration import calibration_error, reliability
+from gcnii.targets import target_of
 from gcnii.targets.interval import Estimate
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan
 
 SEEDS = 12  # that are named one by one
@@ -116,7 +116,8 @@ def _model(result: Result) -> str:
 
 def _graph(graph: Graph) -> str:
     links = "directed links" if graph.directed else "links"
-    kind = "labels, several a node" if graph.multilabel else "classes"
+    target = target_of(graph)
+    kind = target.words[1] + ("" if target.exclusive else ", several a node")
     sizes = (
         f"{graph.n:,} nodes",
         f"{graph.m:,} {links}",
@@ -355,9 +356,9 @@ def _calibration(result: Result, graph: Graph, device: str) -> list[Drawing]:
     if any(run.temperature or run.weights for run in best):
         states = {"before calibration": _uncalibrated(result), "after calibration": result}
     found = {title: one.predict_proba(graph, device)[test] for title, one in states.items()}
-    y = graph.labels[test]
+    y, target = graph.labels[test], result.target
     return [
-        draw_reliability(title, reliability(P, y), calibration_error(P, y))
+        draw_reliability(title, target.reliability(P, y), target.calibration_error(P, y))
         for title, P in found.items()
     ]
 

@@ -17,10 +17,9 @@ from gcnii.inference.tables import GROUPS, called
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import short
 from gcnii.results.result import Result
-from gcnii.targets.answers import LOWER_IS_BETTER
-from gcnii.targets.calibration import Bin
 from gcnii.targets.interval import Estimate, wilson
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import SCORES, percent
+from gcnii.targets.target import Bin
 from gcnii.train.run import Run
 
 if TYPE_CHECKING:
@@ -237,13 +236,13 @@ def score_rows(evaluation: Evaluation) -> dict[str, list[Score]]:
     """By the score's name: the model's own, then that of each baseline."""
     everyone = (evaluation.scores, *evaluation.baselines.values())
     return {
-        _called(evaluation, name): [Score(one[name], name == "log_loss") for one in everyone]
+        _called(evaluation, name): [Score(one[name], SCORES[name].most > 1) for one in everyone]
         for name in evaluation.scores
     }
 
 
 def _called(evaluation: Evaluation, name: str) -> str:
-    worse = " (lower is better)" if name in LOWER_IS_BETTER else ""
+    worse = " (lower is better)" if SCORES[name].lower_is_better else ""
     return f"{called(evaluation, name)}{worse}"
 
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from gcnii.errors import some_of
 from gcnii.files import Document, json_value
-from gcnii.graph import Graph
 from gcnii.results.result import Result
-from gcnii.targets.answers import Counts, Floats, Ints, confusion, label_counts
-from gcnii.targets.calibration import FEW, LEAST, error_left
-from gcnii.targets.objective import percent
+from gcnii.targets import Target
+from gcnii.targets.scores import Counts, percent
+from gcnii.targets.target import FEW, LEAST, Floats, error_left
 from gcnii.train.recipe import Recipe
 
 COMMON = 0.75  # of an equal share of the nodes, above which a class is not rare
@@ -72,25 +71,28 @@ def short_form(result: Result, device: str = "auto") -> ShortForm | None:
     for i in rows:
         split = graph.splits[result.runs[i].split]
         guess = result.alone(i).predict_ids(graph, device)[split.test]
-        counts.append(counted(graph.labels[split.test], guess, graph.k))
-        usual = np.broadcast_to(usual_labels(graph, split.train), guess.shape)
-        majority.append(_score(counted(graph.labels[split.test], usual, graph.k)))
+        y, target = graph.labels[split.test], result.target
+        counts.append(target.counts(y, guess))
+        usual = np.broadcast_to(target.usual(graph.labels[split.train]), guess.shape)
+        majority.append(target.counts(y, usual).micro_f1)
     return _summary(result, counts, majority)
 
 
 def _summary(result: Result, counts: Sequence[Counts], majority: Sequence[float]) -> ShortForm:
-    several, names = result.origin.multilabel, class_names(result)
-    score, usual = float(np.mean([_score(one) for one in counts])), float(np.mean(majority))
-    balanced = None if several else float(np.mean([one.balanced_accuracy for one in counts]))
+    target, names = result.target, class_names(result)
+    score, usual = float(np.mean([one.micro_f1 for one in counts])), float(np.mean(majority))
+    balanced = None
+    if target.exclusive:
+        balanced = float(np.mean([one.balanced_accuracy for one in counts]))
     never = np.sum([one.predicted for one in counts], 0) == 0
     there = np.mean([one.support for one in counts], 0)
     recipe = result.plan.recipe
-    sentences = [never_predicted(names, never, there, recipe, several)]
+    sentences = [never_predicted(names, never, there, recipe, target)]
     sentences.append("" if score > usual else unbeaten(score, usual, balanced, recipe))
     warnings = tuple(filter(None, sentences))
     macro_f1 = float(np.mean([one.macro_f1 for one in counts]))
     few = few_validation_nodes(result) or None
-    measured = "micro-F1" if several else "accuracy"
+    measured = target.score("auto").name
     return ShortForm(score, usual, balanced, macro_f1, warnings, few, measured)
 
 
@@ -115,25 +117,6 @@ def few_validation_nodes(result: Result) -> str:
     )
 
 
-def counted(y: Ints, guess: Ints, k: int) -> Counts:
-    """Class by class, of one label a node or of several."""
-    several = y.ndim == 2
-    return label_counts(y, guess) if several else Counts.of_confusion(confusion(y, guess, k))
-
-
-def _score(counts: Counts) -> float:
-    """Micro-F1, which is accuracy where every node has one label and is given one."""
-    return float(2 * counts.hits.sum() / max((counts.support + counts.predicted).sum(), 1))
-
-
-def usual_labels(graph: Graph, train: NDArray[np.bool_]) -> Ints:
-    """The class of most training nodes, (); of several labels, those that most have, (k,)."""
-    y = graph.labels[train]
-    if graph.multilabel:
-        return np.asarray(y.mean(0) > 0.5, np.int64)
-    return np.asarray(np.bincount(y, minlength=graph.k).argmax())
-
-
 def class_names(result: Result) -> tuple[str, ...]:
     """The names of the classes, or their numbers."""
     return result.origin.names
@@ -144,7 +127,7 @@ def never_predicted(
     never: NDArray[np.bool_],
     there: Floats,
     recipe: Recipe,
-    several: bool = False,
+    target: Target,
 ) -> str:
     """A warning of classes that have a test node and are predicted for none; "" if there are none.
 
@@ -154,13 +137,12 @@ def never_predicted(
     lost = np.flatnonzero(never & (there >= 0.5)).tolist()
     if not lost:
         return ""
-    what = ("label", "labels") if several else ("class", "classes")
-    which = f"{what[len(lost) > 1]} {some_of([names[j] for j in lost])}"
+    which = f"{target.words[len(lost) > 1]} {some_of([names[j] for j in lost])}"
     are, have = ("is", "has it") if len(lost) == 1 else ("are", "have them")
     nodes = there[lost].sum()
     have = have if len(lost) > 1 or nodes == 1 else "have it"
     todo = f"label more nodes of {'it' if len(lost) == 1 else 'them'}"
-    if not several and (there[lost] > COMMON * there.sum() / len(there)).all():
+    if target.exclusive and (there[lost] > COMMON * there.sum() / len(there)).all():
         todo = "search better settings with `gcnii tune`"
     elif recipe.class_weight == "none":
         todo = f"weigh rare classes in training: {WEIGH}"

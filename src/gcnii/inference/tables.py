@@ -14,24 +14,15 @@ from rich.text import Text
 
 from gcnii.files import Document, visible
 from gcnii.report.tables import plain_table
-from gcnii.targets.answers import RANKINGS
 from gcnii.targets.interval import Estimate
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import SCORES, percent
 
 if TYPE_CHECKING:
     from gcnii.inference.evaluate import Evaluation
 
 
 NAMES = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "micro_f1": "micro-F1",
-    "macro_f1": "macro-F1",
-    "subset_accuracy": "subset accuracy",
-    "log_loss": "log loss",
-    "calibration_error": "calibration error",
-    "roc_auc": "ROC AUC",
-    "average_precision": "average precision",
+    **{name: score.name for name, score in SCORES.items()},
 }
 GROUPS = {
     "degree": "neighbours",
@@ -90,7 +81,7 @@ def _beside(evaluation: Evaluation) -> Table:
 
 def cell(name: str, estimate: Estimate) -> str:
     """`81.3 [79.0, 83.6]`; the log loss is not a percentage."""
-    shown = percent if name != "log_loss" else lambda x: "–" if isnan(x) else f"{x:.3f}"
+    shown = percent if SCORES[name].most == 1 else lambda x: "–" if isnan(x) else f"{x:.3f}"
     if isnan(estimate.low):
         return shown(estimate.mean)
     return f"{shown(estimate.mean)} [{shown(estimate.low)}, {shown(estimate.high)}]"
@@ -106,7 +97,7 @@ def _difference(lead: Estimate | None) -> str:
 
 def called(evaluation: Evaluation, name: str) -> str:
     """What a score is called, and the class that it is of: `average precision of class fraud`."""
-    if name not in RANKINGS or evaluation.positive is None:
+    if name not in SCORES or not SCORES[name].ranks or evaluation.positive is None:
         return NAMES.get(name, name)
     what = "class" if evaluation.confusion else "label"
     return f"{NAMES[name]} of {what} {_short(evaluation.positive)}"

@@ -47,8 +47,8 @@ from gcnii.graph.columns import Columns
 from gcnii.nn.settings import Settings
 from gcnii.results.provenance import git_state
 from gcnii.results.result import Origin, Result
-from gcnii.targets.calibration import HALF
-from gcnii.targets.objective import RANKINGS
+from gcnii.targets import target_of
+from gcnii.targets.target import HALF
 from gcnii.train.adam import Stack
 from gcnii.train.checkpoint import write_tensors
 from gcnii.train.clusters import cutter
@@ -486,8 +486,9 @@ def _open_positive(record: Document, origin: Origin, plan: Plan) -> int | None:
     if "positive" in record:
         return origin.names.index(record["positive"])
     # Before it could be chosen, a score of two classes was that of the second.
-    old = "positive" not in record["settings"] and plan.recipe.scored_by in RANKINGS
-    return 1 if old and origin.k == 2 and not origin.multilabel else None
+    target = target_of(origin)
+    ranked = target.score(plan.recipe.scored_by).ranks
+    return 1 if "positive" not in record["settings"] and ranked and target.binary else None
 
 
 def _open_run(summary: Document) -> Run:

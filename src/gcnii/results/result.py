@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
@@ -19,29 +20,11 @@ from gcnii.files import Document, json_value, user_path, visible
 from gcnii.graph import Features, Graph, Piece
 from gcnii.graph.columns import Columns
 from gcnii.nn import Model
-from gcnii.targets.answers import Answers
-from gcnii.targets.calibration import (
-    HALF,
-    LEAST,
-    Sets,
-    best_temperature,
-    best_threshold,
-    decided,
-    fitted,
-    mean_probabilities,
-    probabilities,
-    tempered,
-    warmed,
-    weighed,
-)
-from gcnii.targets.objective import (
-    RANKINGS,
-    Metric,
-    Objective,
-    balanced_weights,
-    mean_and_spread,
-    metric_name,
-)
+from gcnii.targets import Target, target_of
+from gcnii.targets.classes import Sets
+from gcnii.targets.objective import Objective
+from gcnii.targets.scores import Answers, mean_and_spread
+from gcnii.targets.target import HALF, LEAST
 from gcnii.train.adam import Stack
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
@@ -62,7 +45,6 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
 # Numbers of a layer's state, above which a CPU predicts a block of rows at a time: 64 MiB.
 LARGE = 1 << 24
-ORDERS: dict[Metric, str] = {"auc": "roc_auc", "ap": "average_precision"}  # as Answers names them
 
 
 @dataclass(frozen=True)
@@ -175,6 +157,11 @@ class Result:
         warnings.warn("result.graph is result.origin now", DeprecationWarning, stacklevel=2)
         return self.origin
 
+    @cached_property
+    def target(self) -> Target:
+        """What is predicted."""
+        return target_of(self.origin)
+
     @property
     def plans(self) -> tuple[Plan, ...]:
         """The plan of each setting."""
@@ -215,8 +202,7 @@ class Result:
             labels: (n, k) zeros and ones, one column per label.
         """
         ids = self.predict_ids(graph, device, ensemble=ensemble)
-        named = self.origin.classes is not None and not self.origin.multilabel
-        return np.array(self.origin.classes)[ids] if named else ids
+        return self.target.named(ids)
 
     def predict_ids(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
@@ -231,11 +217,11 @@ class Result:
         The mean probability of several runs is held against the mean of their thresholds.  Where
         the loss weighed the classes, so does the choice: probabilities are times their weights.
         """
-        runs, several = [self.runs[i] for i in self.predicting(ensemble)], self.origin.multilabel
+        runs = [self.runs[i] for i in self.predicting(ensemble)]
         threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
         if weights := [run.weights for run in runs if run.weights is not None]:
-            P = weighed(P, np.exp(np.log(weights).mean(0)), multilabel=several)
-        return decided(P, multilabel=several, threshold=threshold)
+            P = self.target.weighed(P, np.exp(np.log(weights).mean(0)))
+        return self.target.decided(P, threshold)
 
     def answered(self, task: Task) -> Result:
         """The same, with the scores of each run for all nodes of splits, of several processes.
@@ -269,10 +255,10 @@ class Result:
         run, graph, metric = self.runs[i], self._graded(task), self.plan.recipe.scored_by
         if isnan(run.val):  # it diverged, beside other settings that did not
             return run
-        P = probabilities(self._output("forward", i, task), multilabel=True)
+        P = self.target.probabilities(self._output("forward", i, task))
         val = graph.splits[run.split].val
-        threshold = best_threshold(P[val], graph.labels[val])
-        if metric in RANKINGS:
+        threshold = self.target.best_threshold(P[val], graph.labels[val])
+        if self.target.score(metric).ranks:
             return replace(run, threshold=threshold)
         objective = Objective.of(graph, [run.split], torch.device("cpu"), metric)  # of labels
         scores = torch.from_numpy(P - threshold)[None]
@@ -299,31 +285,34 @@ class Result:
             return run if logs is None else replace(run, weights=np.exp(logs).tolist())
         scores, y = self._double(i, task)[val], graph.labels[val]
         if logs is None:
-            T, weights = best_temperature(scores, y), None
+            T, weights = self.target.best_temperature(scores, y), None
         else:
-            T, power = fitted(scores, y, logs)
+            T, power = self.target.fitted(scores, y, logs)
             weights = np.exp(power * logs).tolist()
-        threshold = None if run.threshold is None else warmed(run.threshold, T)
+        threshold = run.threshold
+        if threshold is not None:
+            threshold = float(self.target.tempered(np.array(threshold), T))
         return replace(run, temperature=T, threshold=threshold, weights=weights)
 
     def _log_weights(self, run: Run, graph: Graph) -> NDArray[np.float64] | None:
         """(k,) of the classes, or of the odds of each label, in the loss of a run."""
         if self.plans[run.setting].recipe.class_weight == "none":
             return None
-        logs = np.log(balanced_weights(graph, graph.splits[run.split].train))
-        return np.asarray(logs[1] - logs[0] if graph.multilabel else logs)
+        y = graph.labels[graph.splits[run.split].train]
+        return self.target.log_odds(self.target.balanced_weights(y))
 
     def _ranked(self, i: int, task: Task) -> Run:
         """The run with scores of an order of its probabilities, if those are its scores."""
-        run, graph, metric = self.runs[i], self._graded(task), self.plan.recipe.scored_by
-        if metric not in RANKINGS or isnan(run.val):
+        run, graph = self.runs[i], self._graded(task)
+        metric = self.target.score(self.plan.recipe.scored_by)
+        if not metric.ranks or isnan(run.val):
             return run
         P, split = self._mean([i], task), graph.splits[run.split]
 
         def score(mask: NDArray[np.bool_]) -> float:
             y = graph.labels[mask]
-            said = Answers(P[mask], y, y, positive=self.positive)
-            return float(said.scored(ORDERS[metric])(np.ones((said.m, 1)))[0]) if said.m else nan
+            said = Answers(self.target, P[mask], y, y, positive=self.positive)
+            return float(said.scored(metric.key)(np.ones((said.m, 1)))[0]) if said.m else nan
 
         return replace(run, val=score(split.val), test=score(split.test))
 
@@ -332,11 +321,11 @@ class Result:
         val = graph.splits[self.runs[runs[0]].split].val
         # Of weighed classes the mean stays: a temperature would move the shares of rare ones.
         known = all(self.runs[i].temperature and not self.runs[i].weights for i in runs)
-        if len(runs) < 2 or graph.multilabel or not known:
+        if len(runs) < 2 or not self.target.exclusive or not known:
             return self
         P = self._mean(runs, task)[val]
         scores = np.log(np.maximum(P, np.finfo(P.dtype).tiny))  # a sure network's may be 0
-        return replace(self, together=best_temperature(scores, graph.labels[val]))
+        return replace(self, together=self.target.best_temperature(scores, graph.labels[val]))
 
     def _graded(self, task: Task) -> Graph:
         """The graph whose labels go with what `_output` gives for this task."""
@@ -346,7 +335,7 @@ class Result:
         """(n, k) the mean of the runs' probabilities, each after its own temperature."""
         raw = ((self._output("forward", i, task).double(), self.runs[i]) for i in runs)
         scores = (calibrated(one, run) for one, run in raw)
-        return mean_probabilities(scores, multilabel=self.origin.multilabel)
+        return self.target.mean_probabilities(scores)
 
     def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
         """The raw scores of the best run, before any temperature.
@@ -405,7 +394,7 @@ class Result:
             )
         if self.together is None or len(runs) == 1:
             return P
-        return tempered(P, self.together)
+        return self.target.tempered(P, self.together)
 
     def _double(self, i: int, task: Task | LightTask) -> NDArray[np.float64]:
         return np.asarray(self._output("forward", i, task).double())
@@ -656,16 +645,15 @@ class Result:
     @property
     def metric(self) -> str:
         """The name of the metric of the test scores, such as accuracy."""
-        return metric_name(self.plan.recipe.scored_by, multilabel=self.origin.multilabel)
+        return self.target.score(self.plan.recipe.scored_by).name
 
     @property
     def measured(self) -> str:
         """The metric, and the class that it is of: `average precision of class fraud`."""
         name = self.positive_name
-        if name is None or self.plan.recipe.scored_by not in RANKINGS:
+        if name is None or not self.target.score(self.plan.recipe.scored_by).ranks:
             return self.metric
-        what = "label" if self.origin.multilabel else "class"
-        return f"{self.metric} of {what} {visible(name)}"
+        return f"{self.metric} of {self.target.words[0]} {visible(name)}"
 
     @property
     def positive_name(self) -> str | None:

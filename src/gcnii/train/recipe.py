@@ -18,13 +18,9 @@ from gcnii.errors import InputError
 from gcnii.graph.weights import EdgeWeights
 from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
 from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
-from gcnii.targets.objective import (
-    RANKINGS,
-    ClassWeight,
-    Metric,
-    positive_class,
-    refuse_unranked,
-)
+from gcnii.targets import target_of
+from gcnii.targets.objective import ClassWeight, positive_class, refuse_unranked
+from gcnii.targets.scores import Metric
 from gcnii.train.batches import Batching, History
 from gcnii.train.scaling import Scale
 from gcnii.train.stopping import RULES, Stopping
@@ -386,14 +382,15 @@ class Recipe(
 
     def refuse_labels(self, graph: Graph, splits: Iterable[int]) -> None:
         """Raise an error if these splits' labels cannot be trained on or graded so."""
-        if self.label_threshold != "half" and not graph.multilabel:
+        target = target_of(graph)
+        if self.label_threshold != "half" and target.exclusive:
             raise InputError(
                 f"label_threshold {self.label_threshold} is for several labels per node, but "
                 f"nodes of {graph.name} have one; leave it at half"
             )
         if self.positive:
             positive_class(graph, self.positive)
-        if self.scored_by in RANKINGS:
+        if target.score(self.scored_by).ranks:
             refuse_unranked(graph, self.scored_by, splits, self.positive)
 
     @property

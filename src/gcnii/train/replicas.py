@@ -285,11 +285,8 @@ class Views:
         """λ_c, as far as it has grown, times the disagreement of the views: (r,); None without."""
         if not self.pulls:
             return None
-        from gcnii.targets.objective import disagreement  # few trainings need it
 
-        each = disagreement(
-            torch.stack(list(scores), 1), self.sharpen, multilabel=objective.y.ndim == 2
-        )
+        each = objective.target.disagreement(torch.stack(list(scores), 1), self.sharpen)
         return self._weight(epoch).to(each.dtype) * objective.overall(each)
 
     def _weight(self, epoch: Tensor | int) -> Tensor:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gcnii.errors import GraphError, InputError
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
+from gcnii.targets import target_of
 
 
 class Measures(NamedTuple):
@@ -89,7 +90,7 @@ def make_runs(
             f"no node of {graph.name} has a label; label some nodes, or say which column holds "
             "their labels: --label (in Python: label=)"
         )
-    if graph.k == 1 and not graph.multilabel:
+    if graph.k == 1 and target_of(graph).exclusive:
         raise GraphError(
             f"all labels of {graph.name} are the same; a classifier needs two classes or more"
         )

@@ -9,30 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from gcnii.nn.settings import Bounds, Setting
-from gcnii.targets.objective import Metric
+from gcnii.targets.scores import RARE, Metric
 from gcnii.train.run import Measures, Run
 
 if TYPE_CHECKING:
     from gcnii.train.recipe import Recipe
-
-Monitor = Literal[
-    "val_loss",
-    "val_score",
-    "val_score_ties",
-    "val_score_loss",
-    "val_f1",
-    "val_auc",
-    "val_ap",
-    "val_either",
-    "noisy_loss",
-    "last",
-]
 
 
 class Validation(NamedTuple):
@@ -98,7 +85,7 @@ def _always(now: Validation, kept: Validation, best: Validation) -> Tensor:
     return torch.ones_like(now.loss, dtype=torch.bool)
 
 
-RULES: dict[Monitor, Rule] = {
+RULES = {
     # GCNII on citations and web pages
     "val_loss": Rule(_lower, _lower),
     # GCNII on PPI; GaAN
@@ -107,10 +94,8 @@ RULES: dict[Monitor, Rule] = {
     "val_score_ties": Rule(_as_high, _as_high, by_score=True),
     # PPNP and APPNP: patience as GAT, but the highest score, and among equals the lowest loss
     "val_score_loss": Rule(_higher_or_lower, _either, by_score=True),
-    # imbalanced classes
-    "val_f1": Rule(_higher, _higher, by_score=True, metric="f1"),
-    "val_auc": Rule(_higher, _higher, by_score=True, metric="auc"),
-    "val_ap": Rule(_higher, _higher, by_score=True, metric="ap"),
+    # imbalanced classes: val_f1, val_auc, val_ap
+    **{f"val_{name}": Rule(_higher, _higher, by_score=True, metric=name) for name in RARE},
     # GAT: patience starts again when loss or score is as good as ever; keep weights when both are
     "val_either": Rule(_both, _either),
     # DropEdge: the validation loss of the training pass, dropout and all
@@ -118,6 +103,10 @@ RULES: dict[Monitor, Rule] = {
     # SGC, GraphSAGE, Cluster-GCN
     "last": Rule(_always, _always),
 }
+if TYPE_CHECKING:
+    Monitor: TypeAlias = str
+else:
+    Monitor = Literal[tuple(RULES)]
 
 
 @dataclass(frozen=True, kw_only=True)

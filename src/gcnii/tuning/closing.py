@@ -19,7 +19,7 @@ from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
 from gcnii.results.result import Result
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 from gcnii.train.checkpoint import interruptible
 from gcnii.train.hardware import choose_device
 from gcnii.tuning.fitting import fitted

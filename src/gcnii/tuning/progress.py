@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskProgressColumn
 
 from gcnii.results.fit import draws
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 from gcnii.train.callbacks import lines_without_bar, make_progress
 from gcnii.tuning.trials import ranked, trials_of
 

@@ -17,7 +17,8 @@ from gcnii.errors import GraphError, InputError, did_you_mean
 from gcnii.files import Document, document_key
 from gcnii.graph import Graph, Split
 from gcnii.nn.settings import Settings
-from gcnii.targets.objective import Metric, metric_name
+from gcnii.targets import target_of
+from gcnii.targets.scores import Metric
 from gcnii.train.plan import Plan, known_model, make_plan, model_defaults
 from gcnii.train.recipe import RECIPE_FIELDS
 from gcnii.train.run import make_runs
@@ -113,7 +114,7 @@ class Question:
     @property
     def measured(self) -> str:
         """What its scores are."""
-        return metric_name(self.metric, multilabel=self.graph.multilabel)
+        return target_of(self.graph).score(self.metric).name
 
     def space(self, model: str) -> Space:
         """What is tried of a model."""

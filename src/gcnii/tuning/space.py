@@ -11,7 +11,7 @@ from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Range, Settings, setting_of
 from gcnii.propagation import OWN_LOOPS, Loops
-from gcnii.targets.objective import Metric
+from gcnii.targets.scores import RARE, Metric
 from gcnii.train.plan import model_hints
 from gcnii.train.recipe import recipe_hints
 
@@ -21,7 +21,6 @@ Space: TypeAlias = dict[str, Range | Choice]
 OF_LINKS = ("direction", "edge_weights", "loops", "norm", "decay_conv")
 OF_VIEWS = ("views", "drop_node", "consistency", "sharpen", "warm_up")  # for few labels
 FEW = 0.1  # share of the nodes, below which labels are few
-IMBALANCED: tuple[Metric, ...] = ("f1", "auc", "ap")  # asked for where classes are rare
 DIGITS = 2  # of a number on a logarithmic scale: more say nothing
 
 
@@ -38,7 +37,7 @@ def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space
         "direction": not graph.directed,
         "edge_weights": not graph.weighted,
         "loops": len(loops) == 1,
-        "class_weight": metric not in IMBALANCED,
+        "class_weight": metric not in RARE,
     }
     if not few_labels(graph):
         pointless |= dict.fromkeys(OF_VIEWS, True)

@@ -20,7 +20,7 @@ from gcnii.errors import InputError, some_of
 from gcnii.files import document_key, user_path
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings, whole
-from gcnii.targets.objective import Metric
+from gcnii.targets.scores import Metric
 from gcnii.train.checkpoint import STOPPED_BY, remove
 from gcnii.train.hardware import choose_device
 from gcnii.tuning.winner import STUDY, asked_in

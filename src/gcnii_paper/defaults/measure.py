@@ -19,6 +19,7 @@ from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
 from gcnii.results.fit import fit_plans
 from gcnii.results.result import Result
+from gcnii.targets import target_of
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.own import BASELINES, Traits
@@ -134,7 +135,7 @@ def _train_batch(batch: Batch, data: Path | None, device: str) -> Measured:
     ]
     about = {
         "graph": batch.graph,
-        "metric": "micro-F1" if graph.multilabel else "accuracy",
+        "metric": target_of(graph).score("auto").name,
         **{"m": graph.m, "k": graph.k, "splits": len(graph.splits)},
         **{"density": round(density(graph.X), 4), "directed": graph.directed, **vars(traits)},
         "device": device_name(choose_device(device)),

@@ -14,7 +14,7 @@ from gcnii.analysis.report import draw_figures, draw_learned
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
 from gcnii.report.figures import inline_svg
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 from gcnii_paper.report.markdown import markdown_table
 from gcnii_paper.tables.cells import GROUP
 

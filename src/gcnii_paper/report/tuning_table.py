@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gcnii.files import NOTHING, Document, read_document
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 
 _TESTED = {"test_mean": (float, NOTHING), "test_std": (float, NOTHING), "test": list}
 SHAPE = {

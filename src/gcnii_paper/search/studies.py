@@ -12,7 +12,7 @@ from statistics import fmean
 from gcnii.data import CATALOG, load
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, read_document, write_document
-from gcnii.targets.objective import metric_name
+from gcnii.targets import target_of
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import Record, Settings, records
 from gcnii.train.recipe import Recipe
@@ -129,7 +129,7 @@ def _refuse_other_graph(document: Document) -> None:
         raise InputError(
             f"it is of another graph than {graph.name} of the catalog, or other splits"
         )
-    usual = metric_name("auto", multilabel=graph.multilabel)
+    usual = target_of(graph).score("auto").name
     if document["measured"] != usual:
         raise InputError(f"it must maximise {usual}, got {document['measured']}")
 

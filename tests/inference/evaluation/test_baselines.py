@@ -18,6 +18,7 @@ from gcnii.inference.baselines import (
     notes,
     training_rows,
 )
+from gcnii.targets import SeveralLabels
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +113,7 @@ def test_a_node_that_no_label_reaches_has_the_shares_of_the_training_nodes():
 def test_several_labels_are_answered_with_a_threshold_of_validation():
     graph = data.load("ppi-like", graphs=3, n=100, degree=2)
     split = graph.splits[0]
-    for name in baselines_of(multilabel=True):
+    for name in baselines_of(SeveralLabels(2)):
         said = baseline(name, graph, split)
         assert said.guess.shape == said.y.shape == said.P.shape
         assert said.scores["micro_f1"] > 0.3
@@ -169,7 +170,7 @@ def test_wide_features_and_many_nodes_are_reduced_with_a_note(blocks, monkeypatc
 
 
 def test_trees_are_left_out_where_nodes_have_several_labels(blocks):
-    assert set(BASELINES) - {*baselines_of(multilabel=True)} == {
+    assert set(BASELINES) - {*baselines_of(SeveralLabels(2))} == {
         "gradient boosting",
         "gradient boosting with neighbours",
     }

@@ -21,7 +21,7 @@ KEYS = {
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
     """Numbers of draws matter to intervals only, and these tests train a few epochs."""
-    monkeypatch.setattr("gcnii.targets.answers.RANKED", 0)
+    monkeypatch.setattr("gcnii.targets.scores.RANKED", 0)
     monkeypatch.setattr("gcnii.inference.baselines.TREES", 0)
 
 

@@ -13,8 +13,7 @@ from gcnii.errors import InputError
 from gcnii.inference.evaluate import evaluate
 from gcnii.inference.page import page, write_page
 from gcnii.inference.page_figures import draw_curves
-from gcnii.targets.calibration import calibration_error, probabilities
-from gcnii.targets.objective import percent
+from gcnii.targets.scores import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what `evaluate` has to warn of
 
@@ -83,10 +82,10 @@ def test_the_confusion_matrix_has_the_counts_of_the_evaluation(html, evaluation)
 def test_calibration_is_shown_before_and_after(html, result, graph):
     test = graph.splits[0].test
     raw = [result.alone(i).scores(graph, "cpu") for i in range(3)]
-    before = np.mean([probabilities(one, multilabel=False) for one in map(as_tensor, raw)], 0)
+    before = np.mean([result.target.probabilities(one) for one in map(as_tensor, raw)], 0)
     after = result.predict_proba(graph, "cpu")
     for title, P in (("Before", before), ("After", after)):
-        error = percent(calibration_error(P[test], graph.labels[test]))
+        error = percent(result.target.calibration_error(P[test], graph.labels[test]))
         assert f"{title} calibration: error {error} %" in html
     assert "By class, the rarest first: is its mean probability its share of the nodes?" in html
 
