@@ -28,7 +28,7 @@ from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Features, Graph, Split
 from gcnii.graph.arrays import refuse_masked
 from gcnii.nn.settings import Bounds, Setting, check_settings
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.train.plan import Plan, chosen_model, make_plan
 
@@ -496,8 +496,8 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if neighbours:
             refuse_unjoinable(plan)
         seeds = range(first, first + int(self.seeds))
-        where = {"split": 0, "device": self.device}
-        result = fit_plan(graph, plan, seeds=seeds, **where, calibrate="temperature")
+        session = Session(device=self.device)
+        result = fit_plans(graph, [plan], session, seeds=seeds, split=0, calibrate="temperature")
         if result.interrupted:
             raise KeyboardInterrupt("training was stopped before it was done")
         self.classes_, self.graph_, self.result_ = labels.classes, graph, result

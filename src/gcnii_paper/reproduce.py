@@ -15,7 +15,7 @@ import torch
 
 from gcnii.analysis import by_degree
 from gcnii.files import Document, json_value
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session, fit_plans
 from gcnii.results.provenance import commit, versions
 from gcnii.results.result import Result
 from gcnii.train.checkpoint import remove
@@ -132,19 +132,16 @@ class CellWork:
     def _fit(self, seeds: list[int]) -> Result | None:
         """The result, or None if the device has too little memory for these seeds at once."""
         which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-        title = f"{self.place}{self.cell.id}, {which}"
         try:
-            return fit_plan(
-                open_graph(self.cell),
-                self.plan,
-                seeds=seeds,
+            session = Session(
                 device=self.device,
                 batch=len(seeds),
                 checkpoint=self._checkpoint(seeds),
                 callbacks=[lambda epoch: self.ledger.beat()],
                 verbose=self.verbose,
-                title=title,
+                title=f"{self.place}{self.cell.id}, {which}",
             )
+            return fit_plans(open_graph(self.cell), [self.plan], session, seeds=seeds)
         except (MemoryError, RuntimeError) as error:
             if not lacks_memory(error):
                 raise

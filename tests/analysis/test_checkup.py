@@ -34,7 +34,7 @@ def test_a_plan_is_made_once_per_training(doctor):
 def test_an_interrupted_training_ends_the_checkup(doctor):
     stopped = mock.Mock(interrupted=True)
     with (
-        mock.patch.object(checkup, "fit_plan", return_value=stopped),
+        mock.patch.object(checkup, "fit_plans", return_value=stopped),
         pytest.raises(KeyboardInterrupt),
     ):
         doctor.check("gcn", 2)

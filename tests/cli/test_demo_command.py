@@ -9,7 +9,7 @@ from support.command_line import Answer, call, files
 
 from gcnii.cli import demo
 from gcnii.results.bundle import open_bundle
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +53,8 @@ def test_the_demo_prints_one_json_document(tmp_path):
 
 @pytest.mark.usefixtures("listening")
 def test_ctrl_c_ends_the_whole_demo(monkeypatch, tmp_path):
-    impatient = partial(fit_plan, callbacks=[lambda now: signal.raise_signal(signal.SIGINT)])
-    monkeypatch.setattr(demo, "fit_plan", impatient)
+    watched = partial(Session, callbacks=[lambda now: signal.raise_signal(signal.SIGINT)])
+    monkeypatch.setattr(demo, "Session", watched)
     stopping = "gcnii: stopping after this epoch; press Ctrl-C again to stop now\n"
     assert call("demo", cwd=tmp_path) == Answer(1, "", f"{stopping}gcnii: stopped\n")
     assert files(tmp_path) == []

@@ -81,14 +81,14 @@ def test_each_question_has_a_figure_in_both_formats(home, tmp_path):
 
 
 def test_a_quiet_doctor_prints_its_answer_and_nothing_else(home):
-    with mock.patch.object(checkup, "fit_plan", side_effect=Diverged("the loss is not finite")):
+    with mock.patch.object(checkup, "fit_plans", side_effect=Diverged("the loss is not finite")):
         answer = call("doctor", "pets", *QUICK, "--quiet", cwd=home)
     assert (answer.code, answer.err) == (0, "")
     assert "gcnii" in answer.out
 
 
 def test_a_training_that_diverges_does_not_end_the_examination(home):
-    with mock.patch.object(checkup, "fit_plan", side_effect=Diverged("the loss is not finite")):
+    with mock.patch.object(checkup, "fit_plans", side_effect=Diverged("the loss is not finite")):
         answer = call("doctor", "pets", *QUICK, "--json", cwd=home)
     assert answer.code == 0
     assert (

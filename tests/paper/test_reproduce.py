@@ -10,7 +10,7 @@ import torch
 from support.tiny_cells import cell
 
 from gcnii.analysis import by_degree
-from gcnii.results.fit import fit, fit_plan
+from gcnii.results.fit import fit, fit_plans
 from gcnii.train import group as loop
 from gcnii.train.replicas import Replicas
 from gcnii_paper import reproduce as module
@@ -28,14 +28,14 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def fitted(monkeypatch):
-    """The seeds of each call of `fit_plan`."""
+    """The seeds of each call of `fit_plans`."""
     calls = []
 
     def listen(*words, seeds, **settings):
         calls.append(list(seeds))
-        return fit_plan(*words, seeds=seeds, **settings)
+        return fit_plans(*words, seeds=seeds, **settings)
 
-    monkeypatch.setattr(module, "fit_plan", listen)
+    monkeypatch.setattr(module, "fit_plans", listen)
     return calls
 
 
@@ -233,7 +233,7 @@ def test_a_cell_that_never_fits_on_a_cpu_is_left_out_likewise(ledger, monkeypatc
             "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
         )
 
-    monkeypatch.setattr(module, "fit_plan", fail)
+    monkeypatch.setattr(module, "fit_plans", fail)
     with pytest.warns(
         UserWarning, match="table2/gcnii/drawn is left out: a single run does not fit into memory"
     ):
@@ -264,12 +264,12 @@ def test_a_process_that_waits_long_names_the_others_once(ledger, monkeypatch):
 
 def test_ctrl_c_keeps_what_is_finished(ledger, monkeypatch):
     def stopped(*words, **options):
-        result = fit_plan(*words, **options)
+        result = fit_plans(*words, **options)
         object.__setattr__(result, "interrupted", True)
         result.runs[0].stopped = options["seeds"] == [0]
         return result
 
-    monkeypatch.setattr(module, "fit_plan", stopped)
+    monkeypatch.setattr(module, "fit_plans", stopped)
     for kept in (1, 1):  # the second is stopped in the middle of seed 1
         with pytest.raises(KeyboardInterrupt):
             reproduce([cell()], ledger, device="cpu")

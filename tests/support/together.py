@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gcnii import data
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session, fit_plans
 from gcnii.train.plan import make_plan
 
 
@@ -29,11 +29,11 @@ def graph_of(sparse=False, directed=False, multilabel=False, weighted=False, **a
     return graph
 
 
-def trained(graph, model, settings, world=None, **how):
+def trained(graph, model, settings, world=None, seeds=(0,), **how):
     """The curve, the scores and the probabilities of a training in float64, as JSON has them."""
     plan = make_plan(model, {"precision": "float64"} | settings, graph)
-    how = {"seeds": [0], "device": "cpu", "threads": 1, "calibrate": "temperature"} | how
-    result = fit_plan(graph, plan, world=world, **how)
+    session = Session(world=world, **{"device": "cpu", "threads": 1} | how)
+    result = fit_plans(graph, [plan], session, seeds=seeds, calibrate="temperature")
     answers = result.scores(graph, "cpu") if result.answers is None else result.answers[0].numpy()
     used = np.any([mask for one in graph.splits for mask in vars(one).values()], 0)
     return {

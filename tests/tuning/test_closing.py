@@ -136,10 +136,9 @@ def test_if_the_winner_diverges_when_it_is_trained_anew_the_next_takes_its_place
 ):
     fitted = room.fitted
 
-    def sometimes(graph, plans, *words, **how):
-        fresh = min(how["seeds"]) >= FRESH
-        lost = fresh and plans[0].recipe.lr == 0.02
-        return None if lost else fitted(graph, plans, *words, **how)
+    def sometimes(graph, plans, at_once, session, seeds, *words):
+        lost = min(seeds) >= FRESH and plans[0].recipe.lr == 0.02
+        return None if lost else fitted(graph, plans, at_once, session, seeds, *words)
 
     monkeypatch.setattr(room, "fitted", sometimes)
     bad = replace(trial(7, score=5.0), settings={"lr": 0.02})

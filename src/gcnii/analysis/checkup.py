@@ -28,7 +28,7 @@ from gcnii.files import Document, json_value
 from gcnii.graph import Graph, Role
 from gcnii.nn import Model
 from gcnii.propagation import to_matrix
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets.objective import Objective
 from gcnii.train.group import Diverged
@@ -218,15 +218,9 @@ class Doctor:
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 
     def _train(self, plan: Plan, verbose: bool | None) -> Result:
-        result = fit_plan(
-            self.graph,
-            plan,
-            seeds=[self.seed],
-            split=self.split,
-            device=self.device.type,
-            verbose=verbose,
-            title=f"{plan.model}, {plan.model_settings['layers']} layers, on {self.graph.name}",
-        )
+        title = f"{plan.model}, {plan.model_settings['layers']} layers, on {self.graph.name}"
+        session = Session(device=self.device.type, verbose=verbose, title=title)
+        result = fit_plans(self.graph, [plan], session, seeds=[self.seed], split=self.split)
         if result.interrupted:
             raise KeyboardInterrupt
         return result

@@ -19,7 +19,7 @@ from gcnii.cli.terminal import table_console
 from gcnii.data import load
 from gcnii.files import refuse_replacing
 from gcnii.report.figures import LineStyle, depth_axis, figure, is_figure, save, styles_of
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan
@@ -103,7 +103,8 @@ def run(step: Step, device: str = "auto", verbose: bool | None = False) -> Resul
     """Train one of STEPS on `digits`; `verbose` as in `fit`."""
     settings = {"layers": step.layers, "epochs": EPOCHS}
     plan = make_plan(step.model, {**preset(GRAPH, step.model), **settings})
-    return fit_plan(load(GRAPH), plan, device=device, verbose=verbose, title=step.title)
+    session = Session(device=device, verbose=verbose, title=step.title)
+    return fit_plans(load(GRAPH), [plan], session)
 
 
 def sweeps(results: dict[Step, Result]) -> Iterator[tuple[str, list[Result]]]:

@@ -10,8 +10,9 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from cyclopts import Parameter
@@ -38,7 +39,7 @@ from gcnii.files import Document, claimed, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
 from gcnii.nn.settings import Settings
 from gcnii.results.bundle import DIGESTS, refuse_bundle, save_claimed
-from gcnii.results.fit import Calibrate, fit_plan, notice_limit
+from gcnii.results.fit import Calibrate, Session, fit_plans, notice_limit
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log
@@ -157,24 +158,23 @@ def train(
     if quiet:
         warnings.simplefilter("ignore")
     where = own_device(choose_device(device))
-    how: dict[str, Any] = {"split": split, "device": str(where), "threads": threads}
+    session = Session(device=str(where), threads=threads, verbose=False if quiet else None)
     with ExitStack() as claim:  # of the folder, until the bundle is in it
         with joined(where) as world:
             with meeting(world) as given:
                 data = load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
                 plan = _plan(data, model, _given(settings), study, preset)
-                warn_of_skew(data, plan, _given(settings))
                 seeds = _seeds(data, runs, seed)
                 folder = out or _folder(data, plan)
-                own = make_runs(data, seeds, split)
+                own, writers = make_runs(data, seeds, split), list[Callback]()
                 if rank == 0:  # who alone writes
-                    refuse_unwritable(folder)
                     claim.enter_context(_claimed(folder, data, plan, own, overwrite))
-                    how["callbacks"] = _writers(folder, log, tensorboard, data, study, overwrite)
+                    writers = _writers(folder, log, tensorboard, data, study, overwrite)
                 if world:
                     given |= _compared(data, plan, own, folder, where.type, calibrate)
-            how |= {"seeds": seeds, "checkpoint": folder / CHECKPOINT, "calibrate": calibrate}
-            result = fit_plan(data, plan, verbose=False if quiet else None, world=world, **how)
+            session = replace(session, callbacks=writers, checkpoint=folder / CHECKPOINT)
+            session = replace(session, world=world)
+            result = fit_plans(data, [plan], session, seeds, split, calibrate)
         if rank == 0:  # the others have the same result
             _save_and_print(result, folder, overwrite, json, device)
     if result.interrupted:
@@ -213,7 +213,9 @@ def _plan(
 ) -> Plan:
     """What is given, over what a study has found, or over the preset."""
     if study is None:
-        return make_plan(chosen_model(model, graph, preset), given, graph, preset)
+        plan = make_plan(chosen_model(model, graph, preset), given, graph, preset)
+        warn_of_skew(graph, plan, given)
+        return plan
     if preset == "record":
         raise InputError("--settings and --preset record both choose the settings; give one")
     from gcnii.tuning.winner import winner_in  # few trainings need it
@@ -221,7 +223,9 @@ def _plan(
     found, settings = winner_in(study)
     if model not in (None, found):
         raise InputError(f"{study} holds settings of {found}, got --model {model}; leave it out")
-    return make_plan(found, settings | given, graph)
+    plan = make_plan(found, settings | given, graph)
+    warn_of_skew(graph, plan, given)
+    return plan
 
 
 def _folder(graph: Graph, plan: Plan) -> Path:
@@ -275,6 +279,7 @@ def _claimed(
     folder: Path, graph: Graph, plan: Plan, runs: list[Run], overwrite: bool
 ) -> Iterator[None]:
     """Within, the folder is this training's; InputError if it may not be."""
+    refuse_unwritable(folder)
     with claimed(folder):
         _refuse_replacing(folder, graph, plan, runs, overwrite)
         yield

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -44,6 +44,32 @@ Calibrate: TypeAlias = Literal["temperature", "none"]
 LOG_EVERY = 10  # epochs between two lines of the log at level DEBUG
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """Where a fit runs, how it is watched and where it is saved; what it trains is not in here.
+
+    batch       number of runs trained at once; default: one on a CPU, all on a GPU
+    checkpoint  the file from which it can be resumed
+    callbacks   called with an EpochReport after each epoch
+    leave       called after some epochs with the runs in training; those that it returns end
+    verbose     whether to draw a bar, of this `title`; None: in terminals and notebooks
+    world       the processes that share the nodes of the graph, each of which has the same session
+    """
+
+    device: str = "auto"
+    batch: int | None = None
+    threads: int | None = None
+    checkpoint: Path | str | None = None
+    callbacks: Sequence[Callback] = ()
+    leave: Leave | None = None
+    verbose: bool | None = False
+    title: str = ""
+    world: World | None = None
+
+
+SILENT = Session()  # on the best device, watched by nobody
 
 
 def fit(
@@ -128,10 +154,15 @@ def fit(
     """
     plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
     warn_of_skew(graph, plans[0], given)
-    where: dict[str, Any] = {"device": device, "batch": batch, "threads": threads}
-    watched: dict[str, Any] = {"callbacks": callbacks, "verbose": verbose}
-    which: dict[str, Any] = {"seeds": seeds, "split": split, "checkpoint": checkpoint}
-    result = fit_plans(graph, plans, **which, **where, **watched, calibrate=calibrate)
+    session = Session(
+        device=device,
+        batch=batch,
+        threads=threads,
+        checkpoint=checkpoint,
+        callbacks=callbacks,
+        verbose=verbose,
+    )
+    result = fit_plans(graph, plans, session, seeds=seeds, split=split, calibrate=calibrate)
     notice_limit(result)
     if draws(verbose):
         print(result, file=Console(stderr=True).file)
@@ -150,50 +181,35 @@ def notice_limit(result: Result) -> None:
         )
 
 
-def fit_plan(graph: Graph, plan: Plan, **how: Any) -> Result:
-    """`fit` for a plan that has been made already; `fit_plans` says how."""
-    return fit_plans(graph, [plan], **how)
-
-
 def fit_plans(
     graph: Graph,
     plans: Sequence[Plan],
-    *,
+    session: Session = SILENT,
     seeds: Sequence[int] | None = None,
     split: int | None = None,
-    device: str = "auto",
-    batch: int | None = None,
-    threads: int | None = None,
-    checkpoint: Path | str | None = None,
-    callbacks: Sequence[Callback] = (),
-    verbose: bool | None = False,
-    title: str = "",
-    leave: Leave | None = None,
     calibrate: Calibrate = "none",
-    world: World | None = None,
 ) -> Result:
-    """Train each of some plans of one `batch_key` with each seed; the bar, if any, has this title.
+    """`fit` for plans that have been made already, all of one `batch_key`: each with each seed.
 
-    leave      asked after some epochs with the runs in training; those that it returns end
     calibrate  temperature for models that will predict; a search or a table needs none
-    world      the processes that share the nodes of the graph; all call this, with the same words
     """
     if not is_one_of(calibrate, get_args(Calibrate)):
         raise InputError(f"calibrate must be temperature or none, got {calibrate!r}")
     runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0), len(plans))
-    plans[0].recipe.refuse_labels(graph, [run.split for run in runs])
-    where, batch = choose_device(device), whole("batch", batch, 1)
-    if where.type == "cpu" and (asked := plans[0].recipe.precision) in ROUNDED:
+    plan, device, world = plans[0], choose_device(session.device), session.world
+    plan.recipe.refuse_labels(graph, [run.split for run in runs])
+    if device.type == "cpu" and (asked := plan.recipe.precision) in ROUNDED:
         notice(f"precision {asked} is for GPUs; on a CPU this training computes in float32")
-    plan, epochs = plans[0], max(plan.recipe.epochs for plan in plans)
-    watched = _observers(callbacks, verbose, title or f"{plan.model} on {graph.name}", epochs)
-    with ordinary_autograd(), watched as observers:
-        about = (plan.model, graph.name, graph.n, graph.m, where, [run.seed for run in runs])
+    epochs = max(plan.recipe.epochs for plan in plans)
+    title = session.title or f"{plan.model} on {graph.name}"
+    with ordinary_autograd(), _observers(session, title, epochs) as observers:
+        about = (plan.model, graph.name, graph.n, graph.m, device, [run.seed for run in runs])
         log.info("training %s on %s (n %d, m %d), device %s, seeds %s", *about)
-        task = replace(_task(graph, plan, where, world), others=tuple(plans[1:]))
-        path = None if checkpoint in (None, "") else user_path(checkpoint)
-        training = Training(task, runs, path, observers, leave)
-        with tuned_cpu(threads_for(task, threads, batch)):
+        task = replace(_task(graph, plan, device, world), others=tuple(plans[1:]))
+        path = None if session.checkpoint in (None, "") else user_path(session.checkpoint)
+        training = Training(task, runs, path, observers, session.leave)
+        batch = whole("batch", session.batch, 1)
+        with tuned_cpu(threads_for(task, session.threads, batch)):
             _train(training, batch)
             result = _result(training)
             return result.with_temperatures(task) if calibrate == "temperature" else result
@@ -239,10 +255,9 @@ def _result(training: Training) -> Result:
 
 
 @contextmanager
-def _observers(
-    callbacks: Sequence[Callback], verbose: bool | None, title: str, epochs: int
-) -> Iterator[list[Callback]]:
+def _observers(session: Session, title: str, epochs: int) -> Iterator[list[Callback]]:
     """The callbacks, and a log and a bar if wanted; all are closed at the end."""
+    callbacks = session.callbacks
     if not isinstance(callbacks, Sequence) or not all(map(callable, callbacks)):
         raise InputError(f"callbacks must be a list of functions, got {callbacks!r}")
     for callback in callbacks:
@@ -254,7 +269,7 @@ def _observers(
         observers = [*callbacks]
         if log.isEnabledFor(logging.DEBUG):
             observers.append(_log_epoch)
-        if draws(verbose):
+        if draws(session.verbose):
             observers.append(stack.enter_context(training_bar(title, epochs)))
         yield observers
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan, sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
+from gcnii.results.fit import Session
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.checkpoint import interruptible
@@ -267,8 +267,8 @@ def close(
 
     def train(graph: Graph, trial: Trial, seeds: range, path: Path | None = None) -> Result | None:
         plan, at_once = question.plan(trial.model, trial.settings), 1 if on_cpu else len(seeds)
-        how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": path}
-        result = fitted(graph, [plan], at_once, seeds=seeds, calibrate="temperature", **how)
+        session = Session(device=device, threads=threads, checkpoint=path)
+        result = fitted(graph, [plan], at_once, session, seeds, "temperature")
         if interrupt or (result is not None and result.interrupted):
             raise KeyboardInterrupt
         return result

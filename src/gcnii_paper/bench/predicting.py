@@ -17,7 +17,7 @@ from gcnii.errors import GcniiError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.graph.arrays import freeze
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session, fit_plans
 from gcnii.train.plan import Plan
 from gcnii_paper.bench.cases import Line, Shape
 from gcnii_paper.bench.graphs import BenchGraph, make_bench_graph
@@ -46,7 +46,7 @@ class Prediction:
         save(_with_edges(bench_graph), here / "graph.safetensors")
         small = Shape(n=STUDIED, entries=STUDIED, d=line.graph.d, k=line.graph.k)
         graph = make_bench_graph(small, torch.device("cpu")).graph
-        fit_plan(graph, plan, seeds=[0], device="cpu").save(here / "model")
+        fit_plans(graph, [plan], Session(device="cpu"), seeds=[0]).save(here / "model")
 
     def runs(self, count: int) -> int:
         """Label all nodes `count` times."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gcnii import data
 from gcnii.files import Document
 from gcnii.propagation import feature_matrix
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session, fit_plans
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
@@ -127,7 +127,8 @@ def end_to_end(line: Line, device: torch.device) -> Runner:
     def run(count: int) -> int:
         for _ in range(count):
             graph, seeds = data.load(name, offline=True), range(line.replicas)
-            result = fit_plan(graph, _plan(line), seeds=seeds, device=str(device))
+            session = Session(device=str(device))
+            result = fit_plans(graph, [_plan(line)], session, seeds=seeds)
             epochs = [run.epochs for run in result.runs]
             facts.update(
                 test_mean=float(result.test.mean()), test_std=float(result.test.std(ddof=1))

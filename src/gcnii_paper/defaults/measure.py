@@ -17,7 +17,7 @@ from gcnii.data import load
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.results.fit import fit_plans
+from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets import target_of
 from gcnii.train.group import Diverged
@@ -185,7 +185,7 @@ def _fit(graph: Graph, plans: Sequence[Plan], seeds: Sequence[int], device: str)
     """All at once, or a few at a time where memory is short."""
     for batch in SMALLER:
         try:
-            return fit_plans(graph, plans, seeds=seeds, device=device, batch=batch)
+            return fit_plans(graph, plans, Session(device=device, batch=batch), seeds=seeds)
         except (MemoryError, RuntimeError) as error:
             if not lacks_memory(error) or batch == SMALLER[-1]:
                 raise

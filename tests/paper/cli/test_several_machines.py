@@ -45,7 +45,7 @@ def test_two_machines_do_a_part_each_and_a_third_puts_them_together(tmp_path, mo
     for name in machines:
         words = ("reproduce", "import", tmp_path / name / "cells", "--ledger", "all.sqlite")
         assert done(*words, cwd=home) == "2 new runs in all.sqlite\n"
-    monkeypatch.setattr("gcnii_paper.reproduce.fit_plan", None)  # nothing is left to train
+    monkeypatch.setattr("gcnii_paper.reproduce.fit_plans", None)  # nothing is left to train
     words = ("reproduce", "table2", "--device", "cpu", "--json", "--ledger", "all.sqlite")
     whole = scores(done(*words, cwd=home))
     assert whole == parts

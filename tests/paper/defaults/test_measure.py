@@ -97,10 +97,10 @@ def test_no_batch_is_begun_when_time_is_up(tiny, tmp_path):
 
 
 def test_a_failure_is_told_and_the_others_go_on(tiny, tmp_path, monkeypatch):
-    def fails(graph, plans, **how):
+    def fails(graph, plans, *words, **how):
         if plans[0].model == "gat":
             raise RuntimeError("no attention")
-        return fit(graph, plans, **how)
+        return fit(graph, plans, *words, **how)
 
     fit, said = measure.fit_plans, []
     monkeypatch.setattr(measure, "fit_plans", fails)
@@ -111,11 +111,11 @@ def test_a_failure_is_told_and_the_others_go_on(tiny, tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_memory_that_is_short_is_shared_out(tiny, tmp_path, monkeypatch):
-    def fails(graph, plans, *, batch, **how):
-        asked.append(batch)
-        if batch != 1:
+    def fails(graph, plans, session, **how):
+        asked.append(session.batch)
+        if session.batch != 1:
             raise MemoryError
-        return fit(graph, plans, batch=batch, **how)
+        return fit(graph, plans, session, **how)
 
     fit, asked = measure.fit_plans, []
     monkeypatch.setattr(measure, "fit_plans", fails)

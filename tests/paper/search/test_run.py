@@ -9,7 +9,7 @@ import pytest
 import torch
 from optuna import create_study
 
-from gcnii.results.fit import fit_plan, fit_plans
+from gcnii.results.fit import Session, fit_plans
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
 from gcnii.tuning import fitting
@@ -38,9 +38,9 @@ def trained(monkeypatch):
     """The graph and the plans of each training."""
     seen = []
 
-    def listen(graph, plans, **options):
+    def listen(graph, plans, *words, **options):
         seen.append((graph, plans))
-        return fit_plans(graph, plans, **options)
+        return fit_plans(graph, plans, *words, **options)
 
     monkeypatch.setattr(fitting, "fit_plans", listen)
     return seen
@@ -79,7 +79,7 @@ def test_without_test_nodes_the_validation_scores_are_the_same(real_data):
     graph = real_data("cora")
     plan = make_plan("gcn-residual", {"layers": 2, "epochs": 3}, graph)
     whole, hidden = (
-        fit_plan(one, plan, seeds=[0], device="cpu").runs[0]
+        fit_plans(one, [plan], Session(device="cpu"), seeds=[0]).runs[0]
         for one in (graph, Question(graph).hidden)
     )
     assert (whole.val, whole.val_loss) == (hidden.val, hidden.val_loss)

@@ -13,7 +13,7 @@ from support.together import graph_of
 from gcnii.data import load_share
 from gcnii.errors import DataError, InputError, UsageError
 from gcnii.graph import Piece
-from gcnii.results.fit import fit_plan
+from gcnii.results.fit import Session, fit_plans
 from gcnii.train.distributed.adjacency import Links
 from gcnii.train.distributed.shard import _entries, _owners, pack
 from gcnii.train.plan import make_plan
@@ -98,7 +98,7 @@ def test_a_diffusion_needs_the_whole_graph(tmp_path):
 def test_a_piece_is_not_trained_without_the_others(tmp_path):
     piece, _ = pieces_of(graph_of(n=60), tmp_path / "graph", 2, 2)
     with pytest.raises(UsageError, match="a piece of csbm, and the others the rest; start them"):
-        fit_plan(piece, make_plan("gcnii", {}, piece), device="cpu")
+        fit_plans(piece, [make_plan("gcnii", {}, piece)], Session(device="cpu"))
 
 
 @pytest.mark.parametrize("parts", [2, 4])

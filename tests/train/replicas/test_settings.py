@@ -9,7 +9,7 @@ import torch
 from gcnii.data import load
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
-from gcnii.results.fit import fit, fit_plan, fit_plans
+from gcnii.results.fit import Session, fit, fit_plans
 from gcnii.train import group as loop
 from gcnii.train.plan import batch_key, batched, make_plan, make_plans
 
@@ -128,10 +128,10 @@ def test_who_is_asked_to_leave_keeps_its_best_epoch_so_far(graph):
         return [run for run in runs if run.setting == 1 and run.epochs >= 3]
 
     plans = make_plans("gcnii", {"layers": 2, "epochs": 8, "alpha": [0.1, 0.2, 0.3]}, graph)
-    found = fit_plans(graph, plans, seeds=[0, 1], batch=6, leave=leave)
+    found = fit_plans(graph, plans, Session(batch=6, leave=leave), seeds=[0, 1])
     assert [run.epochs for run in found.runs] == [8, 8, 3, 3, 8, 8]
     assert all(run.stopped and run.best_epoch >= 0 for run in found.runs)
-    single = fit_plan(graph, plans[2], seeds=[0, 1])
+    single = fit_plans(graph, plans[2:3], seeds=[0, 1])
     np.testing.assert_allclose(found.at(2).val, single.val)
     assert asked[0] == [(setting, seed) for setting in range(3) for seed in (0, 1)]
 

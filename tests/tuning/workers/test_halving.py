@@ -5,7 +5,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from gcnii.results.fit import fit_plan, fit_plans
+from gcnii.results.fit import Session, fit_plans
 from gcnii.train import group as loop
 from gcnii.train.plan import make_plans
 from gcnii.train.run import Run
@@ -171,7 +171,7 @@ def test_the_places_of_those_who_leave_are_taken_by_the_next(graph, plans, monke
     )
     earlier = {4: {seed: dict.fromkeys(("x", "y", "z"), 0.6) for seed in (0, 1)}}
     halving = Halving(range(6), 3, earlier)
-    found = fit_plans(graph, plans, seeds=[0, 1], batch=4, leave=halving, device="cpu")
+    found = fit_plans(graph, plans, Session(batch=4, leave=halving, device="cpu"), seeds=[0, 1])
     assert halving.behind
     assert joined  # while others went on
     assert len(found.runs) == 12
@@ -180,7 +180,7 @@ def test_the_places_of_those_who_leave_are_taken_by_the_next(graph, plans, monke
         if run.setting in halving.behind:
             assert run.best_epoch >= 0
     stayed = min(set(range(6)) - halving.behind)
-    alone = fit_plan(graph, plans[stayed], seeds=[0, 1], device="cpu")
+    alone = fit_plans(graph, [plans[stayed]], Session(device="cpu"), seeds=[0, 1])
     np.testing.assert_allclose(found.at(stayed).val, alone.val)
     assert [run.epochs for run in found.at(stayed).runs] == [run.epochs for run in alone.runs]
 
@@ -188,7 +188,7 @@ def test_the_places_of_those_who_leave_are_taken_by_the_next(graph, plans, monke
 def test_a_batch_ends_within_an_epoch_when_time_is_over(graph, plans):
     asked = []
     halving = Halving(range(6), 3, over=lambda: asked.append(1) or len(asked) > 2)
-    found = fit_plans(graph, plans, seeds=[0], batch=6, leave=halving, device="cpu")
+    found = fit_plans(graph, plans, Session(batch=6, leave=halving, device="cpu"), seeds=[0])
     assert {run.epochs for run in found.runs} == {3}
     assert halving.cut == set(range(6))
 

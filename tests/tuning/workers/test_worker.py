@@ -142,8 +142,8 @@ def test_a_study_in_which_all_diverge_says_so(graph):
 def test_what_does_not_fit_in_memory_is_tried_in_smaller_batches_and_then_lost(graph, monkeypatch):
     sizes = []
 
-    def refuse(*_, batch, **how):
-        sizes.append(batch)
+    def refuse(graph, plans, session, **how):
+        sizes.append(session.batch)
         raise MemoryError
 
     monkeypatch.setattr(room, "_at_once", lambda *_: 4)

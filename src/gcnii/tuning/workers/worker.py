@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import inf, isfinite
 from statistics import fmean
-from typing import Any
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study as OptunaStudy
 from optuna.trial import TrialState
 
+from gcnii.results.fit import Session
 from gcnii.train.checkpoint import Interrupt, interruptible
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import batch_key
@@ -213,12 +213,12 @@ def _runs(
     seeds = range(question.seeds)
     at_once = _at_once(batch[0], question, device) * question.seeds
     plans = [proposal.plan for proposal in batch]
-    how: dict[str, Any] = {"device": device, "threads": threads, "leave": halving}
+    session = Session(device=device, threads=threads, leave=halving)
     runs: list[Run] = []
     for some in [[seed] for seed in seeds] if on_cpu else [list(seeds)]:
         if len(halving.behind | halving.cut) == len(batch):
             break
-        result = fitted(question.hidden, plans, at_once, seeds=some, **how)
+        result = fitted(question.hidden, plans, at_once, session, some)
         if result is None:
             return []
         if result.interrupted:
