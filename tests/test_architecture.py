@@ -14,6 +14,7 @@ import gcnii_paper
 ROOMS = [
     "errors",
     "files",
+    "memory",
     "report",
     "graph",
     "data",
@@ -24,6 +25,7 @@ ROOMS = [
     "targets",
     "train",
     "results",
+    "parallel",
     "cost",
     "tuning",
     "analysis",

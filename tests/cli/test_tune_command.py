@@ -9,7 +9,7 @@ from support.command_line import BUNDLE_FILES, call, files
 from support.small_studies import WORDS, few_runs, finished
 
 import gcnii
-from gcnii.tuning.workers.storage import sqlite_url
+from gcnii.tuning.storage import sqlite_url
 
 KEYS = {
     *("format", "graph", "version", "models", "seeds", "metric", "fixed", "fingerprint"),

@@ -12,8 +12,7 @@ from gcnii.cli.train import _plan as train_plan
 from gcnii.data import load
 from gcnii.files import write_document
 from gcnii.train.plan import make_plan
-from gcnii.tuning.question import Question
-from gcnii.tuning.winner import STUDY, asked_in
+from gcnii.tuning.question import STUDY, Question, asked_in
 from gcnii_paper.ledger.ledger import Ledger
 from gcnii_paper.ledger.ledger_io import export_cells, find_runs, measured
 from gcnii_paper.report.terminal import as_json

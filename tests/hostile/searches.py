@@ -14,10 +14,10 @@ from unittest import mock
 from support.small_studies import few_runs
 
 from gcnii.data import load
+from gcnii.tuning import storage
 from gcnii.tuning.closing import Tuned
+from gcnii.tuning.question import STUDY
 from gcnii.tuning.tune import tune
-from gcnii.tuning.winner import STUDY
-from gcnii.tuning.workers import storage
 from hostile.commands import difference
 from hostile.damage import damaged_bytes, damaged_document, damaged_tensors
 from hostile.judging import Lost, Silent, answer_of, contents

@@ -8,9 +8,9 @@ import torch
 from gcnii.data import load
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import UsageError
+from gcnii.memory import segment_length
 from gcnii.nn import MODELS
 from gcnii.nn.engine.recompute import HostBuffer, Stash
-from gcnii.nn.engine.skeleton import segment_length
 from gcnii.propagation import feature_matrix, propagation_matrix
 from gcnii.results.fit import fit
 

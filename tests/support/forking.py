@@ -76,8 +76,7 @@ def prepare():
     """Import all that a study needs, by doing a small one."""
     import torch
 
-    from gcnii.tuning import closing, question
-    from gcnii.tuning.workers import storage
+    from gcnii.tuning import closing, question, storage
 
     torch.set_num_threads(1)
     storage.HEARTBEAT, storage.GRACE = HEARTBEAT, GRACE

@@ -11,8 +11,8 @@ import optuna
 from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from gcnii.tuning.storage import open_storage
 from gcnii.tuning.trials import trials_of
-from gcnii.tuning.workers.storage import open_storage
 
 QUICK = {"epochs": 8, "patience": 3, "seeds": 2, "device": "cpu", "threads": 1}
 WORDS = ("--epochs", 8, "--patience", 3, "--seeds", 2, "--device", "cpu", "--threads", 1)

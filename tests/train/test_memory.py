@@ -10,9 +10,10 @@ from support.fitting import fitting
 from gcnii import data
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import InputError
+from gcnii.memory import FILLED, KEPT
 from gcnii.nn import MODELS
 from gcnii.results.fit import fit
-from gcnii.train import hardware as memory_file
+from gcnii.train import hardware
 from gcnii.train.hardware import held_how
 from gcnii.train.plan import make_plan
 from gcnii.train.task import Task
@@ -95,9 +96,7 @@ def kept_bytes(graph, name, layers, forget):
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "numbers"), [("deep-gcn", memory_file.KEPT), ("gcnii", 2 + 32 / 100)]
-)
+@pytest.mark.parametrize(("name", "numbers"), [("deep-gcn", KEPT), ("gcnii", 2 + 32 / 100)])
 def test_what_is_kept_grows_with_the_root_of_the_depth(name, numbers, graph):
     kept = [kept_bytes(graph, name, layers, forget=False) for layers in (16, 64)]
     again = [kept_bytes(graph, name, layers, forget=True) for layers in (16, 64)]
@@ -109,8 +108,8 @@ def test_what_is_kept_grows_with_the_root_of_the_depth(name, numbers, graph):
 
 def test_memory_decides_by_itself(graph, monkeypatch):
     task = Task.of(graph, make_plan("gcnii", {"layers": 64, "width": 64}), torch.device("cpu"))
-    needed = 64 * 100 * 64 * memory_file.KEPT * 4
-    monkeypatch.setattr(memory_file, "_free", lambda device: 1.5 * needed)
+    needed = 64 * 100 * 64 * KEPT * 4
+    monkeypatch.setattr(hardware, "_free", lambda device: 1.5 * needed)
     assert held_how(task, 1) == "keep"
     assert held_how(task, 2) == "recompute"
     viewed = make_plan("gcnii", {"layers": 64, "width": 64, "views": 2})
@@ -122,8 +121,8 @@ def test_what_does_not_fit_on_a_gpu_recomputed_goes_to_a_host_that_has_room(grap
     task = replace(Task.of(graph, plan, torch.device("cpu")), device=torch.device("cuda"))
     state = 100 * 64 * 4
     # 11 inputs of six layers each, three numbers for each of the six, and ten states around them
-    monkeypatch.setattr(memory_file, "_free", lambda device: 39 * state / memory_file.FILLED + 1)
-    monkeypatch.setattr(memory_file, "_host_free", lambda: 2 * 16 * state / memory_file.FILLED + 1)
+    monkeypatch.setattr(hardware, "_free", lambda device: 39 * state / FILLED + 1)
+    monkeypatch.setattr(hardware, "_host_free", lambda: 2 * 16 * state / FILLED + 1)
     assert [held_how(task, replicas) for replicas in (1, 2, 3)] == [
         "recompute",
         "offload",
@@ -135,7 +134,7 @@ def test_what_does_not_fit_on_a_gpu_recomputed_goes_to_a_host_that_has_room(grap
 def test_a_host_without_room_is_named(graph, monkeypatch):
     plan = make_plan("gcnii", {"layers": 64, "width": 64, "memory": "offload"})
     task = replace(Task.of(graph, plan, torch.device("cpu")), device=torch.device("cuda"))
-    monkeypatch.setattr(memory_file, "_host_free", lambda: 5.0 * 2**30)
+    monkeypatch.setattr(hardware, "_host_free", lambda: 5.0 * 2**30)
     assert held_how(task, 1) == "offload"
     words = "memory offload needs 38 GiB of the host's memory, of which 5 are free; use memory"
     with pytest.raises(InputError, match=words):
@@ -147,26 +146,26 @@ def test_the_host_s_free_memory_is_what_the_system_says_within_a_container_s_lim
 ):
     about = tmp_path / "meminfo"
     about.write_text("MemTotal:       2000 kB\nMemAvailable:   1000 kB\nHugePages_Total:   0\n")
-    monkeypatch.setattr(memory_file, "MEMINFO", about)
-    monkeypatch.setattr(memory_file, "CONTAINER", tmp_path)
-    assert memory_file._host_free() == 1000 * 1024
+    monkeypatch.setattr(hardware, "MEMINFO", about)
+    monkeypatch.setattr(hardware, "CONTAINER", tmp_path)
+    assert hardware._host_free() == 1000 * 1024
     (tmp_path / "memory.max").write_text("500000\n")
     (tmp_path / "memory.stat").write_text("anon 100000\nfile 300000\n")
-    assert memory_file._host_free() == 400_000
+    assert hardware._host_free() == 400_000
     (tmp_path / "memory.max").write_text("max\n")
-    assert memory_file._host_free() == 1000 * 1024
+    assert hardware._host_free() == 1000 * 1024
     about.unlink()
-    assert memory_file._host_free() > 0
+    assert hardware._host_free() > 0
 
 
 @pytest.mark.cuda
 def test_what_a_training_before_has_left_counts_as_free():
     device = torch.device("cuda")
-    before = memory_file._free(device)
+    before = hardware._free(device)
     held = torch.empty(1 << 30, dtype=torch.uint8, device=device)
-    assert before - memory_file._free(device) == pytest.approx(1 << 30, rel=0.1)
+    assert before - hardware._free(device) == pytest.approx(1 << 30, rel=0.1)
     del held  # torch keeps it
-    assert memory_file._free(device) == pytest.approx(before, rel=0.01)
+    assert hardware._free(device) == pytest.approx(before, rel=0.01)
 
 
 def test_a_model_that_cannot_recompute_says_so(graph):

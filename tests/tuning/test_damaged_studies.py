@@ -11,10 +11,11 @@ from support.small_studies import QUICK, few_runs, settings_tried
 
 import gcnii
 from gcnii.errors import DataError, InputError
+from gcnii.tuning import storage, worker
 from gcnii.tuning.proposals import propose
-from gcnii.tuning.tune import Tuner
-from gcnii.tuning.workers import storage, worker
-from gcnii.tuning.workers.storage import Held
+from gcnii.tuning.question import Question
+from gcnii.tuning.storage import Held
+from gcnii.tuning.study import Tuner
 
 ASKED = {"models": ["gcnii", "gcn"], "layers": 2, **QUICK}
 TRIALS = 6  # that are finished; a seventh was left by a worker that died
@@ -63,10 +64,9 @@ def kept(graph, tmp_path_factory):
 
 
 def tuner_of(graph, path):
-    about = {"seeds": QUICK["seeds"], "metric": "auto", "models": ASKED["models"]}
     fixed = {name: ASKED[name] for name in ("layers", "epochs", "patience")}
-    where = {"storage": None, "jobs": 1, "slurm": None, "out": path, "device": "cpu", "threads": 1}
-    return Tuner.of(graph, **about, fixed=fixed, **where)
+    question = Question.of(graph, ASKED["models"], QUICK["seeds"], fixed=fixed)
+    return Tuner.of(question, out=path, device="cpu", threads=1)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def _quick():
     with (
         mock.patch.object(storage, "GRACE", 1),
         mock.patch.object(worker, "PAUSE", 0.02),
-        mock.patch("gcnii.tuning.closing.close", side_effect=lambda *words: throw(words)),
+        mock.patch("gcnii.tuning.study.close", side_effect=lambda *words: throw(words)),
     ):
         yield
 
@@ -113,7 +113,7 @@ def resumed(graph, folder):
 def untouched(graph, kept, tmp_path_factory):
     folder = tmp_path_factory.mktemp("untouched")
     shutil.copy(kept, folder)
-    with few_runs(), mock.patch("gcnii.tuning.closing.close", side_effect=lambda *a: throw(a)):
+    with few_runs(), mock.patch("gcnii.tuning.study.close", side_effect=lambda *a: throw(a)):
         return settings_tried(resumed(graph, folder))
 
 

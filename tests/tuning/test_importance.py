@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gcnii.tuning.importance import FEWEST, importances
+from gcnii.tuning.closing import FEWEST, importances
 from gcnii.tuning.question import Question
 from gcnii.tuning.trials import Trial
 

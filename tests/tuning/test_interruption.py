@@ -8,9 +8,9 @@ from support.command_line import call, files, write_pets
 from support.forking import GRACE, HEARTBEAT
 from support.small_studies import done, finished, hold, states, training, wait_until
 
+from gcnii.tuning import storage
+from gcnii.tuning.storage import sqlite_url
 from gcnii.tuning.trials import first_number
-from gcnii.tuning.workers import storage
-from gcnii.tuning.workers.storage import sqlite_url
 
 pytestmark = pytest.mark.slow
 

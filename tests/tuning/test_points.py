@@ -4,10 +4,8 @@ import pytest
 
 import gcnii
 from gcnii.nn import MODELS
-from gcnii.tuning.points import GOOD, first_points
 from gcnii.tuning.proposals import distribution
-from gcnii.tuning.question import BASELINES, Question
-from gcnii.tuning.space import parameter, settings_of
+from gcnii.tuning.question import BASELINES, GOOD, Question, first_points, parameter, settings_of
 
 
 def of_catalog(name, real_data):

@@ -8,10 +8,9 @@ from support.small_studies import QUICK
 
 import gcnii
 from gcnii.errors import InputError
-from gcnii.tuning.tune import Tuner
+from gcnii.tuning.question import Question
+from gcnii.tuning.study import Tuner
 
-ASKED = {"models": ["gcn"], "seeds": 2, "metric": "auto", "fixed": {}}
-ASKED |= {"device": "cpu", "threads": 1}
 SMALL = {"models": ["gcn"], "layers": 2, **QUICK}
 
 
@@ -34,12 +33,12 @@ def test_without_a_terminal_nothing_is_shown(graph, capsys):
     ("budget", "trials", "shown"), [(None, 4, r"2/4"), (10.0, None, r"50%"), (10.0, 4, r"2/4")]
 )
 def test_it_is_a_bar_of_trials_or_else_of_time(budget, trials, shown, capsys, monkeypatch, tuned):
-    from gcnii.tuning import progress
+    from gcnii.tuning import study
 
     best = list(tuned.trials[:2])
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(progress, "trials_of", lambda study: best)
-    with progress.study_bar("csbm", None, lambda: 5.0, budget, trials, True):
+    monkeypatch.setattr(study, "trials_of", lambda study: best)
+    with study.study_bar("csbm", None, lambda: 5.0, budget, trials, True):
         pass
     said = capsys.readouterr().err
     assert re.search(shown, said)
@@ -48,25 +47,25 @@ def test_it_is_a_bar_of_trials_or_else_of_time(budget, trials, shown, capsys, mo
 
 
 def test_a_storage_that_is_away_for_a_moment_does_not_end_the_bar(capsys, monkeypatch):
-    from gcnii.tuning import progress
+    from gcnii.tuning import study
 
     def fail(study):
         raise OSError
 
-    monkeypatch.setattr(progress, "REFRESH", 0.01)
-    monkeypatch.setattr(progress, "trials_of", fail)
-    with progress.study_bar("csbm", None, lambda: 5.0, 10.0, None, True) as show:
+    monkeypatch.setattr(study, "REFRESH", 0.01)
+    monkeypatch.setattr(study, "trials_of", fail)
+    with study.study_bar("csbm", None, lambda: 5.0, 10.0, None, True) as show:
         show("final training: gcn")
     assert "tuning csbm" in capsys.readouterr().err
 
 
 def test_without_a_terminal_a_command_says_now_and_then_how_far_it_is(capsys, monkeypatch, tuned):
     from gcnii.train import callbacks as lines
-    from gcnii.tuning import progress
+    from gcnii.tuning import study
 
     monkeypatch.setattr(lines, "EVERY", 0.02)
-    monkeypatch.setattr(progress, "trials_of", lambda study: list(tuned.trials[:1]))
-    with progress.study_bar("csbm", None, lambda: 5.0, 10.0, None, None, True) as show:
+    monkeypatch.setattr(study, "trials_of", lambda study: list(tuned.trials[:1]))
+    with study.study_bar("csbm", None, lambda: 5.0, 10.0, None, None, True) as show:
         time.sleep(0.2)
         show("final training: gcn")
         time.sleep(0.2)
@@ -80,6 +79,7 @@ def test_without_a_terminal_a_command_says_now_and_then_how_far_it_is(capsys, mo
 
 
 def test_a_budget_that_is_over_before_the_search_is_refused(graph, tmp_path):
-    tuner = Tuner.of(graph, **ASKED, out=tmp_path / "s", storage=None, jobs=1, slurm=None)
+    question = Question.of(graph, ["gcn"], 2)
+    tuner = Tuner.of(question, out=tmp_path / "s", device="cpu", threads=1)
     with pytest.raises(InputError, match=r"budget of 10 s was over before the search began: \d+ s"):
         tuner.run(10.0, None, began=time.time() - 12)

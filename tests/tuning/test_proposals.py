@@ -8,7 +8,6 @@ from optuna.trial import TrialState
 
 from gcnii.nn.settings import Choice
 from gcnii.train.plan import batch_key, batched
-from gcnii.tuning.points import first_points
 from gcnii.tuning.proposals import (
     PointsFirst,
     new_shape,
@@ -17,9 +16,8 @@ from gcnii.tuning.proposals import (
     sampler_of,
     shape_of,
 )
-from gcnii.tuning.question import BASELINES, Question
-from gcnii.tuning.space import parameter
-from gcnii.tuning.workers.storage import give_back
+from gcnii.tuning.question import BASELINES, Question, first_points, parameter
+from gcnii.tuning.storage import give_back
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import gcnii
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph, Split
 from gcnii.targets.objective import Objective
-from gcnii.tuning.question import BASELINES, ENOUGH, FINAL, FRESH, MODELS, Question
+from gcnii.tuning.question import BASELINES, ENOUGH, FINAL, FRESH, SEARCHED, Question
 
 
 def halves(n, train, val, seed=0):
@@ -22,7 +22,7 @@ def halves(n, train, val, seed=0):
 
 
 def test_the_baselines_are_always_among_the_models(graph):
-    assert Question.of(graph).models == MODELS
+    assert Question.of(graph).models == SEARCHED
     assert Question.of(graph, models=("gcnii",)).models == ("gcnii", *BASELINES)
     assert Question.of(graph, models=("gcn", "gcn")).models == ("gcn", "mlp")
 
@@ -77,7 +77,7 @@ def shuffled(graph):
 
 
 def test_other_test_labels_change_no_trial_and_no_winner(graph, shuffled, monkeypatch):
-    monkeypatch.setattr("gcnii.tuning.points.GOOD", ())  # so that most proposals are drawn
+    monkeypatch.setattr("gcnii.tuning.question.GOOD", ())  # so that most proposals are drawn
     how = {"trials": 8, "models": ["gcn"], "layers": 2, **QUICK}
     one, other = (gcnii.tune(each, **how) for each in (graph, shuffled))
     assert settings_tried(one.trials) == settings_tried(other.trials)
@@ -95,7 +95,7 @@ def test_no_test_label_is_graded_before_the_study_is_closed(graph, monkeypatch):
             seen.append((role, bool(self.masks[role].any()))) or score(self, scores, role)
         ),
     )
-    monkeypatch.setattr("gcnii.tuning.closing.close", lambda *_: None)
+    monkeypatch.setattr("gcnii.tuning.study.close", lambda *_: None)
     with pytest.raises(TypeError):  # there is nothing to save
         gcnii.tune(graph, trials=3, layers=2, **QUICK)
     assert ("val", True) in seen

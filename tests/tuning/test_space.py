@@ -9,7 +9,14 @@ from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Range, setting_of
 from gcnii.train.plan import model_hints
 from gcnii.train.recipe import recipe_hints
-from gcnii.tuning.space import OF_VIEWS, loops_of, parameter, parameters_of, settings_of, space_of
+from gcnii.tuning.question import (
+    OF_VIEWS,
+    loops_of,
+    parameter,
+    parameters_of,
+    settings_of,
+    space_of,
+)
 
 SOMETIMES = {"direction", "edge_weights", "loops", "class_weight", *OF_VIEWS}
 ALPHA, WIDTH, LR = Range(0.0, 0.9, 0.05), Choice((64, 128, 256)), Range(1e-3, 3e-2)

@@ -9,8 +9,8 @@ from support.small_studies import QUICK, few_runs, finished, settings_tried
 
 import gcnii
 from gcnii.errors import InputError
+from gcnii.tuning.storage import sqlite_url
 from gcnii.tuning.tune import limits_of, seconds_of
-from gcnii.tuning.workers.storage import sqlite_url
 
 SMALL = {"models": ["gcn"], "layers": 2, **QUICK}
 

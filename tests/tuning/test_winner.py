@@ -6,7 +6,7 @@ import pytest
 
 import gcnii
 from gcnii.errors import BundleError, InputError
-from gcnii.tuning.winner import STUDY, winner_in
+from gcnii.tuning.question import STUDY, winner_in
 
 
 @pytest.fixture(scope="module")

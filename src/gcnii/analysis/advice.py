@@ -18,13 +18,11 @@ from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Settings
 from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan
-from gcnii.tuning.points import first_points
 from gcnii.tuning.proposals import quiet, sampler_of
-from gcnii.tuning.question import BASELINES, Question
-from gcnii.tuning.space import parameters_of
+from gcnii.tuning.question import BASELINES, Question, first_points, parameters_of
+from gcnii.tuning.storage import open_study
 from gcnii.tuning.trials import Trial, ranked, trials_of, winner_of
-from gcnii.tuning.workers.storage import open_study
-from gcnii.tuning.workers.worker import Limits, search
+from gcnii.tuning.worker import Limits, search
 
 LADDER = 4  # every fourth trial is the best setting at another depth
 # Trainings of the search are shorter than those of `train`: they compare settings.

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from gcnii.cli.options import Json, print_json, refuse_below_one
 from gcnii.cli.terminal import plain_table, table_console
-from gcnii.cost.estimate import (
+from gcnii.cost import (
     GIB,
     H200,
     MODELS,
@@ -26,7 +26,7 @@ from gcnii.cost.estimate import (
     estimate,
     this_cpu,
 )
-from gcnii.cost.estimate import Memory as Held
+from gcnii.cost import Memory as Held
 from gcnii.data import CATALOG, load
 from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError

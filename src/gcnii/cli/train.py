@@ -218,7 +218,7 @@ def _plan(
         return plan
     if preset == "record":
         raise InputError("--settings and --preset record both choose the settings; give one")
-    from gcnii.tuning.winner import winner_in  # few trainings need it
+    from gcnii.tuning.question import winner_in  # few trainings need it
 
     found, settings = winner_in(study)
     if model not in (None, found):

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -33,10 +33,12 @@ from gcnii.files import Document, refuse_replacing
 from gcnii.inference.short import short_form
 from gcnii.report.figures import is_figure, save
 from gcnii.targets.scores import METRICS, Metric, percent
-from gcnii.tuning.tune import BUDGET, Tuner, limits_of, require_optuna
+from gcnii.tuning.question import Question
+from gcnii.tuning.tune import BUDGET, limits_of, require_optuna
 
 if TYPE_CHECKING:
     from gcnii.tuning.closing import Tuned
+    from gcnii.tuning.study import Tuner
 
 PICTURE = "search.png"
 MACHINES = rest(0, "If several machines search")
@@ -115,31 +117,37 @@ def tune(
     if quiet:
         warnings.simplefilter("ignore")
     require_optuna()
+    from gcnii.tuning.study import Tuner
+
     for flag, count in (("--trials", trials), ("--seeds", seeds), ("--jobs", jobs)):
         refuse_below_one(flag, count)
     limits = limits_of(budget, trials)
     options, names, measured = _options(slurm), _names(models), _metric(metric)
     fixed = {name: value for name, value in settings.items() if value is not None}
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
-    asked: dict[str, Any] = {"models": names, "seeds": seeds, "metric": measured, "fixed": fixed}
-    where: dict[str, Any] = {"storage": storage, "jobs": jobs, "slurm": options, "out": out}
-    how: dict[str, Any] = {"device": device, "threads": threads, "command": _own_words(storage)}
-    tuner = Tuner.of(data, **asked, **where, **how)
+    tuner = Tuner.of(
+        Question.of(data, names, seeds, measured, fixed),
+        storage=storage,
+        jobs=jobs,
+        slurm=options,
+        out=out,
+        device=device,
+        threads=threads,
+        command=_own_words(storage),
+    )
     refuse_unwritable(tuner.folder)
     refuse_replacing(tuner.folder / PICTURE, is_figure)
     try:
-        shown = False if quiet else None
-        tuned = tuner.run(*limits, verbose=shown, began=began, lines=not quiet)
+        tuned = tuner.run(*limits, verbose=False if quiet else None, began=began, lines=not quiet)
     except KeyboardInterrupt:
-        print(f"gcnii: stopped; {_kept(tuner)}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(f"gcnii: stopped; {_kept(tuner)}")
     words = [graph, *(tables.words if tables else ()), "--settings", str(tuner.folder)]
     _save_and_print(tuned, tuner, shlex.join(["gcnii", "train", *words]), json, device)
 
 
 def _own_words(storage: str | None) -> str:
     """This command, without the password of the storage."""
-    from gcnii.tuning.workers.storage import shown
+    from gcnii.tuning.storage import shown
 
     words = sys.argv[1:]
     if storage:

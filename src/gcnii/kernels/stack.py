@@ -23,6 +23,7 @@ from gcnii.kernels.layouts import (
     slots_of,
 )
 from gcnii.kernels.mask import drop, finish_layer, open_where
+from gcnii.memory import NARROW
 
 Order = Slots | Schedule
 # Sends rows of H to other processes, and then waits for theirs, (r, arriving, h), contiguous.
@@ -50,9 +51,6 @@ Narrow = SlottedMatrix | NarrowCut
 Wide = ScheduledMatrix | WideCut
 Matrix = Narrow | Wide
 Step = Callable[..., None]  # a layer, as `_wide_layer` is called
-
-# Up to this width a layer is one kernel; wider matrices are multiplied faster on their own.
-NARROW = 128
 
 
 def order(pattern: CSR, H: Tensor) -> Order:

@@ -12,37 +12,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 import torch
 
 from gcnii.errors import InputError
+from gcnii.memory import LARGEST_POOLED, Held, choose_held, segments
 from gcnii.nn import MODELS
-from gcnii.nn.engine.skeleton import segment_length
 from gcnii.nn.settings import whole
 from gcnii.train.recipe import Recipe
 from gcnii.train.task import Task
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for mallopt
-# bytes; what glibc allows for MMAP_THRESHOLD, and more than a layer's activations take on Pubmed
-LARGEST = 32 << 20
 POOL = 1 << 30  # bytes
 SMALL = 1 << 18  # numbers of a layer's state, up to which one thread is enough
 MOST_THREADS = 1024  # OpenMP ends the process where the system refuses more
-# Numbers that backward keeps of each activation: before the weights, after the ReLU, the mask (two
-# of them where the layers are fused).
-KEPT = 3
-# Share of the free memory that they may take; weights, Adam's moments and the current layer need
-# some too.
-SHARE = 0.7
-# Where segments are recomputed, states of the whole graph beside their inputs and activations: H0
-# and the sum of its gradient, the gradients of a layer's input, product and output, and buffers.
-AROUND = 10
-FILLED = 0.9  # share of the free memory that may be taken where all of it is counted
 MEMINFO, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 # What limits a container's CPU time, as files in CONTAINER: `quota period` in one, or a file each.
 QUOTAS = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
-Held = Literal["keep", "recompute", "offload"]
 ROUNDED = ("tf32", "bfloat16")  # precisions of a GPU
 
 
@@ -283,7 +269,7 @@ def _keep_memory() -> None:
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # not in every C library
         if mallopt:
-            mallopt(MMAP_THRESHOLD, LARGEST)
+            mallopt(MMAP_THRESHOLD, LARGEST_POOLED)
             mallopt(TRIM_THRESHOLD, POOL)
 
 
@@ -306,22 +292,11 @@ def held_how(task: Task, replicas: int) -> Held:
     numbers = replicas * recipe.views * task.X.shape[0] * settings["width"]
     state = numbers * recipe.dtype.itemsize
     if recipe.memory == "offload":
-        _refuse_small_host(task.device, _inputs(layers, offloads=True) * state)
+        _refuse_small_host(task.device, segments(layers, offloads=True) * state)
     if recipe.memory != "auto":
         return recipe.memory
-    free = _free(task.device)
-    if layers * KEPT * state <= SHARE * free:
-        return "keep"
-    length, elsewhere = segment_length(layers), task.device.type == "cuda"
-    fits = (_inputs(layers) + KEPT * length + AROUND) * state <= FILLED * free
-    if fits or not elsewhere or _inputs(layers, offloads=True) * state > FILLED * _host_free():
-        return "recompute"
-    return "offload"
-
-
-def _inputs(layers: int, *, offloads: bool = False) -> int:
-    """The number of segments of layers, whose inputs wait for backward."""
-    return -(-layers // segment_length(layers, offloads=offloads))
+    host = _host_free() if task.device.type == "cuda" else 0.0
+    return choose_held(layers, state, _free(task.device), host)
 
 
 def _refuse_small_host(device: torch.device, needed: int) -> None:

@@ -23,9 +23,14 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from gcnii.nn.settings import Choice, Range, Settings
 from gcnii.train.plan import Plan, batched
-from gcnii.tuning.points import first_points
-from gcnii.tuning.question import BASELINES, Question
-from gcnii.tuning.space import parameter, parameters_of, settings_of
+from gcnii.tuning.question import (
+    BASELINES,
+    Question,
+    first_points,
+    parameter,
+    parameters_of,
+    settings_of,
+)
 from gcnii.tuning.trials import GIVEN_BACK, first_number, ranked, trials_of
 from gcnii.tuning.trials import Trial as TriedSetting
 

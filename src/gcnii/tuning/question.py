@@ -1,31 +1,128 @@
 """Question: which settings are best for a graph, by which metric, among which models.
 
 The search sees a graph without test nodes.  Where a single split has few validation nodes, each
-seed divides the nodes that are not test anew.
+seed divides the nodes that are not test anew.  It tries the settings whose annotations have a
+range, where they make a difference.  It begins with the two baselines, the default, and settings
+that were good on many graphs: with them small budgets already pay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from gcnii.errors import GraphError, InputError, did_you_mean
-from gcnii.files import Document, document_key
+from gcnii.files import Document, document_key, read_document, user_path
 from gcnii.graph import Graph, Split
-from gcnii.nn.settings import Settings
+from gcnii.nn import MODELS
+from gcnii.nn.settings import Choice, Range, Settings, setting_of, whole
+from gcnii.propagation import OWN_LOOPS, Loops
+from gcnii.results.bundle import read_record
 from gcnii.targets import target_of
-from gcnii.targets.scores import Metric
-from gcnii.train.plan import Plan, known_model, make_plan, model_defaults
-from gcnii.train.recipe import RECIPE_FIELDS
+from gcnii.targets.scores import RARE, Metric
+from gcnii.train.own import CHOSEN
+from gcnii.train.plan import Plan, known_model, make_plan, model_defaults, model_hints
+from gcnii.train.recipe import RECIPE_FIELDS, recipe_hints
 from gcnii.train.run import make_runs
-from gcnii.tuning.space import Space, few_labels, space_of
+
+Space: TypeAlias = dict[str, Range | Choice]
+
+# Nothing to a model without the graph.
+OF_LINKS = ("direction", "edge_weights", "loops", "norm", "decay_conv")
+OF_VIEWS = ("views", "drop_node", "consistency", "sharpen", "warm_up")  # for few labels
+FEW_SHARE = 0.1  # share of the nodes, below which labels are few
+DIGITS = 2  # of a number on a logarithmic scale: more say nothing
+
+
+def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space:
+    """The settings of this model that are tried on this graph, those of Recipe among them."""
+    declared = {
+        name: setting.search
+        for name, hint in (recipe_hints() | model_hints(model)).items()
+        if (setting := setting_of(hint)[1]).search is not None
+    }
+    loops = loops_of(model, graph, fixed)
+    declared["loops"] = Choice(loops)
+    pointless = {
+        "direction": not graph.directed,
+        "edge_weights": not graph.weighted,
+        "loops": len(loops) == 1,
+        "class_weight": metric not in RARE,
+    }
+    if not few_labels(graph):
+        pointless |= dict.fromkeys(OF_VIEWS, True)
+    if not MODELS[model].card.uses_graph:
+        pointless |= dict.fromkeys(OF_LINKS, True)
+    return {
+        name: search
+        for name, search in declared.items()
+        if search is not None and name not in fixed and not pointless.get(name, False)
+    }
+
+
+def few_labels(graph: Graph) -> bool:
+    """Whether most nodes are neither trained on nor validated: they can teach consistency."""
+    return bool(graph.splits[0].train.mean() < FEW_SHARE)
+
+
+def loops_of(model: str, graph: Graph, fixed: Settings) -> tuple[Loops, ...]:
+    """The choices of `loops` that differ on this graph, and that what is fixed allows."""
+    recipe = {**MODELS[model].card.recipe, **fixed}
+    looped = bool((graph.edges[0] == graph.edges[1]).any())
+    refused = (
+        recipe.get("geometry", "none") != "none"
+        or recipe.get("diffusion", "none") != "none"
+        or fixed.get("norm") in OWN_LOOPS
+    )
+    kinds: tuple[Loops, ...] = ("keep", "remove") if looped else ("keep",)
+    return kinds if refused else (*kinds, "none")
+
+
+def parameter(model: str, name: str) -> str:
+    """What Optuna calls a setting: one of a model's own is not another model's."""
+    return f"{model}.{name}" if name in model_hints(model) else name
+
+
+def settings_of(model: str, space: Space, parameters: Mapping[str, object]) -> Settings:
+    """The settings that Optuna's parameters mean."""
+    found = {name: parameters[parameter(model, name)] for name in space}
+    return {name: _rounded(space[name], value) for name, value in found.items()}
+
+
+def parameters_of(
+    model: str, space: Mapping[str, Range | Choice], settings: Mapping[str, object]
+) -> Settings:
+    """Optuna's parameters for these settings; a number becomes the nearest that is tried."""
+    return {parameter(model, name): _inside(space[name], settings[name]) for name in space}
+
+
+def _rounded(search: Range | Choice, value: object) -> object:
+    if isinstance(search, Choice) or not isinstance(value, float):
+        return value
+    return float(f"{value:.{DIGITS}g}") if search.log else round(value, 6)
+
+
+def _inside(search: Range | Choice, value: object) -> object:
+    """The value itself, or the nearest that is tried; of words, the first."""
+    if isinstance(search, Choice):
+        if value in search.values or not isinstance(value, int | float):
+            return value if value in search.values else search.values[0]
+        return min(search.values, key=lambda one: abs(float(one) - value))
+    assert isinstance(value, int | float)
+    number = float(np.clip(value, search.low, search.high))
+    if search.step is None:
+        return number
+    return round(search.low + round((number - search.low) / search.step) * search.step, 6)
+
 
 BASELINES = ("mlp", "gcn")  # without the graph, and the plainest model with it
-MODELS = ("gcnii-plus", "gcnii-star", "gcn", "dropedge-gcn", "graphsage-mean", "mlp")
+SEARCHED = ("gcnii-plus", "gcnii-star", "gcn", "dropedge-gcn", "graphsage-mean", "mlp")
 SEEDS, MOST_SEEDS = 3, 10  # per trial; the more where there are few labels
 ENOUGH = 500  # validation nodes of a split, without which others are drawn from the labelled ones
 SURE = 1500  # validation nodes of a trial: the standard error of an accuracy is ≤ 1.3 points
@@ -39,9 +136,9 @@ STOP: Settings = {
     **{"monitor": "val_score_loss"},
 }
 # With few labels as the paper does it, and longer: consistency takes its time to grow.
-FEW: Settings = {"patience": 150, "monitor": "val_loss"}
+STOP_FEW: Settings = {"patience": 150, "monitor": "val_loss"}
 # At one half, a score says little of several labels per node.
-SEVERAL: Settings = {"monitor": "val_loss"}
+STOP_SEVERAL: Settings = {"monitor": "val_loss"}
 VERSION = 2  # of what a trial's settings mean; a study of another version is another study
 WEIGHTED = 3  # the same of a graph with edge weights, whose trials choose what they count
 
@@ -56,7 +153,7 @@ class Question:
     """
 
     graph: Graph
-    models: tuple[str, ...] = MODELS
+    models: tuple[str, ...] = SEARCHED
     seeds: int = SEEDS
     metric: Metric = "auto"
     fixed: Settings = field(default_factory=dict)
@@ -65,15 +162,16 @@ class Question:
     def of(
         cls,
         graph: Graph,
-        models: tuple[str, ...] | None = None,
+        models: Sequence[str] | None = None,
         seeds: int | None = None,
         metric: Metric = "auto",
         fixed: Mapping[str, object] | None = None,
     ) -> Question:
         """The question, with what is not given chosen for the graph; refuses what cannot be."""
         make_runs(graph, None, None)  # refuses a graph without labels or splits
-        names = tuple(dict.fromkeys((*map(known_model, models or MODELS), *BASELINES)))
-        seeds = _seeds(graph) if seeds is None else seeds
+        models = (models,) if isinstance(models, str) else models
+        names = tuple(dict.fromkeys((*map(known_model, models or SEARCHED), *BASELINES)))
+        seeds = whole("seeds", seeds, 1) or _seeds(graph)
         if seeds > MOST_GIVEN:
             raise InputError(f"seeds must be at most {MOST_GIVEN} per setting, got {seeds}")
         _refuse_unknown(fixed or {}, names)
@@ -133,7 +231,7 @@ class Question:
     def stop(self) -> Settings:
         """By which rule all trials stop."""
         few, several = few_labels(self.graph), self.graph.multilabel
-        return STOP | (FEW if few else {}) | (SEVERAL if several else {})
+        return STOP | (STOP_FEW if few else {}) | (STOP_SEVERAL if several else {})
 
     @cached_property
     def hidden(self) -> Graph:
@@ -201,3 +299,120 @@ def _divided_anew(graph: Graph, split: Split, seed: int) -> Split:
     if not val.any() or not train.any():
         raise GraphError(f"{graph.name} has too few labels to be divided anew; label more nodes")
     return Split(train=train, val=val, test=np.zeros(graph.n, bool))
+
+
+Point = tuple[str, Settings]
+
+
+def _plus(settings: Settings, layers: int, width: int, **more: object) -> Point:
+    same = {"input_dropout": settings["dropout"]}
+    return "gcnii-plus", {**same, **settings, "layers": layers, "width": width, **more}
+
+
+def _deep(chosen: Settings, layers: int, width: int) -> list[Point]:
+    """GCNII, under its own name for a search that asks for it."""
+    point = _plus(chosen, layers, width)
+    return [point, ("gcnii", {**chosen, "layers": layers, "width": width})]
+
+
+# Hardly held back at all, beside what the study of defaults chose.
+FREE: Settings = {
+    **{"alpha": 0.2, "lam": 1.5, "dropout": 0.1},
+    **{"lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5},
+}
+FEW, SOME, MANY = CHOSEN
+WIDE: Settings = {"width": 256, "lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5}
+NORMED: Settings = {"self_weight": True, "batch_norm": True}
+# Where a node's neighbours tell its class, but not by being like it: Chameleon, Squirrel.
+LINKS: Settings = {"product_first": True, "loops": "none", "row_norm": "layer"}
+# Where a node's own features tell most: web pages of universities.
+FEATURES: Settings = {
+    **{"head": "features", "loops": "none", "direction": "both", "scale": "length"},
+    **{"alpha": 0.8, "lam": 1.0, "lr": 0.01, "input_dropout": 0.0},
+}
+# With a norm and a linear residual, as Luo et al. (2024) tuned GCN.
+TUNED: Settings = {"row_norm": "layer", "residual": True}
+# With few labels: views that are pulled together (GRAND).
+VIEWS: Settings = {
+    **{"views": 4, "drop_node": 0.3, "consistency": 1.0, "sharpen": 0.3, "warm_up": 300},
+    **{"alpha": 0.2, "lam": 1.0, "dropout": 0.5, "input_dropout": 0.6},
+    **{"lr": 0.01, "decay_conv": 0.01, "decay_dense": 5e-4},
+}
+MILD: Settings = VIEWS | {
+    "warm_up": 100,
+    "sharpen": 0.5,
+    "drop_node": 0.5,
+    "alpha": 0.1,
+    "lam": 0.5,
+}
+LOOSE: Settings = VIEWS | {
+    "warm_up": 100,
+    "sharpen": 0.1,
+    "alpha": 0.1,
+    "decay_conv": 5e-4,
+    "decay_dense": 1e-3,
+}
+# Those of one shape stand together and are trained as one batch.
+GOOD: tuple[Point, ...] = (
+    *(point for one in (*CHOSEN, FREE) for point in _deep(one, 8, 64)),
+    *(_plus(one, 16, 64) for one in (VIEWS, MILD, LOOSE)),
+    *(_plus(one, 4, 128, **LINKS, input_dropout=0.0) for one in (SOME, MANY, FREE)),
+    *(
+        _plus(FEATURES | {"dropout": 0.6, "decay_conv": one, "decay_dense": one}, 2, 64)
+        for one in (1e-3, 1e-4)
+    ),
+    *(_plus(one, 4, 256, **TUNED) for one in (SOME, MANY, FREE)),
+    *(("gcn", {**WIDE, "layers": 2, "dropout": dropout}) for dropout in (0.5, 0.2)),
+    *(point for one in (SOME, FREE) for point in _deep(one, 4, 256)),
+    *(("graphsage-mean", {**WIDE, "layers": 3, "dropout": dropout}) for dropout in (0.5, 0.2)),
+    *(("dropedge-gcn", {**WIDE, **NORMED, "layers": 4, "dropout": one}) for one in (0.5, 0.2)),
+    *_deep(FEW, 32, 64),
+)
+SCALES = ("none", "standard", "length")  # with each of which GCNII is tried
+
+
+def first_points(question: Question) -> list[Settings]:
+    """Optuna's parameters of the first trials, `model` among them."""
+    points: list[Point] = [(model, {}) for model in (*BASELINES, question.models[0])]
+    points += GOOD
+    points += [
+        (model, settings | {"scale": scale}) for scale in SCALES for model, settings in GOOD[:8]
+    ]
+    found: list[Settings] = []
+    for model, settings in points:
+        if model in question.models and ("views" not in settings or few_labels(question.graph)):
+            plan = question.plan(model, settings)
+            own = parameters_of(model, question.space(model), plan.settings)
+            if (point := {"model": model, **own}) not in found:
+                found.append(point)
+    return found
+
+
+STUDY = "study.json"
+SHAPE = {"winner": {"model": str, "settings": dict}}
+# What a study asked, so that another does not take its place.
+ASKED = ("version", "fingerprint", "models", "seeds", "metric", "fixed")
+
+
+def winner_in(folder: Path) -> tuple[str, Settings]:
+    """The model and the settings of a study's winner, or of a bundle."""
+    folder = user_path(folder)
+    if (folder / STUDY).exists():
+        return read_document(folder / STUDY, SHAPE, "study", _winner)
+    if (folder / "run.json").exists():
+        record = read_record(folder)
+        return str(record["model"]), dict(record["settings"])
+    raise InputError(
+        f"{folder} holds neither {STUDY} nor a bundle; give the folder that `gcnii tune` wrote"
+    )
+
+
+def _winner(document: Document) -> tuple[str, Settings]:
+    won = document["winner"]
+    return won["model"], won["settings"]
+
+
+def asked_in(folder: Path) -> Document:
+    """What the study in a folder asked."""
+    asked: Document = read_document(folder / STUDY, {}, "study", dict)
+    return {name: asked.get(name) for name in ASKED}

@@ -1,4 +1,4 @@
-"""Trials: what a study knows of each setting that it tried, and which one wins."""
+"""Trials: how a setting is trained, what a study knows of it, and which one wins."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import Literal
 
+import torch
 from optuna.study import Study as OptunaStudy
 from optuna.trial import FrozenTrial, TrialState
 
 from gcnii.errors import GcniiError
 from gcnii.files import Document
+from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
+from gcnii.results.fit import Calibrate, Session, fit_plans
 from gcnii.results.result import Result
+from gcnii.train.group import Diverged
+from gcnii.train.hardware import lacks_memory
+from gcnii.train.plan import Plan
 
 Outcome = Literal["complete", "given up", "lost"]
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -135,3 +141,28 @@ def winner_of(trials: Sequence[Trial], model: str | None = None) -> Trial:
         f"no training of {who} was finished; give the search more time (a larger budget), or fewer "
         "models"
     )
+
+
+def fitted(
+    graph: Graph,
+    plans: Sequence[Plan],
+    at_once: int,
+    session: Session,
+    seeds: Sequence[int],
+    calibrate: Calibrate = "none",
+) -> Result | None:
+    """The result of training `at_once` replicas at a time, or fewer where memory is short.
+
+    None for settings that lose: they diverged, or not even one run fits.
+    """
+    for size in dict.fromkeys((at_once, max(at_once // 4, 1), 1)):
+        try:
+            smaller = replace(session, batch=size)
+            return fit_plans(graph, plans, smaller, seeds=seeds, calibrate=calibrate)
+        except Diverged:
+            return None
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+        torch.cuda.empty_cache()  # does nothing without a GPU
+    return None

@@ -156,7 +156,7 @@ def _run_parallel(
     cells: Sequence[Cell], ledger: Path, *, runs: int | None, device: str, jobs: int
 ) -> None:
     from gcnii.cli.terminal import counting_bar
-    from gcnii.tuning.parallel import run_parallel
+    from gcnii.parallel import run_parallel
     from gcnii_paper.reproduce import reproduce_one
 
     one = partial(reproduce_one, ledger=ledger, runs=runs, device=device)

@@ -76,7 +76,7 @@ def _records(
     searches: Sequence[Search], folder: Path, *, trials: int, device: str, jobs: int
 ) -> Iterator[Document]:
     from gcnii.cli.terminal import counting_bar
-    from gcnii.tuning.parallel import run_parallel
+    from gcnii.parallel import run_parallel
     from gcnii_paper.search.run import run_search
 
     if jobs == 1:

@@ -17,6 +17,7 @@ from gcnii.data import load
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
+from gcnii.parallel import run_parallel
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets import target_of
@@ -26,7 +27,6 @@ from gcnii.train.own import BASELINES, Traits
 from gcnii.train.plan import Plan, batch_key, make_plan
 from gcnii.train.run import Run
 from gcnii.train.scaling import density
-from gcnii.tuning.parallel import run_parallel
 from gcnii_paper.defaults.candidates import FILES, GRAPHS, OURS, seeds_for, settings_of
 from gcnii_paper.defaults.records import Records
 

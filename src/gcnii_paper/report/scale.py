@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from gcnii.cost.estimate import (
+from gcnii.cost import (
     GIB,
     H200,
     Cost,

@@ -19,8 +19,8 @@ from gcnii.train.hardware import choose_device, device_name
 from gcnii.train.presets import Settings
 from gcnii.tuning.proposals import quiet
 from gcnii.tuning.trials import Trial, trials_of
-from gcnii.tuning.workers.worker import Limits
-from gcnii.tuning.workers.worker import search as train_trials
+from gcnii.tuning.worker import Limits
+from gcnii.tuning.worker import search as train_trials
 from gcnii_paper.search.proposals import SETTINGS, PointProposer, finished_trial
 from gcnii_paper.search.record import GIVEN_UP, SEEDS, make_record, read_tries
 from gcnii_paper.search.search import Search

@@ -16,7 +16,7 @@ from gcnii.targets import target_of
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import Record, Settings, records
 from gcnii.train.recipe import Recipe
-from gcnii.tuning.winner import STUDY
+from gcnii.tuning.question import STUDY
 
 LEAST = 5  # runs behind the validation score of a choice
 PLACES = ("--out", "--storage", "--slurm")  # flags whose value is of one machine

@@ -100,7 +100,7 @@ def test_ctrl_c_in_a_search_keeps_its_tries_and_says_so(more, monkeypatch, tmp_p
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gcnii_paper.search.run.run_search", stop)
-    monkeypatch.setattr("gcnii.tuning.parallel.run_parallel", stop)
+    monkeypatch.setattr("gcnii.parallel.run_parallel", stop)
     answer = call(
         "reproduce", "search", "table3/cora-gcnii-searched/4", *more, "--out", "kept", cwd=tmp_path
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnii.cost.estimate import H200
+from gcnii.cost import H200
 from gcnii_paper.report.figures.growth import draw_growth
 from gcnii_paper.report.scale import (
     PLANS,

@@ -12,10 +12,9 @@ from optuna import create_study
 from gcnii.results.fit import Session, fit_plans
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
-from gcnii.tuning import fitting
+from gcnii.tuning import trials, worker
 from gcnii.tuning.question import Question
-from gcnii.tuning.workers import worker
-from gcnii.tuning.workers.halving import Halving
+from gcnii.tuning.worker import Halving
 from gcnii_paper.search.proposals import SETTINGS, PointProposer, finished_trial
 from gcnii_paper.search.record import SEEDS, score
 from gcnii_paper.search.run import run_search
@@ -42,7 +41,7 @@ def trained(monkeypatch):
         seen.append((graph, plans))
         return fit_plans(graph, plans, *words, **options)
 
-    monkeypatch.setattr(fitting, "fit_plans", listen)
+    monkeypatch.setattr(trials, "fit_plans", listen)
     return seen
 
 
@@ -114,7 +113,7 @@ def test_a_try_too_large_for_the_memory_loses(tmp_path, monkeypatch):
     def refuse(*words, **options):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(fitting, "fit_plans", refuse)
+    monkeypatch.setattr(trials, "fit_plans", refuse)
     record = run_search(TINY, tmp_path, 1, "cpu")
     assert (record["winner"], record["tries"][0]["val"]) == (None, [None] * SEEDS)
 
@@ -169,11 +168,11 @@ def test_tries_that_are_kept_are_shown_too(tmp_path):
 
 def test_two_at_one_search_lose_no_try_and_repeat_none(tmp_path, monkeypatch):
     def meanwhile(*words, **options):
-        monkeypatch.setattr(fitting, "fit_plans", fit_plans)
+        monkeypatch.setattr(trials, "fit_plans", fit_plans)
         run_search(TINY, tmp_path, 3, "cpu")  # another process, while the first is at its first try
         return fit_plans(*words, **options)
 
-    monkeypatch.setattr(fitting, "fit_plans", meanwhile)
+    monkeypatch.setattr(trials, "fit_plans", meanwhile)
     told = []
     record = run_search(TINY, tmp_path, 5, "cpu", told.append)
     assert len({json.dumps(one) for one in settings_of(record)}) == record["budget"] == 5
@@ -194,7 +193,7 @@ def test_two_that_have_tried_the_same_propose_different_points_from_then_on(tmp_
         file.write_text(document)
         return fit_plans(*words, **options)
 
-    monkeypatch.setattr(fitting, "fit_plans", meanwhile)
+    monkeypatch.setattr(trials, "fit_plans", meanwhile)
     assert run_search(TINY, tmp_path, 3, "cpu")["tries"] == json.loads(document)["tries"]
     assert len(seen) == 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import isqrt
 from typing import ClassVar, NamedTuple, Self
 
 import torch
@@ -13,14 +12,11 @@ from torch.nn.functional import relu
 
 from gcnii import kernels
 from gcnii.dropout import Dropout, current_keys, keyed, next_key
+from gcnii.memory import segment_length
 from gcnii.nn.engine.fused import Mappings, fused_layers, fused_rows
 from gcnii.nn.engine.recompute import recompute
 from gcnii.nn.model import Model, Places, held
 from gcnii.propagation import Rows, Sparse, block_height, row_blocks
-
-# Layers of a segment whose input goes to the host: a GPU computes four in a few times what a copy
-# of one state takes, and shorter segments would fill the host's memory.
-OFFLOADED = 4
 
 
 class Conv(nn.Module):
@@ -115,17 +111,6 @@ class GCNIISkeleton(Model):
         """Scores (n, k): logits, never probabilities."""
         scores: Tensor = self.dense["decode"](self.drop(self.embed(P, X)))
         return scores
-
-
-def segment_length(layers: int, *, offloads: bool = False) -> int:
-    """The number of layers whose activations are computed again together.
-
-    Backward needs two numbers per entry of the segment at hand, and the inputs of all segments: the
-    sum of layers / length and 2 length is least at length = √(layers / 2).  Where the inputs wait
-    on the host, shorter segments need less of the device.
-    """
-    length = isqrt(max(layers - 1, 0) // 2) + 1
-    return min(length, OFFLOADED) if offloads else length
 
 
 class Convs(nn.ModuleList):

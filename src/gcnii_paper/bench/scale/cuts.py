@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gcnii import data
-from gcnii.cost.estimate import Labels, measured_cut
+from gcnii.cost import Labels, measured_cut
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.propagation import adjacency

@@ -17,11 +17,11 @@ from pathlib import Path
 import torch
 
 from gcnii import data
-from gcnii.cost.calibrate import calibrate
-from gcnii.cost.estimate import Network, Way
+from gcnii.cost import Network, calibrate
 from gcnii.data.catalog import Size, counted, size_of
 from gcnii.files import Document, write_document
 from gcnii.graph import Graph
+from gcnii.memory import Held
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
 from gcnii.train.plan import make_plan
@@ -41,7 +41,7 @@ class Training:
     graph: str
     layers: int
     width: int
-    memory: Way = "keep"
+    memory: Held = "keep"
     parameters: Mapping[str, float] = field(default_factory=dict)
 
 

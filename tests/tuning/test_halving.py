@@ -9,7 +9,7 @@ from gcnii.results.fit import Session, fit_plans
 from gcnii.train import group as loop
 from gcnii.train.plan import make_plans
 from gcnii.train.run import Run
-from gcnii.tuning.workers.halving import FEWEST, Halving
+from gcnii.tuning.worker import FEWEST, Halving
 
 
 def rungs(patience, last):

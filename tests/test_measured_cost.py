@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnii.cost.estimate import (
+from gcnii.cost import (
     H200,
     Cut,
     Network,

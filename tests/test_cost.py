@@ -8,17 +8,15 @@ import scipy.sparse as sp
 import torch
 
 from gcnii import data
-from gcnii.cost.calibrate import calibrate
-from gcnii.cost.estimate import (
+from gcnii.cost import (
     GIB,
     H200,
-    KEPT,
     LEAST_WIDTH,
     MODELS,
-    SHARE,
     Network,
     Place,
     Rates,
+    calibrate,
     changes,
     chosen_memory,
     cost_at,
@@ -33,10 +31,9 @@ from gcnii.cost.estimate import (
     uncut,
 )
 from gcnii.data.catalog import KNOWN, Size, counted, size_of
+from gcnii.memory import segment_length
 from gcnii.nn import MODELS as BUILT
-from gcnii.nn.engine.skeleton import segment_length
 from gcnii.propagation import adjacency
-from gcnii.train import hardware
 from gcnii.train.distributed.shard import blocks
 from gcnii.train.plan import make_plan
 from gcnii_paper.bench.cases import PRODUCTS
@@ -51,7 +48,6 @@ def on_h200(size, network, devices=1, machines=1):
 
 
 def test_auto_recomputes_where_train_would():
-    assert (KEPT, SHARE) == (hardware.KEPT, hardware.SHARE)
     assert chosen_memory("auto", DEEP, 1000, H200).memory == "keep"
     assert chosen_memory("auto", DEEP, 5_000_000, H200).memory == "recompute"
     assert chosen_memory("auto", DEEP, 100_000_000, H200).memory == "offload"

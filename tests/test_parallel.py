@@ -13,7 +13,7 @@ import torch
 from support.tasks import complain, die, refuse, whoami
 from support.tiny_cells import cell
 
-from gcnii.tuning.parallel import run_parallel
+from gcnii.parallel import run_parallel
 from gcnii_paper.ledger.ledger import Ledger
 from gcnii_paper.ledger.ledger_io import measured
 from gcnii_paper.reproduce import reproduce, reproduce_one
@@ -59,7 +59,7 @@ def test_cells_at_once_are_the_cells_one_by_one(tmp_path):
 SCRIPT = """
 import signal
 from pathlib import Path
-from gcnii.tuning.parallel import run_parallel
+from gcnii.parallel import run_parallel
 from support.tasks import wait
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it

@@ -13,8 +13,8 @@ from optuna.trial import TrialState
 from support.small_studies import states, study_at
 
 from gcnii.errors import InputError
-from gcnii.tuning.workers import storage as room
-from gcnii.tuning.workers.storage import Held, give_back, open_storage, open_study, shown
+from gcnii.tuning import storage as room
+from gcnii.tuning.storage import Held, give_back, open_storage, open_study, shown
 
 LR = FloatDistribution(0.0, 1.0)
 

@@ -10,10 +10,10 @@ from support.command_line import call, write_pets
 from support.small_studies import WORDS, finished, states, study_at
 
 from gcnii.errors import InputError
+from gcnii.tuning import study as room
+from gcnii.tuning.storage import sqlite_url
+from gcnii.tuning.study import refuse_options
 from gcnii.tuning.trials import first_number
-from gcnii.tuning.workers import slurm as room
-from gcnii.tuning.workers.slurm import refuse_options
-from gcnii.tuning.workers.storage import sqlite_url
 
 pytestmark = pytest.mark.slow
 

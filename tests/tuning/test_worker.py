@@ -13,12 +13,12 @@ from support.small_studies import QUICK
 import gcnii
 from gcnii.train.checkpoint import Interrupt
 from gcnii.train.plan import make_plan
+from gcnii.tuning import worker as room
 from gcnii.tuning.proposals import Proposal, quiet, sampler_of
 from gcnii.tuning.question import Question
+from gcnii.tuning.storage import Held
 from gcnii.tuning.trials import NothingFound, Trial, trials_of
-from gcnii.tuning.workers import worker as room
-from gcnii.tuning.workers.storage import Held
-from gcnii.tuning.workers.worker import Clock, Limits, search
+from gcnii.tuning.worker import Clock, Limits, search
 
 FIXED = {"epochs": 8, "patience": 3, "layers": 2}
 HOW = {"device": "cpu", "threads": 1}
@@ -123,7 +123,7 @@ def test_a_setting_that_diverges_is_lost_and_the_study_goes_on(graph, monkeypatc
             None if plans[0].recipe.scale == "none" else fitted(graph, plans, *words, **how)
         ),
     )
-    monkeypatch.setattr("gcnii.tuning.points.GOOD", (("gcn", {"layers": 3}),))
+    monkeypatch.setattr("gcnii.tuning.question.GOOD", (("gcn", {"layers": 3}),))
     found = gcnii.tune(graph, trials=4, models=["gcn"], **QUICK)
     assert [trial.outcome for trial in found.trials] == ["complete"] * 3 + ["lost"]
     assert (found.trials[-1].settings["scale"], found.trials[-1].val) == ("none", ())
@@ -147,7 +147,7 @@ def test_what_does_not_fit_in_memory_is_tried_in_smaller_batches_and_then_lost(g
         raise MemoryError
 
     monkeypatch.setattr(room, "_at_once", lambda *_: 4)
-    monkeypatch.setattr("gcnii.tuning.fitting.fit_plans", refuse)
+    monkeypatch.setattr("gcnii.tuning.trials.fit_plans", refuse)
     with pytest.raises(NothingFound, match="did not fit in memory"):
         gcnii.tune(graph, trials=2, models=["gcn"], **QUICK)
     assert sizes == [8, 2, 1, 8, 2, 1]  # 4 settings of 2 seeds
@@ -157,7 +157,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(graph, monkeypatch):
     def fail(*_, **how):
         raise RuntimeError("a mistake of ours")
 
-    monkeypatch.setattr("gcnii.tuning.fitting.fit_plans", fail)
+    monkeypatch.setattr("gcnii.tuning.trials.fit_plans", fail)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
         gcnii.tune(graph, trials=2, **QUICK)
 

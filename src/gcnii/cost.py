@@ -1,14 +1,18 @@
-"""Memory and time of a training, before it starts.
+"""Memory, time and traffic of a training, before it starts.
 
-A network, a device and a cut of the graph are counts; bytes and seconds follow from them.  Nothing
-here loads torch, so that a plan from counts alone is made at once."""
+A network, a device and a cut of the graph are counts; bytes and seconds follow from them.  A plan
+from counts alone does not load torch; the rates of a CPU are measured, by `calibrate`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from math import ceil, inf, isqrt
+from functools import partial
+from math import inf
+from statistics import median
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -18,19 +22,19 @@ from numpy.typing import NDArray
 from gcnii.data.catalog import Size
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
+from gcnii.memory import LARGEST_POOLED, NARROW, Held, choose_held, segment_length, segments
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from gcnii.graph import Graph
+    from gcnii.propagation import Pattern
 
-
-Way = Literal["keep", "recompute", "offload"]  # what becomes of activations
 Kind = Literal["cpu", "cuda"]
 
 # Matrices of weights in a layer.
 MODELS = {"gcnii": 1, "gcnii-star": 2, "gcnii-star-printed": 2, "gcnii-plus": 1}
 PRECISIONS = ("float32", "float64", "tf32", "bfloat16")
-NARROW = 128  # up to this width a GPU computes a layer in one kernel
-OFFLOADED = 4  # layers, at most, between two activations in the host's memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +45,7 @@ class Network:
     layers: int = 64
     width: int = 64
     precision: str = "float32"
-    memory: Way = "keep"
+    memory: Held = "keep"
     replicas: int = 1
 
     def __post_init__(self) -> None:
@@ -74,14 +78,13 @@ class Network:
 
     @property
     def segment(self) -> int:
-        """Layers whose activations are computed again together, as `GCNIISkeleton` has them."""
-        length = isqrt(max(self.layers - 1, 0) // 2) + 1
-        return min(length, OFFLOADED) if self.memory == "offload" else length
+        """Layers whose activations are computed again together."""
+        return segment_length(self.layers, offloads=self.memory == "offload")
 
     @property
     def segments(self) -> int:
         """How many of them there are."""
-        return ceil(self.layers / self.segment)
+        return segments(self.layers, offloads=self.memory == "offload")
 
     @property
     def offloaded(self) -> int:
@@ -330,8 +333,8 @@ COPIES = {"cuda": 2.0, "cpu": 2.5}
 WEIGHTS = {"cuda": 6.5, "cpu": 7.0}
 # Matrices of n · h beside those that are kept: H0, gradients and masks in the making.
 WORK = {"cuda": 5.0, "cpu": 7.0}
-# On a CPU, smaller matrices are not handed back: see `hardware.tuned_cpu`.  Then these are held.
-SMALL, POOLED, POOLED_AGAIN = 32 << 20, 16.0, 22.0
+# On a CPU, matrices below LARGEST_POOLED are not handed back to the system: so many are held.
+POOLED, POOLED_AGAIN = 16.0, 22.0
 
 
 @dataclass(frozen=True)
@@ -385,7 +388,7 @@ def _kept(network: Network, each: int) -> tuple[float, float]:
 
 
 def _work(network: Network, kind: Kind, matrix: float) -> float:
-    if kind == "cpu" and matrix < SMALL:
+    if kind == "cpu" and matrix < LARGEST_POOLED:
         return POOLED if network.memory == "keep" else POOLED_AGAIN
     return WORK[kind]
 
@@ -525,10 +528,6 @@ def _host(network: Network, device: Device, matrix: float, busy: float) -> float
 
 
 ROOM = 0.95  # share of a device's memory that a training can use; the rest is lost in pieces
-# How auto chooses, as in `train.hardware`: activations are kept, 3 numbers of each, if they take at
-# most this share of what is free; else computed again, if these take this share, with as many
-# matrices around them; else offloaded.
-KEPT, SHARE, FILLED, AROUND = 3, 0.7, 0.9, 10
 WHOLE = 68  # bytes of an entry that every process holds of the whole graph, if it reads all of it
 MOST_DEVICES = 4096
 LEAST_WIDTH = 16
@@ -595,32 +594,23 @@ def _own(size: Size, cut: Cut) -> int:
 def _rates(size: Size, network: Network, device: Device) -> Rates:
     if device is H200:
         return h200_rates(network)
-    from gcnii.cost.calibrate import calibrate  # loads torch
-
     return calibrate(size, network)
 
 
 def chosen_memory(asked: str, network: Network, nodes: int, device: Device) -> Network:
     """The network with the memory asked for; auto as `train` chooses it."""
     if asked == "auto":
-        return replace(network, memory=_way(network, nodes, device))
+        item = 8 if network.precision == "float64" else 4
+        state = nodes * network.width * network.replicas * item
+        host = inf if device.kind == "cuda" else 0.0
+        way = choose_held(network.layers, state, device.memory, host)
+        return replace(network, memory=way)
     if asked == "offload" and device.kind == "cpu":
         raise InputError("memory offload is for GPUs: on a CPU, all memory is the host's")
-    for known in get_args(Way):
+    for known in get_args(Held):
         if asked == known:
             return replace(network, memory=known)
     raise InputError(f"memory must be auto, keep, recompute or offload, got {asked!r}")
-
-
-def _way(network: Network, nodes: int, device: Device) -> Way:
-    """What auto chooses."""
-    item = 8 if network.precision == "float64" else 4
-    matrix = nodes * network.width * network.replicas * item
-    if KEPT * network.layers * matrix <= SHARE * device.memory:
-        return "keep"
-    again = replace(network, memory="recompute")
-    held = (again.segments + KEPT * again.segment + AROUND) * matrix
-    return "recompute" if device.kind == "cpu" or held <= FILLED * device.memory else "offload"
 
 
 def cut_of(size: Size, devices: int, graph: Graph | None) -> Cut:
@@ -673,3 +663,99 @@ def _doubled(number: int, most: int) -> Iterator[int]:
 def _halved(number: int) -> Iterator[int]:
     while (number := number // 2) >= LEAST_WIDTH:
         yield number
+
+
+NUMBERS = 1 << 24  # of a matrix, at most: 64 MB, more than malloc keeps
+ALL_NUMBERS = 1 << 25  # of all matrices together
+LEAST_NODES = 1000
+SPENT = 0.08  # seconds on each of the five rates
+LAYER, EPOCH = 100e-6, 1e-3  # seconds of Python, for a layer and for the rest of an epoch
+
+
+def calibrate(size: Size, network: Network) -> Rates:
+    """The rates of one thread of this CPU, measured in less than a second.
+
+    The graph is drawn, of this degree and at most this number of nodes.  Matrices take turns, as
+    many as a training keeps: what it reads was written long before, and is in no cache any more.
+    """
+    import torch
+
+    from gcnii.dropout import InplaceDropout, epoch_key
+    from gcnii.propagation.product import multiply_each
+    from gcnii.train.hardware import hand_back, tuned_cpu
+
+    h = network.width
+    n = min(size.n, max(LEAST_NODES, NUMBERS // h))
+    entries = max(1, round(n * size.degree))
+    dtype = torch.float64 if network.precision == "float64" else torch.float32
+    with tuned_cpu(1), torch.no_grad():
+        hand_back()
+        count = min(2 * network.layers, max(2, ALL_NUMBERS // (n * h)))
+        turn = _Turns([torch.rand(1, n, h, dtype=dtype) for _ in range(count)])
+        W, out = torch.rand(1, h, h, dtype=dtype), torch.empty(1, h, h, dtype=dtype)
+        drop, key = InplaceDropout(turn(), 1 << 15), epoch_key(torch.zeros(1).long(), 0)
+        pattern, values = _drawn_pattern(n, entries), torch.ones(1, entries, dtype=dtype)
+        numbers, item = n * h, W.element_size()
+        typical = partial(_typical, size=numbers * item)
+        gather = typical(lambda: turn.put(lambda H: multiply_each(pattern, values, H)))
+        return Rates(
+            bandwidth=3 * numbers * item / typical(lambda: turn().add_(turn.last, alpha=0.1)),
+            gather=entries * h / gather,
+            beyond=entries * h / gather * item,
+            cache=inf,  # measured as it is, in the cache or not
+            operations=2 * numbers * h / typical(lambda: turn.put(lambda H: torch.bmm(H, W))),
+            gradient=2 * numbers * h / typical(lambda: torch.bmm(turn().mT, turn.last, out=out)),
+            mask=typical(lambda: drop(turn(), key)) / numbers,
+            layer=LAYER,
+            epoch=EPOCH,
+        )
+
+
+class _Turns:
+    """Matrices (1, n, h) that take turns."""
+
+    def __init__(self, matrices: list[Tensor]):
+        self.matrices, self.now = matrices, 0
+
+    def __call__(self) -> Tensor:
+        """The next one."""
+        self.now = (self.now + 1) % len(self.matrices)
+        return self.matrices[self.now]
+
+    @property
+    def last(self) -> Tensor:
+        """The one before the present one."""
+        return self.matrices[self.now - 1]
+
+    def put(self, product: Callable[[Tensor], Tensor]) -> None:
+        """A product of the present matrix in the place of the oldest one, as new memory."""
+        result = product(self.matrices[self.now])
+        self.now = (self.now + 1) % len(self.matrices)
+        self.matrices[self.now] = result
+
+
+def _drawn_pattern(n: int, entries: int) -> Pattern:
+    import torch
+
+    from gcnii.propagation import Pattern
+
+    rows = torch.linspace(0, entries, n + 1, dtype=torch.float64).int()
+    generator = torch.Generator().manual_seed(0)
+    columns = torch.randint(n, (entries,), generator=generator, dtype=torch.int32)
+    return Pattern(rows, columns, (n, n))
+
+
+def _typical(run: Callable[[], object], size: int) -> float:
+    """CPU seconds of a call that makes a matrix of `size` bytes: of five or more, the least.
+
+    Of large matrices it is the median: malloc may have such a block at hand for one call, but asks
+    the system for those of a training.  Smaller ones it keeps, once a few calls have been made.
+    """
+    run()
+    times: list[float] = []
+    end = time.process_time() + SPENT
+    while len(times) < 5 or time.process_time() < end:
+        start = time.process_time()
+        run()
+        times.append(time.process_time() - start)
+    return min(times) if size < LARGEST_POOLED else median(times)

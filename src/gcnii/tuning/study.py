@@ -1,0 +1,404 @@
+"""A study from its beginning to its end: opened, searched by workers, closed and saved.
+
+The workers are this process, several processes, or an array of Slurm jobs (by submitit).
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from optuna.exceptions import StorageInternalError
+from optuna.study import Study as OptunaStudy
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, TaskProgressColumn
+
+from gcnii.errors import GcniiError, InputError, notice, some_of
+from gcnii.files import document_key, user_path
+from gcnii.nn.settings import whole
+from gcnii.parallel import run_parallel
+from gcnii.results.fit import draws
+from gcnii.targets.scores import percent
+from gcnii.train.callbacks import lines_without_bar, make_progress
+from gcnii.train.checkpoint import STOPPED_BY, remove
+from gcnii.train.hardware import choose_device
+from gcnii.tuning.closing import Tuned, close
+from gcnii.tuning.proposals import quiet, sampler_of
+from gcnii.tuning.question import STUDY, Question, asked_in
+from gcnii.tuning.storage import StorageLost, open_study, refuse_damaged, sqlite_url
+from gcnii.tuning.trials import Trial, ranked, trials_of
+from gcnii.tuning.worker import Limits, search
+
+CHECKPOINT = "checkpoint.safetensors"
+ANOTHER = "choose another folder (out)"
+# What a folder of a study may hold: its own files, and those of a bundle.
+OWN = re.compile(
+    r"\..*|study\.(json|db(-.*)?)|search\.png|slurm|run\.json|model\.safetensors|curves\.csv|card\.md"
+    r"|checkpoint(\.previous)?\.safetensors"
+)
+REFRESH = 0.5  # seconds
+# What every executor understands; other options are Slurm's own.
+COMMON = ("timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
+CLUSTER = "cluster"
+CLUSTERS = ("slurm", "local")  # local: processes of this machine in the place of Slurm's
+LOOK = 1.0  # seconds between two looks at the jobs
+PATIENCE = 60.0  # seconds in which jobs that are stopped may give their trials back
+LONGEST = 24 * 60  # minutes of a job without a budget; submitit's own default is 5
+MARGIN = 10  # minutes that a job may take longer than the search
+Show = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Tuner:
+    """A study, where it is kept, and what it runs on.
+
+    folder     for the study's files and the winner's bundle
+    writes     whether the folder is the user's, so that what is found is written there
+    url        address of the storage; "" is memory
+    command    by which it was started, if it was
+    """
+
+    question: Question
+    folder: Path
+    writes: bool
+    url: str
+    jobs: int
+    slurm: Mapping[str, str] | None
+    device: str
+    threads: int | None
+    command: str
+
+    @classmethod
+    def of(
+        cls,
+        question: Question,
+        *,
+        storage: str | None = None,
+        jobs: int = 1,
+        slurm: Mapping[str, str] | None = None,
+        out: Path | str | None = None,
+        device: str = "auto",
+        threads: int | None = None,
+        writes: bool = True,
+        command: str = "",
+    ) -> Tuner:
+        """Refuses, before anything is written, what cannot be searched or kept."""
+        whole("jobs", jobs, 1)
+        choose_device(device)
+        if slurm is not None:
+            refuse_options(slurm)
+        graph = question.graph
+        key = document_key(question.identity | {"graph": graph.fingerprint})[:8]
+        folder = user_path(out or Path("runs") / f"{graph.name}-tune-{key}")
+        refuse_foreign(folder, question)
+        url = storage or (sqlite_url(folder) if writes or out is not None else "")
+        return cls(question, folder, writes, url, jobs, slurm, device, threads, command)
+
+    def run(
+        self,
+        budget: float | None,
+        trials: int | None,
+        *,
+        verbose: bool | None = None,
+        began: float | None = None,
+        lines: bool = False,
+    ) -> Tuned:
+        """Search, close the study, and save it.
+
+        began  when the time of the budget begins
+        lines  whether to print plain lines now and then where there is no bar
+        """
+        try:
+            start = time.time() if began is None else began
+            tuned = self._tuned(budget, trials, verbose, start, lines)
+        except StorageInternalError as error:
+            raise StorageLost.of(self.url, error) from None
+        if self.writes:
+            refuse_foreign(self.folder, self.question)  # again: it took a while
+            tuned.save(self.folder)
+            remove(self.folder / CHECKPOINT)
+        return tuned
+
+    def _tuned(
+        self,
+        budget: float | None,
+        trials: int | None,
+        verbose: bool | None,
+        began: float,
+        lines: bool,
+    ) -> Tuned:
+        if self.url == sqlite_url(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with self.study() as study:
+            spent = Spent(study, began)
+            limits = Limits(trials, None if budget is None else spent.start + budget)
+            _refuse_spent(study, budget, spent.seconds)
+            about = (self.question.graph.name, study, lambda: spent.seconds)
+            with study_bar(*about, budget, trials, verbose, lines) as show:
+                try:
+                    self._search(study, limits, spent)
+                    path = self.folder / CHECKPOINT if self.writes else None
+                    how = (self.device, self.threads, path, show)
+                    tuned = close(self.question, trials_of(study), *how)
+                finally:
+                    spent.keep()
+        return replace(tuned, seconds=spent.seconds, command=self.command)
+
+    @contextmanager
+    def study(self) -> Iterator[OptunaStudy]:
+        """Optuna's study, checked."""
+        sampler, alone = sampler_of(self.question), self.url == sqlite_url(self.folder)
+        with open_study(self.question.name, self.url, sampler, alone) as study:
+            if self.url:
+                refuse_damaged(study, self.question, self.url)
+            yield study
+
+    def so_far(self) -> tuple[int, Trial | None]:
+        """The number of settings tried, and the best."""
+        with self.study() as study:
+            done = trials_of(study)
+        return len(done), next(iter(ranked(done)), None)
+
+    def _search(self, study: OptunaStudy, limits: Limits, spent: Spent) -> None:
+        """Here, or in several processes, or as jobs of Slurm."""
+        if self.slurm is not None:
+            with ended_as_by_ctrl_c():
+                search_by_slurm(self, limits)
+        elif self.jobs > 1:
+            one = partial(one_job, self, limits)
+            with ended_as_by_ctrl_c():
+                for _ in run_parallel(one, range(self.jobs), self.jobs):
+                    spent.keep()
+        else:
+            hardware = (self.device, self.threads)
+            search(self.question, study, limits, *hardware, lambda: spent.keep())
+
+
+def one_job(tuner: Tuner, limits: Limits, job: int) -> int:
+    """What one of several processes does."""
+    quiet()
+    with tuner.study() as study:
+        search(tuner.question, study, limits, tuner.device, tuner.threads)
+    return job
+
+
+def _refuse_spent(study: OptunaStudy, budget: float | None, seconds: float) -> None:
+    """Raise InputError if the time is over before anything was tried."""
+    if budget is not None and seconds >= budget and not study.get_trials(deepcopy=False):
+        raise InputError(
+            f"the budget of {budget:g} s was over before the search began: {seconds:.0f} s went "
+            "into reading the graph; give more time (budget=, --budget)"
+        )
+
+
+class Spent:
+    """The time that a study has taken, over all commands: what a budget is held against.
+
+    start  when this command would have begun, had it done all of it
+    """
+
+    def __init__(self, study: OptunaStudy, began: float):
+        self.study = study
+        self.start = began - float(study.user_attrs.get("seconds", 0.0))
+
+    @property
+    def seconds(self) -> float:
+        """Until now."""
+        return time.time() - self.start
+
+    def keep(self) -> None:
+        """Write it down, for the command that goes on."""
+        self.study.set_user_attr("seconds", round(self.seconds, 1))
+
+
+@contextmanager
+def ended_as_by_ctrl_c() -> Iterator[None]:
+    """Within, SIGTERM and SIGHUP raise KeyboardInterrupt, so that workers are told to stop."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [one for one in STOPPED_BY if signal.getsignal(one) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def refuse_foreign(folder: Path, question: Question) -> None:
+    """Raise InputError if the folder holds what is not this study's."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if foreign := sorted(name for name in names if not OWN.fullmatch(name)):
+        raise InputError(f"{folder} holds {some_of(foreign)}, which gcnii did not write; {ANOTHER}")
+    if "run.json" in names and not {STUDY, "study.db"} & names:
+        raise InputError(f"{folder} holds the bundle of a training, not of a study; {ANOTHER}")
+    if STUDY in names and asked_in(folder) != question.asked:
+        raise InputError(
+            f"{folder} holds another study: of another graph, or with other models, seeds, metric "
+            f"or settings; {ANOTHER}"
+        )
+
+
+@contextmanager
+def study_bar(
+    name: str,
+    study: OptunaStudy,
+    seconds: Callable[[], float],
+    budget: float | None,
+    trials: int | None,
+    verbose: bool | None,
+    lines: bool = False,
+) -> Iterator[Show]:
+    """A bar of the trials, or of the seconds; and a function that says what is done now.
+
+    lines  whether to print plain lines now and then where there is no bar
+    """
+    title, said, stop = f"tuning {name}", {"now": ""}, threading.Event()
+
+    def found() -> tuple[int, str]:
+        done = trials_of(study)
+        best = ranked(done)
+        leader = f", best {percent(best[0].score)} ({best[0].model})" if best else ""
+        return len(done), f"{len(done)} settings{leader}"
+
+    def line() -> str:
+        whole = "" if budget is None else f" of {budget:.0f}"
+        return f"{title}: {said['now'] or found()[1]}; {seconds():.0f}{whole} s"
+
+    if not draws(verbose):
+        with lines_without_bar(line, hidden=not lines):
+            yield lambda words: said.update(now=words)
+        return
+    count = TaskProgressColumn() if trials is None else MofNCompleteColumn()
+    longest = "100%" if trials is None else f"{trials}/{trials}"
+    with make_progress(Console(stderr=True), title, count, longest) as progress:
+        task = progress.add_task(title, total=trials or budget, now="")
+
+        def look() -> None:
+            done, text = found()
+            completed = done if trials else min(seconds(), budget or 0.0)
+            progress.update(task, completed=completed, now=said["now"] or text)
+
+        def watch() -> None:
+            while not stop.wait(REFRESH):
+                with suppress(Exception):  # the database may be away for a moment
+                    look()
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield lambda words: said.update(now=words)
+        finally:
+            stop.set()
+            thread.join()
+            with suppress(Exception):
+                look()
+
+
+class JobFailed(GcniiError, RuntimeError):
+    """All jobs of an array have failed."""
+
+
+def refuse_options(options: Mapping[str, str]) -> None:
+    """Raise InputError for options with which no job can be started from this machine."""
+    if find_spec("submitit") is None:
+        raise InputError("slurm needs submitit; install it: pip install 'gcnii[slurm]'")
+    if options.get(CLUSTER, CLUSTERS[0]) not in CLUSTERS:
+        raise InputError(f"cluster must be one of {', '.join(CLUSTERS)}, got {options[CLUSTER]!r}")
+    for name in COMMON:
+        if not options.get(name, "1").isdecimal():
+            raise InputError(
+                f"{name} must be a whole number, got {options[name]!r}; check slurm's options"
+            )
+    with TemporaryDirectory() as folder:
+        _executor(Path(folder), options, 1, None)
+
+
+def search_by_slurm(tuner: Tuner, limits: Limits) -> None:
+    """Start the workers, and wait until they have done all trials."""
+    options = tuner.slurm or {}
+    if tuner.url.startswith("sqlite") and options.get(CLUSTER) != "local":
+        notice(
+            "several machines share the SQLite file of this study; on a network file system its "
+            "locks may fail: give a database as storage, postgresql+psycopg://…"
+        )
+    folder = tuner.folder / "slurm"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what jobs are told has the password
+    executor = _executor(folder, options, tuner.jobs, limits.deadline)
+    count = tuner.jobs
+    jobs = executor.map_array(slurm_job, [tuner] * count, [limits] * count, list(range(count)))
+    try:
+        _wait(jobs)
+    except BaseException:
+        for job in jobs:
+            job.cancel()
+        with suppress(TimeoutError):
+            _wait(jobs, PATIENCE)
+        raise
+    failed = [job for job in jobs if job.exception() is not None]
+    if len(failed) == len(jobs):
+        last = str(failed[0].exception()).strip().splitlines()
+        why = next((line for line in reversed(last) if "Error" in line), "")
+        raise JobFailed(f"all {len(jobs)} jobs failed: {why or 'no answer'}; see {folder}")
+    if failed:
+        notice(f"{len(failed)} of {len(jobs)} jobs failed; see {folder}")
+
+
+def slurm_job(tuner: Tuner, limits: Limits, job: int) -> int:
+    """What one job does; SIGTERM, which submitit would ignore, stops it as anywhere else."""
+
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return one_job(tuner, limits, job)
+
+
+def _wait(jobs: Sequence[Any], seconds: float | None = None) -> None:
+    """Until all have ended; TimeoutError if they take too long."""
+    until = None if seconds is None else time.monotonic() + seconds
+    while not all(job.done() for job in jobs):
+        if until is not None and time.monotonic() > until:
+            raise TimeoutError
+        time.sleep(LOOK)
+
+
+def _executor(folder: Path, options: Mapping[str, str], jobs: int, deadline: float | None) -> Any:
+    import submitit
+
+    cluster = options.get(CLUSTER, CLUSTERS[0])
+    try:
+        executor = submitit.AutoExecutor(folder=str(folder), cluster=cluster)
+        executor.update_parameters(**_parameters(options, cluster, jobs, deadline))
+    except (RuntimeError, NameError, ValueError, TypeError, AssertionError) as error:
+        why = str(error).partition("\n")[0]
+        raise InputError(f"Slurm cannot start the jobs: {why}; check slurm's options") from None
+    return executor
+
+
+def _parameters(
+    options: Mapping[str, str], cluster: str, jobs: int, deadline: float | None
+) -> dict[str, object]:
+    """As submitit names them: numbers as numbers, and Slurm's own with a prefix."""
+    named: dict[str, object] = {
+        key if key in COMMON else f"slurm_{key}": int(value) if value.isdecimal() else value
+        for key, value in options.items()
+        if key != CLUSTER
+    }
+    left = LONGEST if deadline is None else ceil((deadline - time.time()) / 60) + MARGIN
+    array = {"slurm_array_parallelism": jobs} if cluster == "slurm" else {}
+    return {"timeout_min": max(left, MARGIN), **array, **named}
