@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 import gcnii
 from gcnii.files import Document, write_document
-from gcnii.inference.attribution import Links, Network, Question, effects, strongest
+from gcnii.inference.attribution import BestRun, ExplainedScore, ModelLinks, effects, strongest
 from gcnii.propagation import Sparse
 from gcnii.results.provenance import commit, versions
 from gcnii.results.result import Result
@@ -38,7 +38,7 @@ DRAWS = 10  # of random links
 DRAWN_BY = 0  # the seed by which nodes and random links are drawn
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Find = Callable[[Question, Ints], Ints]
+Find = Callable[[ExplainedScore, Ints], Ints]
 Drops = dict[str, Floats]
 
 
@@ -46,31 +46,31 @@ class Trial:
     """One trained network and the ways to find links that matter."""
 
     def __init__(self, result: Result, graph: gcnii.data.Graph, count: int):
-        self.network, self.count = Network.of(result, graph, "cpu"), count
-        self.links = Links.of(self.network)
+        self.network, self.count = BestRun.of(result, graph, "cpu"), count
+        self.links = ModelLinks.of(self.network)
         self.P = self.network.predict_proba()
         self.random = np.random.default_rng(DRAWN_BY)
 
-    def question(self, node: int) -> Question:
+    def question(self, node: int) -> ExplainedScore:
         """The score of the predicted class."""
-        return Question(node, int(self.P[node].argmax()))
+        return ExplainedScore(node, int(self.P[node].argmax()))
 
-    def drop(self, question: Question, some: Ints) -> float:
+    def drop(self, question: ExplainedScore, some: Ints) -> float:
         """By how much the probability falls without these links."""
         before = self.P[question.node, question.label]
         return float(before - self.network.probability(question, self.links.without(some)))
 
-    def by_gradient(self, question: Question, near: Ints) -> Ints:
+    def by_gradient(self, question: ExplainedScore, near: Ints) -> Ints:
         """As `explain` finds them."""
         return strongest(effects(self.network, self.links, question), self.count)
 
-    def by_gradient_as_it_is(self, question: Question, near: Ints) -> Ints:
+    def by_gradient_as_it_is(self, question: ExplainedScore, near: Ints) -> Ints:
         """Through the normalisation, at the weights as they are."""
         kept = torch.ones_like(self.network.task.adjacency.weights, requires_grad=True)
         (slope,) = torch.autograd.grad(self.network.log_probability(question, kept), kept)
         return strongest(self.summed(slope[self.links.entries]), self.count)
 
-    def by_gradient_of_P(self, question: Question, near: Ints) -> Ints:
+    def by_gradient_of_P(self, question: ExplainedScore, near: Ints) -> Ints:
         """By gradient × value of P, as if the other links kept theirs."""
         values = self.network.task.P.values.clone().requires_grad_()
         P = Sparse(self.network.task.P.pattern, values)
@@ -78,12 +78,12 @@ class Trial:
         (slope,) = torch.autograd.grad(logs[question.label], values)
         return strongest(self.summed((slope * values.detach())[self.links.entries]), self.count)
 
-    def by_search(self, question: Question, near: Ints) -> Ints:
+    def by_search(self, question: ExplainedScore, near: Ints) -> Ints:
         """The best single links: each is dropped alone."""
         alone = np.array([self.drop(question, near[[i]]) for i in range(len(near))])
         return near[strongest(alone, self.count)]
 
-    def at_random(self, question: Question, near: Ints) -> Ints:
+    def at_random(self, question: ExplainedScore, near: Ints) -> Ints:
         """Drawn from the neighbourhood."""
         return self.random.choice(near, min(self.count, len(near)), replace=False)
 
@@ -115,7 +115,7 @@ class Trial:
 class PygNetwork(nn.Module):
     """The layers above H0 with PyG's GCN2Conv and the same weights, for its explainers."""
 
-    def __init__(self, network: Network):
+    def __init__(self, network: BestRun):
         from torch_geometric.nn import GCN2Conv
 
         super().__init__()
@@ -159,7 +159,7 @@ def gnn_explainer(trial: Trial) -> Find:
         },
     )
 
-    def find(question: Question, near: Ints) -> Ints:
+    def find(question: ExplainedScore, near: Ints) -> Ints:
         torch.manual_seed(question.node)
         mask = explainer(H0, edges, index=question.node, edge_weight=P.values).edge_mask
         return strongest(trial.summed(mask[trial.links.entries]), trial.count)

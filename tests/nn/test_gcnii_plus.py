@@ -12,7 +12,7 @@ import gcnii
 from gcnii.analysis.states import HiddenStates
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import InputError
-from gcnii.inference.attribution import Network, Question, shares
+from gcnii.inference.attribution import BestRun, ExplainedScore, shares
 
 OPTIONS = {
     "product_first": (False, True),
@@ -117,8 +117,8 @@ def test_a_replica_among_other_settings_is_the_same_run_as_alone(options, graph)
 def test_its_scores_are_explained_and_the_residual_is_told(head, row_norm, graph):
     options = {"head": head, "row_norm": row_norm, "product_first": True, "residual": True}
     how = {"layers": 3, "width": 8, "epochs": 5, "precision": "float64", "verbose": False}
-    network = Network.of(gcnii.fit(graph, "gcnii-plus", **how, **options), graph, "cpu")
-    found = shares(network, Question(4, 1))
+    network = BestRun.of(gcnii.fit(graph, "gcnii-plus", **how, **options), graph, "cpu")
+    found = shares(network, ExplainedScore(4, 1))
     assert found.score == pytest.approx(network.scores()[4, 1].item())
     assert found.nodes.sum() == pytest.approx(found.features.sum())
     if row_norm == "none":  # piecewise linear

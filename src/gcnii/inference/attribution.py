@@ -29,11 +29,13 @@ from gcnii.train.plan import Plan
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 MOST_COMPARED = 200_000  # names that are searched for close ones, in about a second
 
 
 @dataclass(frozen=True)
-class Question:
+class ExplainedScore:
     """The score of `node` for the class `label`, less that for the class `against`, if any."""
 
     node: int
@@ -84,7 +86,7 @@ BIASES = frozenset({"bias", "b", "shift", "offset"})
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class BestRun:
     """The model of the best run, and the graph made ready for it.
 
     plan         of that run
@@ -98,7 +100,7 @@ class Network:
     run: Run
 
     @classmethod
-    def of(cls, result: Result, graph: Graph, device: str = "auto") -> Network:
+    def of(cls, result: Result, graph: Graph, device: str = "auto") -> BestRun:
         """The best run of a result; only its biases can be differentiated by."""
         model, task = result.network(graph, device)
         for name, weight in model.named_parameters():
@@ -118,7 +120,7 @@ class Network:
         return self.model(task.P if P is None else P, task.X if X is None else X)
 
     @torch.no_grad()
-    def predict_proba(self, kept: Tensor | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, kept: Tensor | None = None) -> Floats:
         """(n, k) probabilities, of the links that `kept` (entries,) marks.
 
         The others are dropped, and the rest is normalised anew.
@@ -127,16 +129,16 @@ class Network:
         warm = calibrated(scores.cpu().double(), self.run)
         return self.target.probabilities(warm)
 
-    def probability(self, question: Question, kept: Tensor | None = None) -> float:
-        """The probability of the class in question."""
-        return float(self.predict_proba(kept)[question.node, question.label])
+    def probability(self, asked: ExplainedScore, kept: Tensor | None = None) -> float:
+        """The probability of the class that is explained."""
+        return float(self.predict_proba(kept)[asked.node, asked.label])
 
-    def log_probability(self, question: Question, kept: Tensor) -> Tensor:
+    def log_probability(self, asked: ExplainedScore, kept: Tensor) -> Tensor:
         """() its logarithm, with a gradient to `kept`."""
-        row = calibrated(self.scores(self.task.adjacency.matrix(kept))[question.node], self.run)
-        return self.target.log_probabilities(row)[question.label]
+        row = calibrated(self.scores(self.task.adjacency.matrix(kept))[asked.node], self.run)
+        return self.target.log_probabilities(row)[asked.label]
 
-    def paths(self, node: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def paths(self, node: int) -> tuple[Floats, Ints]:
         """(n,) hops from each node to this one, and the next node on the way there, -1 if none.
 
         Along the links that information takes; infinitely many hops if there is no way.
@@ -148,16 +150,6 @@ class Network:
         return hops, np.maximum(before, -1).astype(np.int64)
 
 
-def refuse_infinite(P: NDArray[np.float64], graph: Graph, node: int) -> None:
-    """Raise GraphError if a node's probabilities are not numbers."""
-    if not np.isfinite(P[node]).all():
-        raise GraphError(
-            f"the scores of node {node} of {graph.name} are not finite; its features may be far "
-            "larger than those of the training"
-        )
-
-
-Floats = NDArray[np.float64]
 EXACT = 1e-4  # of the largest score: a larger residual is not of rounding
 
 
@@ -188,13 +180,13 @@ class Shares:
         return abs(self.residual) <= EXACT * self.largest
 
 
-def shares(network: Network, question: Question) -> Shares:
-    """The shares of the score in question."""
+def shares(network: BestRun, asked: ExplainedScore) -> Shares:
+    """The shares of the score that is explained."""
     X, values = _watched(network.task.X)
-    row = network.scores(X=X)[question.node]
-    score = row[question.label]
-    if question.against is not None:
-        score = score - row[question.against]
+    row = network.scores(X=X)[asked.node]
+    score = row[asked.label]
+    if asked.against is not None:
+        score = score - row[asked.against]
     inputs = [values, *network.biases]
     gradients = torch.autograd.grad(score, inputs, allow_unused=True)
     products = [
@@ -226,12 +218,11 @@ def _margins(X: Tensor | Sparse, products: Tensor) -> tuple[Floats, Floats]:
     return by_row.astype(np.float64), by_column.astype(np.float64)  # of no entry, they are integers
 
 
-Ints = NDArray[np.int64]
 NEAR = 2  # hops: the neighbourhood that random links are drawn from
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class ModelLinks:
     """The links that a model gathers over, each once; a node's link to itself is none.
 
     entries  the adjacency's entries off its diagonal
@@ -247,7 +238,7 @@ class Links:
     total: int
 
     @classmethod
-    def of(cls, network: Network) -> Links:
+    def of(cls, network: BestRun) -> ModelLinks:
         """The links of the graph that the network runs on."""
         task = network.task
         pattern, recipe = task.adjacency.pattern, network.plan.recipe
@@ -282,7 +273,7 @@ class Links:
         kept[self.entries] = ~gone[self.link]
         return kept
 
-    def near(self, hops: NDArray[np.float64]) -> Ints:
+    def near(self, hops: Floats) -> Ints:
         """The links whose two ends are both within NEAR of these `hops` (n,) of the node."""
         return np.flatnonzero((hops[self.ends] <= NEAR).all(0))
 
@@ -293,19 +284,19 @@ def _only_back(graph: Graph, pairs: Ints) -> NDArray[np.bool_]:
     return np.isin(back, edges) & ~np.isin(there, edges)
 
 
-def effects(network: Network, links: Links, question: Question) -> NDArray[np.float64]:
-    """(links,) by how much the log-probability in question would fall without each, by a gradient.
+def effects(network: BestRun, links: ModelLinks, asked: ExplainedScore) -> Floats:
+    """(links,) by how much the log-probability would fall without each, by a gradient.
 
     The factor by which a link's weight is multiplied is 1 with it and 0 without it; the derivative
     by this factor is gradient × weight, and degrees are part of it: the rest is normalised anew.
     """
-    kept = halfway(network, question.node).requires_grad_()
-    (slope,) = torch.autograd.grad(network.log_probability(question, kept), kept)
+    kept = halfway(network, asked.node).requires_grad_()
+    (slope,) = torch.autograd.grad(network.log_probability(asked, kept), kept)
     found = torch.zeros(len(links), dtype=torch.float64, device=slope.device)
     return np.asarray(found.index_add_(0, links.link, slope[links.entries].double()).cpu())
 
 
-def halfway(network: Network, node: int) -> Tensor:
+def halfway(network: BestRun, node: int) -> Tensor:
     """(total,) the factors at which the derivative is taken: ½ at the node's own links, else 1.
 
     To drop a link is a large change, and the slope halfway tells it better than the slope at one
@@ -318,7 +309,7 @@ def halfway(network: Network, node: int) -> Tensor:
     return 1 - 0.5 * own.to(network.task.adjacency.weights)
 
 
-def strongest(effect: NDArray[np.float64], count: int) -> Ints:
+def strongest(effect: Floats, count: int) -> Ints:
     """The links that support the label most, at most `count`, the strongest first."""
     order = np.argsort(-effect, kind="stable")[:count]
     return order[effect[order] > 0]
@@ -349,43 +340,3 @@ def what_links_are(plan: Plan) -> str:
             f"links are those of the diffusion ({recipe.diffusion}), which the model gathers over"
         )
     return ""
-
-
-REMOVED = 3  # links at most
-DRAWS = 10  # of random links
-
-
-@dataclass(frozen=True, eq=False)
-class Removal:
-    """The probability before and after.
-
-    links   that were dropped
-    random  (draws,) the probability without as many links drawn from the neighbourhood
-    """
-
-    links: NDArray[np.int64]
-    before: float
-    after: float
-    random: NDArray[np.float64]
-
-
-def remove(
-    network: Network,
-    links: Links,
-    question: Question,
-    dropped: NDArray[np.int64],
-    near: NDArray[np.int64],
-    *,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Removal:
-    """Drop these links; and, `draws` times, as many of those that are near."""
-
-    def probability(some: NDArray[np.int64]) -> float:
-        return network.probability(question, links.without(some))
-
-    generator = np.random.default_rng(seed)
-    count = min(len(dropped), len(near))
-    drawn = [generator.choice(near, count, replace=False) for _ in range(draws)]
-    before, after = probability(dropped[:0]), probability(dropped)
-    return Removal(dropped, before, after, np.array([probability(some) for some in drawn]))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 
-Places = NDArray[np.float64]
+Positions = NDArray[np.float64]
 LONGEST = 22  # letters of a name
 STYLES = (*OTHERS[:2], FAMILY["gcnii"], *OTHERS[2:4], FAMILY["gcnii-star"])
 REST = LineStyle(GREY, "h", "-")  # of the labels beyond these
@@ -61,7 +61,7 @@ def draw(found: Explanation) -> Figure:
     return figure
 
 
-def layout(nodes: Sequence[NodeShare], joined: Sequence[tuple[int, int, float]]) -> Places:
+def layout(nodes: Sequence[NodeShare], joined: Sequence[tuple[int, int, float]]) -> Positions:
     """(nodes, 2) places: each hop on a circle of its own, each node in the sector of its parent.
 
     A sector is as wide as the number of nodes at the rim of its branch.
@@ -99,7 +99,7 @@ def _tree(nodes: Sequence[NodeShare], joined: Sequence[tuple[int, int, float]]) 
     return children
 
 
-def _draw_links(axes: Axes, places: Places, joined: Sequence[tuple[int, int, float]]) -> None:
+def _draw_links(axes: Axes, places: Positions, joined: Sequence[tuple[int, int, float]]) -> None:
     largest = max((abs(effect) for *_, effect in joined), default=0) or 1
     for u, v, effect in sorted(joined, key=lambda link: abs(link[2])):
         colour = FOR if effect > 0 else AGAINST if effect < 0 else NEUTRAL
@@ -115,7 +115,7 @@ def _draw_links(axes: Axes, places: Places, joined: Sequence[tuple[int, int, flo
 
 
 def _draw_nodes(
-    axes: Axes, places: Places, found: Explanation, styles: Mapping[str, LineStyle]
+    axes: Axes, places: Positions, found: Explanation, styles: Mapping[str, LineStyle]
 ) -> None:
     largest = max(abs(one.share) for one in found.surroundings) or 1
     for i, (place, one) in enumerate(zip(places, found.surroundings, strict=True)):
@@ -128,7 +128,7 @@ def _draw_nodes(
         axes.scatter([place[0]], [place[1]], size, **look)
 
 
-def _draw_names(axes: Axes, places: Places, nodes: Sequence[NodeShare]) -> list[Annotation]:
+def _draw_names(axes: Axes, places: Positions, nodes: Sequence[NodeShare]) -> list[Annotation]:
     """Each name outside of its node, away from the middle, with its share below it."""
     return [
         _draw_name(axes, i, place, one)
@@ -136,7 +136,7 @@ def _draw_names(axes: Axes, places: Places, nodes: Sequence[NodeShare]) -> list[
     ]
 
 
-def _draw_name(axes: Axes, i: int, place: Places, one: NodeShare) -> Annotation:
+def _draw_name(axes: Axes, i: int, place: Positions, one: NodeShare) -> Annotation:
     x, y = place / (np.hypot(*place) or 1) if i else (0.0, -1.0)
     return axes.annotate(
         f"{_short(one.node)}\n{one.share:+.3f}",

@@ -8,33 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean, pstdev
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.errors import InputError
+from gcnii.errors import GraphError, InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.inference.attribution import (
-    REMOVED,
-    Links,
-    Network,
-    Question,
-    Shares,
+    BestRun,
+    ExplainedScore,
+    ModelLinks,
     effects,
     find_class,
     find_node,
-    refuse_infinite,
-    remove,
     shares,
     strongest,
     what_links_are,
     why_unranked,
 )
-from gcnii.inference.predict import known_labels, table_of
+from gcnii.inference.predict import known_labels, label_texts
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
 from gcnii.results.result import Result
@@ -250,6 +245,8 @@ def _way(node: int, before: Ints, centre: int) -> list[int]:
 
 TOP = 10
 REASONS = 3  # that the sentence names
+REMOVED = 3  # links at most
+DRAWS = 10  # of random links
 
 
 def explain(
@@ -275,73 +272,64 @@ def explain(
     row = find_node(data, node)
     width = result.plan.model_settings.get("width", data.k)
     with ordinary_autograd(), suited_threads(data.n * width):
-        return _Answer.of(result, data, row, label, against, device).explanation(top)
+        return _Answer(result, data, row, label, against, device).explanation(top)
 
 
-@dataclass(frozen=True, eq=False)
 class _Answer:
-    """All that is known of one question, as arrays."""
+    """All that is known of one score, as arrays."""
 
-    result: Result
-    graph: Graph
-    network: Network
-    question: Question
-    P: Floats
-    shares: Shares
-    hops: Floats
-    before: Ints
-    links: Links
-    effect: Floats
-    unranked: str
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         result: Result,
         graph: Graph,
-        row: int,
+        node: int,
         label: str | int | None,
         against: str | int | None,
         device: str,
-    ) -> _Answer:
-        names = result.origin.classes or tuple(map(str, range(result.origin.k)))
-        asked = [None if one is None else find_class(names, str(one)) for one in (label, against)]
-        network = Network.of(result, graph, device)
-        P = network.predict_proba()
-        refuse_infinite(P, graph, row)
-        question = Question(row, int(P[row].argmax()) if asked[0] is None else asked[0], asked[1])
-        if question.label == question.against:
-            raise InputError(
-                f"{names[question.label]!r} is held against itself; name another class"
+    ):
+        self.result, self.graph, self.names = result, graph, result.origin.names
+        chosen, other = (
+            None if one is None else find_class(self.names, str(one)) for one in (label, against)
+        )
+        self.network = BestRun.of(result, graph, device)
+        self.P = self.network.predict_proba()
+        if not np.isfinite(self.P[node]).all():
+            raise GraphError(
+                f"the scores of node {node} of {graph.name} are not finite; its features may be "
+                "far larger than those of the training"
             )
-        unranked, links = why_unranked(network.plan), Links.of(network)
-        effect = np.zeros(len(links)) if unranked else effects(network, links, question)
-        hops, before = network.paths(row)
-        parts = (P, shares(network, question), hops, before, links, effect, unranked)
-        return cls(result, graph, network, question, *parts)
+        chosen = int(self.P[node].argmax()) if chosen is None else chosen
+        if chosen == other:
+            raise InputError(f"{self.names[chosen]!r} is held against itself; name another class")
+        self.asked = ExplainedScore(node, chosen, other)
+        self.known = known_labels(graph)
+        self.unranked, self.links = why_unranked(self.network.plan), ModelLinks.of(self.network)
+        self.effect = np.zeros(len(self.links))
+        if not self.unranked:
+            self.effect = effects(self.network, self.links, self.asked)
+        self.shares = shares(self.network, self.asked)
+        self.hops, self.before = self.network.paths(node)
 
     def explanation(self, top: int) -> Explanation:
         """In words and names."""
-        result, question, own = self.result, self.question, self.shares
-        run, classes = result.runs[result.best], result.origin.classes
-        named = [str(i) if classes is None else classes[i] for i in range(result.origin.k)]
-        (me,) = self._nodes([question.node])
-        strong = strongest(self.effect, top)
-        drawn = choose_nodes(
-            own.nodes, self.hops, self.before, self.links.ends[:, _clear(self.effect, strong)]
-        )
+        asked, own, strong = self.asked, self.shares, strongest(self.effect, top)
+        run, label = self.network.run, self.names[asked.label]
+        (me,) = self._nodes([asked.node])
+        ends = self.links.ends[:, _clear(self.effect, strong)]
+        drawn = choose_nodes(own.nodes, self.hops, self.before, ends)
+        surroundings = self._nodes(drawn)
         return Explanation(
             graph=self.graph.name,
             model=self.network.plan.model,
             seed=run.seed,
             split=run.split,
             node=me.node,
-            label=named[question.label],
-            probability=float(self.P[question.node, question.label]),
+            label=label,
+            probability=float(self.P[asked.node, asked.label]),
             predicted=me.label,
-            holds=bool(self._holds([question.node])[0]),
+            holds=bool(self._holds([asked.node])[0]),
             known=me.known,
-            against=None if question.against is None else named[question.against],
+            against=None if asked.against is None else self.names[asked.against],
             score=own.score,
             nodes=self._nodes(_largest(own.nodes, top)),
             features=self._features(_largest(own.features, top)),
@@ -353,26 +341,24 @@ class _Answer:
             links=self._named(strong),
             unranked=self.unranked,
             removal=self._proof(strong[:REMOVED]),
-            surroundings=(surroundings := self._nodes(drawn)),
-            groups=self._groups(surroundings, drawn, named[question.label]),
+            surroundings=surroundings,
+            groups=self._groups(surroundings, drawn, label),
             joined=self._joined(drawn),
             notes=tuple(self._notes()),
         )
 
     def _nodes(self, rows: Sequence[int] | Ints) -> tuple[NodeShare, ...]:
         """These nodes by name, with the label that the best run predicts."""
-        names = [self._name(i) for i in rows]
-        chosen = [self._known[i] for i in rows]
-        about = (self.P[np.asarray(rows, np.int64)], names, chosen, [None] * len(names))
-        labels = table_of(self.result, *about, ensemble=False)["label"]
-        hops = (int(hop) if np.isfinite(hop) else None for hop in self.hops[list(rows)])
-        added = self.shares.nodes[list(rows)].tolist()
-        return tuple(map(NodeShare, names, labels, chosen, hops, added))
+        rows = np.asarray(rows, np.int64)
+        labels = label_texts(self.result.decide(self.P[rows], ensemble=False), self.names)
+        hops = (int(hop) if np.isfinite(hop) else None for hop in self.hops[rows])
+        known, added = (self.known[i] for i in rows), self.shares.nodes[rows].tolist()
+        return tuple(map(NodeShare, map(self._name, rows), labels, known, hops, added))
 
     def _holds(self, rows: Sequence[int] | Ints) -> NDArray[np.bool_]:
-        """(rows,) whether the best run gives these nodes the label in question."""
+        """(rows,) whether the best run gives these nodes the explained label."""
         ids = self.result.decide(self.P[np.asarray(rows)], ensemble=False)
-        label = self.question.label
+        label = self.asked.label
         return np.asarray(ids[:, label] == 1 if ids.ndim == 2 else ids == label)
 
     def _groups(self, nodes: Sequence[NodeShare], rows: Ints, label: str) -> tuple[str, ...]:
@@ -381,16 +367,12 @@ class _Answer:
             return tuple(node.label for node in nodes)
         return tuple(label if has else f"not {label}" for has in self._holds(rows))
 
-    @cached_property
-    def _known(self) -> list[str | None]:
-        return known_labels(self.graph)
-
     def _name(self, i: int) -> str | int:
         return int(i) if self.graph.nodes is None else self.graph.nodes[i]
 
     def _reasons(self) -> tuple[tuple[str, float], ...]:
         """What adds most to the score, by name: nodes, or the bias."""
-        own, me = self.shares, self.question.node
+        own, me = self.shares, self.asked.node
         found = [
             ("its own features" if i == me else str(self._name(i)), float(own.nodes[i]))
             for i in np.argsort(-own.nodes, kind="stable")[:REASONS]
@@ -405,24 +387,27 @@ class _Answer:
         )
 
     def _named(self, some: Ints) -> tuple[LinkEffect, ...]:
-        ends = (map(self._name, self._ends(i)) for i in some)
-        return tuple(
-            LinkEffect(source, target, float(self.effect[i]))
-            for (source, target), i in zip(ends, some, strict=True)
-        )
-
-    def _ends(self, link: int) -> Ints:
-        """An undirected link goes from its far end to the near one, as information does."""
-        ends = self.links.ends[:, link]
-        turned = not self.graph.directed and self.hops[ends[0]] < self.hops[ends[1]]
-        return ends[::-1] if turned else ends
+        """These links; an undirected one goes from its far end to the near one."""
+        found = []
+        for i in some:
+            source, target = self.links.ends[:, i]
+            if not self.graph.directed and self.hops[source] < self.hops[target]:
+                source, target = target, source
+            found.append(LinkEffect(self._name(source), self._name(target), float(self.effect[i])))
+        return tuple(found)
 
     def _proof(self, dropped: Ints) -> Proof | None:
+        """Drop links, normalise anew and run again; beside as many links drawn at random."""
         if not len(dropped):
             return None
-        near = self.links.near(self.hops)
-        found = remove(self.network, self.links, self.question, dropped, near)
-        return Proof(self._named(dropped), found.before, found.after, tuple(found.random.tolist()))
+        near, random = self.links.near(self.hops), np.random.default_rng(0)
+        count = min(len(dropped), len(near))
+        drawn = [random.choice(near, count, replace=False) for _ in range(DRAWS)]
+        before, after, *others = (
+            self.network.probability(self.asked, self.links.without(some))
+            for some in (dropped[:0], dropped, *drawn)
+        )
+        return Proof(self._named(dropped), before, after, tuple(others))
 
     def _joined(self, drawn: Ints) -> tuple[tuple[int, int, float], ...]:
         """The links among these nodes: two places in `drawn`, and the effect."""
@@ -435,17 +420,17 @@ class _Answer:
         )
 
     def _notes(self) -> Iterable[str]:
-        scaling, plan = self.network.task.scaling, self.network.plan
+        scaling = self.network.task.scaling
         if scaling is not None and scaling.kind != "none":
             yield (
                 "features are as the model sees them, "
                 f"scaled ({scaling.kind}), not as the graph has them"
             )
-        if said := what_links_are(plan):
+        if said := what_links_are(self.network.plan):
             yield said
-        if not self.unranked and not np.isfinite(np.delete(self.hops, self.question.node)).any():
+        if not self.unranked and not np.isfinite(np.delete(self.hops, self.asked.node)).any():
             yield "it has no links, so its own features and the bias are all there is"
-        if self.result.origin.multilabel and self.question.against is None:
+        if self.result.origin.multilabel and self.asked.against is None:
             yield "a node can have several labels; this one is explained by itself"
 
 

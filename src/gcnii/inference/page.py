@@ -33,7 +33,7 @@ from gcnii.inference.page_figures import (
     group_tables,
     score_rows,
 )
-from gcnii.inference.predict import known_labels, table_of
+from gcnii.inference.predict import known_labels, label_texts
 from gcnii.inference.short import class_names
 from gcnii.inference.tables import called
 from gcnii.inference.training_graph import load_training_graph
@@ -259,7 +259,7 @@ def _cards(
     names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
     every = known_labels(graph)
     known = [every[i] for i in rows]
-    given = table_of(result, P[rows], names, known, [None] * len(rows))["label"]
+    given = label_texts(result.decide(P[rows]), result.origin.names)
     began = monotonic()
     found: list[Card] = []
     for (node, asked), name, label, own in zip(chosen, names, given, known, strict=True):

@@ -308,9 +308,9 @@ def table_of(
     classes, several = _names(result.origin.classes, result.origin.k), result.origin.multilabel
     ids = result.decide(P, ensemble=ensemble)
     # As objects: pandas would replace None by NaN, and its text cannot hold all of Python's.
-    text = {"node": nodes, "label": _labels(ids, classes), "known": known, "split": split}
+    text = {"node": nodes, "label": label_texts(ids, classes), "known": known, "split": split}
     if sets is not None:
-        text["set"] = _labels(sets, classes)
+        text["set"] = label_texts(sets, classes)
     if basis is not None:
         text["basis"] = basis
     front = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in text.items()})
@@ -325,7 +325,7 @@ def table_of(
 
 def known_labels(graph: Graph) -> list[str | None]:
     """The known label of each node as `label_table` shows labels; None if unknown."""
-    shown = _labels(graph.labels, _names(graph.classes, graph.k))
+    shown = label_texts(graph.labels, _names(graph.classes, graph.k))
     return [label if known else None for label, known in zip(shown, graph.labelled, strict=True)]
 
 
@@ -333,7 +333,7 @@ def _names(classes: tuple[str, ...] | None, k: int) -> tuple[str, ...]:
     return classes or tuple(map(str, range(k)))
 
 
-def _labels(ids: NDArray[np.int64] | NDArray[np.bool_], classes: Sequence[str]) -> list[str]:
+def label_texts(ids: NDArray[np.int64] | NDArray[np.bool_], classes: Sequence[str]) -> list[str]:
     """Names of class ids (n,), or of the ones in (n, k); anything for an unknown label."""
     if ids.ndim == 1:
         return [classes[i] if i >= 0 else "" for i in ids]

@@ -11,9 +11,9 @@ from support.small_models import web
 from gcnii import fit
 from gcnii.graph import Split
 from gcnii.inference.attribution import (
-    Links,
-    Network,
-    Question,
+    BestRun,
+    ExplainedScore,
+    ModelLinks,
     effects,
     halfway,
     shares,
@@ -60,7 +60,7 @@ def networks():
     def network(name, precision="float64"):
         if (name, precision) not in made:
             result = trained(name, precision)
-            made[name, precision] = result, Network.of(result, GRAPH, "cpu")
+            made[name, precision] = result, BestRun.of(result, GRAPH, "cpu")
         return made[name, precision]
 
     return network
@@ -71,7 +71,7 @@ def networks():
 def test_the_shares_add_up_where_the_model_is_piecewise_linear(name, precision, networks):
     _, network = networks(name, precision)
     for node in range(5):
-        found = shares(network, Question(node, 1))
+        found = shares(network, ExplainedScore(node, 1))
         score = network.scores()[node, 1].item()
         assert found.score == pytest.approx(score, rel=1e-5)
         assert found.nodes.sum() == pytest.approx(found.features.sum(), rel=1e-9, abs=1e-12)
@@ -81,9 +81,9 @@ def test_the_shares_add_up_where_the_model_is_piecewise_linear(name, precision, 
 
 def test_the_shares_of_64_layers_add_up_in_float32():
     result = fit(GRAPH, layers=64, width=16, epochs=2, seeds=[0], device="cpu")
-    network = Network.of(result, GRAPH, "cpu")
+    network = BestRun.of(result, GRAPH, "cpu")
     for node in range(GRAPH.n):
-        found = shares(network, Question(node, 2))
+        found = shares(network, ExplainedScore(node, 2))
         assert abs(found.residual) <= 1e-5 * found.largest
 
 
@@ -106,7 +106,7 @@ def test_a_piecewise_linear_model_is_homogeneous_in_features_and_biases(name, ne
 def test_a_nodes_share_is_the_gradient_times_its_features(name, networks):
     """By differences: the score with the features of one node a little larger and smaller."""
     _, network = networks(name)
-    X, question = network.task.X, Question(NODE, 0)
+    X, question = network.task.X, ExplainedScore(NODE, 0)
     added, step = shares(network, question).nodes, 1e-5
     for node in np.argsort(-np.abs(added))[:2]:
         own = (X.pattern.row_of == int(node)).double()
@@ -120,7 +120,7 @@ def test_a_nodes_share_is_the_gradient_times_its_features(name, networks):
 @every_model
 def test_links_are_ranked_by_the_derivative_or_it_is_said_why_not(name, networks):
     _, network = networks(name)
-    links, question = Links.of(network), Question(NODE, 0)
+    links, question = ModelLinks.of(network), ExplainedScore(NODE, 0)
     why = why_unranked(network.plan)
     assert bool(why) == (name in UNRANKED)
     if why:
@@ -142,7 +142,7 @@ def test_dropping_links_is_running_on_the_graph_without_them(name, networks):
     result, network = networks(name)
     if network.plan.recipe.geometry != "none":
         pytest.skip("the plane would be another one")
-    links = Links.of(network)
+    links = ModelLinks.of(network)
     dropped = links.near(network.paths(NODE)[0])[:2]
     gone = {tuple(links.ends[:, i]) for i in dropped}
     kept = [edge not in gone for edge in zip(*GRAPH.edges.tolist(), strict=True)]

@@ -9,7 +9,14 @@ from support.small_models import web
 
 from gcnii import fit, load
 from gcnii.graph import Graph, Split
-from gcnii.inference.attribution import Links, Network, Question, effects, halfway, strongest
+from gcnii.inference.attribution import (
+    BestRun,
+    ExplainedScore,
+    ModelLinks,
+    effects,
+    halfway,
+    strongest,
+)
 
 ROLES = np.array(["train", "val", "test"] * 10, object)
 
@@ -17,7 +24,7 @@ ROLES = np.array(["train", "val", "test"] * 10, object)
 def network_of(graph, **settings):
     graph = replace(graph, splits=(Split.of_roles(ROLES[: graph.n]),))
     result = fit(graph, seeds=[0], layers=2, width=6, epochs=2, device="cpu", **settings)
-    return result, Network.of(result, graph, "cpu")
+    return result, BestRun.of(result, graph, "cpu")
 
 
 def edges_without_loops(graph):
@@ -27,7 +34,7 @@ def edges_without_loops(graph):
 def test_an_undirected_link_is_one_and_a_loop_is_none():
     graph = replace(web(), directed=False)
     _, network = network_of(graph)
-    links = Links.of(network)
+    links = ModelLinks.of(network)
     pairs = {frozenset(edge) for edge in edges_without_loops(graph)}
     assert len(links) == len(pairs) == graph.m
     assert {frozenset(ends) for ends in links.ends.T.tolist()} == pairs
@@ -45,7 +52,7 @@ def two_threads():
 def test_the_ends_of_a_link_are_two_nodes_however_many_threads_write_them(two_threads):
     graph = load("csbm", n=20_000, degree=10)
     result = fit(graph, "sgc", seeds=[0], layers=1, epochs=1, device="cpu")
-    links = Links.of(Network.of(result, graph, "cpu"))
+    links = ModelLinks.of(BestRun.of(result, graph, "cpu"))
     expected = np.unique(np.sort(graph.edges, 0), axis=1)
     assert np.array_equal(np.unique(links.ends, axis=1), expected)
 
@@ -54,7 +61,7 @@ def test_the_ends_of_a_link_are_two_nodes_however_many_threads_write_them(two_th
 def test_a_one_way_link_is_named_as_the_graph_has_it(direction):
     graph = web()
     _, network = network_of(graph, direction=direction)
-    ends = Links.of(network).ends.T.tolist()
+    ends = ModelLinks.of(network).ends.T.tolist()
     assert sorted(map(tuple, ends)) == sorted(edges_without_loops(graph))
 
 
@@ -76,7 +83,7 @@ def test_a_link_of_a_weighted_graph_is_dropped_with_its_weight():
     graph = replace(graph, weights=weights)
     # of the others, the median or the ranks would be others without it
     result, network = network_of(graph, edge_weights="raw")
-    links = Links.of(network)
+    links = ModelLinks.of(network)
     kept = np.ones(graph.edges.shape[1], bool)
     gone = {frozenset(links.ends[:, i].tolist()) for i in (0, 5)}
     kept = [frozenset(edge) not in gone for edge in graph.edges.T.tolist()]
@@ -91,7 +98,7 @@ def test_a_link_of_a_weighted_graph_is_dropped_with_its_weight():
 def test_the_neighbourhood_is_what_is_within_two_hops_at_both_ends():
     graph = replace(web(), directed=False)
     _, network = network_of(graph)
-    links = Links.of(network)
+    links = ModelLinks.of(network)
     hops, _ = network.paths(4)
     expected = [i for i, (u, v) in enumerate(links.ends.T) if max(hops[u], hops[v]) <= 2]
     assert links.near(hops).tolist() == expected
@@ -114,13 +121,13 @@ def test_links_of_a_diffusion_are_said_to_be_its_own():
     result, network = network_of(graph, diffusion="ppr", top_k=4)
     found = result.explain(network.task.graph, 4, device="cpu")
     assert "links are those of the diffusion (ppr), which the model gathers over" in found.notes
-    links = Links.of(network)
-    assert np.isfinite(effects(network, links, Question(4, 0))).all()
+    links = ModelLinks.of(network)
+    assert np.isfinite(effects(network, links, ExplainedScore(4, 0))).all()
 
 
 def test_a_one_way_link_that_is_gathered_over_both_ways_is_named_as_the_graph_has_it():
     edges = np.array([[4, 0, 2, 3, 5], [1, 3, 3, 2, 0]])  # 2 and 3 point to each other
     graph = Graph(X=np.eye(6), edges=edges, y=np.arange(6) % 2, directed=True)
     _, network = network_of(graph, direction="both")
-    ends = Links.of(network).ends.T.tolist()
+    ends = ModelLinks.of(network).ends.T.tolist()
     assert sorted(ends) == [[0, 3], [2, 3], [4, 1], [5, 0]]
