@@ -12,22 +12,20 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from gcnii.errors import InputError
+from gcnii.errors import LONGEST_LINE as LONGEST
+from gcnii.errors import InputError, one_line, visible
 from gcnii.files import (
-    LONGEST,
     NOTHING,
     Maybe,
     Only,
     atomic_write,
     check,
-    one_line,
     one_name,
     read_document,
     refuse_replacing,
     refuse_special,
     remove_stale,
     user_path,
-    visible,
     write_document,
 )
 

@@ -1,5 +1,6 @@
 """The errors gcnii raises; a message says what was expected, what was given, and what to do."""
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -7,9 +8,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 HOME = str(Path(__file__).parent)
-
-
 LONGEST = 900  # characters of an error or a warning
+LONGEST_LINE = 400  # characters of a sentence on stderr
+# What a terminal obeys instead of showing it: control characters but newline and tab, separators of
+# lines, and changes of the direction of writing.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class GcniiError(Exception):
@@ -17,7 +20,7 @@ class GcniiError(Exception):
 
     def __str__(self) -> str:
         """One line that can be shown, whatever the values in it."""
-        return _shown(super().__str__())
+        return one_line(super().__str__(), LONGEST)
 
 
 class InputError(GcniiError, ValueError):
@@ -85,11 +88,19 @@ class Problems:
         return DataError(self.found[0] + rest, self.found, self.columns)
 
 
-def _shown(sentence: str) -> str:
-    """The sentence with control characters as escapes, cut in the middle if it is too long."""
-    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in sentence)
-    half = LONGEST // 2
-    return line if len(line) <= LONGEST else f"{line[: half - 1]}…{line[-half:]}"
+def visible(text: str) -> str:
+    """The text with control characters as escapes such as `\\x1b`; newlines and tabs stay."""
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def one_line(sentence: str, most: int = LONGEST_LINE) -> str:
+    """A sentence that can be shown: visible, on one line, cut in the middle if it is too long.
+
+    The middle holds long values; what was expected stands before it and what to do after it.
+    """
+    line = visible(sentence).replace("\n", "\\n")
+    half = most // 2
+    return line if len(line) <= most else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def notice(sentence: str) -> None:
@@ -97,7 +108,7 @@ def notice(sentence: str) -> None:
     depth, frame = 1, sys._getframe()
     while frame.f_back and frame.f_code.co_filename.startswith(HOME):
         depth, frame = depth + 1, frame.f_back
-    warnings.warn(_shown(sentence), stacklevel=depth)
+    warnings.warn(one_line(sentence, LONGEST), stacklevel=depth)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

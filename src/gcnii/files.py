@@ -1,4 +1,4 @@
-"""Paths, atomic writes, JSON documents checked against a shape, and text made safe to show.
+"""Paths, atomic writes, JSON documents checked against a shape, and names of files.
 
 A shape is
     int, str, bool, …        a value of this type; float also accepts integers; numbers must be
@@ -31,7 +31,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from gcnii.errors import InputError
+from gcnii.errors import InputError, one_line
 
 Json: TypeAlias = Any  # what json.loads returns
 Shape: TypeAlias = Any  # see above
@@ -55,27 +55,8 @@ CALLED = {
 }
 
 
-# What a terminal obeys instead of showing it: control characters but newline and tab, separators of
-# lines, and changes of the direction of writing.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-LONGEST = 400  # characters of a sentence
 DEEPEST = 50  # levels of a document
 LONGEST_NAME = 100  # bytes; file systems take 255, and the names of files add to it
-
-
-def visible(text: str) -> str:
-    """The text with control characters as escapes such as `\\x1b`; newlines and tabs stay."""
-    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
-
-
-def one_line(sentence: str) -> str:
-    """A sentence for stderr: visible, on one line, and cut in the middle if it is too long.
-
-    The middle holds long values; what was expected stands before it and what to do after it.
-    """
-    line = visible(sentence).replace("\n", "\\n")
-    half = LONGEST // 2
-    return line if len(line) <= LONGEST else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def one_name(text: str) -> str:

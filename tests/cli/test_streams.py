@@ -11,7 +11,7 @@ import pytest
 from support.command_line import SMALL, call, run, write_pets
 
 from gcnii.cli import streams
-from gcnii.files import LONGEST
+from gcnii.errors import LONGEST_LINE as LONGEST
 
 pytestmark = pytest.mark.long
 

@@ -26,8 +26,7 @@ except KeyboardInterrupt:  # before there is a `main` to report it
 from gcnii import __version__
 from gcnii.cli.help import FLAGS, epilogue
 from gcnii.cli.streams import STDOUT, prepare_streams
-from gcnii.errors import GcniiError, InputError
-from gcnii.files import one_line
+from gcnii.errors import GcniiError, InputError, one_line
 from gcnii_paper.cli import register
 
 LARGEST_INT = 2**31 - 1  # of a flag: any tensor's size and any clock can hold it

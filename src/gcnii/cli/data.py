@@ -29,8 +29,8 @@ from gcnii.cli.options import (
 from gcnii.cli.terminal import plain_table, table_console
 from gcnii.data.formats.packed import refuse_target, save
 from gcnii.data.formats.parts import refuse_folder
-from gcnii.errors import DataError, InputError
-from gcnii.files import Document, one_line, user_path, visible
+from gcnii.errors import DataError, InputError, one_line, visible
+from gcnii.files import Document, user_path
 from gcnii.graph import Graph
 from gcnii.graph.columns import Columns
 from gcnii.graph.weights import about_skew, chosen_kind

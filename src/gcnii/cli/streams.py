@@ -11,7 +11,8 @@ import re
 import shutil
 import sys
 
-from gcnii.files import naming, visible
+from gcnii.errors import visible
+from gcnii.files import naming
 
 # columns: in a narrower terminal the table of flags has no room for text, and its layout never ends
 NARROWEST = 40

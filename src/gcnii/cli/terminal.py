@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from gcnii.files import visible
+from gcnii.errors import visible
 from gcnii.train.callbacks import VisibleColumn, lines_without_bar, make_progress
 
 NARROW = 80  # columns; a narrower terminal wraps the lines itself, and no number is cut short

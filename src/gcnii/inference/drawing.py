@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.errors import InputError
-from gcnii.files import Document, visible
+from gcnii.errors import InputError, visible
+from gcnii.files import Document
 from gcnii.inference.explain import Explanation, NodeShare
 from gcnii.report.figures import FAMILY, GREY, OTHERS, LineStyle, save
 

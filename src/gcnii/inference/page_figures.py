@@ -11,7 +11,8 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from gcnii.files import Document, visible
+from gcnii.errors import visible
+from gcnii.files import Document
 from gcnii.inference.evaluate import Evaluation
 from gcnii.inference.tables import GROUPS, called
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of

@@ -12,7 +12,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gcnii.files import Document, visible
+from gcnii.errors import visible
+from gcnii.files import Document
 from gcnii.report.tables import plain_table
 from gcnii.targets.interval import Estimate
 from gcnii.targets.scores import SCORES, percent

@@ -13,7 +13,8 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike
 
-from gcnii.files import atomic_write, first_bytes, refuse_replacing, visible
+from gcnii.errors import visible
+from gcnii.files import atomic_write, first_bytes, refuse_replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from gcnii.files import first_bytes, visible
+from gcnii.errors import visible
+from gcnii.files import first_bytes
 
 START = (
     b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gcnii.files import visible
+from gcnii.errors import visible
 
 
 class PlainTable(Table):

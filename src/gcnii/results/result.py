@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gcnii.errors import GraphError, InputError, notice
-from gcnii.files import Document, json_value, user_path, visible
+from gcnii.errors import GraphError, InputError, notice, visible
+from gcnii.files import Document, json_value, user_path
 from gcnii.graph import Features, Graph, Piece
 from gcnii.graph.columns import Columns
 from gcnii.nn import Model

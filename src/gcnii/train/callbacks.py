@@ -27,8 +27,8 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from gcnii.errors import InputError, UsageError
-from gcnii.files import first_bytes, naming, one_line, refuse_replacing, user_path
+from gcnii.errors import InputError, UsageError, one_line
+from gcnii.files import first_bytes, naming, refuse_replacing, user_path
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter

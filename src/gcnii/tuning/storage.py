@@ -35,8 +35,8 @@ from optuna.study import Study as OptunaStudy
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from gcnii.errors import DataError, GcniiError, InputError, notice
-from gcnii.files import NOTHING, Document, Maybe, check, document_key, one_line, refuse_special
+from gcnii.errors import DataError, GcniiError, InputError, notice, one_line
+from gcnii.files import NOTHING, Document, Maybe, check, document_key, refuse_special
 from gcnii.tuning.proposals import distribution
 from gcnii.tuning.question import Question, parameter, settings_of
 from gcnii.tuning.trials import FINISHED, GIVEN_BACK, first_number

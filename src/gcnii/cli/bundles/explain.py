@@ -22,8 +22,8 @@ from gcnii.cli.options import (
     refuse_unwritable,
 )
 from gcnii.cli.terminal import plain_table, table_console
-from gcnii.errors import InputError
-from gcnii.files import refuse_replacing, visible
+from gcnii.errors import InputError, visible
+from gcnii.files import refuse_replacing
 from gcnii.inference.explain import TOP, Explanation, HopShare, LinkEffect, Proof
 from gcnii.report.figures import is_figure
 from gcnii.results.bundle import open_bundle
