@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, TypeVar
 
 from cyclopts import Group, Parameter
@@ -13,8 +14,6 @@ from gcnii.nn import MODELS
 from gcnii.nn.settings import setting_of
 from gcnii.train import recipe
 from gcnii.train.plan import model_hints
-from gcnii.train.recipe import ConsistencySettings
-from gcnii.train.stopping import Stopping
 
 Command = TypeVar("Command", bound=Callable[..., None])
 FIRST = ("layers", "width", "dropout", "lr", "epochs")  # `--help` shows them, too
@@ -22,16 +21,13 @@ MODEL = rest(3, "If you shape the model")
 OPTIMISING = rest(4, "If you choose how it is optimised and when it stops")
 SEEING = rest(7, "If you choose how features and links are used")
 LARGE = rest(8, "If the graph is large: batches, memory, precision")
-# The fields of Recipe that a class declares → the group of their flags.
+# The fields of Recipe, in their order, from each of these on → the group of their flags.
 GROUPS = {
-    recipe.Optimiser: OPTIMISING,
-    Stopping: OPTIMISING,
-    recipe.LabelSettings: rest(5, "If classes are rare, or nodes have several labels"),
-    ConsistencySettings: rest(6, "If few nodes have labels: consistency over random views"),
-    recipe.FeatureSettings: SEEING,
-    recipe.GraphSettings: SEEING,
-    recipe.BatchSettings: LARGE,
-    recipe.HardwareSettings: LARGE,
+    "lr": OPTIMISING,
+    "metric": rest(5, "If classes are rare, or nodes have several labels"),
+    "scale": SEEING,
+    "views": rest(6, "If few nodes have labels: consistency over random views"),
+    "batches": LARGE,
 }
 
 
@@ -47,11 +43,14 @@ def with_settings(command: Command) -> Command:
     return command
 
 
-def _group(name: str) -> Group:
-    """The group of a setting's flag: that of the class which declares it, or that of the models."""
-    if name in FIRST:
-        return USUAL
-    return next((group for one, group in GROUPS.items() if name in one.__annotations__), MODEL)
+@cache
+def _groups() -> dict[str, Group]:
+    """setting of Recipe → the group of its flag."""
+    groups, group = {}, MODEL
+    for name in recipe.RECIPE_FIELDS:
+        group = GROUPS.get(name, group)
+        groups[name] = group
+    return groups | dict.fromkeys(FIRST, USUAL)
 
 
 def _model_hints() -> dict[str, object]:
@@ -65,7 +64,7 @@ def _model_hints() -> dict[str, object]:
 def _flag(name: str, hint: object) -> inspect.Parameter:
     kind, setting = setting_of(hint)
     sentence = f"{setting.help[0].upper()}{setting.help[1:]}."
-    parameter = Parameter(help=sentence, group=_group(name), negative_iterable="")
+    parameter = Parameter(help=sentence, group=_groups().get(name, MODEL), negative_iterable="")
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -83,6 +83,7 @@ class Setting:
     unused_when  another setting, and its values at which this one is not used
     ignored      whether no result depends on it
     search       what `tune` tries; None: it leaves the setting alone
+    batched      whether replicas of one batch may differ in it: numeric settings of Recipe only
     """
 
     help: str
@@ -91,6 +92,7 @@ class Setting:
     unused_when: tuple[str, tuple[object, ...]] | None = None
     ignored: bool = False
     search: Range | Choice | None = None
+    batched: bool = False
 
 
 DEPTH = "number of convolutions, the two dense layers not counted"

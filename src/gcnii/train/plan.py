@@ -25,7 +25,7 @@ from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
-from gcnii.nn.settings import Settings, check_settings
+from gcnii.nn.settings import Settings, check_settings, setting_of
 from gcnii.nn.weights import DrawnFrom
 from gcnii.train.own import (
     BASELINES,
@@ -113,16 +113,14 @@ def make_plan(
     return Plan(model, model_settings, recipe)
 
 
-# Fields of Recipe that are but numbers: replicas of one batch may differ in them.
-BATCHED = frozenset({"lr", "decay_conv", "decay_dense", "epochs", "longest", "patience"})
-BATCHED |= {"drop_edge", "drop_node", "consistency", "sharpen", "warm_up"}
-# Those for which no mask is drawn at 0, so that the masks of dropout are other ones.
+# Settings for which no mask is drawn at 0, so that the masks of dropout are other ones.
 DRAWN = ("drop_edge", "drop_node")
 
 
 def batched(model: str) -> frozenset[str]:
     """The settings of a model and its recipe in which the replicas of one batch may differ."""
-    return BATCHED | MODELS[model].batched & set(model_defaults(model))
+    of_recipe = {name for name, hint in recipe_hints().items() if setting_of(hint)[1].batched}
+    return MODELS[model].batched & set(model_defaults(model)) | of_recipe
 
 
 def batch_key(plan: Plan) -> str:

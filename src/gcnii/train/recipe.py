@@ -1,4 +1,4 @@
-"""Recipe: how a model is trained.  Each setting is declared once, in the group that it belongs to.
+"""Recipe: how a model is trained.  Each setting is declared once, as a field.
 
 The command line makes flags of the fields, a bundle stores them, and a run's key is made of those
 that are in force.
@@ -6,9 +6,10 @@ that are in force.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import torch
@@ -23,32 +24,49 @@ from gcnii.targets.objective import ClassWeight, positive_class, refuse_unranked
 from gcnii.targets.scores import Metric
 from gcnii.train.batches import Batching, History
 from gcnii.train.scaling import Scale
-from gcnii.train.stopping import RULES, Stopping
+from gcnii.train.stopping import RULES, Monitor, Rule
 
 if TYPE_CHECKING:
     from gcnii.graph import Graph
+    from gcnii.train.run import Run
 
 Memory = Literal["auto", "keep", "recompute", "offload"]
 Thresholds = Literal["half", "validation"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
 
-POSITIVE, NOT_NEGATIVE = Bounds(above=0), Bounds(least=0)
+POSITIVE, NOT_NEGATIVE, SOME = Bounds(above=0), Bounds(least=0), Bounds(least=1)
+SHARE = Bounds(least=0, below=1)
 NO_CONSISTENCY = ("consistency", (0.0,))
 NO_DIFFUSION = ("diffusion", ("none",))
 NAMED_METRIC = ("monitor", tuple(name for name, rule in RULES.items() if rule.metric != "auto"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimiser:
-    """Adam, with L2 penalties in the paper's two groups of weights."""
+class Recipe:
+    """How a model is trained; the defaults are the paper's for Cora (section 6.1).
 
-    lr: Annotated[float, Setting("step size of Adam", POSITIVE, search=Range(1e-3, 3e-2))] = 0.01
+    Parameters are the settings of `gcnii train --help-all`, by the same names with underscores, in
+    one flat set of fields.  `fit` takes them as keywords, so that a Recipe is seldom made by hand.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> gcnii.Recipe(lr=0.005).decay_conv
+    0.01
+    """
+
+    # Adam, with L2 penalties in the paper's two groups of weights.
+
+    lr: Annotated[
+        float, Setting("step size of Adam", POSITIVE, search=Range(1e-3, 3e-2), batched=True)
+    ] = 0.01
     decay_conv: Annotated[
         float,
         Setting(
             "L2 penalty on the convolutions (the paper's L2_c)",
             NOT_NEGATIVE,
             search=Range(1e-6, 3e-2),
+            batched=True,
         ),
     ] = 0.01
     decay_dense: Annotated[
@@ -57,6 +75,7 @@ class Optimiser:
             "L2 penalty on the two dense layers (the paper's L2_d)",
             NOT_NEGATIVE,
             search=Range(1e-6, 1e-2),
+            batched=True,
         ),
     ] = 5e-4
     clip: Annotated[
@@ -64,10 +83,65 @@ class Optimiser:
         Setting("clip every entry of the gradient to ± this; 0: no clipping", NOT_NEGATIVE, 0.0),
     ] = 0.0
 
+    # When training stops, and which weights it keeps.
 
-@dataclass(frozen=True, kw_only=True)
-class LabelSettings:
-    """What labels weigh in the loss, and how predicted ones are graded."""
+    epochs: Annotated[int, Setting("maximum number of epochs", SOME, batched=True)] = 1500
+    longest: Annotated[
+        int,
+        Setting(
+            "go on after `epochs`, up to this many, while the best epoch is among the last "
+            "`patience`; 0: never; default: 4000 for a graph of your own where epochs is not given",
+            NOT_NEGATIVE,
+            neutral=0,
+            batched=True,
+        ),
+    ] = 0
+    patience: Annotated[
+        int, Setting("epochs without improvement before stopping", SOME, batched=True)
+    ] = 100
+    monitor: Annotated[
+        Monitor,
+        Setting(
+            "what counts as an improvement on validation: the loss, the score (see metric), or the "
+            "score by the metric named; last: keep the last epoch's weights",
+        ),
+    ] = "val_loss"
+    window: Annotated[
+        int,
+        Setting(
+            "also stop when the validation loss exceeds the mean of this many epochs; 0: never",
+            NOT_NEGATIVE,
+            neutral=0,
+        ),
+    ] = 0
+    window_from: Annotated[
+        int,
+        Setting(
+            "first epoch in which the window counts", NOT_NEGATIVE, unused_when=("window", (0,))
+        ),
+    ] = 0
+    plateau: Annotated[
+        int,
+        Setting(
+            "epochs without improvement before the step size is lowered; 0: never",
+            NOT_NEGATIVE,
+            neutral=0,
+        ),
+    ] = 0
+    plateau_factor: Annotated[
+        float,
+        Setting(
+            "factor by which a plateau lowers the step size",
+            Bounds(above=0, below=1),
+            unused_when=("plateau", (0,)),
+        ),
+    ] = 0.5
+    plateau_floor: Annotated[
+        float,
+        Setting("smallest step size", NOT_NEGATIVE, unused_when=("plateau", (0,))),
+    ] = 0.0
+
+    # What labels weigh in the loss, and how predicted ones are graded.
 
     metric: Annotated[
         Metric,
@@ -107,10 +181,7 @@ class LabelSettings:
         ),
     ] = "half"
 
-
-@dataclass(frozen=True, kw_only=True)
-class FeatureSettings:
-    """What is done to X before a model sees it."""
+    # What is done to X before a model sees it.
 
     scale: Annotated[
         Scale,
@@ -124,10 +195,7 @@ class FeatureSettings:
         ),
     ] = "none"
 
-
-@dataclass(frozen=True, kw_only=True)
-class GraphSettings:
-    """How P is made of the graph."""
+    # How P is made of the graph.
 
     direction: Annotated[
         Direction,
@@ -206,7 +274,12 @@ class GraphSettings:
     ] = "none"
     drop_edge: Annotated[
         float,
-        Setting("share of links left out in each epoch (DropEdge)", Bounds(least=0, below=1), 0.0),
+        Setting(
+            "share of links left out in each epoch (DropEdge)",
+            SHARE,
+            0.0,
+            batched=True,
+        ),
     ] = 0.0
     drop_form: Annotated[
         DropForm,
@@ -216,16 +289,13 @@ class GraphSettings:
         ),
     ] = "entries"
 
-
-@dataclass(frozen=True, kw_only=True)
-class ConsistencySettings:
-    """How many views a step has, and how strongly they are pulled together (GRAND)."""
+    # How many views a step has, and how strongly they are pulled together (GRAND).
 
     views: Annotated[
         int,
         Setting(
             "random views of the graph in each step; the loss is their mean",
-            Bounds(least=1),
+            SOME,
             1,
             search=Choice((1, 2, 4)),
         ),
@@ -234,9 +304,10 @@ class ConsistencySettings:
         float,
         Setting(
             "share of nodes whose features are set to zero in each view (DropNode)",
-            Bounds(least=0, below=1),
+            SHARE,
             0.0,
             search=Range(0.0, 0.6, 0.1),
+            batched=True,
         ),
     ] = 0.0
     consistency: Annotated[
@@ -244,9 +315,10 @@ class ConsistencySettings:
         Setting(
             "weight of the distance of each view's probabilities, on all nodes, to the sharpened "
             "mean of the views (λ_c of GRAND)",
-            Bounds(least=0),
+            NOT_NEGATIVE,
             0.0,
             search=Range(0.0, 1.6, 0.1),
+            batched=True,
         ),
     ] = 0.0
     sharpen: Annotated[
@@ -256,22 +328,21 @@ class ConsistencySettings:
             Bounds(above=0, most=1),
             unused_when=NO_CONSISTENCY,
             search=Range(0.1, 0.6, 0.1),
+            batched=True,
         ),
     ] = 0.5
     warm_up: Annotated[
         int,
         Setting(
             "epochs over which the weight of consistency grows from 0",
-            Bounds(least=0),
+            NOT_NEGATIVE,
             unused_when=NO_CONSISTENCY,
             search=Range(0, 300, 50),
+            batched=True,
         ),
     ] = 0
 
-
-@dataclass(frozen=True, kw_only=True)
-class BatchSettings:
-    """What one step of training sees."""
+    # What one step of training sees.
 
     batches: Annotated[
         Batching,
@@ -289,7 +360,7 @@ class BatchSettings:
         int,
         Setting(
             "number of clusters into which the graph is cut",
-            Bounds(least=1),
+            SOME,
             unused_when=("batches", ("full", "parts", "neighbours")),
         ),
     ] = 50
@@ -309,10 +380,7 @@ class BatchSettings:
         ),
     ] = "none"
 
-
-@dataclass(frozen=True, kw_only=True)
-class HardwareSettings:
-    """Where numbers are kept, and how exactly they are multiplied."""
+    # Where numbers are kept, and how exactly they are multiplied.
 
     memory: Annotated[
         Memory,
@@ -329,30 +397,6 @@ class HardwareSettings:
             neutral="float32",
         ),
     ] = "float32"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe(
-    HardwareSettings,
-    BatchSettings,
-    ConsistencySettings,
-    GraphSettings,
-    FeatureSettings,
-    LabelSettings,
-    Stopping,
-    Optimiser,
-):
-    """How a model is trained; the defaults are the paper's for Cora (section 6.1).
-
-    Parameters are the settings of `gcnii train --help-all`, by the same names with underscores, in
-    one flat set of fields.  `fit` takes them as keywords, so that a Recipe is seldom made by hand.
-
-    Examples
-    --------
-    >>> import gcnii
-    >>> gcnii.Recipe(lr=0.005).decay_conv
-    0.01
-    """
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
@@ -392,6 +436,26 @@ class Recipe(
             positive_class(graph, self.positive)
         if target.score(self.scored_by).ranks:
             refuse_unranked(graph, self.scored_by, splits, self.positive)
+
+    @property
+    def rule(self) -> Rule:
+        """What `monitor` names."""
+        return RULES[self.monitor]
+
+    def allowed(self, epochs: int) -> int:
+        """The number of epochs that are allowed to a run that has done so many."""
+        return self.epochs if epochs < self.epochs else max(self.epochs, self.longest)
+
+    def cut_short(self, run: Run) -> bool:
+        """Whether a run ended at its limit, while its best epochs were still to come."""
+        at_limit = run.stopped and run.epochs >= max(self.epochs, self.longest) > self.patience
+        return at_limit and self.monitor != "last" and run.epochs - run.best_epoch <= self.patience
+
+    def best(self, runs: Sequence[Run]) -> int:
+        """The place of the run that was best on validation."""
+        badness = [-run.val if self.rule.by_score else run.val_loss for run in runs]
+        # That of a run that diverged, or has nothing to be judged by, is not a number.
+        return min(range(len(runs)), key=lambda i: (isnan(badness[i]), badness[i]))
 
     @property
     def dtype(self) -> torch.dtype:

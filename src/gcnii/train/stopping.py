@@ -1,20 +1,19 @@
 """Stopping: when training ends, which weights it keeps, and when the step size falls.
 
-The published rules, patience, window and plateau.  They speak of all replicas at once, in tensors
-(r,), and ask the host nothing: a GPU follows them alone.
+The published rules, patience, window and plateau, whose settings are fields of Recipe.  Vectorised
+over replicas, in tensors (r,); no host synchronisation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
+from math import inf, nan
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from gcnii.nn.settings import Bounds, Setting
 from gcnii.targets.scores import RARE, Metric
 from gcnii.train.run import Measures, Run
 
@@ -107,86 +106,6 @@ if TYPE_CHECKING:
     Monitor: TypeAlias = str
 else:
     Monitor = Literal[tuple(RULES)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stopping:
-    """The settings of stopping; a Recipe has them among its own."""
-
-    epochs: Annotated[int, Setting("maximum number of epochs", Bounds(least=1))] = 1500
-    longest: Annotated[
-        int,
-        Setting(
-            "go on after `epochs`, up to this many, while the best epoch is among the last "
-            "`patience`; 0: never; default: 4000 for a graph of your own where epochs is not given",
-            Bounds(least=0),
-            neutral=0,
-        ),
-    ] = 0
-    patience: Annotated[
-        int, Setting("epochs without improvement before stopping", Bounds(least=1))
-    ] = 100
-    monitor: Annotated[
-        Monitor,
-        Setting(
-            "what counts as an improvement on validation: the loss, the score (see metric), or the "
-            "score by the metric named; last: keep the last epoch's weights",
-        ),
-    ] = "val_loss"
-    window: Annotated[
-        int,
-        Setting(
-            "also stop when the validation loss exceeds the mean of this many epochs; 0: never",
-            Bounds(least=0),
-            neutral=0,
-        ),
-    ] = 0
-    window_from: Annotated[
-        int,
-        Setting(
-            "first epoch in which the window counts", Bounds(least=0), unused_when=("window", (0,))
-        ),
-    ] = 0
-    plateau: Annotated[
-        int,
-        Setting(
-            "epochs without improvement before the step size is lowered; 0: never",
-            Bounds(least=0),
-            neutral=0,
-        ),
-    ] = 0
-    plateau_factor: Annotated[
-        float,
-        Setting(
-            "factor by which a plateau lowers the step size",
-            Bounds(above=0, below=1),
-            unused_when=("plateau", (0,)),
-        ),
-    ] = 0.5
-    plateau_floor: Annotated[
-        float,
-        Setting("smallest step size", Bounds(least=0), unused_when=("plateau", (0,))),
-    ] = 0.0
-
-    @property
-    def rule(self) -> Rule:
-        """What `monitor` names."""
-        return RULES[self.monitor]
-
-    def allowed(self, epochs: int) -> int:
-        """The number of epochs that are allowed to a run that has done so many."""
-        return self.epochs if epochs < self.epochs else max(self.epochs, self.longest)
-
-    def cut_short(self, run: Run) -> bool:
-        """Whether a run ended at its limit, while its best epochs were still to come."""
-        at_limit = run.stopped and run.epochs >= max(self.epochs, self.longest) > self.patience
-        return at_limit and self.monitor != "last" and run.epochs - run.best_epoch <= self.patience
-
-    def best(self, runs: Sequence[Run]) -> int:
-        """The place of the run that was best on validation."""
-        badness = [-run.val if self.rule.by_score else run.val_loss for run in runs]
-        # That of a run that diverged, or has nothing to be judged by, is not a number.
-        return min(range(len(runs)), key=lambda i: (isnan(badness[i]), badness[i]))
 
 
 class Numbers(NamedTuple):
