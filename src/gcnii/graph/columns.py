@@ -198,7 +198,7 @@ Kind = Literal["numeric", "binary", "date", "categorical", "words", "matrix", "i
 Block: TypeAlias = Numbers | sp.csr_array
 Encoded: TypeAlias = tuple[Block, tuple[str, ...]]  # values (n, width) and the names of the columns
 
-SHAPE = {
+COLUMN = {
     "name": str,
     "kind": set(get_args(Kind)),
     "median": Maybe(float),
@@ -360,7 +360,7 @@ class Columns:
     @classmethod
     def of_document(cls, document: Sequence[Document]) -> Columns:
         """From JSON, which is checked."""
-        check(document, [SHAPE], "columns")
+        check(document, [COLUMN], "columns")
         made = ({**one, "values": tuple(one.get("values", ()))} for one in document)
         weighed = ({**one, "weights": tuple(one.get("weights", ()))} for one in made)
         return cls(tuple(Column(**one) for one in weighed))

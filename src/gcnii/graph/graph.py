@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -183,22 +183,34 @@ class Graph:
             "part": None if self.part is None else integers(self.part, "part"),
         }
         self._set(**standard)
-        self._check_heights()
+        self._check()
         if self.weights is not None:
             edges, weights = weighted_edges(self.edges, self.weights, self.directed, self.nodes)
             self._set(edges=edges, weights=weights)
+
+    def _check(self) -> None:
+        self._check_heights()
         self._check_features()
         self._check_labels()
         self._check_splits()
 
-    def _set(self, **values: object) -> Graph:
+    @classmethod
+    def _of_checked(cls, **values: object) -> Self:
+        """Of values that were checked before and are used as they are: Graph(…) would copy them."""
+        graph = object.__new__(cls)
+        for one in fields(cls):
+            made = one.default if one.default_factory is MISSING else one.default_factory()
+            object.__setattr__(graph, one.name, values.get(one.name, made))
+        return graph
+
+    def _set(self, **values: object) -> Self:
         for name, value in values.items():
             object.__setattr__(self, name, freeze(value))
         return self
 
     def _with_origin(
         self, source: str, catalog_name: str = "", loaded_with: Mapping[str, object] | None = None
-    ) -> Graph:
+    ) -> Self:
         """The same graph, sharing its arrays, with what `load` knows about it."""
         known = {"source": source, "catalog_name": catalog_name}
         return copy.copy(self)._set(**known, loaded_with=dict(loaded_with or {}))

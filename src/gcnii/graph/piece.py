@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -67,11 +67,13 @@ class Places:
     values: Numbers | None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Piece(Graph):
     """Some nodes of a graph: n, m, k and the fingerprint are those of the whole graph.
 
     X, y, the masks of splits, and part have a row for each node of the piece; edges are all those
-    that touch one of them, by their numbers in the whole graph.  Nodes have no names.
+    that touch one of them, by their numbers in the whole graph.  Nodes have no names.  Arrays are
+    used as they are: they were checked when the whole graph was made.
 
     rows    (rows,) the numbers of its nodes, sorted
     places  of its links, where it was read from a file
@@ -79,68 +81,53 @@ class Piece(Graph):
 
     rows: Numbers
     whole: Whole
-    places: Places | None
+    places: Places | None = None
 
-    @classmethod
-    def of(
-        cls, rows: Numbers, whole: Whole, places: Places | None = None, **values: object
-    ) -> Piece:
-        """Of arrays that are used as they are: they were checked when the whole graph was made."""
-        piece = object.__new__(cls)
-        for one in fields(Graph):
-            made = one.default if one.default_factory is MISSING else one.default_factory()
-            object.__setattr__(piece, one.name, values.get(one.name, made))
-        about = {"rows": rows, "whole": whole, "places": places}
-        for name, value in (about | {"fingerprint": whole.fingerprint}).items():
-            object.__setattr__(piece, name, value)
-        return piece
+    def __post_init__(self) -> None:
+        """Check nothing: a piece is not a graph of its own."""
 
     @classmethod
     def cut(cls, graph: Graph, rows: Numbers) -> Piece:
         """These nodes of a graph that is at hand, without its edges."""
-        names = ("directed", "name", "classes", "features", "source", "columns", "catalog_name")
-        values: dict[str, Any] = {name: getattr(graph, name) for name in names}
-        return cls.of(
-            rows,
-            Whole.of(graph),
-            X=graph.X[rows],
-            edges=np.zeros((2, 0), np.int64),
-            weights=None if graph.weights is None else np.zeros(0),
-            y=graph.labels[rows],
-            splits=tuple(split.some(rows) for split in graph.splits),
-            part=None if graph.part is None else graph.part[rows],
-            loaded_with=graph.loaded_with,
-            **values,
-        )
+        same = {one.name: getattr(graph, one.name) for one in fields(Graph)}
+        own = {
+            "X": graph.X[rows],
+            "edges": np.zeros((2, 0), np.int64),
+            "weights": None if graph.weights is None else np.zeros(0),
+            "y": graph.labels[rows],
+            "splits": tuple(split.some(rows) for split in graph.splits),
+            "part": None if graph.part is None else graph.part[rows],
+        }
+        unnamed = {"nodes": None, "table": None}
+        return cls._of_checked(**same | own | unnamed, rows=rows, whole=Whole.of(graph))
 
     def without_features(self) -> Piece:
         """The same piece with zeros for X, which take no memory: a task has features of its own."""
-        piece = copy.copy(self)
-        object.__setattr__(piece, "X", _zeros(len(self.rows), self.d))
-        return piece
+        return copy.copy(self)._set(X=_zeros(len(self.rows), self.d))
 
     def labelled_only(self, gathered: Gathered, own: Numbers) -> Piece:
         """The labels and splits of some nodes of all pieces, without their features and links.
 
         gathered  puts what each piece has for `own`, some of its rows, together
         """
-        y, rows = gathered(self.labels[own]), gathered(self.rows[own])
 
         def mask(split: Split, role: str) -> NDArray[np.bool_]:
             return gathered(getattr(split, role)[own].view(np.uint8)).view(bool)
 
+        y, rows = gathered(self.labels[own]), gathered(self.rows[own])
         splits = (Split.of_some(**{role: mask(one, role) for role in ROLES}) for one in self.splits)
-        names = ("name", "classes", "directed", "features")
-        same: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return Piece.of(
-            rows,
-            self.whole,
-            **same,
+        return Piece(
+            rows=rows,
+            whole=self.whole,
             X=_zeros(len(rows), self.d),
             edges=np.zeros((2, 0), np.int64),
             y=y,
             splits=tuple(splits),
             part=None if self.part is None else gathered(self.part[own]),
+            name=self.name,
+            classes=self.classes,
+            directed=self.directed,
+            features=self.features,
         )
 
     @property
@@ -162,6 +149,11 @@ class Piece(Graph):
     def has_labels(self) -> bool:
         """Whether any node of the whole graph has a label."""
         return self.whole.labelled
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the whole graph."""
+        return self.whole.fingerprint
 
     @cached_property
     def typical_weights(self) -> NDArray[np.float64]:

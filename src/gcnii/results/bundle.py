@@ -42,8 +42,7 @@ from gcnii.files import (
     user_path,
     write_document,
 )
-from gcnii.graph.columns import SHAPE as COLUMN
-from gcnii.graph.columns import Columns
+from gcnii.graph.columns import COLUMN, Columns
 from gcnii.nn.settings import Settings
 from gcnii.results.provenance import git_state
 from gcnii.results.result import Origin, Result

@@ -72,7 +72,8 @@ def test_links_beyond_two_to_the_31_keep_their_numbers(tmp_path):
     names = ("X", "y", "splits", "directed", "weights")
     same = {name: getattr(near, name) for name in names}
     whole = replace(near.whole, n=60 + FAR)
-    far = Piece.of(near.rows + FAR, whole, places, edges=near.edges + FAR, **same)
+    rows, edges = near.rows + FAR, near.edges + FAR
+    far = Piece(rows=rows, whole=whole, places=places, edges=edges, **same)
     for direction in ("out", "in", "both"):
         one, other = (Links.of_piece(p, Recipe(direction=direction)) for p in (near, far))
         for name in ("own", "column", "halo", "numbers"):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ FORM = "a .safetensors file that gcnii.save wrote"
 SUFFIX, ENTRY, VERSION = ".safetensors", "gcnii", 1
 ROLES = ("train", "val", "test")  # numbered from 1
 DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "u1"}
-SHAPE = {
+DOCUMENT = {
     "version": int,
     "digest": str,
     "name": str,
@@ -107,7 +106,7 @@ def read(path: Path) -> Graph:
     try:
         text = metadata(path)[ENTRY]
         document = json.loads(text)
-        check(document, SHAPE)
+        check(document, DOCUMENT)
         if document["version"] > VERSION:
             raise DataError(f"{path.name} was saved by a newer gcnii; update this one")
         tensors = mapped(path)
@@ -244,7 +243,7 @@ def graph_of(tensors: Tensors, document: Document) -> Graph:
     n = roles.shape[1]
     values = {name: tensors[name] for name in PLAIN if name in tensors or name in ("edges", "y")}
     texts = {name: texts_of(tensors, name) for name in TEXTS if f"{name}.utf8" in tensors}
-    graph = assembled(
+    graph = Graph._of_checked(
         **values,
         **texts,
         X=matrix_of(tensors, "X", (n, document["d"])),
@@ -252,28 +251,14 @@ def graph_of(tensors: Tensors, document: Document) -> Graph:
         directed=document["directed"],
         name=document["name"],
     )
+    # What would read outside an array is checked again.
+    refuse_arrays(graph)
+    graph._check()
     if document["table"] is None or document["columns"] is None:
         return graph
     return graph._with_table(
         table_of(tensors, document["table"], n), Columns.of_document(document["columns"])
     )
-
-
-def assembled(**values: object) -> Graph:
-    """A Graph of arrays that are used as they are: Graph(…) would copy each of them.
-
-    They were checked before they were saved; what would read outside an array is checked again.
-    """
-    graph = object.__new__(Graph)
-    for field in fields(Graph):
-        made = field.default if field.default_factory is MISSING else field.default_factory()
-        object.__setattr__(graph, field.name, values.get(field.name, made))
-    refuse_arrays(graph)
-    graph._check_heights()
-    graph._check_features()
-    graph._check_labels()
-    graph._check_splits()
-    return graph
 
 
 def refuse_arrays(graph: Graph) -> None:

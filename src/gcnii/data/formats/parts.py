@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from gcnii.data.formats.packed import (
+    DOCUMENT,
     ENTRY,
     ROLES,
     SUFFIX,
@@ -50,7 +51,6 @@ from gcnii.data.formats.packed import (
     table_tensors,
     text_tensors,
 )
-from gcnii.data.formats.packed import SHAPE as WHOLE
 from gcnii.errors import DataError, InputError, some_of
 from gcnii.files import (
     NOTHING,
@@ -74,8 +74,8 @@ TRAITS = {
     **{"sparse": bool, "multilabel": bool, "homophily": float},
     **{"links": Maybe(float), "features": Maybe(float)},
 }
-PARTS_SHAPE = {
-    **{name: shape for name, shape in WHOLE.items() if name != "digest"},
+PARTS_DOCUMENT = {
+    **{name: shape for name, shape in DOCUMENT.items() if name != "digest"},
     **dict.fromkeys(("n", "m", "k"), int),
     "fingerprint": str,
     "weighted": bool,
@@ -103,7 +103,7 @@ def read_manifest(folder: Path) -> Document:
     """What parts.json holds; DataError unless it is whole and as it was written."""
     path = folder / MANIFEST
     try:
-        document = read_document(path, PARTS_SHAPE, "list of a graph's parts", dict)
+        document = read_document(path, PARTS_DOCUMENT, "list of a graph's parts", dict)
     except DataError:
         raise
     except InputError as error:
@@ -200,21 +200,23 @@ def _piece(tensors: Tensors, manifest: Document, each: int) -> Piece:
     }
     owner = tensors["halo.part"] // each
     where = Places(first, tensors["pairs"], tensors["halo"], owner, tensors.get("X.first"))
-    names = {name: manifest[name] and tuple(manifest[name]) for name in ("classes", "features")}
+    classes, features = (one and tuple(one) for one in (manifest["classes"], manifest["features"]))
     columns = manifest["columns"]
-    piece = Piece.of(
-        tensors["rows"],
-        whole,
-        where,
-        **{name: tensors[name] for name in ("edges", "y")},
-        **{name: tensors.get(name) for name in ("weights", "part")},
-        **names,
+    piece = Piece(
+        rows=tensors["rows"],
+        whole=whole,
+        places=where,
+        edges=tensors["edges"],
+        y=tensors["y"],
+        weights=tensors.get("weights"),
+        part=tensors.get("part"),
+        classes=classes,
+        features=features,
         X=matrix_of(tensors, "X", (len(tensors["rows"]), manifest["d"])),
         splits=tuple(_split(roles) for roles in tensors["roles"]),
         directed=manifest["directed"],
         name=manifest["name"],
-        columns=columns and Columns.of_document(columns),
-    )
+    )._set(columns=columns and Columns.of_document(columns))
     refuse_arrays(piece)
     _refuse_places(piece, where, tensors["degree"])
     return piece
