@@ -30,6 +30,7 @@ from gcnii.graph.arrays import refuse_masked
 from gcnii.nn.settings import Bounds, Setting, check_settings
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
+from gcnii.targets import target_of
 from gcnii.train.plan import Plan, chosen_model, make_plan
 
 EXACT = 2**53  # below which float64 holds whole numbers exactly
@@ -158,7 +159,7 @@ def known_beside(classes: Values, values: Values, unknown: object) -> Bools:
 
 def own_labels(graph: Graph) -> Values:
     """(n,) the names of the nodes' classes, or numbers where there are none; None if unknown."""
-    if graph.multilabel:
+    if not target_of(graph).exclusive:
         raise InputError(
             f"a node of {graph.name} can have several labels, but GCNIIClassifier takes one; "
             "train with gcnii.fit"

@@ -35,7 +35,7 @@ def weights():
 @pytest.mark.parametrize("ties", [False, True])
 def test_scores_of_one_label_are_those_of_scikit_learn(k, ties, weights):
     a = one_label(k, ties)
-    found = a.label_scores(weights) | a.ranking_scores(weights)
+    found = a.graded(weights)
     for j, w in enumerate(weights.T):
         how = {"sample_weight": w}
         onehot = np.eye(k)[a.y]
@@ -55,7 +55,7 @@ def test_scores_of_one_label_are_those_of_scikit_learn(k, ties, weights):
 
 def test_scores_of_several_labels_are_those_of_scikit_learn(weights):
     a = several_labels()
-    found = a.label_scores(weights) | a.ranking_scores(weights)
+    found = a.graded(weights)
     for j, w in enumerate(weights.T):
         how = {"sample_weight": w}
         expected = {
@@ -75,7 +75,7 @@ def test_a_node_of_weight_two_counts_as_two_nodes(make):
     twice = np.repeat(np.arange(M), w)
     copied = Answers(a.target, a.P[twice], a.guess[twice], a.y[twice])
     W = w[:, None].astype(float)
-    found = a.label_scores(W) | a.ranking_scores(W)
+    found = a.graded(W)
     assert {name: one[0] for name, one in found.items()} == pytest.approx(copied.scores)
 
 

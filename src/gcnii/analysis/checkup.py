@@ -53,22 +53,22 @@ class Probe:
     def __init__(self, graph: Graph, split: int = 0):
         self.train = graph.splits[split].train
         self.objective = Objective.of(graph, [split], torch.device("cpu"))
-        y = graph.labels[self.train]
-        self.Y: Array = (y if graph.multilabel else np.eye(graph.k)[y]).astype(np.float64)
+        self.target = self.objective.target
+        self.Y = self.target.indicators(graph.labels[self.train])
 
     @property
     def chance(self) -> float:
         """The validation score of the most common label; 0 where nodes have several labels."""
         y = self.objective.y[self.objective.masks["val"][0]]
-        return float(torch.bincount(y).max()) / len(y) if y.ndim == 1 else 0.0
+        return float(torch.bincount(y).max()) / len(y) if self.target.exclusive else 0.0
 
     def score(self, H: Tensor, role: Role = "val") -> float:
-        """The score of the best linear map of H (n, width): accuracy, or micro-F1 if multilabel."""
+        """The score of the best linear map of H (n, width): the first of the target's scores."""
         Z = centred(H.detach().cpu().double().numpy())
         # On matrices this small BLAS threads wait for one another and block torch's threads.
         with threadpool_limits(1, user_api="blas"):
             Z = Z @ _span(Z[self.train])
-            W, b = _regression(Z[self.train], self.Y, one_of_many=self.objective.y.ndim == 1)
+            W, b = _regression(Z[self.train], self.Y, one_of_many=self.target.exclusive)
             S = Z @ W + b
         return float(self.objective.score(torch.tensor(S)[None], role))
 
@@ -213,8 +213,9 @@ class Doctor:
             return Checkup(*known, after=before, val=nan, test=nan, degrees=())
         network.load_state_dict({name: weight[0] for name, weight in result.weights.items()})
         after = self._examine(network, task)
-        several = self.graph.multilabel
-        degrees = () if several else tuple(by_degree(self.graph, result.predict_ids(self.graph)))
+        degrees: tuple[Row, ...] = ()
+        if result.target.exclusive:
+            degrees = tuple(by_degree(self.graph, result.predict_ids(self.graph)))
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 
     def _train(self, plan: Plan, verbose: bool | None) -> Result:

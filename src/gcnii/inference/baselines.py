@@ -92,10 +92,9 @@ def logistic_regression(graph: Graph, split: Split) -> Candidates:
     for scaler in _scalers(graph):
         X = scaler.fit(graph.X[rows]).transform(graph.X)
         for C in CS:
-            fitted = _fitted(X[rows], y, C)
+            fitted = _fitted(X[rows], y, C, target_of(graph))
             P = np.zeros((graph.n, graph.k))
-            known = np.arange(graph.k) if graph.multilabel else fitted.classes_
-            P[np.ix_(asked, known)] = fitted.predict_proba(X[asked])
+            P[np.ix_(asked, fitted.classes_)] = fitted.predict_proba(X[asked])
             yield P
 
 
@@ -106,7 +105,7 @@ def _scalers(graph: Graph) -> list[Any]:
     return [Normalizer(), MaxAbsScaler()] if sp.issparse(graph.X) else [StandardScaler()]
 
 
-def _fitted(X: Features, y: Ints, C: float) -> Any:
+def _fitted(X: Features, y: Ints, C: float, target: Target) -> Any:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
@@ -115,7 +114,7 @@ def _fitted(X: Features, y: Ints, C: float) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # close enough for a baseline
         warnings.filterwarnings("ignore", "Label .* is present in all", UserWarning)
-        return (OneVsRestClassifier(model) if y.ndim == 2 else model).fit(X, y)
+        return (model if target.exclusive else OneVsRestClassifier(model)).fit(X, y)
 
 
 def training_rows(graph: Graph, split: Split) -> Ints:

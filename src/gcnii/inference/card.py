@@ -14,7 +14,6 @@ import numpy as np
 from gcnii.files import json_value
 from gcnii.graph import Graph
 from gcnii.inference.short import (
-    class_names,
     few_validation_nodes,
     short_form,
 )
@@ -61,7 +60,7 @@ def _title(result: Result) -> list[str]:
 
 
 def _purpose(result: Result) -> list[str]:
-    graph, names = result.origin, class_names(result)
+    graph, names = result.origin, result.target.names
     kind = result.target.described
     listed = ", ".join(map(plain, names[:MOST_CLASSES])) + (", …" * (graph.k > MOST_CLASSES))
     return [
@@ -100,7 +99,7 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
     test = graph.splits[_split(result)].test
     P = result.part(result.predicting()).predict_proba(graph, device)[test]
     y, guess = graph.labels[test], result.decide(P)
-    counts, names = result.target.counts(y, guess), class_names(result)
+    counts, names = result.target.counts(y, guess), result.target.names
     order = np.argsort(np.where(counts.support > 0, counts.recall, np.inf), kind="stable")
     few = f", the {MOST_CLASSES} that are found least often" if graph.k > MOST_CLASSES else ""
     found, right = counts.recall, counts.precision

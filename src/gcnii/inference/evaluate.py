@@ -31,7 +31,7 @@ from gcnii.inference.baselines import (
     notes,
     twins,
 )
-from gcnii.inference.short import class_names, never_predicted, unbeaten
+from gcnii.inference.short import never_predicted, unbeaten
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.result import Result
 from gcnii.targets import SeveralLabels
@@ -238,17 +238,11 @@ def _signed(lead: Estimate) -> str:
 def warnings_of(found: Found) -> Iterator[str]:
     """One sentence for each thing that makes the scores worth less than they look."""
     counts = found.said.counts
-    target = found.said.target
+    target, recipe = found.said.target, found.result.plan.recipe
     yield from filter(
         None,
         (
-            never_predicted(
-                class_names(found.result),
-                counts.predicted == 0,
-                counts.support,
-                found.result.plan.recipe,
-                target,
-            ),
+            never_predicted(target, counts.predicted == 0, counts.support, recipe),
             _majority(found),
             _propagation(found),
             *map(partial(_boosting, found), (BOOSTED, BOOSTED_AROUND)),
@@ -377,13 +371,13 @@ def evaluate(
         interval=BOOTSTRAP if len(answers) == 1 else RUNS,
         split=found.split,
         nodes=said.m,
-        classes=tuple(_classes(said, class_names(result))),
+        classes=tuple(_classes(said)),
         confusion=_confusion(said),
         baselines={name: _estimates([*one.values()]) for name, one in beside.items()},
         differences=found.differences,
         graph_helps=_help(found) if FEATURES in beside else None,
         groups=_groups(found),
-        calibration=_calibration(said, class_names(result)),
+        calibration=_calibration(said),
         notes=tuple(_notes(graph, found)) if baselines else (),
         warnings=tuple(warnings_of(found)),
     )
@@ -473,13 +467,13 @@ def _estimates(answers: Sequence[Answers]) -> dict[str, Estimate]:
     return found
 
 
-def _classes(said: Answers, names: Sequence[str]) -> list[Document]:
+def _classes(said: Answers) -> list[Document]:
     """A row for each class, the label scores with intervals over the nodes."""
     counts, ones = said.counts, np.ones((said.m, 1))
     drawn = said.drawn(lambda weights: {"f1": replace(said, weights=weights).counts.f1})["f1"]
     ranked = {name: one[0] for name, one in said.rankings(ones).items()}
     rows = []
-    for j, name in enumerate(names):
+    for j, name in enumerate(said.target.names):
         scores = {
             "precision": share_of(counts.hits[j], counts.predicted[j]),
             "recall": share_of(counts.hits[j], counts.support[j]),
@@ -514,7 +508,7 @@ def _groups(found: Found) -> dict[str, list[Document]]:
     return groups(found.around, split, np.flatnonzero(split.test), found.said.right)
 
 
-def _calibration(said: Answers, names: Sequence[str]) -> Document:
+def _calibration(said: Answers) -> Document:
     """Of what is most probable; and of each class, the rarest first."""
     bins = [vars(one) for one in said.target.reliability(said.P, said.y)]
     truth = said.target.indicators(said.y).astype(np.int64)
@@ -524,7 +518,7 @@ def _calibration(said: Answers, names: Sequence[str]) -> Document:
         share = share_of(float(own.sum()), said.m)
         rows.append(
             {
-                "name": names[j],
+                "name": said.target.names[j],
                 "nodes": int(own.sum()),
                 "mean_probability": float(P.mean()),
                 "share": share.mean,

@@ -29,7 +29,7 @@ from gcnii.inference.attribution import (
     what_links_are,
     why_unranked,
 )
-from gcnii.inference.predict import known_labels, label_texts
+from gcnii.inference.predict import known_labels
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
 from gcnii.results.result import Result
@@ -287,7 +287,7 @@ class _Answer:
         against: str | int | None,
         device: str,
     ):
-        self.result, self.graph, self.names = result, graph, result.origin.names
+        self.result, self.graph, self.names = result, graph, result.target.names
         chosen, other = (
             None if one is None else find_class(self.names, str(one)) for one in (label, against)
         )
@@ -350,7 +350,7 @@ class _Answer:
     def _nodes(self, rows: Sequence[int] | Ints) -> tuple[NodeShare, ...]:
         """These nodes by name, with the label that the best run predicts."""
         rows = np.asarray(rows, np.int64)
-        labels = label_texts(self.result.decide(self.P[rows], ensemble=False), self.names)
+        labels = self.result.target.shown(self.result.decide(self.P[rows], ensemble=False))
         hops = (int(hop) if np.isfinite(hop) else None for hop in self.hops[rows])
         known, added = (self.known[i] for i in rows), self.shares.nodes[rows].tolist()
         return tuple(map(NodeShare, map(self._name, rows), labels, known, hops, added))
@@ -358,12 +358,11 @@ class _Answer:
     def _holds(self, rows: Sequence[int] | Ints) -> NDArray[np.bool_]:
         """(rows,) whether the best run gives these nodes the explained label."""
         ids = self.result.decide(self.P[np.asarray(rows)], ensemble=False)
-        label = self.asked.label
-        return np.asarray(ids[:, label] == 1 if ids.ndim == 2 else ids == label)
+        return np.asarray(self.result.target.indicators(ids)[:, self.asked.label] == 1)
 
     def _groups(self, nodes: Sequence[NodeShare], rows: Ints, label: str) -> tuple[str, ...]:
         """What the colours of nodes say: their label; of several, whether they have this one."""
-        if not self.result.origin.multilabel:
+        if self.result.target.exclusive:
             return tuple(node.label for node in nodes)
         return tuple(label if has else f"not {label}" for has in self._holds(rows))
 
@@ -430,7 +429,7 @@ class _Answer:
             yield said
         if not self.unranked and not np.isfinite(np.delete(self.hops, self.asked.node)).any():
             yield "it has no links, so its own features and the bias are all there is"
-        if self.result.origin.multilabel and self.asked.against is None:
+        if not self.result.target.exclusive and self.asked.against is None:
             yield "a node can have several labels; this one is explained by itself"
 
 

@@ -33,8 +33,7 @@ from gcnii.inference.page_figures import (
     group_tables,
     score_rows,
 )
-from gcnii.inference.predict import known_labels, label_texts
-from gcnii.inference.short import class_names
+from gcnii.inference.predict import known_labels
 from gcnii.inference.tables import called
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.html import is_page, one_file
@@ -216,10 +215,10 @@ def cards(
     split = graph.splits[result.runs[result.best].split]
     open_ones = np.flatnonzero(~(split.train | split.val))
     tested = np.flatnonzero(split.test & graph.labelled)
-    if graph.multilabel:
-        chosen = _unsure_labels(P, open_ones), _wrong_labels(P, guess, graph.labels, tested)
-    else:
+    if result.target.exclusive:
         chosen = _unsure(P, open_ones), _wrong(P, guess, graph.labels, tested)
+    else:
+        chosen = _unsure_labels(P, open_ones), _wrong_labels(P, guess, graph.labels, tested)
     unsure, wrong = (_cards(result, graph, P, some, device, show) for some in chosen)
     return unsure, wrong
 
@@ -259,11 +258,11 @@ def _cards(
     names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
     every = known_labels(graph)
     known = [every[i] for i in rows]
-    given = label_texts(result.decide(P[rows]), result.origin.names)
+    given = result.target.shown(result.decide(P[rows]))
     began = monotonic()
     found: list[Card] = []
     for (node, asked), name, label, own in zip(chosen, names, given, known, strict=True):
-        called = class_names(result)[asked]
+        called = result.target.names[asked]
         late = bool(found) and monotonic() - began > PATIENCE
         reasons = (None, TOO_SLOW) if late else _explained(result, graph, name, called, device)
         found.append(Card(name, label, own, called, _chances(result, P[node], asked), *reasons))
@@ -272,9 +271,9 @@ def _cards(
 
 
 def _chances(result: Result, p: Floats, asked: int) -> tuple[tuple[str, float], ...]:
-    several = result.origin.multilabel
-    order = [asked] if several else np.argsort(-p, kind="stable")[:CHANCES].tolist()
-    return tuple((class_names(result)[j], float(p[j])) for j in order)
+    likeliest = np.argsort(-p, kind="stable")[:CHANCES].tolist()
+    order = likeliest if result.target.exclusive else [asked]
+    return tuple((result.target.names[j], float(p[j])) for j in order)
 
 
 def _explained(

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import expit, log_expit, log_softmax
 
 from gcnii.errors import InputError, notice, some_of
 from gcnii.files import atomic_write, first_bytes, refuse_replacing
@@ -24,6 +24,7 @@ from gcnii.inference.training_graph import is_training_graph, load_training_grap
 from gcnii.nn import MODELS
 from gcnii.propagation.adjacency import adjacency
 from gcnii.results.result import Result
+from gcnii.targets import SeveralLabels, Target, target_of
 from gcnii.targets.classes import Sets, conformal_sets, refuse_coverage
 
 if TYPE_CHECKING:
@@ -131,15 +132,15 @@ class FeaturesOnly:
         most = int(np.clip(WORK / (max(entries, 1) * P.shape[1]), FEWEST, ROWS))
         if len(nodes) > most:
             nodes = np.sort(np.random.default_rng(0).choice(nodes, most, replace=False))
-        return cls(result, *_regression(X[nodes], P[nodes], result.origin.multilabel))
+        return cls(result, *_regression(X[nodes], P[nodes], result.target))
 
     def __call__(self, graph: Graph, rows: NDArray[np.bool_]) -> Floats:
         """(rows, k) the probabilities of these nodes of a graph."""
         scores = self.result.features(graph)[rows] @ self.weights + self.bias
-        return np.asarray(expit(scores) if self.result.origin.multilabel else softmax(scores, 1))
+        return self.result.target.link(scores)
 
 
-def _regression(X: Features, P: Floats, multilabel: bool) -> tuple[Floats, Floats]:
+def _regression(X: Features, P: Floats, target: Target) -> tuple[Floats, Floats]:
     """Weights (d, k) and bias (k,) with the least cross-entropy to P; the problem is convex."""
     X = X.astype(np.float64)
     (n, d), k = X.shape, P.shape[1]
@@ -149,13 +150,13 @@ def _regression(X: Features, P: Floats, multilabel: bool) -> tuple[Floats, Float
     def loss(numbers: Floats) -> tuple[float, Floats]:
         W, b = numbers[: d * k].reshape(d, k), numbers[d * k :]
         scores = X @ W + b
-        if multilabel:
-            entropy = -(P * log_expit(scores) + (1 - P) * log_expit(-scores)).sum() / n
-            error = (expit(scores) - P) / n
-        else:
+        if target.exclusive:
             logs = log_softmax(scores, 1)
             entropy = -(P * logs).sum() / n
             error = (np.exp(logs) - P) / n
+        else:
+            entropy = -(P * log_expit(scores) + (1 - P) * log_expit(-scores)).sum() / n
+            error = (expit(scores) - P) / n
         slope = np.concatenate([(X.T @ error + ridge * W).ravel(), error.sum(0)])
         return entropy + ridge / 2 * (W**2).sum(), slope
 
@@ -305,46 +306,27 @@ def table_of(
     """The table of `label_table`, of probabilities (n, k) and n values of the other columns."""
     import pandas as pd
 
-    classes, several = _names(result.origin.classes, result.origin.k), result.origin.multilabel
-    ids = result.decide(P, ensemble=ensemble)
+    target, ids = result.target, result.decide(P, ensemble=ensemble)
     # As objects: pandas would replace None by NaN, and its text cannot hold all of Python's.
-    text = {"node": nodes, "label": label_texts(ids, classes), "known": known, "split": split}
+    text = {"node": nodes, "label": target.shown(ids), "known": known, "split": split}
     if sets is not None:
-        text["set"] = label_texts(sets, classes)
+        text["set"] = SeveralLabels(target.k, target.classes).shown(sets)
     if basis is not None:
         text["basis"] = basis
     front = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in text.items()})
     if isinstance(nodes, range):
         front["node"] = nodes
-    if not several:
+    if target.exclusive:
         front.insert(2, "probability", P[np.arange(len(P)), ids].round(DECIMALS))
     chances = pd.DataFrame(P.round(DECIMALS))
-    names = [*front, *(f"p({name})" for name in classes)]
+    names = [*front, *(f"p({name})" for name in target.names)]
     return pd.concat([front, chances], axis=1).set_axis(pd.Index(names, dtype=object), axis=1)
 
 
 def known_labels(graph: Graph) -> list[str | None]:
     """The known label of each node as `label_table` shows labels; None if unknown."""
-    shown = label_texts(graph.labels, _names(graph.classes, graph.k))
+    shown = target_of(graph).shown(graph.labels)
     return [label if known else None for label, known in zip(shown, graph.labelled, strict=True)]
-
-
-def _names(classes: tuple[str, ...] | None, k: int) -> tuple[str, ...]:
-    return classes or tuple(map(str, range(k)))
-
-
-def label_texts(ids: NDArray[np.int64] | NDArray[np.bool_], classes: Sequence[str]) -> list[str]:
-    """Names of class ids (n,), or of the ones in (n, k); anything for an unknown label."""
-    if ids.ndim == 1:
-        return [classes[i] if i >= 0 else "" for i in ids]
-    quoted = [_quoted(name) for name in classes]
-    return [";".join(quoted[j] for j in np.flatnonzero(row == 1)) for row in ids]
-
-
-def _quoted(name: str) -> str:
-    """The name as a cell of a CSV row whose cells are separated by semicolons."""
-    plain = name and not any(sign in name for sign in ';"\r\n')
-    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def _roles(result: Result, graph: Graph, ensemble: bool) -> list[str | None]:

@@ -79,7 +79,7 @@ def short_form(result: Result, device: str = "auto") -> ShortForm | None:
 
 
 def _summary(result: Result, counts: Sequence[Counts], majority: Sequence[float]) -> ShortForm:
-    target, names = result.target, class_names(result)
+    target = result.target
     score, usual = float(np.mean([one.micro_f1 for one in counts])), float(np.mean(majority))
     balanced = None
     if target.exclusive:
@@ -87,7 +87,7 @@ def _summary(result: Result, counts: Sequence[Counts], majority: Sequence[float]
     never = np.sum([one.predicted for one in counts], 0) == 0
     there = np.mean([one.support for one in counts], 0)
     recipe = result.plan.recipe
-    sentences = [never_predicted(names, never, there, recipe, target)]
+    sentences = [never_predicted(target, never, there, recipe)]
     sentences.append("" if score > usual else unbeaten(score, usual, balanced, recipe))
     warnings = tuple(filter(None, sentences))
     macro_f1 = float(np.mean([one.macro_f1 for one in counts]))
@@ -117,18 +117,7 @@ def few_validation_nodes(result: Result) -> str:
     )
 
 
-def class_names(result: Result) -> tuple[str, ...]:
-    """The names of the classes, or their numbers."""
-    return result.origin.names
-
-
-def never_predicted(
-    names: Sequence[str],
-    never: NDArray[np.bool_],
-    there: Floats,
-    recipe: Recipe,
-    target: Target,
-) -> str:
+def never_predicted(target: Target, never: NDArray[np.bool_], there: Floats, recipe: Recipe) -> str:
     """A warning of classes that have a test node and are predicted for none; "" if there are none.
 
     there   (k,) the test nodes of each class, the mean over the runs
@@ -137,7 +126,7 @@ def never_predicted(
     lost = np.flatnonzero(never & (there >= 0.5)).tolist()
     if not lost:
         return ""
-    which = f"{target.words[len(lost) > 1]} {some_of([names[j] for j in lost])}"
+    which = f"{target.words[len(lost) > 1]} {some_of([target.names[j] for j in lost])}"
     are, have = ("is", "has it") if len(lost) == 1 else ("are", "have them")
     nodes = there[lost].sum()
     have = have if len(lost) > 1 or nodes == 1 else "have it"

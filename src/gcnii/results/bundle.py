@@ -482,10 +482,10 @@ def _open_scaling(document: Document | None, scale: str, d: int) -> Scaling | No
 
 
 def _open_positive(record: Document, origin: Origin, plan: Plan) -> int | None:
-    if "positive" in record:
-        return origin.names.index(record["positive"])
-    # Before it could be chosen, a score of two classes was that of the second.
     target = target_of(origin)
+    if "positive" in record:
+        return target.names.index(record["positive"])
+    # Before it could be chosen, a score of two classes was that of the second.
     ranked = target.score(plan.recipe.scored_by).ranks
     return 1 if "positive" not in record["settings"] and ranked and target.binary else None
 

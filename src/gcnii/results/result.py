@@ -66,11 +66,6 @@ class Origin:
     weighted: bool = False
     loaded_with: Mapping[str, object] = field(default_factory=dict)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the classes, or their numbers."""
-        return self.classes or tuple(map(str, range(self.k)))
-
     def document(self) -> Document:
         """As JSON."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -660,7 +655,7 @@ class Result:
         """The class that ROC AUC and average precision are of; None: all, or not known."""
         if self.positive is None:
             return None
-        return self.origin.names[self.positive]
+        return self.target.names[self.positive]
 
     def predict_new(
         self,

@@ -34,9 +34,6 @@ class Classes(Target):
         each = -log_p.gather(-1, y.expand(len(scores), -1)[..., None])[..., 0]
         return each if weights is None else each * weights.to(scores.dtype)[:, y]
 
-    def guess(self, scores: Tensor) -> Tensor:
-        return scores.argmax(-1)
-
     def ordered(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         k = scores.shape[-1]
         # Probabilities can be compared between nodes, and scores cannot.
@@ -77,6 +74,10 @@ class Classes(Target):
         W = P * weights
         return np.asarray(W / W.sum(1, keepdims=True))
 
+    def shown(self, ids: Ints | Bools) -> list[str]:
+        names = self.names
+        return [names[i] if i >= 0 else "" for i in ids]
+
     def link(self, scores: Floats) -> Floats:
         return np.asarray(softmax(scores, axis=1))
 
@@ -106,10 +107,6 @@ class Classes(Target):
 
     def indicators(self, y: Ints) -> Floats:
         return np.asarray(np.eye(self.k)[y])
-
-    def usual(self, y: Ints) -> Ints:
-        """() the largest class."""
-        return np.asarray(np.bincount(y, minlength=self.k).argmax())
 
     def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> Counts:
         return Counts.of_confusion(confusion(y, guess, self.k, weights))

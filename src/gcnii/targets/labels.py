@@ -36,9 +36,6 @@ class SeveralLabels(Target):
             entries = entries * torch.where(y == 1, positive, negative)
         return entries.mean(-1)
 
-    def guess(self, scores: Tensor) -> Tensor:
-        return scores > 0
-
     def ordered(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return scores, y == 1
 
@@ -96,6 +93,11 @@ class SeveralLabels(Target):
         W = P * weights
         return W / (W + 1 - P)
 
+    def shown(self, ids: Ints | Bools) -> list[str]:
+        """Joined by `;`, a name that holds `;` or `"` in quotes, as in CSV."""
+        quoted = [_quoted(name) for name in self.names]
+        return [";".join(quoted[j] for j in np.flatnonzero(row == 1)) for row in ids]
+
     def link(self, scores: Floats) -> Floats:
         return np.asarray(expit(scores))
 
@@ -123,13 +125,15 @@ class SeveralLabels(Target):
     def indicators(self, y: Ints) -> Floats:
         return y.astype(np.float64)
 
-    def usual(self, y: Ints) -> Ints:
-        """(k,) the labels that most nodes have."""
-        return np.asarray(y.mean(0) > 0.5, np.int64)
-
     def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> Counts:
         return label_counts(y, guess, weights)
 
     def log_losses(self, P: Floats, y: Ints) -> Floats:
         """The mean over the labels."""
         return np.asarray(-np.where(y == 1, np.log(P), np.log1p(-P)).mean(1))
+
+
+def _quoted(name: str) -> str:
+    """The name as a cell of a CSV row whose cells are separated by semicolons."""
+    plain = name and not any(sign in name for sign in ';"\r\n')
+    return name if plain else '"' + name.replace('"', '""') + '"'

@@ -11,7 +11,7 @@ commands, evaluation, tables and the page then know it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -121,18 +121,10 @@ class Answers:
         assert self.weights is not None
         return np.asarray(values @ self.weights / self.weights.sum(0))
 
-    def label_scores(self, weights: Floats) -> Scores:
-        """Scores of the labels and of the probabilities, each (b,)."""
-        return self._graded(weights, ranks=False)
-
-    def ranking_scores(self, weights: Floats) -> Scores:
-        """Scores of the order of the nodes, each (b,)."""
-        return self._graded(weights, ranks=True)
-
-    def _graded(self, weights: Floats, *, ranks: bool) -> Scores:
-        drawn = replace(self, weights=weights)
-        own = (score for score in self.target.scores if score.ranks is ranks)
-        return {score.key: score.graded(drawn) for score in own}
+    def graded(self, weights: Floats, kinds: Iterable[bool] = (False, True)) -> Scores:
+        """Scores with these weights, each (b,): those that do not rank nodes, and those that do."""
+        drawn, own = replace(self, weights=weights), self.target.scores
+        return {score.key: score.graded(drawn) for score in own if score.ranks in kinds}
 
     def scored(self, name: str) -> Callable[[Floats], Floats]:
         """The function of weights that gives the score of this name, (b,)."""
@@ -141,8 +133,7 @@ class Answers:
     @cached_property
     def scores(self) -> dict[str, float]:
         """Every score of the nodes as they are."""
-        ones = np.ones((self.m, 1))
-        found = self.label_scores(ones) | self.ranking_scores(ones)
+        found = self.graded(np.ones((self.m, 1)))
         return {name: float(one[0]) for name, one in found.items()}
 
     @property
@@ -157,8 +148,8 @@ class Answers:
 
     def drawn_scores(self) -> Scores:
         """Every score of bootstrap draws of the nodes."""
-        ranked = self.drawn(self.ranking_scores, self.ranking_draws)
-        return self.drawn(self.label_scores) | ranked
+        ranked = self.drawn(lambda weights: self.graded(weights, [True]), self.ranking_draws)
+        return self.drawn(lambda weights: self.graded(weights, [False])) | ranked
 
     def estimate(self, name: str, drawn: Floats) -> Estimate:
         """A score with its interval over the nodes, from what bootstrap draws of them give."""
@@ -168,17 +159,12 @@ class Answers:
 
     def _sizes(self, score: Score) -> list[float]:
         """The nodes that a score rests on: of each class, where it is the mean over classes."""
-        support = self.counts.support
-        match score.over:
-            case "losses":
-                return []
-            case "classes":
-                sizes = support
-            case "order":
-                fewer, j = np.minimum(support, self.m - support), self._ranked
-                sizes = fewer if j is None else fewer[[j]]
-            case _:
-                return [self.m]
+        if score.over not in ("classes", "order"):
+            return [] if score.over == "losses" else [self.m]
+        sizes = self.counts.support
+        if score.ranks:
+            sizes = np.minimum(sizes, self.m - sizes)
+            sizes = sizes if self._ranked is None else sizes[[self._ranked]]
         return [one for one in sizes.tolist() if one]
 
     @property
@@ -333,9 +319,16 @@ def mean_of_known(values: Floats) -> Floats:
 
 
 def accuracy(objective: Objective, scores: Tensor, role: Role) -> Tensor:
-    """The share of nodes that are right; of several labels, in all of them."""
-    same = objective.target.guess(scores) == objective.y
-    right = same.view(*same.shape[:2], -1).all(-1)
+    """The share of nodes whose class is right."""
+    return _share_right(objective, scores.argmax(-1) == objective.y, role)
+
+
+def subset_accuracy(objective: Objective, scores: Tensor, role: Role) -> Tensor:
+    """The share of nodes of which all labels are right."""
+    return _share_right(objective, ((scores > 0) == objective.y).all(-1), role)
+
+
+def _share_right(objective: Objective, right: Tensor, role: Role) -> Tensor:
     hits = objective.total((right & objective.masks[role]).sum(-1))
     return hits.double() / objective.count(role)
 
@@ -450,7 +443,7 @@ CLASS_SCORES = (
 LABEL_SCORES = (
     Score("micro-F1", lambda said: said.micro_f1, micro_f1, "f1"),
     Score("macro-F1", _macro_f1, over="classes"),
-    Score("subset accuracy", _right, accuracy, "accuracy", "nodes"),
+    Score("subset accuracy", _right, subset_accuracy, "accuracy", "nodes"),
     *(LOG_LOSS, ECE, ROC_AUC, AVERAGE_PRECISION),
 )
 SCORES = {score.key: score for score in (*CLASS_SCORES, *LABEL_SCORES)}

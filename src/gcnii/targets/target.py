@@ -95,10 +95,6 @@ class Target(ABC):
         """
 
     @abstractmethod
-    def guess(self, scores: Tensor) -> Tensor:
-        """What scores (…, k) predict, if nothing is calibrated."""
-
-    @abstractmethod
     def ordered(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Each (…, k): by what nodes can be put in order, and whether they are of the class.
 
@@ -173,6 +169,10 @@ class Target(ABC):
     def named(self, ids: Ints) -> NDArray[np.str_] | Ints:
         """What is predicted, by name where a node has one."""
         return np.array(self.classes)[ids] if self.exclusive and self.classes else ids
+
+    @abstractmethod
+    def shown(self, ids: Ints | Bools) -> list[str]:
+        """The label of each node as a table has it; anything where it is unknown."""
 
     # Calibration: of the nodes that get a label with probability 0.8, are 80 % labelled rightly?
     # Guo et al., On Calibration of Modern Neural Networks (2017): scores / T with one temperature T
@@ -252,9 +252,9 @@ class Target(ABC):
     def indicators(self, y: Ints) -> Floats:
         """(n, k) ones for what a node is; anything where its label is unknown."""
 
-    @abstractmethod
     def usual(self, y: Ints) -> Ints:
-        """What most nodes have, as the label of one node."""
+        """(1, …) the label of one node: what most nodes have."""
+        return self.decided(self.indicators(y).mean(0, keepdims=True))
 
     @abstractmethod
     def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> Counts:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gcnii.graph import Graph, Piece
+from gcnii.targets import target_of
 from gcnii.train.presets import Settings
 from gcnii.train.scaling import Kind, density, of_a_table, of_one_sign_and_size
 
@@ -89,7 +90,7 @@ def homophily_of(graph: Graph) -> float:
     self-loops: 1 if all labels are equal, 0 as by chance.  No other label is read.  ASSUMED if
     there are fewer than FEWEST such edges, one label alone, or several labels per node.
     """
-    if graph.multilabel or not graph.splits:
+    if not target_of(graph).exclusive or not graph.splits:
         return ASSUMED
     train, (u, v) = graph.splits[0].train, graph.edges
     u, v = graph.edges[:, train[u] & train[v] & (u != v)]

@@ -230,8 +230,8 @@ class Question:
     @cached_property
     def stop(self) -> Settings:
         """By which rule all trials stop."""
-        few, several = few_labels(self.graph), self.graph.multilabel
-        return STOP | (STOP_FEW if few else {}) | (STOP_SEVERAL if several else {})
+        few, one = few_labels(self.graph), target_of(self.graph).exclusive
+        return STOP | (STOP_FEW if few else {}) | ({} if one else STOP_SEVERAL)
 
     @cached_property
     def hidden(self) -> Graph:
@@ -247,9 +247,9 @@ class Question:
             splits = tuple(_divided_anew(graph, splits[0], seed) for seed in range(self.seeds))
         none = np.zeros(graph.n, bool)
         bare = tuple(Split(train=split.train, val=split.val, test=none) for split in splits)
-        classes = graph.classes or (
-            None if graph.multilabel else tuple(map(str, range(graph.k)))
-        )  # or k would be lower where only test nodes are of the last class
+        target = target_of(graph)
+        # Without names, k would be lower where only test nodes are of the last class.
+        classes = target.names if target.exclusive else graph.classes
         return replace(graph, y=y, splits=bare, classes=classes)
 
     @property
@@ -290,7 +290,7 @@ def _seeds(graph: Graph) -> int:
 def _divided_anew(graph: Graph, split: Split, seed: int) -> Split:
     """As many training nodes as in the split, of each class where a node has one label."""
     random, pool = np.random.default_rng(seed), np.flatnonzero(split.train | split.val)
-    kind = np.zeros(graph.n, int) if graph.multilabel else graph.labels
+    kind = graph.labels if target_of(graph).exclusive else np.zeros(graph.n, int)
     train = np.zeros(graph.n, bool)
     for label in np.unique(kind[pool]):
         own = random.permutation(pool[kind[pool] == label])

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from gcnii import Graph, Split, fit
 from gcnii.inference.baselines import twins
 from gcnii.inference.short import never_predicted, short_form
+from gcnii.targets import Classes
 from gcnii.train.recipe import Recipe
 
 SMALL = {"layers": 2, "width": 8, "epochs": 10, "device": "cpu", "threads": 1}
@@ -79,7 +80,9 @@ def test_what_the_training_was_told_is_not_advised_again(lopsided):
     assert "does not beat" in weighed
     assert "--" not in weighed
     recipe = Recipe(class_weight="balanced")
-    sentence = never_predicted(["a", "b"], np.array([False, True]), np.array([5.0, 2.0]), recipe)
+    sentence = never_predicted(
+        Classes(2, ("a", "b")), np.array([False, True]), np.array([5.0, 2.0]), recipe
+    )
     assert sentence.endswith(
         "class 'b' is never predicted, though 2 test nodes have it; label more nodes of it"
     )
@@ -87,7 +90,7 @@ def test_what_the_training_was_told_is_not_advised_again(lopsided):
 
 def test_weights_are_not_advised_for_a_class_that_is_not_rare():
     never, there = np.array([False, False, True]), np.array([17.0, 18.0, 15.0])
-    assert never_predicted(["a", "b", "c"], never, there, Recipe()).endswith(
+    assert never_predicted(Classes(3), never, there, Recipe()).endswith(
         "15 test nodes have it; search better settings with `gcnii tune`"
     )
 
