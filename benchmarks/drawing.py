@@ -21,7 +21,7 @@ from gcnii.graph import Graph
 from gcnii.propagation import GraphAdjacency, Norm, adjacency, feature_matrix
 from gcnii.train.batches import Batch, History
 from gcnii.train.neighbours import Neighbours, NeighbourSampler
-from gcnii_paper.bench.clock import wait_for
+from gcnii_paper.bench.limits import wait_for
 
 GPU, SIZE, LAYERS = torch.device("cuda"), 512, 2
 SETTINGS: dict[str, tuple[Norm, tuple[int, ...], History]] = {

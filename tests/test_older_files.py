@@ -12,8 +12,7 @@ import pytest
 import torch
 
 import gcnii
-from gcnii_paper.ledger.ledger import Ledger
-from gcnii_paper.ledger.run_key import run_key
+from gcnii_paper.ledger import Ledger, run_key
 from gcnii_paper.reproduce import reproduce
 from gcnii_paper.tables.cells import Cell
 

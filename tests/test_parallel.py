@@ -14,8 +14,7 @@ from support.tasks import complain, die, refuse, whoami
 from support.tiny_cells import cell
 
 from gcnii.parallel import run_parallel
-from gcnii_paper.ledger.ledger import Ledger
-from gcnii_paper.ledger.ledger_io import measured
+from gcnii_paper.ledger import Ledger, measured
 from gcnii_paper.reproduce import reproduce, reproduce_one
 
 

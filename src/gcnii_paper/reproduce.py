@@ -22,8 +22,7 @@ from gcnii.train.checkpoint import remove
 from gcnii.train.clusters import cutter
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
-from gcnii_paper.ledger.ledger import Ledger
-from gcnii_paper.ledger.run_key import open_graph, plan_of, run_key
+from gcnii_paper.ledger import Ledger, open_graph, plan_of, run_key
 from gcnii_paper.tables.cells import Cell, MeasuredRun
 
 WAIT = 1.0  # seconds before asking again whether other processes have finished

@@ -10,7 +10,7 @@ import sys
 import pytest
 from support.command_line import SMALL, call, run, write_pets
 
-from gcnii.cli import streams
+from gcnii.cli import terminal
 from gcnii.errors import LONGEST_LINE as LONGEST
 
 pytestmark = pytest.mark.long
@@ -151,7 +151,7 @@ def test_a_c_locale_has_a_question_mark_for_each_letter_that_it_lacks(words, tmp
 def test_a_width_beyond_sense_is_not_believed(tmp_path):
     answer = run("train", "--help", cwd=tmp_path, COLUMNS="1000000000", LINES="²")
     assert (answer.code, answer.err) == (0, "")
-    assert max(map(len, answer.out.splitlines())) < 2 * streams.WIDEST
+    assert max(map(len, answer.out.splitlines())) < 2 * terminal.WIDEST
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_width_beyond_sense_is_not_believed(tmp_path):
 )
 def test_a_width_is_a_number_of_a_sane_size(columns, believed, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns)
-    streams.limit_width()
+    terminal.limit_width()
     assert os.environ.get("COLUMNS") == believed
 
 
@@ -193,7 +193,7 @@ def test_rich_writes_past_the_stream_that_shows_escapes():
     from rich.console import Console
 
     behind = io.TextIOWrapper(io.BytesIO(), "utf-8")
-    shown = streams.VisibleStream(behind)
+    shown = terminal.VisibleStream(behind)
     print(f"a {ESC}", file=shown)
     console = Console(file=shown, force_terminal=True, color_system="standard")
     console.print("b", style="red")

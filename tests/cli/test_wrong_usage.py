@@ -14,7 +14,7 @@ import torch
 from support.command_line import SMALL, call, files, run, start, write_pets
 
 import gcnii.cli
-from gcnii.cli.streams import limit_width
+from gcnii.cli.terminal import limit_width
 from gcnii.errors import BundleError, GcniiError, InputError, UsageError
 
 

@@ -21,8 +21,8 @@ import torch
 from support import tiny_cells
 
 import gcnii.cli
-import gcnii.cli.bundles.predict
 import gcnii.cli.data
+import gcnii.cli.predict
 import gcnii.cli.train
 from gcnii.data import load
 from gcnii.results.fit import fit
@@ -33,8 +33,8 @@ EPOCHS = 20
 # What commands import when they come to it.
 LATER = ("pandas", "matplotlib.pyplot", "matplotlib.backends.backend_agg", "sklearn.ensemble")
 LATER += ("sklearn.linear_model", "optuna", "sqlalchemy", "torch.utils.tensorboard", "jinja2")
-LATER += ("gcnii.cli.bundles.explain", "gcnii.cli.bundles.run_page", "gcnii.cli.tune")
-LATER += ("gcnii.cli.bundles.evaluate", "gcnii.inference.page", "gcnii.train.distributed.shard")
+LATER += ("gcnii.cli.explain", "gcnii.cli.evaluate", "gcnii.cli.tune")
+LATER += ("gcnii.cli.evaluate", "gcnii.inference.page", "gcnii.train.distributed.shard")
 
 
 def prepare() -> None:

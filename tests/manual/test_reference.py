@@ -10,7 +10,7 @@ import gcnii
 from gcnii.data.formats import packed
 from gcnii.results import bundle
 from gcnii.tuning import closing, question
-from gcnii_paper.ledger import ledger
+from gcnii_paper import ledger
 
 FORMATS = (ROOT / "docs/reference/formats.md").read_text("utf-8")
 API = (ROOT / "docs/reference/api.md").read_text("utf-8")

@@ -14,9 +14,7 @@ from gcnii.results.fit import fit, fit_plans
 from gcnii.train import group as loop
 from gcnii.train.replicas import Replicas
 from gcnii_paper import reproduce as module
-from gcnii_paper.ledger.ledger import Ledger
-from gcnii_paper.ledger.ledger_io import measured
-from gcnii_paper.ledger.run_key import open_graph, run_key
+from gcnii_paper.ledger import Ledger, measured, open_graph, run_key
 from gcnii_paper.reproduce import CellWork, reproduce
 
 

@@ -25,13 +25,11 @@ from gcnii.report.figures import (
     style_of,
     styles_of,
 )
-from gcnii_paper.report.figures import depth
-from gcnii_paper.report.figures.figure1 import draw_figure1
-from gcnii_paper.report.figures.figure2 import ARMS, Arm, draw_figure2
+from gcnii_paper.report import figures
+from gcnii_paper.report.figures import ARMS, Arm, draw_figure1, draw_figure2
 from gcnii_paper.report.theory import draw_study as draw_theory
 from gcnii_paper.tables.cells import read_cells
-from gcnii_paper.theory.karate import karate_club
-from gcnii_paper.theory.study import Study
+from gcnii_paper.theory.study import Study, karate_club
 
 BLUE = "#0072b2"
 NAMES = ("gcn", "gcnii", "appnp", "gcnii-star", "mlp", "gat", "jknet", "sgc")
@@ -98,8 +96,8 @@ def paper_figures():
 def depth_figure():
     """That of the README, from the committed cells."""
     cells = read_cells(ROOT / "results" / "cells")
-    with mock.patch.object(depth, "save", lambda drawing, path: drawing):
-        yield depth.draw_depth(Path("depth.png"), cells)
+    with mock.patch.object(figures, "save", lambda drawing, path: drawing):
+        yield figures.draw_depth(Path("depth.png"), cells)
 
 
 FIGURES = (doctor_figures, learned_figures, study_figures, paper_figures, depth_figure)

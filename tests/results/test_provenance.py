@@ -91,6 +91,6 @@ def test_importing_a_room_runs_no_git():
     code = (
         "import subprocess, sys\n"
         "subprocess.run = None\n"
-        "import gcnii_paper.reproduce, gcnii_paper.search.run, gcnii_paper.bench.record"
+        "import gcnii_paper.reproduce, gcnii_paper.searching, gcnii_paper.bench.measure"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

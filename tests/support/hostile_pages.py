@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from gcnii_paper.report.doctor_page import DoctorVisit
-from gcnii_paper.report.figures.paper_figures import figures
-from gcnii_paper.report.html.page import page
+from gcnii_paper.report.figures import figures
+from gcnii_paper.report.page import page
 from support.made_up_cells import around, measured
 
 DOCTOR = Path(__file__).parents[2] / "results" / "doctor" / "cora.json"

@@ -25,7 +25,7 @@ except KeyboardInterrupt:  # before there is a `main` to report it
 
 from gcnii import __version__
 from gcnii.cli.help import FLAGS, epilogue
-from gcnii.cli.streams import STDOUT, prepare_streams
+from gcnii.cli.terminal import STDOUT, prepare_streams
 from gcnii.errors import GcniiError, InputError, one_line
 from gcnii_paper.cli import register
 
@@ -85,14 +85,14 @@ app.command(
     help_epilogue=epilogue("tune", "A setting that is given is not searched."),
 )
 app.command(
-    "gcnii.cli.bundles.predict:predict",
+    "gcnii.cli.predict:predict",
     name="predict",
     help="""Label the nodes of a graph with a trained model.
 
     The output has one row per node: its name, its label and the probability of each class.""",
 )
 app.command(
-    "gcnii.cli.bundles.explain:explain",
+    "gcnii.cli.explain:explain",
     name="explain",
     help="""Explain why a trained model gives a node its label.
 
@@ -100,7 +100,7 @@ app.command(
     checks how far the probability falls without them.""",
 )
 app.command(
-    "gcnii.cli.bundles.evaluate:evaluate",
+    "gcnii.cli.evaluate:evaluate",
     name="evaluate",
     help="""Evaluate a trained model on its test nodes.
 
@@ -163,7 +163,7 @@ data.command(
 
 app.command(report)
 report.command(
-    "gcnii.cli.bundles.run_page:run",
+    "gcnii.cli.evaluate:run",
     name="run",
     help="""Write an HTML page about a trained model.
 

@@ -11,8 +11,38 @@ from typing import Literal
 
 from gcnii.errors import InputError, did_you_mean
 from gcnii.train.presets import Settings
-from gcnii_paper.bench.shapes import Named as Named
-from gcnii_paper.bench.shapes import Shape as Shape
+
+
+@dataclass(frozen=True)
+class Named:
+    """A graph of the catalog; without its files, a random one of the same size is drawn."""
+
+    name: str
+    parameters: tuple[tuple[str, float], ...] = ()  # of a generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A random graph: n nodes with d features in k classes.
+
+    entries  of A: two per edge
+    hub      neighbours of the best connected node, from where degrees fall by a power law; 0: all
+             pairs are equally likely
+    density  share of X that is not zero; below 1, X is sparse
+    """
+
+    n: int
+    entries: int
+    d: int
+    k: int
+    hub: int = 0
+    density: float = 1.0
+
+    def scaled(self, share: float) -> Shape:
+        """A graph like it with this share of the nodes and links."""
+        n, entries, hub = (round(share * number) for number in (self.n, self.entries, self.hub))
+        return replace(self, n=n, entries=entries, hub=hub)
+
 
 Who = Literal["gcnii", "pyg", "pyg-sampled", "authors", "authors-csr", "end-to-end", "predict"]
 Unit = Literal["replicas", "layers", "entries"]

@@ -1,17 +1,27 @@
-"""The code that trains the epochs of a line: ours or a baseline's."""
+"""What a line of a case times: epochs of our code or of a baseline, or `gcnii predict`."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
+from weakref import finalize
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from gcnii import data
+from gcnii.data.formats.packed import save
+from gcnii.errors import GcniiError
 from gcnii.files import Document
+from gcnii.graph import Graph
+from gcnii.graph.arrays import freeze
 from gcnii.propagation import feature_matrix
 from gcnii.results.fit import Session, fit_plans
 from gcnii.train.group import ReplicaGroup
@@ -19,12 +29,58 @@ from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
 from gcnii.train.run import Run
 from gcnii.train.task import Task
-from gcnii_paper.bench.baselines import BaselineTraining
-from gcnii_paper.bench.cases import Line, Named
-from gcnii_paper.bench.clock import wait_for
-from gcnii_paper.bench.floor import EpochWork
-from gcnii_paper.bench.graphs import BenchGraph
-from gcnii_paper.bench.sampled import SampledTraining
+from gcnii_paper.bench.baselines import BaselineTraining, SampledTraining
+from gcnii_paper.bench.cases import Line, Named, Shape
+from gcnii_paper.bench.graphs import BenchGraph, make_bench_graph
+from gcnii_paper.bench.limits import EpochWork, wait_for
+
+# The command of the words after it, and the peak of the process as the last line.
+COMMAND = """
+from gcnii.cli import main
+from gcnii_paper.bench.limits import highest
+main()
+print(highest())
+"""
+STUDIED = 1000  # nodes of the graph on which the model is trained: labels need not be good
+
+
+class Prediction:
+    """A packed graph and a trained model in a folder of their own, and the command on them.
+
+    facts  what was found by the last run
+    """
+
+    def __init__(self, line: Line, bench_graph: BenchGraph, plan: Plan):
+        assert isinstance(line.graph, Shape)
+        self.facts: Document = {}
+        self.folder = here = Path(mkdtemp())
+        finalize(self, shutil.rmtree, here, ignore_errors=True)
+        save(_with_edges(bench_graph), here / "graph.safetensors")
+        small = Shape(n=STUDIED, entries=STUDIED, d=line.graph.d, k=line.graph.k)
+        graph = make_bench_graph(small, torch.device("cpu")).graph
+        fit_plans(graph, [plan], Session(device="cpu"), seeds=[0]).save(here / "model")
+
+    def runs(self, count: int) -> int:
+        """Label all nodes `count` times."""
+        here = self.folder
+        words = ("predict", here / "model", "--graph", here / "graph.safetensors")
+        where = ("--device", "cpu", "--out", here / "labels.csv", "--quiet")
+        command = (sys.executable, "-c", COMMAND, *map(str, (*words, *where)))
+        for _ in range(count):
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise GcniiError(f"gcnii predict failed: {done.stderr.strip()}")
+            self.facts["peak_bytes"] = int(done.stdout.splitlines()[-1])
+        return count
+
+
+def _with_edges(bench_graph: BenchGraph) -> Graph:
+    """The graph with its drawn links as edges, each once."""
+    pattern, graph = bench_graph.links.pattern, bench_graph.graph
+    once = pattern.row_of < pattern.columns
+    edges = np.stack([pattern.row_of[once].numpy(), pattern.columns[once].numpy()])
+    return Graph(X=graph.X, edges=freeze(edges), y=graph.y, splits=graph.splits, name=graph.name)
+
 
 # trains that number of epochs or slightly more, waits for the device, and returns their number
 Epochs = Callable[[int], int]
@@ -89,7 +145,7 @@ def make_runner(line: Line, bench_graph: BenchGraph, device: torch.device) -> Ru
     if line.who == "end-to-end":
         return end_to_end(line, device)
     if line.who == "predict":
-        from gcnii_paper.bench.predicting import Prediction  # one case needs it
+        pass  # one case needs it
 
         prediction = Prediction(line, bench_graph, _plan(line))
         return Runner(prediction.runs, prediction.facts)

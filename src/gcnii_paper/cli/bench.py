@@ -61,8 +61,7 @@ def bench(
 def _measure(cases: Sequence[BenchCase], device: str, rounds: int | None) -> Iterator[Document]:
     from gcnii.cli.terminal import counting_bar
     from gcnii.train.hardware import choose_device
-    from gcnii_paper.bench.measure import measure, steps
-    from gcnii_paper.bench.record import document
+    from gcnii_paper.bench.measure import document, measure, steps
 
     where = choose_device(device)
     for case in cases:
@@ -77,7 +76,7 @@ def _measure(cases: Sequence[BenchCase], device: str, rounds: int | None) -> Ite
 def _scale(device: str) -> Iterator[Document]:
     from gcnii.cli.terminal import counting_bar
     from gcnii.train.hardware import choose_device
-    from gcnii_paper.bench.scale.record import measure, steps
+    from gcnii_paper.bench.scale import measure, steps
 
     where = choose_device(device)
     with counting_bar(SCALE, steps(where)) as show:
@@ -87,7 +86,7 @@ def _scale(device: str) -> Iterator[Document]:
 
 def _report(record: Document, folder: Path | None, as_table: bool) -> None:
     from gcnii.cli.terminal import table_console
-    from gcnii_paper.bench.record import write
+    from gcnii_paper.bench.measure import write
     from gcnii_paper.report.scale import terminal_tables
     from gcnii_paper.report.speed import bench_table
 

@@ -22,7 +22,7 @@ def html(
     results: Results = Path("results"),
 ) -> None:
     """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
-    from gcnii_paper.report.html.page import write_page
+    from gcnii_paper.report.page import write_page
 
     if out.is_dir():
         raise InputError(

@@ -1,48 +1,45 @@
-"""gcnii reproduce: the paper's tables and figures, ours beside the printed numbers."""
+"""gcnii reproduce: the paper's tables and figures, ours beside the printed numbers.
+
+Its further commands search settings that nobody has published, adopt the winners, measure the study
+behind the default for one's own graphs, and carry runs between a ledger and files.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from gcnii.cli.options import Device, Json, print_json, refuse_below_one, refuse_unwritable
-from gcnii.errors import InputError
-from gcnii_paper.cli.options import Jobs, refuse_not_a_folder, says_what_is_kept
+from gcnii.errors import InputError, notice
+from gcnii.files import Document
 from gcnii_paper.tables import beyond
 from gcnii_paper.tables.registry import TITLES, cells_of, choose
 
-# torch takes seconds to import; --help and wrong usage are answered without it: hence imports below
 if TYPE_CHECKING:
-    from gcnii_paper.ledger.ledger import Ledger
+    from gcnii_paper.defaults.choose import Study
+    from gcnii_paper.defaults.measure import Records
+    from gcnii_paper.ledger import Ledger
+    from gcnii_paper.search import Search
     from gcnii_paper.tables.cells import Cell, MeasuredCell
 
-app = App(name="reproduce")
-app.command(
-    "gcnii_paper.cli.search:search",
-    name="search",
-    help="Search settings for cells without published ones, by validation alone.",
-)
-app.command(
-    "gcnii_paper.cli.search:adopt",
-    name="adopt",
-    help="Use the best settings of finished searches in the tables' cells.",
-)
-app.command(
-    "gcnii_paper.cli.search:adopt_record",
-    name="adopt-record",
-    help="Make the winners of studies of `gcnii tune` the record settings of their data sets.",
-)
-app.command(
-    "gcnii_paper.cli.defaults:defaults",
-    name="defaults",
-    help="The default for graphs without published settings: measure what is missing, and choose.",
-)
+# torch takes seconds to import; --help and wrong usage are answered without it: hence imports below
 
+app = App(name="reproduce")
+Jobs = Annotated[
+    int,
+    Parameter(
+        help="Number of processes that work in parallel; pays on a GPU if the trainings are small."
+    ),
+]
 Table = Annotated[
     str,
     Parameter(
@@ -109,7 +106,7 @@ def _records_of(chosen: Sequence[beyond.BestKnown]) -> list[Cell]:
 
 def _plain(chosen: Sequence[beyond.BestKnown], ledger: Path | None) -> list[MeasuredCell]:
     """What the ledger has of the paper's GCNII on the data sets that have a record."""
-    from gcnii_paper.ledger.ledger_io import measured
+    from gcnii_paper.ledger import measured
 
     held = {cell.graph for cell in _records_of(chosen)}
     names = {best.plain for best in chosen if best.graph in held}
@@ -121,9 +118,7 @@ def _print_beyond(
     chosen: Sequence[beyond.BestKnown], found: Sequence[MeasuredCell], as_json: bool
 ) -> None:
     from gcnii.cli.terminal import table_console
-    from gcnii_paper.report.beyond.rows import beyond_rows
-    from gcnii_paper.report.beyond.standing import RULE
-    from gcnii_paper.report.beyond.tables import notes_on, terminal_table
+    from gcnii_paper.report.beyond import RULE, beyond_rows, notes_on, terminal_table
     from gcnii_paper.report.terminal import as_json as document
 
     rows = beyond_rows(found, chosen)
@@ -140,11 +135,11 @@ def _run(
     cells: Sequence[Cell], ledger: Path | None, *, runs: int | None, device: str, jobs: int
 ) -> list[MeasuredCell]:
     from gcnii.train.hardware import choose_device
-    from gcnii_paper.ledger.ledger_io import measured
+    from gcnii_paper.ledger import measured
     from gcnii_paper.reproduce import reproduce as run
 
     choose_device(device)  # refuses an unknown one before a ledger is made
-    with _open(ledger) as book, says_what_is_kept(f"{book.path} keeps every finished run"):
+    with _open(ledger) as book, _says_what_is_kept(f"{book.path} keeps every finished run"):
         if jobs == 1:
             run(cells, book, runs=runs, device=device, verbose=None)
         else:
@@ -182,7 +177,7 @@ def _print(found: Sequence[MeasuredCell], as_json: bool) -> None:
 def export_cells(*, out: CellsFolder = Path("results/cells"), ledger: LedgerFile = None) -> None:
     """Write every cell that has runs in the ledger to a file of its own."""
     refuse_unwritable(out)
-    from gcnii_paper.ledger import ledger_io
+    from gcnii_paper.ledger import export_cells as export
 
     path = _path(ledger)
     if not path.exists():
@@ -190,21 +185,21 @@ def export_cells(*, out: CellsFolder = Path("results/cells"), ledger: LedgerFile
             f"{path} does not exist; give --ledger the file that `gcnii reproduce` wrote"
         )
     with _open(path) as book:
-        files = ledger_io.export_cells(book, _every_cell(), out)
+        files = export(book, _every_cell(), out)
     print(f"{len(files)} cells in {out}")
 
 
 @app.command(name="import")
 def import_runs(folder: Documents, /, *, ledger: LedgerFile = None) -> None:
     """Add runs from files to the ledger, if they were measured exactly as a cell's are."""
-    refuse_not_a_folder(folder, "gcnii reproduce export")
-    from gcnii_paper.ledger import ledger_io
+    _refuse_not_a_folder(folder, "gcnii reproduce export")
+    from gcnii_paper.ledger import find_runs
 
     if not any(folder.rglob("*.json")):
         raise InputError(
             f"{folder} holds no JSON document; give the folder that `gcnii reproduce export` wrote"
         )
-    found = ledger_io.find_runs(_every_cell(), folder)  # before a ledger is made: may refuse
+    found = find_runs(_every_cell(), folder)  # before a ledger is made: may refuse
     with _open(ledger) as book:
         print(f"{book.record_all(found.runs)} new runs in {book.path}")
     if found.strangers:
@@ -217,16 +212,226 @@ def _every_cell() -> tuple[Cell, ...]:
 
 
 def _path(ledger: Path | None) -> Path:
-    from gcnii_paper.ledger.ledger import default_path
+    from gcnii_paper.ledger import default_path
 
     return ledger or default_path()
 
 
 def _open(ledger: Path | None) -> Ledger:
-    from gcnii_paper.ledger.ledger import Ledger
+    from gcnii_paper.ledger import Ledger
 
     path = _path(ledger)
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a ledger; give --ledger a file")
     refuse_unwritable(path.parent, "--ledger")
     return Ledger(path)
+
+
+def _refuse_not_a_folder(path: Path, command: str) -> None:
+    """Raise InputError, naming the command that writes such a folder, if `path` is not one."""
+    if not path.is_dir():
+        raise InputError(f"{path} is not a folder; give the one that `{command}` wrote")
+
+
+@contextmanager
+def _says_what_is_kept(words: str) -> Iterator[None]:
+    """On Ctrl-C, print `words` and exit with code 1."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"gcnii: stopped; {words}", file=sys.stderr)
+        sys.exit(1)
+
+
+Name = Annotated[
+    str, Parameter(help="A cell without published settings, or a text in the names of several.")
+]
+Trials = Annotated[int, Parameter(help="Number of settings to try, including those tried before.")]
+Budget = Annotated[int | None, Parameter(show=False)]  # what --trials was called
+TriesFolder = Annotated[Path, Parameter(help="A folder for NAME.json with every try.")]
+Searches = Annotated[Path, Parameter(help="The folder that `search` wrote.")]
+Adopted = Annotated[
+    Path | None, Parameter(help="The file to add them to; default: the one that the cells read.")
+]
+
+Studies = Annotated[Path, Parameter(help="A study.json of `gcnii tune`, or its folder.")]
+RecordFile = Annotated[
+    Path | None,
+    Parameter(help="The file to add them to; default: the one that --preset record reads."),
+]
+StudiesFolder = Annotated[Path, Parameter(help="A folder for copies of the studies.")]
+
+
+@app.command
+def search(
+    name: Name,
+    /,
+    *,
+    trials: Trials = 30,
+    budget: Budget = None,
+    device: Device = "auto",
+    jobs: Jobs = 1,
+    out: TriesFolder = Path("results/search"),
+) -> None:
+    """Search settings for cells without published ones, by validation alone."""
+    if budget is not None:
+        notice(f"--budget is called --trials now; use --trials {budget}")
+        trials = budget
+    refuse_below_one("--trials", trials)
+    refuse_below_one("--jobs", jobs)
+    refuse_unwritable(out)
+    searches = _choose(name, device)
+    with _says_what_is_kept(f"{out} keeps every finished try"):
+        for record in _search_records(searches, out, trials=trials, device=device, jobs=jobs):
+            print(f"{record['search']}: {_outcome(record)}")
+
+
+def _choose(name: str, device: str) -> list[Search]:
+    from gcnii.train.hardware import choose_device
+    from gcnii.tuning.tune import require_optuna
+    from gcnii_paper.search import choose_searches
+
+    require_optuna("reproduce search")
+    searches = choose_searches(name)
+    choose_device(device)  # refuses an unknown one before a graph is fetched
+    return searches
+
+
+def _search_records(
+    searches: Sequence[Search], folder: Path, *, trials: int, device: str, jobs: int
+) -> Iterator[Document]:
+    from gcnii.cli.terminal import counting_bar
+    from gcnii.parallel import run_parallel
+    from gcnii_paper.searching import run_search
+
+    if jobs == 1:
+        for chosen in searches:
+            with counting_bar(chosen.name, trials) as show:
+                record = run_search(chosen, folder, trials, device, show)
+            yield record
+        return
+    one = partial(run_search, folder=folder, trials=trials, device=device)
+    with counting_bar("searches", len(searches)) as show:
+        for chosen, record in run_parallel(one, searches, jobs):
+            show(chosen.name)
+            yield record
+
+
+def _outcome(record: Document) -> str:
+    if not record["winner"]:
+        return "no winner, every try failed"
+    return f"{json.dumps(record['winner'])}, best of {record['budget']} by validation"
+
+
+@app.command
+def adopt(folder: Searches = Path("results/search"), /, *, out: Adopted = None) -> None:
+    """Use the best settings of finished searches in the tables' cells; keep all others."""
+    _refuse_not_a_folder(folder, "gcnii reproduce search")
+    from gcnii_paper.search import adopt as adopt_winners
+    from gcnii_paper.tables.searched import ENOUGH, FILE
+
+    file = out or FILE
+    found, adopted = adopt_winners(folder, file)
+    print(f"{found} winners of at least {ENOUGH} tries adopted; {file} holds {adopted}")
+
+
+@app.command(name="adopt-record")
+def adopt_record(
+    *studies: Studies,
+    out: RecordFile = None,
+    keep: StudiesFolder = Path("results/beyond/studies"),
+) -> None:
+    """Make the winners of studies of `gcnii tune` the record settings of their data sets.
+
+    Give all studies of a data set at once: the best by validation wins, and all their settings
+    count as tried.
+    """
+    if not studies:
+        raise InputError("give at least one study.json that `gcnii tune` wrote, or its folder")
+    from gcnii.train.presets import FILE
+    from gcnii_paper.search import adopt_studies
+
+    file = out or FILE
+    refuse_unwritable(keep, "--keep")
+    refuse_unwritable(file.parent)
+    for name, record in adopt_studies(studies, file, keep).items():
+        best = f"by validation ({100 * record.val:.1f}) the best of {record.tried} settings"
+        print(f"{name}: {record.model}, {best}")
+    print(f"{file} holds them; measure them with: gcnii reproduce beyond")
+
+
+OnlyGraphs = Annotated[
+    str, Parameter(show_default=False, help="Only graphs with this text in their name.")
+]
+Data = Annotated[
+    Path | None,
+    Parameter(
+        help="A folder with facebook.npz, humango.npz, cora-ml.npz and twitch-engb.npz, which the "
+        "catalog does not have; without it they are not measured."
+    ),
+]
+Minutes = Annotated[
+    float, Parameter(show_default=False, help="Begin no training after this time; default: none.")
+]
+Out = Annotated[
+    Path, Parameter(help="A folder for GRAPH.json; what it holds is not measured again.")
+]
+
+
+@app.command
+def defaults(
+    *,
+    only: OnlyGraphs = "",
+    data: Data = None,
+    device: Device = "auto",
+    jobs: Jobs = 1,
+    minutes: Minutes = inf,
+    out: Out = Path("results/defaults"),
+    json: Json = False,
+) -> None:
+    """The default for graphs without published settings: measure what is missing, and choose."""
+    refuse_below_one("--jobs", jobs)
+    refuse_unwritable(out)
+    if data:
+        _refuse_not_a_folder(data, "a download of these files")
+    records = _default_records(only, out, device)
+    from gcnii_paper.defaults.choose import Study
+    from gcnii_paper.defaults.measure import measure
+
+    told = partial(print, file=sys.stderr, flush=True)
+    with _says_what_is_kept(f"{out} keeps every finished model"):
+        measure(records, word=only, data=data, device=device, jobs=jobs, minutes=minutes, told=told)
+    _print_study(Study.of(records), only, json)
+
+
+def _default_records(only: str, out: Path, device: str) -> Records:
+    from gcnii.train.hardware import choose_device
+    from gcnii_paper.defaults.measure import GRAPHS, Records
+
+    if not any(only in name for name in GRAPHS):
+        raise InputError(f"no graph has {only!r} in its name; known: {', '.join(GRAPHS)}")
+    choose_device(device)  # refuses an unknown one before a graph is loaded
+    return Records(out)
+
+
+def _print_study(study: Study, only: str, as_json: bool) -> None:
+    from rich.markdown import Markdown
+
+    from gcnii.cli.terminal import table_console
+    from gcnii_paper.report.defaults_page import (
+        as_document,
+        chosen_table,
+        means_sentence,
+        rows_table,
+    )
+
+    if as_json:
+        print_json(as_document(study, only))
+        return
+    rows = [row for row in study.rows if only in row.graph]
+    text = "\n".join([rows_table(rows), means_sentence(study), chosen_table(study)])
+    console = table_console()
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        print(text, end="")

@@ -15,9 +15,8 @@ from gcnii.files import refuse_replacing
 from gcnii.report.figures import is_figure, save
 from gcnii_paper.report import theory as report
 from gcnii_paper.theory.errata import errata
-from gcnii_paper.theory.karate import karate_club
 from gcnii_paper.theory.spectrum import EXACT
-from gcnii_paper.theory.study import PARTS, Study
+from gcnii_paper.theory.study import PARTS, Study, karate_club
 
 Source = Annotated[
     str | None,

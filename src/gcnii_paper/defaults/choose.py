@@ -14,8 +14,7 @@ from statistics import fmean, stdev
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
 from gcnii.train.own import BASELINES, DEFAULTS, Traits, kind_of
-from gcnii_paper.defaults.candidates import GRAPHS, candidates
-from gcnii_paper.defaults.records import Records, traits_of
+from gcnii_paper.defaults.measure import GRAPHS, Records, candidates, traits_of
 
 
 def criterion(candidate: Settings, kind: int, documents: Iterable[Document]) -> float:

@@ -1,20 +1,22 @@
-"""Measuring settings on graphs: what is missing, batch by batch, several processes at once."""
+"""What the default is chosen from: graphs, candidates and baselines, measured batch by batch."""
 
 from __future__ import annotations
 
 import gc
+import json
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import torch
 
 from gcnii.data import load
-from gcnii.files import Document, json_value
+from gcnii.files import NOTHING, Document, Maybe, atomic_write, json_value, read_document
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
 from gcnii.parallel import run_parallel
@@ -23,12 +25,198 @@ from gcnii.results.result import Result
 from gcnii.targets import target_of
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
-from gcnii.train.own import BASELINES, Traits
+from gcnii.train.own import (
+    BASELINES,
+    DEFAULTS,
+    FEATURES,
+    LINKS,
+    Traits,
+    kind_of,
+    own_default,
+    shared,
+)
 from gcnii.train.plan import Plan, batch_key, make_plan
 from gcnii.train.run import Run
 from gcnii.train.scaling import density
-from gcnii_paper.defaults.candidates import FILES, GRAPHS, OURS, seeds_for, settings_of
-from gcnii_paper.defaults.records import Records
+
+# Those that take longest first.
+GRAPHS = (
+    *("squirrel", "facebook", "coauthor-cs", "pubmed-full", "pubmed", "amazon-photo"),
+    *("chameleon", "minesweeper", "film", "twitch-engb", "cora-ml", "citeseer-full", "cora-full"),
+    *("citeseer", "cora", "humango", "chameleon-filtered", "wisconsin", "texas", "cornell"),
+)
+# Not of the catalog: NAME.npz in a folder that is given.
+FILES = frozenset({"facebook", "humango", "cora-ml", "twitch-engb"})
+
+OURS = tuple(dict.fromkeys(default.model for default in DEFAULTS))
+NODES, FEWEST, MOST, MOST_SEEDS = 40_000, 3, 10, 4  # of `seeds_for`
+
+
+def _numbers(alpha: float, lam: float, dropout: float, conv: float, dense: float) -> Settings:
+    numbers = {"alpha": alpha, "lam": lam, "dropout": dropout}
+    return numbers | {"decay_conv": conv, "decay_dense": dense, "lr": 0.01}
+
+
+# They differ in numbers alone, so a GPU trains all of them at once.
+NUMBERS = tuple(
+    _numbers(*numbers)
+    for numbers in (
+        (0.1, 0.5, 0.6, 1e-2, 5e-4),
+        (0.1, 0.5, 0.6, 1e-3, 5e-4),
+        (0.1, 0.5, 0.5, 1e-4, 1e-4),
+        (0.1, 1.0, 0.7, 1e-4, 1e-3),
+        (0.1, 1.0, 0.5, 1e-4, 5e-4),
+        (0.1, 1.0, 0.2, 1e-4, 1e-4),
+        (0.1, 1.5, 0.5, 1e-5, 1e-4),
+        (0.2, 1.0, 0.6, 5e-4, 5e-4),
+        (0.2, 1.0, 0.5, 0.0, 0.0),
+        (0.2, 1.5, 0.1, 1e-5, 1e-5),
+        (0.3, 1.0, 0.5, 1e-3, 5e-4),
+        (0.3, 1.5, 0.5, 1e-4, 5e-4),
+        (0.5, 1.0, 0.5, 1e-4, 1e-4),
+    )
+)
+
+
+GCNII = tuple(
+    {"layers": layers, "width": 64, **numbers} for layers in (8, 4) for numbers in NUMBERS
+)
+
+
+def _each(**choices: Sequence[object]) -> Iterator[Settings]:
+    """Every combination."""
+    for values in product(*choices.values()):
+        yield dict(zip(choices, values, strict=True))
+
+
+WHOM_ALL: Settings = {
+    **{"product_first": True, "loops": "none", "row_norm": "layer"},
+    **{"width": 128, "alpha": 0.2, "lam": 1.0, "lr": 0.01},
+}
+WHOM = tuple(  # a node's class is told by whom it links to
+    {**WHOM_ALL, **one, **decays}
+    for one in _each(
+        layers=(4, 2),
+        dropout=(0.0, 0.2, 0.5),
+        input_dropout=(0.0, 0.3),
+    )
+    for decays in (
+        {"decay_conv": 1e-5, "decay_dense": 1e-5},
+        {"decay_conv": 1e-4, "decay_dense": 1e-3},
+    )
+)
+ITSELF = tuple(  # by its own features
+    {"head": "features", "layers": 2, "lam": 1.0, "lr": 0.01, "width": 64, **one, **decays}
+    for one in _each(
+        loops=("none", "keep"),
+        direction=("out", "both"),
+        alpha=(0.5, 0.8),
+        dropout=(0.3, 0.6),
+        input_dropout=(0.0, 0.2),
+    )
+    for decays in (
+        {"decay_conv": 1e-4, "decay_dense": 1e-4},
+        {"decay_conv": 1e-3, "decay_dense": 1e-3},
+        {"decay_conv": 1e-4, "decay_dense": 5e-3},
+    )
+)
+
+
+def candidates(kind: int) -> Sequence[Settings]:
+    """What the default of a kind of graphs is chosen from."""
+    special: dict[int, Sequence[Settings]] = {LINKS: WHOM, FEATURES: ITSELF}
+    return special.get(kind, GCNII)
+
+
+def settings_of(model: str, traits: Traits) -> list[Settings]:
+    """What a model is measured with on a graph of these traits.
+
+    A baseline shares scaling, stopping and thresholds with the candidates, and has its own settings
+    otherwise.  Of the family, only the model of the graph's kind is measured.
+    """
+    kind = kind_of(traits)
+    if model in OURS:
+        tried = candidates(kind) if model == DEFAULTS[kind].model else ()
+        return [shared(traits) | one for one in tried]
+    return [own_default(model, traits)]
+
+
+def seeds_for(graph: Graph) -> Sequence[int]:
+    """Three to ten splits, as many as NODES nodes allow; of a single split, up to four seeds."""
+    most = MOST if len(graph.splits) > 1 else MOST_SEEDS
+    return range(max(FEWEST, min(most, NODES // graph.n)))
+
+
+_SCORES = [(float, NOTHING)]
+RUNS = {"model": str, "settings": dict, "seeds": [int], "val": _SCORES, "test": _SCORES}
+TRAITS = {
+    **{"n": int, "d": int, "train": int, "sparse": bool, "multilabel": bool},
+    # Documents from before these were measured lack them: then they are assumed.
+    **{"homophily": Maybe(float), "links": Maybe(float), "features": Maybe(float)},
+}
+SHAPE = {"graph": str, "metric": str, **TRAITS, "runs": [RUNS]}
+WHAT = "record of settings"
+
+
+class Records:
+    """Documents by the names of their graphs; `add` writes at once.
+
+    path  a folder for NAME.json, or a file *.json for all
+    """
+
+    def __init__(self, path: Path):
+        self.path, self.one = path, path.suffix == ".json"
+        self.documents: dict[str, Document] = {}
+        if self.one and path.exists():
+            self.documents = read_document(path, {str: SHAPE}, WHAT, dict)
+        for file in () if self.one else sorted(path.glob("*.json")):
+            self.documents[file.stem] = read_document(file, SHAPE, WHAT, dict)
+
+    def held(self, name: str, model: str) -> list[Settings]:
+        """The settings that this model was measured with on this graph."""
+        runs = self.documents.get(name, {"runs": []})["runs"]
+        return [run["settings"] for run in runs if run["model"] == model]
+
+    def traits(self, name: str) -> Traits:
+        """Those of a graph that was measured."""
+        return traits_of(self.documents[name])
+
+    def add(self, name: str, about: Document, runs: Iterable[Document]) -> None:
+        """Keep more runs on a graph, and what is known about it."""
+        before = self.documents.get(name, {"runs": []})
+        self.documents[name] = before | about | {"runs": [*before["runs"], *runs]}
+        if self.one:
+            write_text(self.path, texts(self.documents))
+        else:
+            write_text(self.path / f"{name}.json", text(self.documents[name]))
+
+
+def traits_of(document: Document) -> Traits:
+    """Those of the graph that a document is about."""
+    return Traits(**{trait: document[trait] for trait in TRAITS if trait in document})
+
+
+def text(document: Document) -> str:
+    """JSON with a line for each run."""
+    about = {name: value for name, value in document.items() if name != "runs"}
+    runs = ",\n  ".join(json.dumps(run) for run in document["runs"])
+    return f'{json.dumps(about, indent=1)[:-2]},\n "runs": [\n  {runs}\n ]\n}}\n'
+
+
+def texts(documents: Mapping[str, Document]) -> str:
+    """The documents as one JSON object."""
+    return (
+        "{\n"
+        + ",\n".join(f"{json.dumps(name)}: {text(one)}" for name, one in documents.items())
+        + "}\n"
+    )
+
+
+def write_text(path: Path, words: str) -> None:
+    """Write atomically."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(words, "utf-8")
+
 
 SMALLER = (None, 24, 8, 1)  # replicas at once, where memory is short
 

@@ -22,9 +22,9 @@ from gcnii.train.own import (
     UNLIKE,
     kind_of,
 )
-from gcnii_paper.defaults.candidates import GCNII, ITSELF, WHOM, candidates
 from gcnii_paper.defaults.choose import Row, Study, mean
-from gcnii_paper.report.markdown import markdown_table
+from gcnii_paper.defaults.measure import GCNII, ITSELF, WHOM, candidates
+from gcnii_paper.report import markdown_table
 
 HEADS = (
     *("graph", "ρ", "homophily", "default", "best baseline", "difference", "in force", "setting"),

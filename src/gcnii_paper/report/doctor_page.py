@@ -15,7 +15,7 @@ from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
 from gcnii.report.figures import inline_svg
 from gcnii.targets.scores import percent
-from gcnii_paper.report.markdown import markdown_table
+from gcnii_paper.report import markdown_table
 from gcnii_paper.tables.cells import GROUP
 
 if TYPE_CHECKING:

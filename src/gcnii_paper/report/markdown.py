@@ -1,15 +1,208 @@
-"""The paper's tables in Markdown, with a verdict's mark between our number and the printed one."""
+"""docs/results.md: every cell of the tables, after what was found.
+
+What was found is how many of the printed numbers hold, counted from the verdicts, and ten sentences
+whose numbers are counted or measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
-from gcnii_paper.report.beyond.rows import beyond_rows
+from gcnii_paper.report import markdown_table
+from gcnii_paper.report.beyond import BeyondRow, beyond_rows
+from gcnii_paper.report.figures import PaperFigure
 from gcnii_paper.report.grid import MARKS, Grid, TableCell, grid, notes
-from gcnii_paper.report.html.conclusions import conclusions
 from gcnii_paper.tables.cells import MeasuredCell
 from gcnii_paper.tables.registry import TITLES
+
+JUDGED = ("replicates", "undecided", "higher", "lower", "failed")  # the paper's number was tested
+OFF = ("higher", "lower", "failed")
+LEFT_OUT = {"missing": "not measured yet", "stand-in": "measured on a stand-in graph only"}
+NAMED = 6  # cells of the paper's own models that are off; more are counted
+
+
+def takeaway(grids: Iterable[Grid], figures: Iterable[PaperFigure]) -> list[str]:
+    """One sentence on all printed numbers and the paper's own models; then what does not hold."""
+    every = (shown for grid in grids for shown in grid.shown)
+    cells = [shown for shown in every if shown.cell.printed and not shown.cell.extra]
+    judged = [shown for shown in cells if shown.word in JUDGED]
+    if not judged:
+        return [f"None of the {len(cells)} numbers that the paper prints has been measured yet."]
+    own = [shown for shown in judged if shown.cell.model.startswith("gcnii")]
+    sentences = (_verdicts(judged) + _own(own), _off(own), _claims(figures), _left_out(cells))
+    return [sentence for sentence in sentences if sentence]
+
+
+def _verdicts(judged: Sequence[TableCell]) -> str:
+    counts = Counter(shown.word for shown in judged)
+    rest = [f"{_are(counts[word])} {word}" for word in JUDGED[1:] if counts[word]]
+    kept, s = counts["replicates"], "s" if counts["replicates"] == 1 else ""
+    first = f"{kept} of the {len(judged)} printed numbers that were measured again replicate{s}"
+    return f"{first}; {_joined(rest)}." if rest else f"{first}."
+
+
+def _own(own: Sequence[TableCell]) -> str:
+    kept = sum(shown.word == "replicates" for shown in own)
+    return f" The paper's own models replicate in {kept} of {len(own)} cells." if own else ""
+
+
+def _off(own: Sequence[TableCell]) -> str:
+    """The cells of the paper's own models that are higher or lower than printed."""
+    off = [shown for shown in own if shown.word in OFF]
+    named = [f"{_place(shown)} ({shown.word})" for shown in off[:NAMED]]
+    more = [f"{len(off) - NAMED} more"] if len(off) > NAMED else []
+    return f"Theirs that differ: {'; '.join([*named, *more])}." if off else ""
+
+
+def _place(shown: TableCell) -> str:
+    cell = shown.cell
+    layers = f", {cell.column} layers" if cell.column.isdecimal() else f" on {cell.column}"
+    return f"{cell.row}{layers}"
+
+
+def _claims(figures: Iterable[PaperFigure]) -> str:
+    claims = [claim for figure in figures for some in figure.claims.values() for claim in some]
+    words = Counter(claim.word for claim in claims)
+    held = f"{words['held']} of its {len(claims)} claims about the figures held"
+    rest = [f"{words['not held']} did not"] if words["not held"] else []
+    rest += [f"{_are(words['undecided'])} undecided"] if words["undecided"] else []
+    return "" if not claims else f"{held}; {_joined(rest)}." if rest else f"{held}."
+
+
+def _left_out(cells: Sequence[TableCell]) -> str:
+    counts = Counter(shown.word for shown in cells)
+    rest = [f"{_are(counts[word])} {how}" for word, how in LEFT_OUT.items() if counts[word]]
+    return f"Of its other numbers, {_joined(rest)}." if rest else ""
+
+
+def _are(count: int) -> str:
+    return "1 is" if count == 1 else f"{count} are"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+Cells = Mapping[str, MeasuredCell]
+DEEP = 8  # layers from which a network of Table 3 counts as deep
+WEB = ("Cornell", "Texas", "Wisconsin")
+
+
+def conclusions(
+    cells: Iterable[MeasuredCell], grids: Sequence[Grid], rows: Sequence[BeyondRow]
+) -> str:
+    """A numbered list; a sentence whose cells are not measured is left out."""
+    known = {cell.cell: cell for cell in cells if cell.n}
+    sentences = [
+        *takeaway(grids, ()),
+        _depth(known),
+        _ablation(known),
+        _quoted(grids),
+        _data(known),
+        _printed_form(known),
+        _directions(known),
+        _beyond(rows),
+    ]
+    listed = [sentence for sentence in sentences if sentence]
+    return "".join(f"{i}. {sentence}\n" for i, sentence in enumerate(listed, 1))
+
+
+def _means(known: Cells, *names: str) -> list[float] | None:
+    """The means of these cells; None if one of them is not measured."""
+    return [known[name].mean for name in names] if all(name in known for name in names) else None
+
+
+def _depth(known: Cells) -> str:
+    rows = ("cora-gcnii", "cora-gcn-kipf-s", "cora-gcn")
+    means = _means(known, *(f"table3/{row}/{layers}" for row in rows for layers in (2, 64)))
+    if not means:
+        return ""
+    deep, kipf, dropedge = (
+        f"{a:.1f} to {b:.1f}" for a, b in zip(means[::2], means[1::2], strict=True)
+    )
+    return (
+        f"From 2 to 64 layers on Cora, GCNII goes from {deep} %; Kipf's GCN goes from {kipf} %, "
+        f"and DropEdge's, with settings searched for each depth, from {dropedge} %."
+    )
+
+
+def _ablation(known: Cells) -> str:
+    rows = ("gcn-with-initial-residual", "gcn-with-identity-mapping", "gcnii", "gcn")
+    means = _means(known, *(f"figure2/cora-{row}/64" for row in rows))
+    if not means:
+        return ""
+    initial, identity, both, neither = means
+    return (
+        f"Both ideas are needed: at 64 layers on Cora the initial residual alone gives "
+        f"{initial:.1f} %, the identity mapping alone {identity:.1f} %, both {both:.1f} %, neither "
+        f"{neither:.1f} %."
+    )
+
+
+def _quoted(grids: Sequence[Grid]) -> str:
+    deep = [
+        shown for grid in grids if grid.name == "table3" for shown in grid.shown if _deep(shown)
+    ]
+    words = Counter(shown.word for shown in deep)
+    if not words:
+        return ""
+    return (
+        f"Deep baselines are what cannot be repeated: of the {words.total()} cells of Table 3 with "
+        f"{DEEP} or more layers that are quoted from DropEdge and were measured, "
+        f"{words['replicates']} replicate, {words['undecided']} are undecided, {words['lower']} "
+        f"lower and {words['higher']} higher; each was printed from one run, and the settings of "
+        "most were never published."
+    )
+
+
+def _deep(shown: TableCell) -> bool:
+    """Whether it is a deep network of DropEdge's with a number of ours."""
+    cell = shown.cell
+    quoted = cell.printed is not None and not cell.model.startswith("gcnii") and not cell.extra
+    return quoted and int(cell.column) >= DEEP and shown.word != "missing"
+
+
+def _data(known: Cells) -> str:
+    means = _means(known, "table5/gcnii/cornell", "table5/gcnii-corrected-in-2022/cornell")
+    if not means:
+        return ""
+    return (
+        f"Printed numbers on Cornell are of a file that carries Texas's features and labels: GCNII "
+        f"has {means[0]:.1f} % there, and {means[1]:.1f} % on the corrected one."
+    )
+
+
+def _printed_form(known: Cells) -> str:
+    listed = _on_web_graphs(known, "gcnii-star", "gcnii-star-as-printed")
+    return f"GCNII* as coded and as printed are two models: {listed}." if listed else ""
+
+
+def _directions(known: Cells) -> str:
+    listed = _on_web_graphs(known, "gcnii", "gcnii-links-both-ways")
+    return f"Links taken one way, as coded, and both ways differ: {listed}." if listed else ""
+
+
+def _on_web_graphs(known: Cells, one: str, other: str) -> str:
+    """`Texas 76.9 and 75.7 %`, and so on, for two rows of Table 5."""
+    words = []
+    for graph in WEB:
+        means = _means(known, *(f"table5/{row}/{graph.lower()}" for row in (one, other)))
+        words += [f"{graph} {means[0]:.1f} and {means[1]:.1f} %"] if means else []
+    return ", ".join(words)
+
+
+def _beyond(rows: Sequence[BeyondRow]) -> str:
+    words = Counter(row.standing.word for row in rows if row.standing)
+    if not words:
+        return ""
+    return (
+        f"Of {words.total()} data sets, our best settings, chosen by validation, are ahead of the "
+        f"best number known on {words['ahead']}, not significantly behind on "
+        f"{words['not significantly behind']}, and behind on {words['behind']}."
+    )
+
 
 OPENING = """\
 # Results
@@ -28,11 +221,6 @@ of each cell.
 {legend}: `gcnii_paper/verdict.py` has the rule. A stand-in only has the shape of the paper's graph.
 Where several processes shared a GPU, their times are added up.
 """
-
-
-def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown, one line per row."""
-    return "".join(f"|{'|'.join(row)}|\n" for row in (heads, ["---"] * len(heads), *rows))
 
 
 def scores_table(cells: Iterable[MeasuredCell]) -> str:

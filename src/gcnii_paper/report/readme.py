@@ -8,21 +8,19 @@ from pathlib import Path
 
 from gcnii.errors import InputError
 from gcnii.files import Document, atomic_write
+from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
 from gcnii_paper.defaults.choose import Study
-from gcnii_paper.defaults.records import Records
+from gcnii_paper.defaults.measure import Records
 from gcnii_paper.explaining import explaining_table, read_measured
-from gcnii_paper.report.beyond.ablation import ablation_tables, read_ablations
-from gcnii_paper.report.beyond.rows import beyond_rows
-from gcnii_paper.report.beyond.tables import section, short_table
+from gcnii_paper.report.beyond import beyond_rows, section, short_table
 from gcnii_paper.report.defaults_page import defaults_page
 from gcnii_paper.report.doctor_page import visit_markdown
-from gcnii_paper.report.figures.depth import draw_depth
-from gcnii_paper.report.figures.growth import draw_growth
-from gcnii_paper.report.figures.speed import draw_speed
+from gcnii_paper.report.figures import draw_depth
 from gcnii_paper.report.markdown import results_page, scores_table
-from gcnii_paper.report.scale import read_scale, scale_tables
+from gcnii_paper.report.scale import draw_growth, read_scale, scale_tables
 from gcnii_paper.report.speed import (
+    draw_speed,
     many_sentence,
     read_record,
     read_records,

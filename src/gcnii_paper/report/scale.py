@@ -1,10 +1,10 @@
-"""Scale: tables of `gcnii bench scale`, beside what `gcnii plan` says, for docs/scale.md."""
+"""The tables and the figure of docs/scale.md: `gcnii bench scale` beside what `gcnii plan` says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from rich.table import Table
@@ -25,7 +25,12 @@ from gcnii.cost import (
 )
 from gcnii.data.catalog import Size, counted
 from gcnii.files import NOTHING, Document, read_document
-from gcnii_paper.report.markdown import markdown_table
+from gcnii.report.figures import OTHERS, draw_line, figure, save, shared_legend
+from gcnii_paper.report import markdown_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 _NUMBER = (float, int, NOTHING)
 _ROW = {"best": float, "peak_bytes": (int, NOTHING)}
@@ -242,3 +247,43 @@ def _growth(growth: Sequence[Document]) -> Part:
         rows.append((word, ends, f"{time:.2f}", f"{held:.2f}"))
     remark = "Slopes on two logarithmic axes: 1 is growth in proportion."
     return Part("Growth", ("in", "from", "slope of the time", "slope of the peak"), rows, remark)
+
+
+TIME, HELD = OTHERS[:2]
+
+
+def draw_growth(path: Path, record: Document) -> Path:
+    """Four panels, of two lines each and the plan beside them."""
+    drawing = figure(2, 2)
+    for axes, (what, word) in zip(drawing.axes, WHAT.items(), strict=True):
+        _draw(axes, grown_by(record["growth"], what), word)
+    shared_legend(drawing)
+    return save(drawing, path)
+
+
+def _draw(axes: Axes, points: Sequence[Document], word: str) -> None:
+    from matplotlib.ticker import LogFormatter
+
+    x, costs = [row["value"] for row in points], [planned_cost(row) for row in points]
+    times, held = (
+        [1000 * row["best"] for row in points],
+        [row["peak_bytes"] / 2**20 for row in points],
+    )
+    foretold = (
+        [1000 * cost.seconds.total for cost in costs],
+        [cost.memory.total / 2**20 for cost in costs],
+    )
+    axes.set(xscale="log", yscale="log")
+    axes.yaxis.set_major_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.9)))
+    for y, plan, style, name in (
+        (times, foretold[0], TIME, "ms of an epoch"),
+        (held, foretold[1], HELD, "MiB at the peak"),
+    ):
+        draw_line(axes, x, y, style, name)
+        axes.plot(x, plan, ":", color=style.colour, label=f"{name}, planned")
+    axes.set_xticks(x, [f"{value:,}" for value in x])
+    axes.set_xticks([], minor=True)
+    slopes = [slope(list(zip(x, y, strict=True))) for y in (times, held)]
+    title = f"time ∝ {word}^{slopes[0]:.2f}, memory ∝ {word}^{slopes[1]:.2f}"
+    axes.set(xlabel=word, title=title)

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 
 from gcnii.analysis.degree import span
 from gcnii.files import Document, json_value
-from gcnii_paper.report.figures.paper_figures import degree_curves
+from gcnii_paper.report.figures import degree_curves
 from gcnii_paper.report.grid import TableCell, grid, notes
 from gcnii_paper.report.markdown import cell_words, legend
 from gcnii_paper.tables.cells import MeasuredCell

@@ -17,7 +17,7 @@ from gcnii.analysis.degree import span
 from gcnii.files import Document
 from gcnii.report.figures import OTHERS, STAR_STYLE, draw_line, figure, ramp_of, styles_of
 from gcnii_paper.theory.errata import errata
-from gcnii_paper.theory.filter_errors import Realised, Substitute
+from gcnii_paper.theory.filters import Realised, Substitute
 from gcnii_paper.theory.lasso import Iterate
 from gcnii_paper.theory.spectrum import Convergence, DegreeErrors, Distance, Floats
 from gcnii_paper.theory.study import Study

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcnii.errors import InputError, did_you_mean
-from gcnii_paper.tables import beyond, figure1, figure2, table2, table3, table4, table5
+from gcnii_paper.tables import beyond, figures, table2, table3, table4, table5
 from gcnii_paper.tables.cells import Cell
 
 TITLES = {
@@ -19,8 +19,8 @@ CELLS: dict[str, tuple[Cell, ...]] = {
     "table3": table3.CELLS,
     "table4": table4.CELLS,
     "table5": table5.CELLS,
-    "figure1": figure1.CELLS,
-    "figure2": figure2.CELLS,
+    "figure1": figures.FIGURE_1,
+    "figure2": figures.FIGURE_2,
 }
 NAMES = (*TITLES, "all", beyond.NAME)
 

@@ -16,7 +16,7 @@ from gcnii.graph import Graph
 from gcnii.nn import Model
 from gcnii.nn.appnp import resolvent
 from gcnii.propagation import adjacency
-from gcnii_paper.theory.polynomials import (
+from gcnii_paper.theory.filters import (
     apply_filter,
     change_basis,
     coefficients,

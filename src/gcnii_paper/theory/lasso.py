@@ -25,7 +25,7 @@ import torch
 
 from gcnii.graph import Graph
 from gcnii.nn import GCNIIStar
-from gcnii_paper.theory.polynomials import SIGNS, solve_dense, solve_star
+from gcnii_paper.theory.filters import SIGNS, solve_dense, solve_star
 from gcnii_paper.theory.spectrum import Floats, exact_matrix
 
 

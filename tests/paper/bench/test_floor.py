@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from gcnii_paper.bench import floor
-from gcnii_paper.bench.floor import EpochWork, Rates, measure_rates
+from gcnii_paper.bench import limits
+from gcnii_paper.bench.limits import EpochWork, Rates, measure_rates
 
 CORA = EpochWork(
     trained=2708, evaluated=2708, at_once=2708, entries=13_264, h=64, layers=64, replicas=1
@@ -53,8 +53,8 @@ def test_of_two_measurements_the_faster_counts_rate_by_rate():
 
 
 def test_the_rates_of_this_machine_are_finite_and_above_zero(monkeypatch):
-    monkeypatch.setattr(floor, "COPIED", {"cpu": 1 << 20})
-    monkeypatch.setattr(floor, "SIDE", {"cpu": 64})
+    monkeypatch.setattr(limits, "COPIED", {"cpu": 1 << 20})
+    monkeypatch.setattr(limits, "SIDE", {"cpu": 64})
     rates = measure_rates(torch.device("cpu"), ["float32", "float64"])
     assert list(rates.operations) == ["float32", "float64"]
     assert all(0 < rate < float("inf") for rate in (rates.bandwidth, *rates.operations.values()))

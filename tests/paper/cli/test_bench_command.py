@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.command_line import call, files
 
-from gcnii_paper.bench import floor, measure, runners
+from gcnii_paper.bench import limits, measure, runners
 from gcnii_paper.bench.cases import CASES, BenchCase, Line, Named, Shape
 
 pytestmark = pytest.mark.slow
@@ -19,8 +19,8 @@ WHO = ("gcnii", "pyg", "authors")
 
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch):
-    monkeypatch.setattr(floor, "COPIED", {"cpu": 1 << 20, "cuda": 1 << 20})
-    monkeypatch.setattr(floor, "SIDE", {"cpu": 64, "cuda": 64})
+    monkeypatch.setattr(limits, "COPIED", {"cpu": 1 << 20, "cuda": 1 << 20})
+    monkeypatch.setattr(limits, "SIDE", {"cpu": 64, "cuda": 64})
     lines = tuple(Line(who=who, graph=SHAPE, settings=SMALL) for who in WHO)
     put(monkeypatch, "cora-1", *lines)
 

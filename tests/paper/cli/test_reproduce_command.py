@@ -108,7 +108,7 @@ def test_two_processes_at_once_share_the_work(tmp_path, uninterrupted):
 
 
 def test_a_full_disk_is_reported_in_one_sentence(tmp_path, monkeypatch):
-    from gcnii_paper.ledger import ledger
+    from gcnii_paper import ledger
 
     whole = ledger.Ledger.__init__
 

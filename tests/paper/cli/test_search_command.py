@@ -29,14 +29,13 @@ def test_wrong_usage_is_refused_and_leaves_no_file(words, sentence, tmp_path):
 @pytest.fixture
 def tiny(monkeypatch):
     """A search of the name figure9/gcnii/2."""
-    from gcnii_paper.search import spaces
-    from gcnii_paper.search.search import Search
+    from gcnii_paper.search import SEARCHES, Search
 
     axes = (({"alpha": 0.1}, {"alpha": 0.5}),)
     search = Search(
         "figure9/gcnii/2", "csbm", "gcnii", {"layers": 2, "width": 4, "epochs": 2}, axes
     )
-    monkeypatch.setitem(spaces.SEARCHES, search.name, search)
+    monkeypatch.setitem(SEARCHES, search.name, search)
 
 
 def test_search_keeps_its_tries(tiny, tmp_path):
@@ -99,7 +98,7 @@ def test_ctrl_c_in_a_search_keeps_its_tries_and_says_so(more, monkeypatch, tmp_p
     def stop(*words, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gcnii_paper.search.run.run_search", stop)
+    monkeypatch.setattr("gcnii_paper.searching.run_search", stop)
     monkeypatch.setattr("gcnii.parallel.run_parallel", stop)
     answer = call(
         "reproduce", "search", "table3/cora-gcnii-searched/4", *more, "--out", "kept", cwd=tmp_path

@@ -7,9 +7,8 @@ import pytest
 from gcnii.train import own
 from gcnii.train.own import BASELINES, Traits, own_default, shared
 from gcnii.train.plan import batch_key, make_plan
-from gcnii_paper.defaults import candidates, measure
-from gcnii_paper.defaults.candidates import settings_of
-from gcnii_paper.defaults.records import Records
+from gcnii_paper.defaults import measure
+from gcnii_paper.defaults.measure import Records, settings_of
 
 pytestmark = pytest.mark.slow
 
@@ -56,8 +55,8 @@ def test_baselines_share_scale_and_stopping_with_the_candidates(traits):
 def tiny(real_data, monkeypatch):
     """Texas alone, four settings of GCNII+ in two shapes, two epochs each."""
     real_data("texas")
-    few = candidates.ITSELF[:2] + candidates.ITSELF[-2:]
-    monkeypatch.setattr(candidates, "candidates", lambda kind: few)
+    few = measure.ITSELF[:2] + measure.ITSELF[-2:]
+    monkeypatch.setattr(measure, "candidates", lambda kind: few)
     monkeypatch.setattr(own, "STOP", {"epochs": 2, "patience": 2})
     monkeypatch.setattr(measure, "GRAPHS", ("texas",))
     return {"word": "texas", "device": "cpu"}

@@ -11,8 +11,8 @@ import time
 import pytest
 from support.tiny_cells import run
 
-from gcnii_paper.ledger import ledger as ledger_module
-from gcnii_paper.ledger.ledger import Ledger, LedgerError
+from gcnii_paper import ledger as ledger_module
+from gcnii_paper.ledger import Ledger, LedgerError
 
 
 @pytest.fixture

@@ -7,9 +7,7 @@ from support.tiny_cells import cell, run
 
 from gcnii.data import load
 from gcnii.results.fit import fit
-from gcnii_paper.ledger.ledger import Ledger
-from gcnii_paper.ledger.ledger_io import export_cells, find_runs, measured
-from gcnii_paper.ledger.run_key import run_key
+from gcnii_paper.ledger import Ledger, export_cells, find_runs, measured, run_key
 from gcnii_paper.tables.cells import read_cells
 from gcnii_paper.tables.printed import Printed
 

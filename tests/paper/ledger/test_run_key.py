@@ -6,7 +6,7 @@ import pytest
 
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import in_force
-from gcnii_paper.ledger.run_key import plan_of, run_key
+from gcnii_paper.ledger import plan_of, run_key
 from gcnii_paper.tables import beyond, table4
 from gcnii_paper.tables.cells import read_cells
 from gcnii_paper.tables.registry import CELLS, choose
@@ -16,7 +16,7 @@ MEASURED = Path(__file__).parents[3] / "results" / "cells"
 
 
 def test_cells_that_agree_share_their_runs(real_data, monkeypatch):
-    monkeypatch.setattr("gcnii_paper.ledger.run_key.load", real_data)
+    monkeypatch.setattr("gcnii_paper.ledger.load", real_data)
     names = (
         "table2/gcnii/cora",
         "table3/cora-gcnii/64",
@@ -50,7 +50,7 @@ def test_a_setting_that_is_off_was_always_off():
 
 
 def test_a_plan_has_the_paper_s_settings_without_opening_a_graph(monkeypatch):
-    monkeypatch.setattr("gcnii_paper.ledger.run_key.load", None)
+    monkeypatch.setattr("gcnii_paper.ledger.load", None)
     (cell,) = choose("table2", "table2/gcnii/pubmed")
     settings = plan_of(cell).settings
     assert [settings[name] for name in ("layers", "width", "lam", "dropout")] == [16, 256, 0.4, 0.5]
@@ -69,7 +69,7 @@ def measured():
 
 def test_every_file_of_results_has_the_key_of_its_cell(measured, real_data, monkeypatch):
     """A new setting changes every key: declare its neutral value, or train everything again."""
-    monkeypatch.setattr("gcnii_paper.ledger.run_key.load", real_data)
+    monkeypatch.setattr("gcnii_paper.ledger.load", real_data)
     for cell, found in measured:
         assert run_key(cell) == found.settings_hash, cell.id
         assert in_force(plan_of(cell).settings) == in_force(found.settings), cell.id

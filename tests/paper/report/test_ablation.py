@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gcnii_paper.report.beyond.ablation import ablation_tables, read_ablations
+from gcnii_paper.ablating import ablation_tables, read_ablations
 
 
 def row(val, test=(0.5, 0.5)):

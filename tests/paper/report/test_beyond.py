@@ -9,12 +9,10 @@ from support.made_up_cells import measured
 from support.made_up_records import hold
 
 from gcnii.train.plan import make_plan
-from gcnii_paper.report.beyond.rows import beyond_rows
-from gcnii_paper.report.beyond.standing import gain, stands
-from gcnii_paper.report.beyond.tables import section, short_table
+from gcnii_paper.report.beyond import beyond_rows, gain, section, short_table, stands
 from gcnii_paper.report.grid import grid
-from gcnii_paper.report.html.page import page
-from gcnii_paper.report.html.takeaway import takeaway
+from gcnii_paper.report.markdown import takeaway
+from gcnii_paper.report.page import page
 from gcnii_paper.tables.beyond import BEST, NAME, BestKnown, choose_best
 from gcnii_paper.tables.cells import MeasuredCell
 from gcnii_paper.tables.registry import CELLS, TITLES, cells_of, tables_of

@@ -11,7 +11,7 @@ from gcnii.analysis.checkup import Checkup, Doctor, diagnose
 from gcnii.analysis.filters import Influence, Learned, Response
 from gcnii.data import load
 from gcnii_paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
-from gcnii_paper.report.html.page import page
+from gcnii_paper.report.page import page
 
 
 @pytest.fixture(scope="module")

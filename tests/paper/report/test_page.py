@@ -11,11 +11,10 @@ from support.elements import Elements
 from support.hostile_pages import NAMES, hostile_page
 from support.made_up_cells import a_page_of_everything, around, cell_of, measured
 
-from gcnii_paper.report.dots import dot_plot
-from gcnii_paper.report.figures.paper_figures import figures
-from gcnii_paper.report.grid import MARKS, TableCell, grid
-from gcnii_paper.report.html.page import page
-from gcnii_paper.report.html.takeaway import takeaway
+from gcnii_paper.report.figures import figures
+from gcnii_paper.report.grid import MARKS, TableCell, dot_plot, grid
+from gcnii_paper.report.markdown import takeaway
+from gcnii_paper.report.page import page
 from gcnii_paper.tables.printed import Printed
 from gcnii_paper.tables.registry import CELLS
 

@@ -12,10 +12,10 @@ import pytest
 from support.made_up_cells import around, measured
 
 from gcnii_paper.defaults.choose import Study
-from gcnii_paper.defaults.records import Records
+from gcnii_paper.defaults.measure import Records
 from gcnii_paper.report.defaults_page import defaults_page
 from gcnii_paper.report.doctor_page import visit_markdown
-from gcnii_paper.report.figures.depth import LINES, draw_depth
+from gcnii_paper.report.figures import LINES, draw_depth
 from gcnii_paper.report.grid import notes
 from gcnii_paper.report.markdown import results_page, scores_table
 from gcnii_paper.report.readme import all_results, summary, update_readme

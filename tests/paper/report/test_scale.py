@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gcnii.cost import H200
-from gcnii_paper.report.figures.growth import draw_growth
 from gcnii_paper.report.scale import (
     PLANS,
+    draw_growth,
     papers_plans,
     parts_of,
     read_scale,

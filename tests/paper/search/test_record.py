@@ -3,11 +3,9 @@
 import json
 from pathlib import Path
 
-from gcnii_paper.search import record as module
-from gcnii_paper.search.record import read_tries, score, winners
-from gcnii_paper.search.run import run_search
-from gcnii_paper.search.search import Search
-from gcnii_paper.search.spaces import SEARCHES
+from gcnii_paper import search as module
+from gcnii_paper.search import SEARCHES, Search, read_tries, score, winners
+from gcnii_paper.searching import run_search
 from gcnii_paper.tables.searched import ADOPTED
 
 KEPT = Path(__file__).parents[3] / "results" / "search"

@@ -15,11 +15,8 @@ from gcnii.train.presets import preset
 from gcnii.tuning import trials, worker
 from gcnii.tuning.question import Question
 from gcnii.tuning.worker import Halving
-from gcnii_paper.search.proposals import SETTINGS, PointProposer, finished_trial
-from gcnii_paper.search.record import SEEDS, score
-from gcnii_paper.search.run import run_search
-from gcnii_paper.search.search import Search
-from gcnii_paper.search.spaces import SEARCHES
+from gcnii_paper.search import SEARCHES, SEEDS, Search, score
+from gcnii_paper.searching import SETTINGS, PointProposer, finished_trial, run_search
 
 AXES = (({"alpha": 0.1}, {"alpha": 0.5}), ({"lr": 0.01}, {"lr": 0.02}, {"lr": 0.1}))
 TINY = Search(
@@ -182,7 +179,7 @@ def test_two_at_one_search_lose_no_try_and_repeat_none(tmp_path, monkeypatch):
 def test_two_that_have_tried_the_same_propose_different_points_from_then_on(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "gcnii_paper.search.proposals.UntriedPoints.reseed_rng", lambda self: seen.append(self)
+        "gcnii_paper.searching.UntriedPoints.reseed_rng", lambda self: seen.append(self)
     )
     run_search(TINY, tmp_path, 3, "cpu")
     assert seen == []

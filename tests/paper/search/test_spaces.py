@@ -5,7 +5,7 @@ from itertools import chain
 import pytest
 
 from gcnii.train.plan import make_plan
-from gcnii_paper.search.spaces import SEARCHES, choose_searches
+from gcnii_paper.search import SEARCHES, choose_searches
 from gcnii_paper.tables.printed import TABLE_3
 from gcnii_paper.tables.registry import cells_of
 from gcnii_paper.tables.searched import ADOPTED

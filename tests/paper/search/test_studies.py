@@ -9,7 +9,7 @@ import gcnii
 from gcnii.errors import InputError
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import Record, records
-from gcnii_paper.search.studies import adopt_studies, own_words
+from gcnii_paper.search import adopt_studies, own_words
 
 VAL = [0.7, 0.8, 0.75, 0.8, 0.7]
 CHANGED = {"layers": 4, "alpha": 0.3}

@@ -8,21 +8,25 @@ from hypothesis import strategies as st
 from support.theory_graphs import SEEDS, cycle, random_graphs, signal, star
 
 from gcnii.nn import MODELS
-from gcnii_paper.theory.filter_errors import BAND_PASS, FILTERS, gain, realise, substitute
-from gcnii_paper.theory.karate import karate_club
-from gcnii_paper.theory.polynomials import (
+from gcnii_paper.theory.filters import (
+    BAND_PASS,
+    FILTERS,
     apply_filter,
     change_basis,
     coefficients,
     four_channels,
+    gain,
     gammas,
     horner,
     one_channel,
+    realise,
     recurrence_as_printed,
+    substitute,
     two_channels,
     without_zeros,
 )
 from gcnii_paper.theory.spectrum import LazyWalk, exact_matrix
+from gcnii_paper.theory.study import karate_club
 
 some = settings(max_examples=40, deadline=None)
 THETAS = st.lists(st.floats(-1, 1), min_size=1, max_size=16)

@@ -17,7 +17,6 @@ from support.theory_graphs import (
     star,
 )
 
-from gcnii_paper.theory.karate import karate_club
 from gcnii_paper.theory.spectrum import (
     LazyWalk,
     convergence_by_degree,
@@ -25,7 +24,7 @@ from gcnii_paper.theory.spectrum import (
     exact_gap,
     lanczos_gap,
 )
-from gcnii_paper.theory.study import Study
+from gcnii_paper.theory.study import Study, karate_club
 
 some = settings(max_examples=60, deadline=None)
 

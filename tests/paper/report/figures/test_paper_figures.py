@@ -9,10 +9,16 @@ from support.made_up_cells import measured
 
 from gcnii.analysis import Curve, DegreeGroup
 from gcnii.report.figures import inline_svg, save
-from gcnii_paper.report.figures.claims import above, slope
-from gcnii_paper.report.figures.figure1 import degree_claims, draw_figure1
-from gcnii_paper.report.figures.figure2 import Arm, ablation_claims, draw_figure2
-from gcnii_paper.report.figures.paper_figures import ablation_arms
+from gcnii_paper.report.figures import (
+    Arm,
+    ablation_arms,
+    ablation_claims,
+    above,
+    degree_claims,
+    draw_figure1,
+    draw_figure2,
+    slope,
+)
 
 DEPTHS = (2, 4, 8, 16, 32, 64)
 

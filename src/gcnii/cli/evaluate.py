@@ -1,0 +1,119 @@
+"""gcnii evaluate and gcnii report run: a trained model's errors, as tables or as a page."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from gcnii.cli.options import Device, Json, Offline, Overwrite, Quiet, print_json, refuse_unwritable
+from gcnii.cli.predict import Bundle, load_asked
+from gcnii.cli.terminal import counting_bar, table_console
+from gcnii.errors import InputError
+from gcnii.files import refuse_replacing
+from gcnii.inference.evaluate import evaluate as measure
+from gcnii.inference.evaluate import steps
+from gcnii.inference.page import steps as page_steps
+from gcnii.inference.page import write_page
+from gcnii.report.html import is_page
+from gcnii.results.bundle import open_bundle
+
+TrainingGraph = Annotated[
+    str | None,
+    Parameter(help="The graph of the training, if it has moved; default: where it was."),
+]
+Baselines = Annotated[
+    bool,
+    Parameter(
+        help="Compare with logistic regression, label propagation and gradient boosting, or with "
+        "the majority only."
+    ),
+]
+
+
+Positive = Annotated[
+    str | None,
+    Parameter(
+        help="The class that ROC AUC and average precision are of; default: that of the training, "
+        "or of two classes the one of fewer training nodes."
+    ),
+]
+
+
+def evaluate(
+    bundle: Bundle,
+    /,
+    *,
+    graph: TrainingGraph = None,
+    baselines: Baselines = True,
+    positive: Positive = None,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+    offline: Offline = False,
+) -> None:
+    """Measure a trained model on its test nodes, beside baselines, with intervals and warnings."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    result = open_bundle(bundle)
+    data = load_asked(result, bundle, graph, offline)
+    count = steps(result, baselines=baselines)
+    with counting_bar(f"evaluating {data.name}", count, hidden=quiet) as show:
+        how: dict[str, Any] = {"baselines": baselines, "positive": positive}
+        evaluation = measure(result, data, device, **how, show=show)
+    if json:
+        print_json({"bundle": str(bundle), **evaluation.document()})
+    else:
+        table_console().print(evaluation.tables())
+
+
+Page = Annotated[
+    Path | None, Parameter(help="An .html file; default: BUNDLE.html, beside the bundle.")
+]
+
+
+def run(
+    bundle: Bundle,
+    /,
+    *,
+    out: Page = None,
+    overwrite: Overwrite = False,
+    graph: TrainingGraph = None,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+    offline: Offline = False,
+) -> None:
+    """Write one HTML page of a trained model: scores, curves, confusions, calibration, nodes."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    result = open_bundle(bundle, curves=True)
+    path = _path(bundle, out)
+    inputs = [bundle, graph, result.origin.source]
+    refuse_replacing(path, is_page, inputs=inputs, overwrite=overwrite)
+    data = load_asked(result, bundle, graph, offline)
+    with counting_bar(f"page of {data.name}", page_steps(result), hidden=quiet) as show:
+        write_page(result, path, data, device, show, overwrite=overwrite)
+    if json:
+        print_json({"bundle": str(bundle), "graph": data.name, "out": str(path)})
+    else:
+        print(path)
+
+
+def _path(bundle: Path, out: Path | None) -> Path:
+    """Where the page goes; never into a bundle, which holds its own files alone."""
+    folder = bundle.resolve()
+    named = folder if bundle.name in ("", "..") else bundle
+    path = out or named.parent / f"{named.name}.html"
+    if path.suffix != ".html":
+        raise InputError(f"a page must end in .html, got {path.name}")
+    if path.is_dir():
+        raise InputError(f"--out {path} is a folder; name the page in it")
+    if path.resolve().parent == folder:
+        raise InputError(
+            f"{path} is inside the bundle, which holds its own files alone; name another folder"
+        )
+    refuse_unwritable(path.parent)
+    return path

@@ -1,0 +1,173 @@
+"""gcnii explain: why a trained model gives a node its label."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.table import Table
+
+from gcnii.cli.options import (
+    Device,
+    Json,
+    Offline,
+    Overwrite,
+    Quiet,
+    print_json,
+    refuse_below_one,
+    refuse_unwritable,
+)
+from gcnii.cli.predict import Bundle, load_asked, notice_change
+from gcnii.cli.terminal import plain_table, table_console
+from gcnii.errors import InputError, visible
+from gcnii.files import refuse_replacing
+from gcnii.inference.explain import TOP, Explanation, HopShare, LinkEffect, Proof
+from gcnii.report.figures import is_figure
+from gcnii.results.bundle import open_bundle
+
+Node = Annotated[str, Parameter(help="The node's name, or its number if the graph has no names.")]
+OtherGraph = Annotated[
+    str | None, Parameter(help="The graph of the node; default: the one it was trained on.")
+]
+Label = Annotated[
+    str | None, Parameter(help="The label to explain; default: the most probable one.")
+]
+Against = Annotated[
+    str | None, Parameter(help="Another label; the difference of the two scores is explained.")
+]
+Top = Annotated[int, Parameter(help="How many nodes, features, hops and links to show.")]
+File = Annotated[
+    Path | None, Parameter(help="A .png or .svg file for a drawing of the neighbourhood.")
+]
+
+
+def explain(
+    bundle: Bundle,
+    node: Node,
+    /,
+    *,
+    graph: OtherGraph = None,
+    label: Label = None,
+    against: Against = None,
+    top: Top = TOP,
+    out: File = None,
+    overwrite: Overwrite = False,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+    offline: Offline = False,
+) -> None:
+    """Say why the best run by validation gives a node its label."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    refuse_below_one("--top", top)
+    if out:
+        if out.suffix not in (".png", ".svg"):
+            raise InputError(f"--out must end in .png or .svg, got {out.name}")
+        refuse_unwritable(out.parent)
+        refuse_replacing(out, is_figure, inputs=[bundle, graph], overwrite=overwrite)
+    result = open_bundle(bundle)
+    data = load_asked(result, bundle, graph, offline)
+    notice_change(result, data, graph)
+    found = result.explain(data, node, label=label, against=against, top=top, device=device)
+    if out:
+        found.draw(out, overwrite=overwrite)
+    if json:
+        print_json(found.document() | {"bundle": str(bundle), "out": out and str(out)})
+    else:
+        _print(found, top)
+        if out:
+            print(out)
+
+
+def _print(found: Explanation, top: int) -> None:
+    print(visible(f"{found.sentence}."), end="\n\n")
+    console = table_console()
+    for table in _tables(found, top):
+        console.print(table, "")
+    if found.unranked:
+        print(f"{found.unranked}.")
+    if found.removal:
+        print(*_proof(found.removal, found.label), sep="\n")
+    print(visible(_adds_up(found)))
+    for note in found.notes:
+        print(visible(f"{note[0].upper()}{note[1:]}."))
+
+
+def _tables(found: Explanation, top: int) -> Iterable[Table]:
+    nodes = plain_table("node", "hop", "label", "known", "share", numbers=slice(4, 5))
+    for one in found.nodes:
+        nodes.add_row(
+            *_cells(one.node, _hop(one.hop), one.label, one.known or ""), _signed(one.share)
+        )
+    features = plain_table("feature", "share", numbers=slice(1, 2))
+    for each in found.features:
+        features.add_row(*_cells(each.feature), _signed(each.share))
+    hops = plain_table("hop", "nodes", "share", numbers=slice(1, 3))
+    for hop, count, share in _shortened(found.hops, top):
+        hops.add_row(hop, str(count), _signed(share))
+    hops.add_row("bias", "", _signed(found.bias))
+    hops.add_row("residual", "", f"{found.residual:+.1e}")
+    yield from (nodes, features, hops)
+    if found.links:
+        yield _link_table(found.links)
+
+
+def _link_table(links: Sequence[LinkEffect]) -> Table:
+    table = plain_table("link", "", "", "drop of log p", numbers=slice(3, 4))
+    for link in links:
+        table.add_row(*_cells(link.source, "–", link.target), f"{link.effect:.4f}")
+    return table
+
+
+def _shortened(hops: Sequence[HopShare], top: int) -> Iterable[tuple[str, int, float]]:
+    """The first `top` hops, and the others together."""
+    for one in hops[:top]:
+        yield _hop(one.hop), one.nodes, one.share
+    if rest := hops[top:]:
+        name = f"{_hop(rest[0].hop)} and more"
+        yield name, sum(one.nodes for one in rest), sum(one.share for one in rest)
+
+
+def _proof(removal: Proof, label: str) -> Iterable[str]:
+    if len(removal.links) > 1:
+        several = f"the first {len(removal.links)} links"
+    else:
+        several = "the first link"
+    yield visible(
+        f"Without {several}, normalised anew: the probability of {label} is {removal.after:.3f}, "
+        f"before {removal.before:.3f}."
+    )
+    if removal.after >= removal.before:
+        yield "It does not fall: the estimate, which is by a gradient, does not hold here."
+    yield (
+        f"Without as many links drawn from its 2-hop neighbourhood: {removal.random_mean:.3f} "
+        f"± {removal.random_deviation:.3f} ({len(removal.random)} draws)."
+    )
+
+
+def _adds_up(found: Explanation) -> str:
+    if found.exact:
+        return f"The shares add up to the score; the residual {found.residual:.1e} is rounding."
+    return (
+        f"{found.model} is not piecewise linear here: the shares leave {found.residual:+.3f} of "
+        f"the score {found.score:.3f} over."
+    )
+
+
+def _cells(*words: object) -> list[str]:
+    """Names as cells of a table, where brackets are no markup."""
+    from rich.markup import escape
+
+    return [escape(visible(str(word))) for word in words]
+
+
+def _hop(hop: int | None) -> str:
+    return "no way" if hop is None else str(hop)
+
+
+def _signed(share: float) -> str:
+    return f"{share:+.4f}"

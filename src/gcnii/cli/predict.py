@@ -1,0 +1,215 @@
+"""gcnii predict: label the nodes of a graph with a trained model."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from gcnii.cli.options import (
+    Device,
+    Json,
+    Offline,
+    Overwrite,
+    Quiet,
+    print_json,
+    refuse_unwritable,
+    switch,
+)
+from gcnii.data import CATALOG, load
+from gcnii.data.formats import reader_of
+from gcnii.data.tables.reading import HINTS
+from gcnii.errors import InputError, notice
+from gcnii.files import Document, refuse_replacing, user_path
+from gcnii.graph import Graph
+from gcnii.inference.new_nodes import label_new, read_new
+from gcnii.inference.predict import (
+    csv_text,
+    harmless,
+    is_table,
+    label_table,
+    refuse_format,
+    write_table,
+)
+from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.results.bundle import open_bundle
+from gcnii.results.result import Result
+from gcnii.targets.classes import Sets, refuse_coverage
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+PROMISE = (
+    "the coverage of the sets is promised for nodes drawn as the validation nodes of the training "
+    "were, not for nodes of another kind"
+)
+Bundle = Annotated[Path, Parameter(help="A folder that `gcnii train` wrote.")]
+OtherGraph = Annotated[
+    str | None, Parameter(help="The graph to label; default: the one it was trained on.")
+]
+File = Annotated[Path | None, Parameter(help="A .csv or .parquet file; default: CSV to stdout.")]
+New = Annotated[
+    Path | None,
+    Parameter(
+        help="Label new nodes instead: a folder with their nodes.csv, and an edges.csv that links "
+        "them to the graph of the training."
+    ),
+]
+Only = Annotated[
+    Literal["unlabelled"] | None, Parameter(help="Only the nodes whose label is unknown.")
+]
+Ensemble = Annotated[
+    bool,
+    Parameter(
+        help="Predict with the mean of the runs on the split of the best run, or with the best."
+    ),
+]
+Coverage = Annotated[
+    float | None,
+    Parameter(
+        help="Add prediction sets, which contain the true class with this probability, such as 0.9."
+    ),
+]
+Kind = Annotated[
+    Sets,
+    Parameter(
+        name="--sets", help="lac: the smallest sets; aps: larger ones where the model is unsure."
+    ),
+]
+Raw = Annotated[bool, switch("In CSV, leave names that a spreadsheet would run as formulas.")]
+
+
+def predict(
+    bundle: Bundle,
+    /,
+    *,
+    graph: OtherGraph = None,
+    add: New = None,
+    only: Only = None,
+    ensemble: Ensemble = True,
+    coverage: Coverage = None,
+    kind: Kind = "lac",
+    out: File = None,
+    overwrite: Overwrite = False,
+    raw: Raw = False,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+    offline: Offline = False,
+) -> None:
+    """Label the nodes of a graph with a trained model: node, label, probability of each class."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    _refuse_name(out)
+    _notice_promise(coverage, kind, elsewhere=bool(graph or add))
+    result = open_bundle(bundle)
+    if out:
+        inputs = [bundle, graph, add, result.origin.source]
+        refuse_replacing(out, is_table, inputs=inputs, overwrite=overwrite)
+    data = load_asked(result, bundle, graph, offline)
+    if add:
+        new = read_new(result, add, data)
+        table = label_new(result, data, new, device, ensemble, coverage, kind)
+    else:
+        notice_change(result, data, graph)
+        sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
+        table = label_table(result, data, device, ensemble=ensemble, **sets)
+    if only:
+        table = table[table["known"].isna()]
+    runs = [result.runs[i] for i in result.predicting(ensemble)]
+    if out:
+        write_table(_safe(table, raw or out.suffix != ".csv"), out, overwrite=overwrite)
+    if json:
+        about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table)}
+        seeds = {"split": runs[0].split, "seeds": [run.seed for run in runs]}
+        covered = {} if coverage is None else {"coverage": coverage, "sets": kind}
+        print_json(about | seeds | covered | _basis(table) | _labels(table, out))
+    elif out:
+        by = f" by the mean of {len(runs)} runs" if len(runs) > 1 else ""
+        print(f"{len(table)} nodes labelled{by}: {out}")
+    else:
+        print(_csv(_safe(table, raw)), end="")
+
+
+def _refuse_name(out: Path | None) -> None:
+    if out:
+        refuse_format(out, "--out")
+        refuse_unwritable(out.parent)
+
+
+def load_asked(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
+    """The graph of --graph, else the one that the model was trained on."""
+    if graph:
+        return load(graph, offline=offline, **_options(result, graph))
+    if not result.origin.source:
+        raise InputError(
+            f"{bundle} was trained on a graph made in Python; say which graph to label with --graph"
+        )
+    return load_training_graph(result, offline=offline)
+
+
+def _options(result: Result, graph: str) -> dict[str, object]:
+    """Another graph's columns are called as those of the training, and mean the same."""
+    if graph in CATALOG:
+        return {}
+    known = {**result.origin.loaded_with, "directed": result.origin.directed}
+    options = {name: value for name, value in known.items() if name not in HINTS}
+    if result.origin.columns is not None:
+        options["columns"] = result.origin.columns
+    accepted = reader_of(user_path(graph)).parameters
+    return {name: value for name, value in options.items() if name in accepted}
+
+
+def notice_change(result: Result, data: Graph, graph: str | None) -> None:
+    """Warn if the graph of the training is not what it was."""
+    if not graph and not is_training_graph(result, data):
+        notice(f"{data.name} has changed since the model was trained")
+
+
+def _notice_promise(coverage: float | None, kind: Sets, *, elsewhere: bool) -> None:
+    if coverage is None:
+        return
+    refuse_coverage(coverage, kind)
+    if elsewhere:
+        notice(PROMISE)
+
+
+def _safe(table: DataFrame, raw: bool) -> DataFrame:
+    """The table, made harmless for spreadsheets unless `raw`; a notice says if that changed it."""
+    if raw:
+        return table
+    table, count = harmless(table)
+    if count:
+        notice(
+            f"{count} cells that a spreadsheet would run as formulas now begin with '; "
+            "--raw leaves them as they are"
+        )
+    return table
+
+
+def _basis(table: DataFrame) -> Document:
+    """The number of nodes with each basis of their answers, where there may be several."""
+    return {"basis": dict(Counter(table["basis"]))} if "basis" in table else {}
+
+
+def _labels(table: DataFrame, out: Path | None) -> Document:
+    """Where the labels are, or the labels themselves."""
+    return {"out": str(out)} if out else {"out": None, "labels": table.to_dict("records")}
+
+
+def _csv(table: DataFrame) -> str:
+    """CSV for stdout; an error where its encoding would turn two names into the same `?`."""
+    text = csv_text(table)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the standard output is {error.encoding} and cannot encode {text[error.start]!a}; "
+            "give --out a file, or --json"
+        ) from None
+    return text

@@ -1,0 +1,235 @@
+"""gcnii bench scale: growth in size, cuts of a graph, several processes, plans beside measurements.
+
+Each training is measured in a process of its own: its order goes in as JSON, its answer comes out.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from gcnii import data
+from gcnii.cost import Labels, measured_cut
+from gcnii.errors import GcniiError
+from gcnii.files import NOTHING, Document, Shape, read_document, write_document
+from gcnii.graph import Graph
+from gcnii.propagation import adjacency
+from gcnii.results.provenance import commit, versions
+from gcnii.train.clusters import metis
+from gcnii.train.distributed.shard import blocks
+from gcnii.train.hardware import device_name
+from gcnii_paper.bench.graphs import near_graph
+from gcnii_paper.bench.measure import processor
+from gcnii_paper.bench.single import Training
+from gcnii_paper.bench.worker import Order
+
+TORCHRUN = (
+    *("-m", "torch.distributed.run", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"),
+    "--nproc-per-node",
+)
+
+
+def launch(module: str, order: Document, shape: Shape, size: int = 0) -> Document:
+    """The answer of `python -m MODULE ORDER ANSWER` with one thread.
+
+    size  how many processes torchrun starts; 0: one, without torchrun
+    """
+    start = (*TORCHRUN, str(size)) if size else ()
+    with tempfile.TemporaryDirectory() as folder:
+        asked, answer = Path(folder) / "order.json", Path(folder) / "answer.json"
+        write_document(asked, order)
+        words = [sys.executable, *start, "-m", module, str(asked), str(answer)]
+        env = os.environ | {"OMP_NUM_THREADS": "1"}
+        done = subprocess.run(words, env=env, capture_output=True, text=True)
+        if done.returncode:
+            last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+            raise GcniiError(f"{size or 1} processes could not be measured: {last[0]}")
+        return read_document(answer, shape, "answer of a process", dict)
+
+
+REAL = ("cora", "pubmed", "amazon-photo")
+MILLION = 1_000_000
+PARTS = (2, 8, 32)
+
+
+def graphs() -> Iterator[Graph]:
+    """Three of the catalog and a million nodes that are drawn."""
+    yield from (data.load(name, offline=True) for name in REAL)
+    yield near_graph(MILLION, d=1)
+
+
+def measured_cuts(sources: Iterator[Graph]) -> Iterator[Document]:
+    """Each graph in each number of parts, cut in three ways."""
+    for graph in sources:
+        A = adjacency(graph)
+        for parts in PARTS:
+            for how, cutter in WAYS.items():
+                start = time.perf_counter()
+                labels = cutter(A, parts)
+                if labels is None:
+                    continue  # METIS is not installed
+                spent = time.perf_counter() - start
+                found = asdict(measured_cut(A, labels, how))
+                about = {"graph": graph.name, "n": graph.n, "entries": int(A.nnz) + graph.n}
+                yield about | {"parts": parts, "seconds": spent} | found
+
+
+def _blocks(A: sp.csr_array, parts: int) -> Labels:
+    return blocks(A.shape[0], parts)
+
+
+def _random(A: sp.csr_array, parts: int) -> Labels:
+    return np.random.default_rng(0).permutation(blocks(A.shape[0], parts))
+
+
+WAYS: dict[str, Callable[[sp.csr_array, int], Labels | None]] = {
+    "metis": metis,
+    "blocks": _blocks,
+    "random": _random,
+}
+
+
+SINGLE = "gcnii_paper.bench.single"
+SINGLE_ANSWER = {"best": float, "peak_bytes": (int, NOTHING), "rates": dict, "size": dict}
+# The point that all lines go through: nodes, links of a node, layers and width.
+BASE = {"n": 10_000, "degree": 10, "layers": 8, "width": 64}
+STEPS = {
+    "n": (5_000, 10_000, 20_000, 40_000),
+    "degree": (5, 10, 20, 40),
+    "layers": (4, 8, 16, 32),
+    "width": (32, 64, 128, 256),
+}
+# Trainings to hold a plan against.
+PLANNED = (
+    Training(graph="cora", layers=64, width=64),
+    Training(graph="pubmed", layers=16, width=256),
+    Training(graph="amazon-photo", layers=8, width=128),
+    Training(graph="coauthor-cs", layers=4, width=64),
+    Training(graph="csbm", layers=8, width=64, parameters={"n": 200_000, "degree": 10}),
+)
+DRAWN = {"classes": 10, "features": 64}
+
+
+def grown() -> Iterator[Document]:
+    """Each of the four, the others as in BASE."""
+    for what, values in STEPS.items():
+        for value in values:
+            point = BASE | {what: value}
+            layers, width = point.pop("layers"), point.pop("width")
+            found = one_training(
+                Training(graph="csbm", layers=layers, width=width, parameters=point)
+            )
+            amount = found["size"]["entries"] if what == "degree" else value
+            yield {"what": "entries" if what == "degree" else what, "value": amount, **found}
+
+
+def planned() -> Iterator[Document]:
+    """What the trainings of PLANNED took, and the rates of this CPU beside them."""
+    return map(one_training, PLANNED)
+
+
+def one_training(training: Training) -> Document:
+    """In a process of its own."""
+    order = asdict(training)
+    order["parameters"] |= DRAWN if training.graph == "csbm" else {}
+    return launch(SINGLE, order, SINGLE_ANSWER)
+
+
+WORKER = "gcnii_paper.bench.worker"
+WORKER_ANSWER = {
+    **{"seconds": [float], "best": float, "waiting": float, "computing": float, "nodes": int}
+}
+SIZES = (1, 2, 4)
+ON_CPU = Order(n=40_000, layers=8, width=64, device="cpu", rounds=16)
+EACH = 20_000  # nodes of a process, where the work of each is fixed
+ON_CUDA = Order(n=1_000_000, layers=8, width=128, device="cuda", rounds=5, epochs=10)
+LARGE = Order(n=0, layers=64, width=128, device="cuda", rounds=2, memory="recompute")
+
+
+def over_processes(order: Order = ON_CPU, each: int = EACH) -> Iterator[Document]:
+    """Strong: the graph is fixed; weak: the nodes of a process are.
+
+    efficiency  1 where N processes do N times the work of one in the same time
+    """
+    for kind in ("strong", "weak"):
+        first = 0.0
+        for size in SIZES:
+            n = order.n if kind == "strong" else each * size
+            found = run_workers(replace(order, n=n), size)
+            first = first or found["best"]
+            gain = first / found["best"] / (size if kind == "strong" else 1)
+            yield {"kind": kind, "n": n, "processes": size, "efficiency": gain, **found}
+
+
+def on_cuda() -> Iterator[Document]:
+    """One process with and without torchrun, two on one GPU by gloo, and 2.4 million nodes."""
+    for kind, order, size in (
+        ("alone", ON_CUDA, 0),
+        ("torchrun", ON_CUDA, 1),
+        ("two by gloo", replace(ON_CUDA, rounds=3, epochs=3), 2),
+        ("2.4 million nodes", LARGE, 0),
+    ):
+        yield {"kind": kind, "n": order.n, "processes": max(size, 1), **run_workers(order, size)}
+
+
+def run_workers(order: Order, size: int) -> Document:
+    """The answer of `size` processes under torchrun; 0: of one process, without it."""
+    found = launch(WORKER, asdict(order), WORKER_ANSWER, size)
+    return {"layers": order.layers, "width": order.width, **found}
+
+
+NAME = "scale"
+OnStep = Callable[[str], None]
+
+
+def steps(device: torch.device) -> int:
+    """How often `measure` calls `on_step`."""
+    if device.type == "cuda":
+        return 4
+    growths = sum(len(values) for values in STEPS.values())
+    cuts = (len(REAL) + 1) * len(PARTS) * len(WAYS)
+    return cuts + 2 * len(SIZES) + growths + len(PLANNED)
+
+
+def measure(device: torch.device, on_step: OnStep) -> Document:
+    """All of it on a CPU; on a GPU, what processes and a large graph take."""
+    commit()  # recorded at the end, when it might be another one
+
+    def told(what: str, rows: Iterable[Document]) -> list[Document]:
+        found = []
+        for row in rows:
+            on_step(what)
+            found.append(row)
+        return found
+
+    if device.type == "cuda":
+        found = {"processes": told("processes", on_cuda())}
+    else:
+        found = {
+            "cuts": told("cuts", measured_cuts(graphs())),
+            "growth": told("growth", grown()),
+            "planned": told("plans", planned()),
+            "processes": told("processes", over_processes()),
+        }
+    return {
+        "case": NAME,
+        "title": "growth, and one graph over several processes",
+        "command": f"gcnii bench {NAME} --device {device.type}",
+        "device": device_name(device),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "versions": versions(),
+        "commit": commit(),
+        **{part: [] for part in ("cuts", "growth", "planned")},
+        **found,
+    }

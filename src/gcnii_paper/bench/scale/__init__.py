@@ -1,1 +1,0 @@
-"""`gcnii bench scale`: growth in size, over processes, and what was planned beside it."""

@@ -1,1 +1,0 @@
-"""The paper's figures, and whether its claims about them hold."""

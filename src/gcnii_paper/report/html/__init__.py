@@ -1,1 +1,0 @@
-"""report.html: the page of the paper's tables and figures."""
