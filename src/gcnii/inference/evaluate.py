@@ -32,6 +32,7 @@ from gcnii.inference.baselines import (
     twins,
 )
 from gcnii.inference.short import never_predicted, unbeaten
+from gcnii.inference.tables import Score, called, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.result import Result
 from gcnii.targets import SeveralLabels
@@ -108,8 +109,6 @@ class Evaluation:
 
     def tables(self) -> Group:
         """What the terminal shows: tables and sentences, but for the warnings."""
-        from gcnii.inference.tables import tables
-
         return Group(*tables(self))
 
     def __str__(self) -> str:
@@ -122,10 +121,8 @@ class Evaluation:
 
     def __repr__(self) -> str:
         """One line."""
-        from gcnii.inference.tables import called, cell
-
         own = self.metric
-        score = f"{called(self, own)} {cell(own, self.scores[own])}"
+        score = f"{called(self, own)} {Score.named(own, self.scores[own]).cell}"
         count = f", {len(self.warnings)} warnings" if self.warnings else ""
         return f"Evaluation({self.model} on {self.graph}: {score}{count})"
 

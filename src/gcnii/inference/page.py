@@ -31,15 +31,15 @@ from gcnii.inference.page_figures import (
     draw_curves,
     draw_reliability,
     group_tables,
+    plot,
     score_rows,
 )
 from gcnii.inference.predict import known_labels
-from gcnii.inference.tables import called
+from gcnii.inference.tables import Score, called
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.html import is_page, one_file
 from gcnii.results.result import Result
 from gcnii.targets import target_of
-from gcnii.targets.interval import Estimate
 from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan
 
@@ -48,26 +48,16 @@ SEEDS = 12  # that are named one by one
 
 def verdict(result: Result, evaluation: Evaluation) -> str:
     """The score with its interval, and what naming the largest class would give."""
-    metric, own = evaluation.metric, evaluation.scores[evaluation.metric]
+    metric, own = evaluation.metric, Score(evaluation.scores[evaluation.metric])
     runs = len(evaluation.runs)
     mean = f" as the mean of {runs} runs" if runs > 1 else ""
     nodes = f"{evaluation.nodes:,} test {'node' if evaluation.nodes == 1 else 'nodes'}"
-    sentence = f"{_capital(called(evaluation, metric))} {shown(own)}{mean} on {nodes}"
+    name, ends = called(evaluation, metric), f" ({own.interval})" if own.interval else ""
+    sentence = f"{name[:1].upper()}{name[1:]} {own.number} %{ends}{mean} on {nodes}"
     usual = evaluation.baselines[MAJORITY][metric].mean
     beside = f"; the most frequent labels alone give {percent(usual)} %"
     unfinished = " The training was interrupted." if result.interrupted else ""
     return f"{sentence}{'' if isnan(usual) else beside}.{unfinished}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def shown(estimate: Estimate) -> str:
-    """`81.3 % (79.0 to 83.6)`."""
-    number = f"{percent(estimate.mean)} %"
-    ends = f"{percent(estimate.low)} to {percent(estimate.high)}"
-    return number if isnan(estimate.low) else f"{number} ({ends})"
 
 
 def predicting(result: Result) -> str:
@@ -338,6 +328,7 @@ def page(
         calibration=_calibration(result, graph, device),
         calibrated=calibration_rows(evaluation),
         groups=group_tables(evaluation),
+        plot=plot,
         least_certain=certain,
         most_surprising=surprising,
         settings=settings(result, graph),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, isnan, nan, sqrt
+from math import ceil, isnan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from gcnii.errors import visible
 from gcnii.files import Document
 from gcnii.inference.evaluate import Evaluation
-from gcnii.inference.tables import GROUPS, called
+from gcnii.inference.tables import GRADED, GROUPS, RANKED, Score, called, frequent_confusions
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import short
 from gcnii.results.result import Result
-from gcnii.targets.interval import Estimate, wilson
+from gcnii.targets.interval import wilson
 from gcnii.targets.scores import SCORES, percent
 from gcnii.targets.target import Bin
 from gcnii.train.run import Run
@@ -155,13 +155,9 @@ class Confusions:
     @property
     def frequent(self) -> list[tuple[str, str, int, int]]:
         """True class, what it is taken for, how often, of how many: the most frequent ones."""
-        wrong = self.C - np.diag(self.C.diagonal())
-        order = np.argsort(-wrong, axis=None, kind="stable")[:LISTED]
-        places = [divmod(int(place), len(self.C)) for place in order]
         return [
-            (self.names[i], self.names[j], int(wrong[i, j]), int(self.C[i].sum()))
-            for i, j in places
-            if wrong[i, j]
+            (self.names[i], self.names[j], nodes, int(self.C[i].sum()))
+            for i, j, nodes in frequent_confusions(self.C, LISTED)
         ]
 
     @property
@@ -189,44 +185,17 @@ class Confusions:
         )
 
 
-GRADED = ("precision", "recall", "f1")
-RANKED = ("roc_auc", "average_precision")
-
-
-@dataclass(frozen=True)
-class Score:
-    """A number with its interval; a share unless `plain`."""
-
-    estimate: Estimate
-    plain: bool = False
-
-    @property
-    def number(self) -> str:
-        """`81.3`."""
-        return self._shown(self.estimate.mean)
-
-    @property
-    def interval(self) -> str:
-        """`79.0 to 83.6`, or nothing."""
-        low, high = self.estimate.low, self.estimate.high
-        return "" if isnan(low) or isnan(high) else f"{self._shown(low)} to {self._shown(high)}"
-
-    def _shown(self, value: float) -> str:
-        if not self.plain:
-            return percent(value)
-        return "–" if isnan(value) else f"{value:.3f}"
-
-    def plot(self) -> Markup:
-        """A dot at the number on a rail from 0 to 100 %, with its interval as a bar."""
-        mean, low, high = self.estimate.mean, self.estimate.low, self.estimate.high
-        if self.plain or isnan(mean):
-            return Markup()
-        words = f"{self.number} %" + (f", interval {self.interval}" if self.interval else "")
-        bar = "" if isnan(low) else f'<path class="reach" d="M{_x(low)} 5H{_x(high)}"/>'
-        return Markup(
-            f'<svg class="interval" viewBox="0 0 100 10" role="img"><title>{words}</title>'
-            f'<path class="rail" d="M0 5H100"/>{bar}<circle cx="{_x(mean)}" cy="5" r="3"/></svg>'
-        )
+def plot(score: Score) -> Markup:
+    """A dot at the number on a rail from 0 to 100 %, with its interval as a bar."""
+    mean, low, high = score.estimate.mean, score.estimate.low, score.estimate.high
+    if score.plain or isnan(mean):
+        return Markup()
+    words = f"{score.number} %" + (f", interval {score.interval}" if score.interval else "")
+    bar = "" if isnan(low) else f'<path class="reach" d="M{_x(low)} 5H{_x(high)}"/>'
+    return Markup(
+        f'<svg class="interval" viewBox="0 0 100 10" role="img"><title>{words}</title>'
+        f'<path class="rail" d="M0 5H100"/>{bar}<circle cx="{_x(mean)}" cy="5" r="3"/></svg>'
+    )
 
 
 def _x(share: float) -> str:
@@ -237,7 +206,7 @@ def score_rows(evaluation: Evaluation) -> dict[str, list[Score]]:
     """By the score's name: the model's own, then that of each baseline."""
     everyone = (evaluation.scores, *evaluation.baselines.values())
     return {
-        _called(evaluation, name): [Score(one[name], SCORES[name].most > 1) for one in everyone]
+        _called(evaluation, name): [Score.named(name, one[name]) for one in everyone]
         for name in evaluation.scores
     }
 
@@ -252,8 +221,8 @@ def class_rows(evaluation: Evaluation) -> list[Document]:
     return [
         {
             "name": row["name"],
-            "graded": [_of(row, name, f"{name}_") for name in GRADED],
-            "ranked": [_of(row, name) for name in RANKED],
+            "graded": [Score.of(row, name, f"{name}_") for name in GRADED],
+            "ranked": [Score.of(row, name) for name in RANKED],
             "counts": [row["support"], row["predicted"]],
         }
         for row in evaluation.classes
@@ -262,31 +231,18 @@ def class_rows(evaluation: Evaluation) -> list[Document]:
 
 def calibration_rows(evaluation: Evaluation) -> list[tuple[str, list[Score]]]:
     """Each class, the rarest first: its mean probability, its share of the nodes, the error."""
+    places = (("mean_probability", None), ("share", ""), ("error", None))
     return [
-        (
-            row["name"],
-            [_of(row, "mean_probability"), _of(row, "share", ""), _of(row, "error")],
-        )
+        (row["name"], [Score.of(row, *place) for place in places])
         for row in evaluation.calibration["classes"]
     ]
 
 
 def group_tables(evaluation: Evaluation) -> dict[str, list[tuple[str, int, Score]]]:
     """By what the nodes are grouped: the group, its nodes and its accuracy."""
-    return {GROUPS.get(name, name): _group(rows) for name, rows in evaluation.groups.items()}
-
-
-def _group(rows: Sequence[Mapping[str, object]]) -> list[tuple[str, int, Score]]:
-    return [(str(row["group"]), int(str(row["nodes"])), _of(row, "accuracy", "")) for row in rows]
-
-
-def _of(row: Mapping[str, object], name: str, ends: str | None = None) -> Score:
-    """A score of a row; its interval is at `{ends}low` and `{ends}high`, if anywhere."""
-    low, high = (
-        nan if ends is None else _number(row.get(f"{ends}{end}")) for end in ("low", "high")
-    )
-    return Score(Estimate(_number(row.get(name)), low, high))
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else nan
+    return {
+        GROUPS.get(name, name): [
+            (row["group"], row["nodes"], Score.of(row, "accuracy", "")) for row in rows
+        ]
+        for name, rows in evaluation.groups.items()
+    }

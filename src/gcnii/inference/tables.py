@@ -1,9 +1,10 @@
-"""An evaluation as tables for the terminal."""
+"""The numbers of an evaluation as texts, and as tables for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isnan
+from dataclasses import dataclass
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from gcnii.inference.evaluate import Evaluation
 
 
-NAMES = {
-    **{name: score.name for name, score in SCORES.items()},
-}
 GROUPS = {
     "degree": "neighbours",
     "homophily": "neighbours of its class",
@@ -34,7 +32,57 @@ SQUARE = 12  # classes of the largest confusion matrix that is shown
 CONFUSIONS = 10  # of the most frequent ones that are shown instead
 ROWS = 40  # of the table by class
 CALIBRATED = ("mean probability", "share of test nodes", "calibration error")
+GRADED, RANKED = ("precision", "recall", "f1"), ("roc_auc", "average_precision")
 LONGEST = 24  # characters of a class's name
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number with its interval as text; a share in % unless `plain`."""
+
+    estimate: Estimate
+    plain: bool = False
+
+    @classmethod
+    def named(cls, name: str, estimate: Estimate) -> Score:
+        """The score of this name; the log loss is not a share."""
+        return cls(estimate, SCORES[name].most > 1)
+
+    @classmethod
+    def of(cls, row: Document, name: str, ends: str | None = None) -> Score:
+        """A score of a row; its interval is at `{ends}low` and `{ends}high`, if anywhere."""
+        names = [name] if ends is None else [name, f"{ends}low", f"{ends}high"]
+        return cls(Estimate(*(nan if row[one] is None else row[one] for one in names)))
+
+    @property
+    def number(self) -> str:
+        """`81.3`."""
+        return self._shown(self.estimate.mean)
+
+    @property
+    def interval(self) -> str:
+        """`79.0 to 83.6`, or nothing."""
+        low, high = self.estimate.low, self.estimate.high
+        return "" if isnan(low) or isnan(high) else f"{self._shown(low)} to {self._shown(high)}"
+
+    @property
+    def cell(self) -> str:
+        """`81.3 [79.0, 83.6]`."""
+        ends = self.interval.replace(" to ", ", ")
+        return f"{self.number} [{ends}]" if ends else self.number
+
+    def _shown(self, value: float) -> str:
+        if not self.plain:
+            return percent(value)
+        return "–" if isnan(value) else f"{value:.3f}"
+
+
+def frequent_confusions(C: NDArray[np.int64], most: int) -> list[tuple[int, int, int]]:
+    """True class, predicted class and number of nodes of the most frequent mistakes."""
+    wrong = C - np.diag(C.diagonal())
+    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+    places = (divmod(int(place), len(C)) for place in order)
+    return [(i, j, int(wrong[i, j])) for i, j in places if wrong[i, j]]
 
 
 def tables(evaluation: Evaluation) -> Iterator[RenderableType]:
@@ -65,7 +113,8 @@ def _scores(evaluation: Evaluation) -> Group:
     what = f"mean of {runs} runs, 95 % interval over them" if runs > 1 else "95 % interval"
     over = evaluation.interval if runs == 1 else "each on its own split"
     for name, estimate in evaluation.scores.items():
-        table.add_row(called(evaluation, name), cell(name, estimate), cell(name, usual[name]))
+        cells = (Score.named(name, one).cell for one in (estimate, usual[name]))
+        table.add_row(called(evaluation, name), *cells)
     title = f"{evaluation.model} on {evaluation.graph}: test nodes, {what}, {over}"
     return Group(Text(visible(title)), table)
 
@@ -76,16 +125,8 @@ def _beside(evaluation: Evaluation) -> Table:
     table = plain_table("beside it", called(evaluation, metric), "difference")
     for name, scores in evaluation.baselines.items():
         gap = _difference(evaluation.differences.get(name))
-        table.add_row(name, cell(metric, scores[metric]), gap)
+        table.add_row(name, Score.named(metric, scores[metric]).cell, gap)
     return table
-
-
-def cell(name: str, estimate: Estimate) -> str:
-    """`81.3 [79.0, 83.6]`; the log loss is not a percentage."""
-    shown = percent if SCORES[name].most == 1 else lambda x: "–" if isnan(x) else f"{x:.3f}"
-    if isnan(estimate.low):
-        return shown(estimate.mean)
-    return f"{shown(estimate.mean)} [{shown(estimate.low)}, {shown(estimate.high)}]"
 
 
 def _difference(lead: Estimate | None) -> str:
@@ -99,9 +140,9 @@ def _difference(lead: Estimate | None) -> str:
 def called(evaluation: Evaluation, name: str) -> str:
     """What a score is called, and the class that it is of: `average precision of class fraud`."""
     if name not in SCORES or not SCORES[name].ranks or evaluation.positive is None:
-        return NAMES.get(name, name)
+        return SCORES[name].name if name in SCORES else name
     what = "class" if evaluation.confusion else "label"
-    return f"{NAMES[name]} of {what} {_short(evaluation.positive)}"
+    return f"{SCORES[name].name} of {what} {_short(evaluation.positive)}"
 
 
 def _classes(evaluation: Evaluation) -> Group:
@@ -114,10 +155,9 @@ def _classes(evaluation: Evaluation) -> Group:
         rows = tuple(sorted(rows, key=lambda row: -row["support"])[:ROWS])
         title += f"; the {ROWS} largest of {len(evaluation.classes)}, --json or document() has all"
     for row in rows:
-        ranked = (_percent(row[name]) for name in ("roc_auc", "average_precision"))
-        graded = (_interval(row, name) for name in ("precision", "recall", "f1"))
-        counts = (str(row["support"]), str(row["predicted"]))
-        table.add_row(_short(row["name"]), *graded, *ranked, *counts)
+        graded = (Score.of(row, name, f"{name}_").cell for name in GRADED)
+        ranked = (Score.of(row, name).cell for name in RANKED)
+        table.add_row(_short(row["name"]), *graded, *ranked, row["support"], row["predicted"])
     return Group(Text(title), table)
 
 
@@ -128,9 +168,8 @@ def _calibration(evaluation: Evaluation) -> Group:
     if len(rows) > ROWS:
         title += f"; the {ROWS} rarest of {len(rows)}, --json has all"
     for row in rows[:ROWS]:
-        share = _interval({**row, "share_low": row["low"], "share_high": row["high"]}, "share")
-        cells = (percent(row["mean_probability"]), share, percent(row["error"]))
-        table.add_row(_short(row["name"]), *cells)
+        places = (("mean_probability", None), ("share", ""), ("error", None))
+        table.add_row(_short(row["name"]), *(Score.of(row, *place).cell for place in places))
     return Group(Text(title), table)
 
 
@@ -139,17 +178,6 @@ def _who(evaluation: Evaluation) -> str:
     splits = {run["split"] for run in evaluation.runs}
     of = f" of split {evaluation.split}, that of the best run" if len(splits) > 1 else ""
     return f"{evaluation.nodes} test nodes{of}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else percent(value)
-
-
-def _interval(row: Document, name: str) -> str:
-    if row[name] is None or row[f"{name}_low"] is None:
-        return _percent(row[name])
-    ends = (_percent(row[f"{name}_{end}"]) for end in ("low", "high"))
-    return f"{_percent(row[name])} [{', '.join(ends)}]"
 
 
 def _confusion(evaluation: Evaluation) -> RenderableType:
@@ -166,23 +194,16 @@ def _confusion(evaluation: Evaluation) -> RenderableType:
 def _most_confused(names: Sequence[str], C: NDArray[np.int64]) -> Group:
     table = plain_table("true class", "predicted as", "nodes", numbers=slice(2, 3))
     title = f"the {CONFUSIONS} most frequent confusions; --json or document() has them all"
-    wrong = C - np.diag(C.diagonal())
-    for place in np.argsort(-wrong, axis=None, kind="stable")[:CONFUSIONS]:
-        i, j = divmod(int(place), len(C))
-        if wrong[i, j]:
-            table.add_row(names[i], names[j], str(wrong[i, j]))
+    for i, j, nodes in frequent_confusions(C, CONFUSIONS):
+        table.add_row(names[i], names[j], str(nodes))
     return Group(Text(title), table)
 
 
 def _group(head: str, rows: Sequence[Document]) -> Table:
     table = plain_table(head, "nodes", "accuracy")
     for row in rows:
-        table.add_row(row["group"], str(row["nodes"]), _interval({**row, **_ends(row)}, "accuracy"))
+        table.add_row(row["group"], str(row["nodes"]), Score.of(row, "accuracy", "").cell)
     return table
-
-
-def _ends(row: Document) -> Document:
-    return {f"accuracy_{end}": row[end] for end in ("low", "high")}
 
 
 def _short(name: str) -> str:
