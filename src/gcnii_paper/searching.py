@@ -28,6 +28,7 @@ from optuna.trial import Trial as OptunaTrial
 
 from gcnii.data import load
 from gcnii.files import Document, write_document
+from gcnii.results.fit import Session
 from gcnii.results.provenance import commit, versions
 from gcnii.train.hardware import choose_device, device_name
 from gcnii.train.plan import make_plan
@@ -167,7 +168,8 @@ def run_search(
     for enough in (*range(ROUND, most, ROUND), most):
         if len(tries) < enough:
             limits = Limits(enough)
-            train_trials(proposer.question, study, limits, device, None, exchange, proposer)
+            where = Session(device=device)
+            train_trials(proposer.question, study, limits, where, exchange, proposer)
             tries = exchange()
     return make_record(search.about, tries)
 

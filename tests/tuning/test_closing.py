@@ -8,6 +8,7 @@ from support.small_studies import QUICK
 
 import gcnii
 from gcnii.graph import Split
+from gcnii.results.fit import Session
 from gcnii.tuning import closing as room
 from gcnii.tuning.closing import Difference, Tuned, close, confirmed, reserve
 from gcnii.tuning.question import BASELINES, FRESH, Question
@@ -125,7 +126,9 @@ FINE = Fake([replace_run(0.9)])
 def test_who_is_best_without_having_been_confirmed_does_not_win(question, monkeypatch):
     monkeypatch.setattr(room, "FINALISTS", 2)
     some = [trial(0, "mlp", 0.93), trial(1, "gcn", 0.92), trial(2, "gcn", 0.91)]
-    found = close(question, some, "cpu", 1)  # two seeds on a few epochs do not reach 0.91
+    found = close(
+        question, some, Session(device="cpu", threads=1)
+    )  # two seeds on a few epochs do not reach 0.91
     assert found.winner.number in (0, 1)
     assert found.result.plan.model == found.winner.model
     assert {found.trials[0].number, found.trials[1].number} == {0, 1}
@@ -143,7 +146,7 @@ def test_if_the_winner_diverges_when_it_is_trained_anew_the_next_takes_its_place
     monkeypatch.setattr(room, "fitted", sometimes)
     bad = replace(trial(7, score=5.0), settings={"lr": 0.02})
     some = [bad, trial(0, "mlp", 0.1), trial(1, "gcn", 0.2)]
-    found = close(question, some, "cpu", 1)
+    found = close(question, some, Session(device="cpu", threads=1))
     assert found.winner.number in (0, 1)
     assert [one.number for one in found.trials if one.outcome == "lost"] == [7]
     assert set(found.baselines) == {"mlp", "gcn"}
@@ -153,7 +156,7 @@ def test_if_the_winner_diverges_when_it_is_trained_anew_the_next_takes_its_place
 def test_if_all_diverge_when_they_are_trained_anew_it_says_so(question, monkeypatch):
     monkeypatch.setattr(room, "fitted", lambda *_, **how: None)
     with pytest.raises(NothingFound, match=r"^every training of any model diverged or did not fit"):
-        close(question, [trial(0, "mlp"), trial(1)], "cpu", 1)
+        close(question, [trial(0, "mlp"), trial(1)], Session(device="cpu", threads=1))
 
 
 def test_the_reserve_is_the_time_of_the_finalists_the_winner_and_the_baselines():

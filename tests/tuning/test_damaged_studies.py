@@ -11,6 +11,7 @@ from support.small_studies import QUICK, few_runs, settings_tried
 
 import gcnii
 from gcnii.errors import DataError, InputError
+from gcnii.results.fit import Session
 from gcnii.tuning import storage, worker
 from gcnii.tuning.proposals import propose
 from gcnii.tuning.question import Question
@@ -66,7 +67,7 @@ def kept(graph, tmp_path_factory):
 def tuner_of(graph, path):
     fixed = {name: ASKED[name] for name in ("layers", "epochs", "patience")}
     question = Question.of(graph, ASKED["models"], QUICK["seeds"], fixed=fixed)
-    return Tuner.of(question, out=path, device="cpu", threads=1)
+    return Tuner.of(question, out=path, session=Session(device="cpu", threads=1))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from support.small_studies import QUICK
 
 import gcnii
 from gcnii.errors import InputError
+from gcnii.results.fit import Session
 from gcnii.tuning.question import Question
 from gcnii.tuning.study import Tuner
 
@@ -80,6 +81,6 @@ def test_without_a_terminal_a_command_says_now_and_then_how_far_it_is(capsys, mo
 
 def test_a_budget_that_is_over_before_the_search_is_refused(graph, tmp_path):
     question = Question.of(graph, ["gcn"], 2)
-    tuner = Tuner.of(question, out=tmp_path / "s", device="cpu", threads=1)
+    tuner = Tuner.of(question, out=tmp_path / "s", session=Session(device="cpu"))
     with pytest.raises(InputError, match=r"budget of 10 s was over before the search began: \d+ s"):
         tuner.run(10.0, None, began=time.time() - 12)

@@ -11,6 +11,7 @@ from optuna.exceptions import StorageInternalError
 from support.small_studies import QUICK
 
 import gcnii
+from gcnii.results.fit import Session
 from gcnii.train.checkpoint import Interrupt
 from gcnii.train.plan import make_plan
 from gcnii.tuning import worker as room
@@ -18,10 +19,10 @@ from gcnii.tuning.proposals import Proposal, quiet, sampler_of
 from gcnii.tuning.question import Question
 from gcnii.tuning.storage import Held
 from gcnii.tuning.trials import NothingFound, Trial, trials_of
-from gcnii.tuning.worker import Clock, Limits, search
+from gcnii.tuning.worker import Clock, Limits, Worker, search
 
 FIXED = {"epochs": 8, "patience": 3, "layers": 2}
-HOW = {"device": "cpu", "threads": 1}
+HOW = {"session": Session(device="cpu", threads=1)}
 
 
 @pytest.fixture
@@ -68,7 +69,9 @@ def test_a_finished_trial_tells_of_each_seed(question, study):
     for trial in (mlp, gcn):
         assert len(trial.val) == len(trial.val_loss) == len(trial.epochs) == 2
         assert trial.final_seconds >= trial.seconds / 2 > 0
-        alone = gcnii.fit(question.hidden, trial.model, seeds=[0, 1], **trial.settings, **HOW)
+        alone = gcnii.fit(
+            question.hidden, trial.model, seeds=[0, 1], **trial.settings, device="cpu"
+        )
         assert trial.val == pytest.approx(tuple(alone.val))
 
 
@@ -82,12 +85,12 @@ def test_the_runs_of_a_trial_that_fell_behind_are_fewer(question, study):
 
 
 def test_several_settings_of_one_shape_are_trained_at_once(question, study, monkeypatch):
-    monkeypatch.setattr(room, "_at_once", lambda *_: 2)  # as a GPU would
-    batches, train = [], room.train
+    monkeypatch.setattr(Worker, "at_once", lambda *_: 2)  # as a GPU would
+    batches, train = [], Worker.train
     monkeypatch.setattr(
-        room,
+        Worker,
         "train",
-        lambda *words: batches.append([one.trial.number for one in words[2]]) or train(*words),
+        lambda *words: batches.append([one.trial.number for one in words[1]]) or train(*words),
     )
     search(question, study, Limits(trials=10), **HOW)
     assert sorted(chain(*batches)) == list(range(10))
@@ -99,13 +102,14 @@ def test_several_settings_of_one_shape_are_trained_at_once(question, study, monk
 def test_fewer_settings_fill_a_gpu_where_each_has_several_views(question, monkeypatch):
     monkeypatch.setattr(room, "choose_device", lambda name: torch.device("cuda"))
     plans = (make_plan("gcnii", {"views": views}) for views in (1, 4))
-    one, four = (room._capacity(Proposal(None, plan), question, "cuda") for plan in plans)
+    gpu = Worker(question, None, None, None, None, Session(device="cuda"))
+    one, four = (gpu.capacity(Proposal(None, plan)) for plan in plans)
     assert four == one // 4
 
 
 def test_a_setting_is_scored_alike_alone_and_in_a_batch(question, study, monkeypatch):
     search(question, study, Limits(trials=6), **HOW)
-    monkeypatch.setattr(room, "_at_once", lambda *_: 3)
+    monkeypatch.setattr(Worker, "at_once", lambda *_: 3)
     other = optuna.create_study(direction="maximize", sampler=sampler_of(question))
     search(question, other, Limits(trials=6), **HOW)
     for one, two in zip(trials_of(study), trials_of(other), strict=True):
@@ -146,7 +150,7 @@ def test_what_does_not_fit_in_memory_is_tried_in_smaller_batches_and_then_lost(g
         sizes.append(session.batch)
         raise MemoryError
 
-    monkeypatch.setattr(room, "_at_once", lambda *_: 4)
+    monkeypatch.setattr(Worker, "at_once", lambda *_: 4)
     monkeypatch.setattr("gcnii.tuning.trials.fit_plans", refuse)
     with pytest.raises(NothingFound, match="did not fit in memory"):
         gcnii.tune(graph, trials=2, models=["gcn"], **QUICK)
@@ -163,7 +167,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(graph, monkeypatch):
 
 
 def test_a_worker_that_fails_gives_its_trials_back(question, study, monkeypatch):
-    monkeypatch.setattr(room, "_at_once", lambda *_: 2)
+    monkeypatch.setattr(Worker, "at_once", lambda *_: 2)
     monkeypatch.setattr(room, "fitted", lambda *_, **how: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         search(question, study, Limits(trials=6), **HOW)

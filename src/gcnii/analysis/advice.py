@@ -16,6 +16,7 @@ from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Settings
+from gcnii.results.fit import Session
 from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan
 from gcnii.tuning.proposals import quiet, sampler_of
@@ -169,7 +170,7 @@ def _search(
                 show(f"best {percent(best.score)} ({best.model})" if best else "")
             told = len(done)
 
-        search(question, study, Limits(count), device, after_batch=tell)
+        search(question, study, Limits(count), Session(device=device), tell)
         return trials_of(study)
 
 

@@ -32,6 +32,7 @@ from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document, refuse_replacing
 from gcnii.inference.short import short_form
 from gcnii.report.figures import is_figure, save
+from gcnii.results.fit import Session
 from gcnii.targets.scores import METRICS, Metric, percent
 from gcnii.tuning.question import Question
 from gcnii.tuning.tune import BUDGET, limits_of, require_optuna
@@ -131,8 +132,7 @@ def tune(
         jobs=jobs,
         slurm=options,
         out=out,
-        device=device,
-        threads=threads,
+        session=Session(device=device, threads=threads),
         command=_own_words(storage),
     )
     refuse_unwritable(tuner.folder)

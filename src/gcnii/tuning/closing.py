@@ -22,7 +22,7 @@ import optuna
 from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
-from gcnii.results.fit import Session
+from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.checkpoint import interruptible
@@ -311,23 +311,24 @@ def confirmed(question: Question, trials: Sequence[Trial], train: Train) -> list
 def close(
     question: Question,
     trials: Sequence[Trial],
-    device: str = "auto",
-    threads: int | None = None,
-    checkpoint: Path | None = None,
+    session: Session = SILENT,
     show: Callable[[str], None] = lambda words: None,
 ) -> Tuned:
     """Train the winner and the baselines with fresh seeds on every split, and test them.
 
+    session  where; its checkpoint is the winner's
+    show     told what is trained now
+
     If the winner is lost, because a fresh seed diverges, the next best takes its place.
     """
     winner_of(trials)  # or an error
-    on_cpu = choose_device(device).type == "cpu"
+    on_cpu = choose_device(session.device).type == "cpu"
     results: dict[int, Result] = {}
 
-    def train(graph: Graph, trial: Trial, seeds: range, path: Path | None = None) -> Result | None:
+    def train(graph: Graph, trial: Trial, seeds: range, saves: bool = False) -> Result | None:
         plan, at_once = question.plan(trial.model, trial.settings), 1 if on_cpu else len(seeds)
-        session = Session(device=device, threads=threads, checkpoint=path)
-        result = fitted(graph, [plan], at_once, session, seeds, "temperature")
+        own = session if saves else replace(session, checkpoint=None)
+        result = fitted(graph, [plan], at_once, own, seeds, "temperature")
         if interrupt or (result is not None and result.interrupted):
             raise KeyboardInterrupt
         return result
@@ -337,8 +338,7 @@ def close(
         ordered = confirmed(question, trials, train)
         while left := [trial for trial in _chosen(ordered) if trial.number not in results]:
             show(f"final training: {left[0].model}")
-            path = checkpoint if not results else None
-            result = train(question.graph, left[0], question.final_seeds, path)
+            result = train(question.graph, left[0], question.final_seeds, saves=not results)
             if result is not None:
                 results[left[0].number] = result
             else:

@@ -11,7 +11,6 @@ seal.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -36,10 +35,10 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from gcnii.errors import DataError, GcniiError, InputError, notice, one_line
-from gcnii.files import NOTHING, Document, Maybe, check, document_key, refuse_special
+from gcnii.files import Document, check, document_key, refuse_special
 from gcnii.tuning.proposals import distribution
 from gcnii.tuning.question import Question, parameter, settings_of
-from gcnii.tuning.trials import FINISHED, GIVEN_BACK, first_number
+from gcnii.tuning.trials import FINISHED, GIVEN_BACK, TOLD, first_number
 
 HEARTBEAT, GRACE = 5, 30  # seconds between two beats, and without one, after which a trial is lost
 CONNECT = 20  # seconds in which a server must answer
@@ -388,23 +387,6 @@ def _study(
 
 LOOKS, PAUSE = 3, 0.3  # at a server, whose tables are not read at one moment
 AHEAD = 86400.0  # seconds that a clock may be wrong by
-TOLD = {
-    "model": str,
-    "settings": dict,
-    "val": [(float, NOTHING)],
-    "val_loss": [(float, NOTHING)],
-    "epochs": [int],
-    "seconds": float,
-    "final_seconds": float,
-    "lost": bool,
-    "rungs": {str: dict},
-    "seal": Maybe(str),  # a study of version 1.0 has none
-}
-
-
-def sealed(told: Document) -> Document:
-    """What is told of a trial, with a digest of it."""
-    return told | {"seal": document_key(json.loads(json.dumps(told)))}
 
 
 def refuse_damaged(study: OptunaStudy, question: Question, url: str) -> None:

@@ -28,7 +28,7 @@ from gcnii.errors import GcniiError, InputError, notice, some_of
 from gcnii.files import document_key, user_path
 from gcnii.nn.settings import whole
 from gcnii.parallel import run_parallel
-from gcnii.results.fit import draws
+from gcnii.results.fit import SILENT, Session, draws
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import lines_without_bar, make_progress
 from gcnii.train.checkpoint import STOPPED_BY, remove
@@ -75,8 +75,7 @@ class Tuner:
     url: str
     jobs: int
     slurm: Mapping[str, str] | None
-    device: str
-    threads: int | None
+    session: Session
     command: str
 
     @classmethod
@@ -88,14 +87,13 @@ class Tuner:
         jobs: int = 1,
         slurm: Mapping[str, str] | None = None,
         out: Path | str | None = None,
-        device: str = "auto",
-        threads: int | None = None,
+        session: Session = SILENT,
         writes: bool = True,
         command: str = "",
     ) -> Tuner:
         """Refuses, before anything is written, what cannot be searched or kept."""
         whole("jobs", jobs, 1)
-        choose_device(device)
+        choose_device(session.device)
         if slurm is not None:
             refuse_options(slurm)
         graph = question.graph
@@ -103,7 +101,7 @@ class Tuner:
         folder = user_path(out or Path("runs") / f"{graph.name}-tune-{key}")
         refuse_foreign(folder, question)
         url = storage or (sqlite_url(folder) if writes or out is not None else "")
-        return cls(question, folder, writes, url, jobs, slurm, device, threads, command)
+        return cls(question, folder, writes, url, jobs, slurm, session, command)
 
     def run(
         self,
@@ -149,8 +147,8 @@ class Tuner:
                 try:
                     self._search(study, limits, spent)
                     path = self.folder / CHECKPOINT if self.writes else None
-                    how = (self.device, self.threads, path, show)
-                    tuned = close(self.question, trials_of(study), *how)
+                    session = replace(self.session, checkpoint=path)
+                    tuned = close(self.question, trials_of(study), session, show)
                 finally:
                     spent.keep()
         return replace(tuned, seconds=spent.seconds, command=self.command)
@@ -181,15 +179,14 @@ class Tuner:
                 for _ in run_parallel(one, range(self.jobs), self.jobs):
                     spent.keep()
         else:
-            hardware = (self.device, self.threads)
-            search(self.question, study, limits, *hardware, lambda: spent.keep())
+            search(self.question, study, limits, self.session, spent.keep)
 
 
 def one_job(tuner: Tuner, limits: Limits, job: int) -> int:
     """What one of several processes does."""
     quiet()
     with tuner.study() as study:
-        search(tuner.question, study, limits, tuner.device, tuner.threads)
+        search(tuner.question, study, limits, tuner.session)
     return job
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import isfinite, sqrt
 from statistics import fmean, stdev
 from typing import Literal
 
@@ -13,7 +14,7 @@ from optuna.study import Study as OptunaStudy
 from optuna.trial import FrozenTrial, TrialState
 
 from gcnii.errors import GcniiError
-from gcnii.files import Document
+from gcnii.files import NOTHING, Document, Maybe, document_key
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
 from gcnii.results.fit import Calibrate, Session, fit_plans
@@ -21,11 +22,25 @@ from gcnii.results.result import Result
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import lacks_memory
 from gcnii.train.plan import Plan
+from gcnii.train.run import Run
 
 Outcome = Literal["complete", "given up", "lost"]
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 GIVEN_BACK = "failed_trial"  # the attribute, named as Optuna does, of one that had another number
 RULE = "highest mean validation score; of equals, the one with the lowest validation loss"
+# What a study keeps of a finished trial, as an attribute of Optuna's.
+TOLD = {
+    "model": str,
+    "settings": dict,
+    "val": [(float, NOTHING)],
+    "val_loss": [(float, NOTHING)],
+    "epochs": [int],
+    "seconds": float,
+    "final_seconds": float,
+    "lost": bool,
+    "rungs": {str: dict},
+    "seal": Maybe(str),  # a study of version 1.0 has none
+}
 
 
 class NothingFound(GcniiError, RuntimeError):
@@ -88,6 +103,29 @@ class Trial:
             "seconds": self.seconds,
             **lists,
         }
+
+
+def told_of(
+    plan: Plan, runs: Sequence[Run], final_seconds: float, rungs: Mapping[int, Mapping[int, float]]
+) -> Document:
+    """What a study keeps of a trial, with a digest of it.
+
+    final_seconds  how long its final training may take
+    rungs          epoch → seed → score on the way, by which others are given up
+    """
+    good = bool(runs) and all(isfinite(run.val) for run in runs)
+    told: Document = {
+        "model": plan.model,
+        "settings": plan.settings,
+        "val": [run.val if isfinite(run.val) else None for run in runs],
+        "val_loss": [run.val_loss if isfinite(run.val_loss) else None for run in runs],
+        "epochs": [run.epochs for run in runs],
+        "seconds": round(sum(run.seconds for run in runs), 3),
+        "final_seconds": round(final_seconds, 3),
+        "lost": not good,
+        "rungs": {str(rung): seeds for rung, seeds in rungs.items()},
+    }
+    return told | {"seal": document_key(json.loads(json.dumps(told)))}
 
 
 def trials_of(study: OptunaStudy) -> list[Trial]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole
+from gcnii.results.fit import Session
 from gcnii.targets.scores import Metric
 from gcnii.tuning.question import Question
 
@@ -117,8 +118,7 @@ def tune(
             jobs=jobs,
             slurm=slurm,
             out=out,
-            device=device,
-            threads=threads,
+            session=Session(device=device, threads=threads),
             writes=writes,
         )
         return tuner.run(*limits, verbose=verbose, began=began)

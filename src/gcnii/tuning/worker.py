@@ -13,17 +13,19 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from math import inf, isfinite
+from math import inf
 from statistics import fmean, median
 from typing import TypeAlias
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study as OptunaStudy
+from optuna.trial import Trial as OptunaTrial
 from optuna.trial import TrialState
 
-from gcnii.results.fit import Session
+from gcnii.files import Document
+from gcnii.results.fit import SILENT, Session
 from gcnii.train.checkpoint import Interrupt, interruptible
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import batch_key
@@ -31,8 +33,8 @@ from gcnii.train.run import Run
 from gcnii.tuning.closing import reserve
 from gcnii.tuning.proposals import Proposal, Proposer, SpaceProposer
 from gcnii.tuning.question import BASELINES, Question
-from gcnii.tuning.storage import Held, sealed
-from gcnii.tuning.trials import first_number, fitted, trials_of
+from gcnii.tuning.storage import Held
+from gcnii.tuning.trials import FINISHED, first_number, fitted, told_of, trials_of
 
 FEWEST = 4  # settings at a rung, below which a median says nothing
 
@@ -137,7 +139,6 @@ FILLED = 1 << 24  # numbers of all replicas' states in one layer: a GPU gains li
 MOST = 16  # settings at once, and as many that take the places of those that leave
 PAUSE = 0.5  # seconds between two looks at what others are doing
 LOOK = 3.0  # seconds between two estimates of the final trainings
-DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,7 @@ def search(
     question: Question,
     study: OptunaStudy,
     limits: Limits,
-    device: str = "auto",
-    threads: int | None = None,
+    session: Session = SILENT,
     after_batch: Callable[[], object] = lambda: None,
     proposer: Proposer | None = None,
 ) -> None:
@@ -194,48 +194,141 @@ def search(
     study.sampler = proposer.sampler
     with interruptible() as interrupt, Held(study) as held:
         clock = Clock(study, limits.deadline, interrupt)
+        worker = Worker(question, study, held, clock, proposer, session)
         while not clock.over:
             held.give_back_lost()
-            batch = list(_proposals(question, proposer, held, clock, limits.trials, device))
+            batch = list(worker.proposals(limits.trials))
             if not batch:
-                if not _others_train(study):
+                if not study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
                     return
-                time.sleep(PAUSE)  # if they die, their trials come back
+                time.sleep(PAUSE)  # others train; if they die, their trials come back
             # Those that are not begun in time are given back.
             for some in takewhile(lambda _: not clock.over, _by_shape(batch)):
-                train(question, held, some, clock, device, threads)
+                worker.train(some)
                 clock.looked = -inf  # there is more to judge by
                 after_batch()
         clock.refuse_interrupted()
 
 
-def _others_train(study: OptunaStudy) -> bool:
-    return bool(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
+def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
+    """Those that can be trained as one batch together."""
+    found: dict[str, list[Proposal]] = {}
+    for proposal in batch:
+        found.setdefault(batch_key(proposal.plan), []).append(proposal)
+    return list(found.values())
 
 
-def _proposals(
-    question: Question,
-    proposer: Proposer,
-    held: Held,
-    clock: Clock,
-    most: int | None,
-    device: str,
-) -> Iterator[Proposal]:
-    """Trials for this worker, as many as fill the device."""
-    study, wanted, count = held.study, 1, 0
-    first: Proposal | None = None
-    while count < wanted and _slots(study, most):
-        clock.refuse_interrupted()
-        trial = held.claim()
-        if most is not None and trial.number - _failed(study, trial.number) >= most:
-            study.tell(trial, state=TrialState.FAIL)  # another worker was faster
-            held.release(trial)
-            return
-        proposal = proposer.propose(trial, first)
-        if first is None:
-            wanted, first = room(proposal, question, device), proposal
-        count += 1
-        yield proposal
+@dataclass(frozen=True)
+class Worker:
+    """What takes trials from a study, and trains them on one device."""
+
+    question: Question
+    study: OptunaStudy
+    held: Held
+    clock: Clock
+    proposer: Proposer
+    session: Session
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether it trains one run at a time."""
+        return choose_device(self.session.device).type == "cpu"
+
+    def proposals(self, most: int | None) -> Iterator[Proposal]:
+        """Trials for this worker, as many as fill the device, of `most` in the study."""
+        wanted, count, first = 1, 0, None
+        while count < wanted and _slots(self.study, most):
+            self.clock.refuse_interrupted()
+            trial = self.held.claim()
+            if most is not None and trial.number - _failed(self.study, trial.number) >= most:
+                self.study.tell(trial, state=TrialState.FAIL)  # another worker was faster
+                self.held.release(trial)
+                return
+            proposal = self.proposer.propose(trial, first)
+            if first is None:
+                wanted, first = self.room(proposal), proposal
+            count += 1
+            yield proposal
+
+    def room(self, proposal: Proposal) -> int:
+        """How many settings of this shape to ask for at once: one on a CPU."""
+        at_once = self.at_once(proposal)
+        return 1 if at_once == 1 and self.on_cpu else 2 * at_once
+
+    def at_once(self, proposal: Proposal) -> int:
+        """How many settings are trained at once."""
+        return min(max(self.capacity(proposal) // self.question.seeds, 1), MOST)
+
+    def capacity(self, proposal: Proposal) -> int:
+        """How many replicas of this shape, with all their views, fill the device: one a CPU."""
+        if self.on_cpu:
+            return 1
+        settings = proposal.plan.settings
+        width = settings.get("width", 64) * settings.get("heads", 1)
+        return int(max(FILLED // (self.question.graph.n * width * settings["views"]), 1))
+
+    def train(self, batch: Sequence[Proposal]) -> None:
+        """Train proposals of one shape and tell the study."""
+        frozen = [proposal.trial._cached_frozen_trial for proposal in batch]
+        recipe = batch[0].plan.recipe
+        halving = Halving(
+            [trial.number for trial in frozen],
+            recipe.patience,
+            _standings(self.study),
+            lambda: self.clock.over,
+            {i for i, trial in enumerate(frozen) if first_number(trial) < len(BASELINES)},
+            recipe.rule.by_score,
+        )
+        start = time.perf_counter()
+        runs = self._runs(batch, halving)
+        self.clock.refuse_interrupted()
+        seconds = time.perf_counter() - start
+        for i, proposal in enumerate(batch):
+            own = [run for run in runs if run.setting == i]
+            final = self._final_seconds(proposal, len(runs), seconds)
+            told = told_of(proposal.plan, own, final, halving.noted(i))
+            self._tell(proposal.trial, told, given_up=i in halving.behind | halving.cut)
+            self.held.release(proposal.trial)
+
+    def _runs(self, batch: Sequence[Proposal], halving: Halving) -> list[Run]:
+        """The runs of all settings: on a GPU at once; on a CPU seed by seed, while worth it."""
+        question, seeds = self.question, range(self.question.seeds)
+        at_once = self.at_once(batch[0]) * question.seeds
+        plans = [proposal.plan for proposal in batch]
+        session = replace(self.session, leave=halving)
+        runs: list[Run] = []
+        for some in [[seed] for seed in seeds] if self.on_cpu else [list(seeds)]:
+            if len(halving.behind | halving.cut) == len(batch):
+                break
+            result = fitted(question.hidden, plans, at_once, session, some)
+            if result is None:
+                return []
+            if result.interrupted:
+                raise KeyboardInterrupt
+            runs += result.runs
+        return runs
+
+    def _final_seconds(self, proposal: Proposal, runs: int, seconds: float) -> float:
+        """How long this setting's final training may take, if so many runs took these seconds.
+
+        A GPU takes as long for one run as for all that fill it.
+        """
+        capacity, last = self.capacity(proposal), len(self.question.final_seeds)
+        ours, final = (max(1.0, count / capacity) for count in (runs, last))
+        return seconds * final / ours
+
+    def _tell(self, trial: OptunaTrial, told: Document, *, given_up: bool) -> None:
+        """Keep a trial's scores: complete, given up, or lost."""
+        score = 0.0 if told["lost"] else fmean(told["val"])
+        try:
+            trial.set_user_attr("told", told)
+            if given_up and not told["lost"]:
+                trial.report(score, max(told["epochs"]))
+                self.study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
+            else:
+                self.study.tell(trial, score, skip_if_finished=True)
+        except UpdateFinishedTrialError:
+            pass  # it was given back: this worker had not been heard of for too long
 
 
 def _slots(study: OptunaStudy, most: int | None) -> bool:
@@ -250,139 +343,10 @@ def _failed(study: OptunaStudy, before: int) -> int:
     return sum(trial.number < before for trial in failed)
 
 
-def room(proposal: Proposal, question: Question, device: str) -> int:
-    """How many settings of this shape to ask for at once: one on a CPU."""
-    at_once = _at_once(proposal, question, device)
-    return 1 if at_once == 1 and choose_device(device).type == "cpu" else 2 * at_once
-
-
-def _at_once(proposal: Proposal, question: Question, device: str) -> int:
-    """How many settings are trained at once."""
-    replicas = _capacity(proposal, question, device)
-    return int(min(max(replicas // question.seeds, 1), MOST))
-
-
-def _capacity(proposal: Proposal, question: Question, device: str) -> int:
-    """How many replicas of this shape, with all their views, fill the device: one a CPU."""
-    if choose_device(device).type == "cpu":
-        return 1
-    settings = proposal.plan.settings
-    width = settings.get("width", 64) * settings.get("heads", 1)
-    state = question.graph.n * width * settings["views"]
-    return int(max(FILLED // state, 1))
-
-
-def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
-    """Those that can be trained as one batch together."""
-    found: dict[str, list[Proposal]] = {}
-    for proposal in batch:
-        found.setdefault(batch_key(proposal.plan), []).append(proposal)
-    return list(found.values())
-
-
-def train(
-    question: Question,
-    held: Held,
-    batch: Sequence[Proposal],
-    clock: Clock,
-    device: str,
-    threads: int | None,
-) -> None:
-    """Train proposals of one shape and tell the study."""
-    study, frozen = held.study, [proposal.trial._cached_frozen_trial for proposal in batch]
-    names = [trial.number for trial in frozen]
-    patience = batch[0].plan.recipe.patience
-    baselines = {i for i, trial in enumerate(frozen) if first_number(trial) < len(BASELINES)}
-    by_score = batch[0].plan.recipe.rule.by_score
-    rule = (patience, _standings(study), lambda: clock.over, baselines, by_score)
-    halving = Halving(names, *rule)
-    start = time.perf_counter()
-    runs = _runs(question, batch, halving, device, threads)
-    clock.refuse_interrupted()
-    seconds = time.perf_counter() - start
-    for i, proposal in enumerate(batch):
-        own = [run for run in runs if run.setting == i]
-        final = _final_seconds(question, proposal, len(runs), seconds, device)
-        _tell(study, proposal, own, halving, i, final)
-        held.release(proposal.trial)
-
-
-def _runs(
-    question: Question,
-    batch: Sequence[Proposal],
-    halving: Halving,
-    device: str,
-    threads: int | None,
-) -> list[Run]:
-    """The runs of all settings: on a GPU at once, on a CPU seed by seed, while it is worth it."""
-    on_cpu = choose_device(device).type == "cpu"
-    seeds = range(question.seeds)
-    at_once = _at_once(batch[0], question, device) * question.seeds
-    plans = [proposal.plan for proposal in batch]
-    session = Session(device=device, threads=threads, leave=halving)
-    runs: list[Run] = []
-    for some in [[seed] for seed in seeds] if on_cpu else [list(seeds)]:
-        if len(halving.behind | halving.cut) == len(batch):
-            break
-        result = fitted(question.hidden, plans, at_once, session, some)
-        if result is None:
-            return []
-        if result.interrupted:
-            raise KeyboardInterrupt
-        runs += result.runs
-    return runs
-
-
-def _tell(
-    study: OptunaStudy,
-    proposal: Proposal,
-    runs: Sequence[Run],
-    halving: Halving,
-    setting: int,
-    final: float,
-) -> None:
-    """Keep a trial's scores: complete, given up, or lost."""
-    trial, good = proposal.trial, bool(runs) and all(isfinite(run.val) for run in runs)
-    partial = setting in halving.behind | halving.cut
-    about = {
-        "model": proposal.plan.model,
-        "settings": proposal.plan.settings,
-        "val": [run.val if isfinite(run.val) else None for run in runs],
-        "val_loss": [run.val_loss if isfinite(run.val_loss) else None for run in runs],
-        "epochs": [run.epochs for run in runs],
-        "seconds": round(sum(run.seconds for run in runs), 3),
-        "final_seconds": round(final, 3),
-        "lost": not good,
-        "rungs": {str(rung): seeds for rung, seeds in halving.noted(setting).items()},
-    }
-    score = fmean(run.val for run in runs) if good else 0.0
-    try:
-        trial.set_user_attr("told", sealed(about))
-        if partial and good:
-            trial.report(score, max(run.epochs for run in runs))
-            study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
-        else:
-            study.tell(trial, score, skip_if_finished=True)
-    except UpdateFinishedTrialError:
-        pass  # it was given back: this worker had not been heard of for too long
-
-
-def _final_seconds(
-    question: Question, proposal: Proposal, runs: int, seconds: float, device: str
-) -> float:
-    """How long this setting's final training may take, if so many runs took these seconds.
-
-    A GPU takes as long for one run as for all that fill it.
-    """
-    capacity = _capacity(proposal, question, device)
-    ours, final = (max(1.0, count / capacity) for count in (runs, len(question.final_seeds)))
-    return seconds * final / ours
-
-
 def _standings(study: OptunaStudy) -> Standings:
     """What all trials so far have noted at the rungs."""
     standings: Standings = {}
-    for trial in study.get_trials(deepcopy=False, states=DONE):
+    for trial in study.get_trials(deepcopy=False, states=FINISHED):
         for rung, seeds in trial.user_attrs.get("told", {}).get("rungs", {}).items():
             for seed, score in seeds.items():
                 standings.setdefault(int(rung), {}).setdefault(int(seed), {})[trial.number] = score

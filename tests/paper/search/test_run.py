@@ -213,7 +213,7 @@ def test_a_small_space_ends_the_search(tmp_path):
 
 
 def test_tries_of_several_shapes_are_begun_at_once_where_there_is_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker, "room", lambda *_: 32)  # as on a GPU
+    monkeypatch.setattr(worker.Worker, "room", lambda *_: 32)  # as on a GPU
     record = run_search(SHAPES, tmp_path, 14, "cpu")
     assert len({json.dumps(one) for one in settings_of(record)}) == record["budget"] == 14
     assert len({one["width"] for one in settings_of(record)}) == 3
