@@ -96,7 +96,7 @@ def test_tasks_hear_of_ctrl_c_and_end_with_a_killed_parent(number, when, tmp_pat
     while not when(process, tmp_path) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)  # stderr ends when the last of them has
+    _, said = process.communicate(timeout=120)  # stderr ends when the last of them has
     assert process.returncode != 0
     assert said.count(b"Traceback") == (number == signal.SIGINT)  # the parent's own
     heard = number == signal.SIGINT and when is begun

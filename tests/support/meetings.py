@@ -56,7 +56,7 @@ def _begin(folder, case, rank, size):
 
 if __name__ == "__main__":
     rank, cases, folder = int(sys.argv[1]), *map(Path, sys.argv[2:])
-    world.GRACE = 1.0
+    world.GRACE = 10.0
     for i, case in enumerate(json.loads(cases.read_text())):
         size = len(case["ranks"])
         usual = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1"}

@@ -54,7 +54,9 @@ def story(address, forks, tmp_path_factory):
 
 def test_the_other_worker_finishes_everything(story):
     *_, answer, home = story
-    assert (answer.code, answer.err) == (0, "")
+    assert answer.code == 0
+    # A busy machine takes so long that progress is told.
+    assert all(line.startswith("gcnii: tuning pets: ") for line in answer.err.splitlines())
     assert json.loads(answer.out)["tried"] == TRIALS
     assert files(home / "other" / "study") == [
         *("card.md", "curves.csv", "model.safetensors", "run.json", "search.png", "study.json")

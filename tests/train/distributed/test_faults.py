@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -21,13 +22,39 @@ WORDS = ("train", "csbm", "--layers", "3", "--width", "8", "--precision", "float
 WORDS += ("--device", "cpu", "--threads", "1", "--patience", "100", "--lr", "0.001")
 
 
-def test_a_survivor_says_that_it_lives_before_it_leaves(monkeypatch):
-    world = World(0, 2, dist.HashStore(), hosted=True)
+@pytest.fixture
+def world(monkeypatch):
+    """Rank 0 of 2, of which rank 1 has said nothing yet."""
+    monkeypatch.setattr(room, "_leave", lambda: None)
+    return World(0, 2, dist.HashStore(), hosted=True)
+
+
+def test_a_survivor_says_that_it_lives_before_it_leaves(world, monkeypatch):
     seen = []
     monkeypatch.setattr(room, "GRACE", 0.0)
     monkeypatch.setattr(room, "_leave", lambda: seen.append(world.store.check(["alive/0"])))
     assert "rank 1 of 2 ended before the training began" in str(room._obituary(world))
     assert seen == [True]  # leaving may take longer than the others wait
+
+
+def test_a_process_that_has_ended_is_not_waited_for(world):
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        world.store.set("process/1", f"{room._machine()} {process.pid}")
+        assert "rank 1 of 2 ended" in str(room._obituary(world))  # though nobody has reaped it
+
+
+def test_a_process_that_runs_is_not_called_ended_however_slow_it_is(world, monkeypatch):
+    monkeypatch.setattr(room, "GRACE", 0.1)
+    world.store.set("process/1", f"{room._machine()} {os.getpid()}")
+    assert "all 2 processes were stopped" in str(room._obituary(world))
+
+
+def test_who_has_the_store_waits_until_the_others_have_read_it(world):
+    world.store.set("alive/1", "yes")
+    reader = threading.Timer(0.3, world.store.set, ("read/1", "yes"))
+    reader.start()
+    room._obituary(world)
+    assert reader.finished.is_set()
 
 
 def ranks_of(torchrun_pid):

@@ -22,6 +22,7 @@ from gcnii.train.distributed.shard import pack
 
 SMALL = ("--layers", "2", "--width", "4", "--epochs", "2", "--device", "cpu", "--threads", "1")
 JOINING = 1.5  # seconds for which a process waits for one that never comes, instead of 50
+SOON = 45  # seconds, on a machine that others use, too; who is not told waits for 60 or more
 SAME = "start all of them with the same graph, settings, seeds, output folder and version"
 
 
@@ -192,7 +193,7 @@ def test_all_processes_refuse_what_differs_and_name_it(name, sentence, met):
         assert SAME in one["errors"]
         assert "run the same command again" not in one["errors"]
         assert len(one["errors"].splitlines()) == 1
-        assert one["seconds"] < JOINING + 5
+        assert one["seconds"] < SOON
     assert not any(met["path"].glob(f"{name}-out/*"))
 
 
@@ -225,7 +226,7 @@ def test_a_process_that_fails_before_the_meeting_is_not_waited_for(name, own, ot
     assert first["code"] != 0
     assert "run the same command again" not in first["errors"]
     assert len(first["errors"].splitlines()) == 1
-    assert first["seconds"] < JOINING + 8
+    assert first["seconds"] < SOON
 
 
 @pytest.mark.slow

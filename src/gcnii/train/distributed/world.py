@@ -8,10 +8,11 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
 from typing import Any
@@ -28,8 +29,8 @@ JOINING = timedelta(seconds=50)  # for all to start; a process that never does i
 MEETING = timedelta(minutes=30)  # in which all load the graph, and one of them cuts it
 WAITING = timedelta(seconds=50)  # for an answer while training
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Seconds in which the survivors of a process say that they are alive; torchrun kills them after 30.
-GRACE = 15.0
+# Seconds in which the survivors say that they are alive; torchrun kills them after 30.
+GRACE = 20.0
 SHOWN = 40  # characters of a value that processes do not share
 
 
@@ -167,9 +168,31 @@ class World:
         """Note in the store that this process has survived the others."""
         self.store.set(f"alive/{self.rank}", "yes")
 
-    def missing(self) -> list[int]:
-        """The processes that do not say in time that they are alive; asks the store, not them."""
-        return _absent(self.store, "alive", self.size, GRACE)
+    def missing(self, end: float) -> list[int]:
+        """The processes that have ended; asks the store and the system, not them.
+
+        One of another machine has ended if it has not said at this time that it is alive.
+        """
+        while silent := [i for i in range(self.size) if not self.store.check([f"alive/{i}"])]:
+            running = {i: self._is_running(i) for i in silent}
+            if time.monotonic() > end or all(one is False for one in running.values()):
+                return [i for i in silent if not running[i]]
+            time.sleep(0.05)
+        return []
+
+    def _is_running(self, rank: int) -> bool | None:
+        """Whether a process of this machine is running; None if it is of another."""
+        if not self.store.check([f"process/{rank}"]):
+            return None
+        machine, _, number = self.store.get(f"process/{rank}").decode().rpartition(" ")
+        return _runs(int(number)) if machine == _machine() else None
+
+    def part(self, absent: Sequence[int], end: float) -> None:
+        """Let the store go, which rank 0 keeps until those who are left have read it, too."""
+        self.store.set(f"read/{self.rank}", "yes")
+        if self.rank == 0 and not _of_agent():
+            others = [i for i in range(self.size) if i not in absent]
+            _absent(self.store, "read", others, end - time.monotonic())
 
     def agree(self, given: Mapping[str, object]) -> None:
         """Raise InputError, in all processes, unless all were given the same."""
@@ -189,8 +212,8 @@ class World:
             self.store.set(f"failed/{self.rank}", str(error) or type(error).__name__)
             self.say_alive()
             _leave()
-            if self.rank == 0:  # whose store the others may need
-                self.missing()
+            end = time.monotonic() + GRACE
+            self.part(self.missing(end) if self.rank == 0 else (), end)
 
     def reasons(self) -> list[str]:
         """Why processes could not take part, as they have told."""
@@ -245,15 +268,40 @@ def _short(value: str) -> str:
     return word if len(word) <= SHOWN else f"{word[: SHOWN // 2]}…{word[-SHOWN // 2 :]}"
 
 
+def _machine() -> str:
+    """The same for processes that see one another: the host, and the numbering of its processes."""
+    try:
+        numbering = os.stat("/proc/self/ns/pid").st_ino  # a container has one of its own
+    except OSError:
+        numbering = 0
+    return f"{socket.gethostname()} {numbering}"
+
+
+def _runs(process: int) -> bool:
+    """Whether a process of this machine is running; one that waits to be reaped is not."""
+    try:
+        os.kill(process, 0)
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's, or a system without /proc
+        return True
+    return state not in ("Z", "X")
+
+
 def _absent(
-    store: Store, key: str, size: int, seconds: float, meanwhile: Callable[[], None] = lambda: None
+    store: Store,
+    key: str,
+    ranks: Iterable[int],
+    seconds: float,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> list[int]:
-    """The processes that have not written this key when so many seconds have passed."""
+    """Those of these processes that have not written this key when so many seconds have passed."""
     end = time.monotonic() + seconds
-    names = [f"{key}/{i}" for i in range(size)]
-    while not store.check(names):
+    names = {i: f"{key}/{i}" for i in ranks}
+    while not store.check(list(names.values())):
         if time.monotonic() > end:
-            return [i for i, name in enumerate(names) if not store.check([name])]
+            return [i for i, name in names.items() if not store.check([name])]
         meanwhile()
         time.sleep(0.05)
     return []
@@ -303,6 +351,7 @@ def joined(device: torch.device) -> Iterator[World | None]:
         raise RankEnded(f"the {size} processes cannot reach one another: {reason}") from None
     dist.distributed_c10d._set_pg_timeout(MEETING)
     world = World(rank, size, PrefixStore("gcnii", notes), not fast)
+    world.store.set(f"process/{rank}", f"{_machine()} {os.getpid()}")
     with _telling():
         try:
             try:
@@ -391,7 +440,7 @@ def _met(store: Store, rank: int, size: int) -> Store:
                 if store.check([f"ready/{one}"]) and not notes.check([f"came/{one}"]):
                     store.set(f"welcome/{store.get(f'ready/{one}').decode()}", f"{name} {size}")
 
-        absent = _absent(notes, "came", size, JOINING.total_seconds(), answer)
+        absent = _absent(notes, "came", range(size), JOINING.total_seconds(), answer)
     except RuntimeError:
         raise RankEnded("rank 0 ended before all processes were there") from None
     if absent:
@@ -461,6 +510,7 @@ def _stop_listening() -> None:
 
 def _obituary(world: World) -> RankEnded:
     """Who is missed, for the user; those who still wait for this process are let go first."""
+    end = time.monotonic() + GRACE
     with suppress(RuntimeError):  # of a store that has gone
         world.say_alive()  # before leaving, which may take long
     _leave()
@@ -468,9 +518,11 @@ def _obituary(world: World) -> RankEnded:
     when = "" if begun else " before the training began"
     advice = "; run the same command again to resume from the last checkpoint" if begun else ""
     try:
-        absent, reasons = world.missing(), world.reasons()
+        absent, reasons = world.missing(end), world.reasons()
     except RuntimeError:  # the store is gone, too
         return RankEnded(f"another of {world.size} processes ended{when}{advice}")
+    with suppress(RuntimeError):
+        world.part(absent, end)
     if reasons:
         return RankEnded(f"{reasons[0]} (so the other processes ended, too)")
     if not absent:
