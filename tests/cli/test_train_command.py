@@ -14,8 +14,8 @@ import pytest
 from support.command_line import BUNDLE, BUNDLE_FILES, SMALL, Answer, call, files, write_pets
 
 from gcnii.results.bundle import open_bundle, save_claimed
-from gcnii.results.fit import Training
 from gcnii.train.checkpoint import Checkpoint
+from gcnii.train.group import ReplicaGroup
 
 KEYS = [
     "graph",
@@ -244,15 +244,15 @@ def contents(folder):
 
 def interrupted(*words, cwd, monkeypatch):
     """The answer to a command that Ctrl-C stops after its first epoch."""
-    advance = Training.advance
+    advance = ReplicaGroup.advance
 
-    def advance_and_stop(training, group):
-        advance(training, group)
+    def advance_and_stop(group):
+        advance(group)
         signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with monkeypatch.context() as patch:
-        patch.setattr(Training, "advance", advance_and_stop)
+        patch.setattr(ReplicaGroup, "advance", advance_and_stop)
         answer = call(*words, cwd=cwd)
     signal.signal(signal.SIGINT, before)
     return answer

@@ -6,7 +6,7 @@ import inspect
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -21,12 +21,12 @@ from gcnii.nn.settings import whole, whole_seeds
 from gcnii.results.result import Result
 from gcnii.targets.objective import positive_class
 from gcnii.train.callbacks import Callback, EpochReport, training_bar
-from gcnii.train.checkpoint import interruptible
 from gcnii.train.group import Leave, Training
 from gcnii.train.hardware import (
     ROUNDED,
     choose_device,
     device_name,
+    is_gpu,
     ordinary_autograd,
     threads_for,
     tuned_cpu,
@@ -198,7 +198,7 @@ def fit_plans(
     runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0), len(plans))
     plan, device, world = plans[0], choose_device(session.device), session.world
     plan.recipe.refuse_labels(graph, [run.split for run in runs])
-    if device.type == "cpu" and (asked := plan.recipe.precision) in ROUNDED:
+    if (asked := plan.recipe.precision) in ROUNDED and not is_gpu(device):
         notice(f"precision {asked} is for GPUs; on a CPU this training computes in float32")
     epochs = max(plan.recipe.epochs for plan in plans)
     title = session.title or f"{plan.model} on {graph.name}"
@@ -210,7 +210,7 @@ def fit_plans(
         training = Training(task, runs, path, observers, session.leave)
         batch = whole("batch", session.batch, 1)
         with tuned_cpu(threads_for(task, session.threads, batch)):
-            _train(training, batch)
+            training.run(batch)
             result = _result(training)
             return result.with_temperatures(task) if calibrate == "temperature" else result
 
@@ -222,21 +222,6 @@ def _task(graph: Graph, plan: Plan, device: torch.device, world: World | None) -
     from gcnii.train.distributed.shard import spread  # few trainings need it
 
     return spread(graph, plan, device, world)
-
-
-def _train(training: Training, batch: int | None) -> None:
-    """The loop: group after group, until all have stopped or someone stops them."""
-    # One of several processes cannot stop between epochs: the others would wait for it.
-    with nullcontext(False) if training.task.shard else interruptible() as interrupt:
-        for group in training.groups(batch):
-            while group.running and not interrupt and not training.stop:
-                training.advance(group)
-            if training.stop:
-                training.finish(group)
-                break
-            if interrupt:
-                training.interrupt(group)
-                break
 
 
 def _result(training: Training) -> Result:

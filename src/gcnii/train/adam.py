@@ -9,8 +9,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gcnii.train.hardware import is_gpu
 from gcnii.train.recipe import Recipe
 
+MOMENTS = ("first", "second")  # the names of Adam's moments in a checkpoint
 Stack = dict[str, Tensor]  # a parameter's name → its r copies (r, …)
 BETAS, EPS = (0.9, 0.999), 1e-8  # torch's own defaults
 ALIGNED = 16  # numbers; products are slower on matrices that start at odd addresses
@@ -72,21 +74,11 @@ class Group(NamedTuple):
         """Whether all replicas have the same."""
         return len(set(self.decay)) == len(set(self.lr)) == 1
 
-    def joined(self, other: Group) -> Group:
-        """The group of these replicas and others."""
-        return Group(self.decay + other.decay, self.lr + other.lr)
 
-    def rows(self, rows: Sequence[int]) -> Group:
-        """The group of these replicas."""
-        return Group(tuple(self.decay[i] for i in rows), tuple(self.lr[i] for i in rows))
+class FusedAdam:
+    """torch's fused Adam, for replicas of one step size, one decay and one number of steps.
 
-
-class MixedAdam:
-    """What torch's Adam computes, for each replica (r, size) of each group with its own numbers.
-
-    Torch's fused Adam has one step size and one decay for a whole tensor.
-
-    steps  (r, 1) float64
+    moments  the running means of the gradient and of its square, from which to go on; or none
     """
 
     def __init__(
@@ -94,12 +86,59 @@ class MixedAdam:
         flats: Sequence[Tensor],
         groups: Sequence[Group],
         moments: Sequence[list[Tensor]],
-        steps: Sequence[float],
+        steps: Sequence[int],
+    ):
+        # L2 is added to the gradient (not AdamW), in the paper's two groups.
+        parameters = [
+            {"params": [flat], "weight_decay": group.decay[0], "lr": group.lr[0]}
+            for flat, group in zip(flats, groups, strict=True)
+        ]
+        self.flats, self.replicas = flats, len(steps)
+        self.adam = torch.optim.Adam(parameters, fused=True, capturable=is_gpu(flats[0].device))
+        for flat, first, second in zip(flats, *moments, strict=True) if moments else ():
+            step = torch.tensor(float(steps[0]), device=flat.device)
+            self.adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
+
+    @property
+    def moments(self) -> tuple[list[Tensor], list[Tensor]]:
+        """The two moments of each group of weights, in the order of MOMENTS."""
+        states = [self.adam.state[flat] for flat in self.flats]
+        return [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states]
+
+    @property
+    def steps(self) -> list[int]:
+        """The number of steps so far, of each replica."""
+        return [int(self.adam.state[self.flats[0]]["step"])] * self.replicas
+
+    def step(self, scales: Tensor | None) -> None:
+        """Descend along the gradients; the step sizes are multiplied by scales (r,)."""
+        before = [flat.clone() for flat in self.flats] if scales is not None else []
+        self.adam.step()
+        self.adam.zero_grad()
+        for flat, old in zip(self.flats, before, strict=False):
+            # Adam's step is proportional to its step size, so a shorter one goes part of the way.
+            flat.copy_(torch.lerp(old, flat, scales.to(flat)[:, None]))  # type: ignore[union-attr]
+
+
+class MixedAdam:
+    """What torch's Adam computes, for each replica (r, size) of each group with its own numbers.
+
+    Torch's fused Adam has one step size and one decay for a whole tensor.
+
+    taken  (r, 1) float64, the number of steps so far
+    """
+
+    def __init__(
+        self,
+        flats: Sequence[Tensor],
+        groups: Sequence[Group],
+        moments: Sequence[list[Tensor]],
+        steps: Sequence[int],
     ):
         def column(numbers: Sequence[float]) -> Tensor:
             return torch.tensor(numbers, dtype=torch.float64, device=flats[0].device)[:, None]
 
-        self.flats, self.steps = list(flats), column(steps)
+        self.flats, self.taken = list(flats), column(steps)
         self.decays = [column(group.decay).to(flats[0].dtype) for group in groups]
         self.sizes = [column(group.lr) for group in groups]
         self.first, self.second = moments or (
@@ -107,10 +146,20 @@ class MixedAdam:
             [torch.zeros_like(flat) for flat in flats],
         )
 
+    @property
+    def moments(self) -> tuple[list[Tensor], list[Tensor]]:
+        """The two moments of each group of weights, in the order of MOMENTS."""
+        return self.first, self.second
+
+    @property
+    def steps(self) -> list[int]:
+        """The number of steps so far, of each replica."""
+        return [int(steps) for steps in self.taken[:, 0].tolist()]
+
     def step(self, scales: Tensor | None) -> None:
         """Descend along the gradients; the step sizes are multiplied by scales (r,)."""
-        self.steps.add_(1)
-        slow, fast = (1 - beta**self.steps for beta in BETAS)
+        self.taken.add_(1)
+        slow, fast = (1 - beta**self.taken for beta in BETAS)
         for flat, decay, size, first, second in zip(
             self.flats, self.decays, self.sizes, self.first, self.second, strict=True
         ):
@@ -121,3 +170,14 @@ class MixedAdam:
             length = size / slow if scales is None else size / slow * scales[:, None]
             below = torch.sqrt(second, out=gradient).div_(fast.sqrt().to(flat.dtype)).add_(EPS)
             flat.addcmul_(torch.div(first, below, out=below), -length.to(flat.dtype))
+
+
+def make_adam(
+    flats: Sequence[Tensor],
+    groups: Sequence[Group],
+    moments: Sequence[list[Tensor]],
+    steps: Sequence[int],
+) -> FusedAdam | MixedAdam:
+    """The optimiser of replicas (r, size): torch's own where they agree in all numbers."""
+    agree = all(group.alike for group in groups) and len(set(steps)) == 1
+    return (FusedAdam if agree else MixedAdam)(flats, groups, moments, steps)

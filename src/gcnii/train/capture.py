@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import torch
 
+from gcnii.train.hardware import is_gpu
+
 Work = Callable[[], object]
 Pool: TypeAlias = Any  # torch's handle has no public type
 WARM = 3  # epochs run kernel by kernel first: torch allocates, Triton compiles, caches fill
@@ -34,8 +36,8 @@ class CapturedEpoch:
         self.capture = CAPTURES.get(device.type)
         self.why_not = why_not or ("" if self.capture else f"there are none on a {device.type}")
         self.refused = False
-        self.stream = torch.cuda.Stream(device) if device.type == "cuda" and not stream else stream
-        self.pool = torch.cuda.graph_pool_handle() if device.type == "cuda" and not pool else pool
+        self.stream = torch.cuda.Stream(device) if is_gpu(device) and not stream else stream
+        self.pool = torch.cuda.graph_pool_handle() if is_gpu(device) and not pool else pool
         self.warm = 0
         self.replay: Work | None = None
 

@@ -39,7 +39,7 @@ from gcnii.files import (
     refuse_special,
     remove_stale,
 )
-from gcnii.train.adam import Stack
+from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.recipe import in_force
 from gcnii.train.run import Run
 
@@ -57,7 +57,7 @@ RUN = {
 }
 NOTE = {"identity": {"settings": Maybe(dict)}, "runs": [RUN], "active": [(int, [int])]}
 MARKS = (b'"checkpoint"', b"fresh_epoch")  # in the header, which comes first
-LAYOUT = ("now", "best", "first", "second", "done")  # stacks that hold the same weights
+LAYOUT = ("now", "best", *MOMENTS, "done")  # stacks that hold the same weights
 STOPPED_BY = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )

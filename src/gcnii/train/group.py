@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from math import inf, nan
@@ -19,21 +20,19 @@ from torch import Tensor
 from gcnii.errors import GcniiError, InputError, notice
 from gcnii.files import Document, document_key
 from gcnii.targets.objective import Objective
-from gcnii.train.adam import Stack
+from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.batches import Batch
 from gcnii.train.callbacks import Callback, EpochMeasures, EpochReport, StopTraining
 from gcnii.train.capture import CapturedEpoch
-from gcnii.train.checkpoint import Checkpoint, remove
+from gcnii.train.checkpoint import Checkpoint, interruptible, remove
 from gcnii.train.clusters import cutter
-from gcnii.train.hardware import arithmetic, held_how
+from gcnii.train.hardware import arithmetic, epochs_per_sync, held_how, is_gpu
 from gcnii.train.replicas import Replicas
 from gcnii.train.run import Measures, Run
 from gcnii.train.stopping import StoppingState
 from gcnii.train.task import Task
 
-# The host reads what the device measured after at most this many epochs, because that waits for the
-# device; and at least every PAUSE seconds, because Ctrl-C waits for it.
-SYNC_EVERY = {"cpu": 1, "cuda": 64}
+# Seconds after which the host reads what the device measured, at least: Ctrl-C waits for it.
 PAUSE = 0.15
 
 
@@ -75,7 +74,7 @@ class ReplicaGroup:
         self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
         self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
         # Several processes must read after the same epochs, whatever their clocks say.
-        self.most = 1 if task.shard else SYNC_EVERY[device.type]
+        self.most = 1 if task.shard else epochs_per_sync(device)
         recipes = [plan.recipe for plan in plans]
         self.stopping = StoppingState(recipes, runs, device, self.most)
         # The sum of the losses of training nodes, and their number.
@@ -120,7 +119,11 @@ class ReplicaGroup:
         """Train for some epochs; for each, the measures of the replicas that had not stopped."""
         start, epochs = time.perf_counter(), self._epochs_to_sync()
         for _ in range(epochs):
-            self._one_epoch()
+            if self.recipe.batches == "full":
+                with arithmetic(self.recipe, self.task.device):
+                    self.captured(self._epoch)
+            else:
+                self._epoch_in_batches()
             self.epoch += 1
         measures, records = self.stopping.fetch(epochs)
         self.pace = (time.perf_counter() - start) / epochs
@@ -160,16 +163,15 @@ class ReplicaGroup:
             if i < epochs
         ]
 
-    def _one_epoch(self) -> None:
-        """A step for each batch, an evaluation, and the best weights kept."""
-        if self.recipe.batches == "full":
-            self.captured(self._epoch)
-            return
+    def _epoch_in_batches(self) -> None:
+        """A step for each batch, then an evaluation: a CUDA graph each, if they can be captured."""
         for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
             if self._view(batch).trains:
                 self.step.fill_(step)
-                self._captured_step(batch)(partial(self._learn, batch, self.step))
-        self.captured(self._judge)
+                with arithmetic(self.recipe, self.task.device):
+                    self._captured_step(batch)(partial(self._step_on, batch, self.step))
+        with arithmetic(self.recipe, self.task.device):
+            self.captured(self._evaluate)
 
     def _captured_step(self, batch: Batch) -> CapturedEpoch:
         """A CUDA graph for each batch that returns in every epoch; none for the others."""
@@ -182,23 +184,22 @@ class ReplicaGroup:
     # What follows may be captured: nothing in it may wait for the device.
 
     def _epoch(self) -> None:
+        """A step on the full graph, then an evaluation."""
         (batch,) = self.batches.epoch(self.runs[0].seed, self.epoch)
-        self._judge(self._learn(batch))
+        self._evaluate(self._step_on(batch))
 
-    def _learn(self, batch: Batch, step: Tensor | int = 0) -> Tensor:
+    def _step_on(self, batch: Batch, step: Tensor | int = 0) -> Tensor:
         """A step on this batch; its scores."""
-        with arithmetic(self.recipe, self.task.device):
-            objective, size, _ = self._view(batch)
-            clock, scales = self.stopping.clock, self.stopping.scales
-            scores, loss = self.replicas.step(batch, objective, clock, step, scales)
-            self.losses.add_(torch.stack([loss.double() * size, size.double()]))
+        objective, size, _ = self._view(batch)
+        clock, scales = self.stopping.clock, self.stopping.scales
+        scores, loss = self.replicas.step(batch, objective, clock, step, scales)
+        self.losses.add_(torch.stack([loss.double() * size, size.double()]))
         return scores
 
-    def _judge(self, noisy: Tensor | None = None) -> None:
+    def _evaluate(self, noisy: Tensor | None = None) -> None:
         """Measure what was learnt in this epoch, and keep the weights that are the best so far."""
-        with arithmetic(self.recipe, self.task.device):
-            self.replicas.keep(self.stopping.update(self._measure(noisy)))
-            self.losses.zero_()
+        self.replicas.keep(self.stopping.update(self._measure(noisy)))
+        self.losses.zero_()
 
     def _view(self, batch: Batch) -> View:
         """Made once for each batch, because asking whether it has training nodes waits."""
@@ -299,19 +300,18 @@ class ReplicaGroup:
 
     def stacks(self) -> dict[str, Stack]:
         """What a checkpoint must keep beside the runs' records."""
-        first, second = self.replicas.moments
-        now, best = self.replicas.weights, self.replicas.best
-        stacks = {"now": now, "first": first, "second": second, "best": best}
+        replicas = self.replicas
+        stacks = {"now": replicas.weights, **replicas.moments, "best": replicas.best}
         copies = {
             role: {name: weight.clone() for name, weight in stack.items()}
             for role, stack in stacks.items()
         }
-        adam = {"steps": torch.tensor(self.replicas.steps)}
+        adam = {"steps": torch.tensor(replicas.adam.steps)}
         return copies | {"adam": adam, "batches": self.batches.state()}
 
     def restore(self, stacks: dict[str, Stack]) -> None:
         """Go on from what `stacks` gave."""
-        moments, steps = (stacks["first"], stacks["second"]), stacks["adam"]["steps"].tolist()
+        moments, steps = [stacks[name] for name in MOMENTS], stacks["adam"]["steps"].tolist()
         # Version 0.1 wrote one number for all.
         every = steps if len(steps) == len(self.runs) else steps * len(self.runs)
         self.replicas.load(stacks["now"], stacks["best"], moments, every)
@@ -371,7 +371,7 @@ class Training:
     def _line_up(self, batch: int | None) -> None:
         """Put the runs that have not begun in a line, and say how many are trained at once."""
         self.waiting = [run for run in self.runs if run.epochs == 0 and run.key not in self.done]
-        size = batch or (1 if self.task.device.type == "cpu" else len(self.waiting))
+        size = batch or (len(self.waiting) if is_gpu(self.task.device) else 1)
         # Where a step does not see the full graph, each seed draws batches of its own.
         self.size = max(size, 1) if self.task.plan.recipe.batches == "full" else 1
 
@@ -380,10 +380,27 @@ class Training:
         runs, self.waiting = self.waiting[:count], self.waiting[count:]
         return runs
 
-    def advance(self, group: ReplicaGroup) -> None:
-        """Train a group for some epochs, save, warn and report."""
-        runs, first = list(group.runs), [run.epochs for run in group.runs]
-        group.advance()
+    def run(self, batch: int | None) -> None:
+        """Train group after group, until all have stopped or someone stops them."""
+        # One of several processes cannot stop between epochs: the others would wait for it.
+        with nullcontext(False) if self.task.shard else interruptible() as interrupt:
+            for group in self.groups(batch):
+                while group.running and not interrupt and not self.stop:
+                    before = [(run, run.epochs) for run in group.runs]
+                    group.advance()
+                    self._follow(group, before)
+                if self.stop:
+                    self.finish(group)
+                    break
+                if interrupt:
+                    self.interrupt(group)
+                    break
+
+    def _follow(self, group: ReplicaGroup, before: Sequence[tuple[Run, int]]) -> None:
+        """After some epochs: take runs that have stopped out of the group, save, warn and report.
+
+        before  the runs that were trained, and how many epochs each had done
+        """
         if self.leave:
             group.end([run for run in self.leave(group.runs) if not run.stopped])
         self._collect(group)
@@ -397,9 +414,8 @@ class Training:
             self._warn(f"trains without a CUDA graph: {group.captured.why_not}")
         try:
             # Runs that joined later are at earlier epochs.
-            for epoch in sorted(set(first)):
-                there = [run for run, begun in zip(runs, first, strict=True) if begun == epoch]
-                self._report(there, epoch)
+            for first in sorted({epochs for _, epochs in before}):
+                self._report([run for run, epochs in before if epochs == first], first)
         except Exception:
             self.save(group)  # the mistake of a callback costs no epochs
             raise

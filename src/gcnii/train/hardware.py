@@ -30,6 +30,9 @@ MEMINFO, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 # What limits a container's CPU time, as files in CONTAINER: `quota period` in one, or a file each.
 QUOTAS = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
 ROUNDED = ("tf32", "bfloat16")  # precisions of a GPU
+# The host reads what the device measured after at most this many epochs, because that waits for the
+# device.
+SYNC_EVERY = {"cpu": 1, "cuda": 64}
 
 
 def choose_device(name: str | torch.device = "auto") -> torch.device:
@@ -46,9 +49,19 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
     return torch.device(name)
 
 
+def is_gpu(device: torch.device) -> bool:
+    """Whether it trains many runs as fast as one, captures graphs and has memory of its own."""
+    return device.type == "cuda"
+
+
+def epochs_per_sync(device: torch.device) -> int:
+    """After how many epochs, at most, the host reads what the device measured."""
+    return SYNC_EVERY[device.type]
+
+
 def device_name(device: torch.device) -> str:
     """For the record: `cpu`, or `cuda: ` and the card's name."""
-    return f"cuda: {torch.cuda.get_device_name(device)}" if device.type == "cuda" else "cpu"
+    return f"cuda: {torch.cuda.get_device_name(device)}" if is_gpu(device) else "cpu"
 
 
 @contextmanager
@@ -60,7 +73,7 @@ def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
 
     On a CPU, which gains nothing by them, both are float32.
     """
-    rounded = device.type == "cuda" and recipe.precision in ROUNDED
+    rounded = is_gpu(device) and recipe.precision in ROUNDED
     halves = rounded and recipe.precision == "bfloat16"
     # Without autocast's cache of converted weights, which would outlive the CUDA graph it was made
     # in.
@@ -192,7 +205,7 @@ def threads_for(task: Task, asked: int | None = None, batch: int | None = None) 
             f"threads must be 1 in a process that was forked after a training, got {asked}; "
             'start processes with multiprocessing.get_context("spawn")'
         )
-    if asked or task.device.type != "cpu":
+    if asked or is_gpu(task.device):
         return asked or CPU_THREADS.number()
     return _threads((batch or 1) * task.graph.n * task.plan.model_settings.get("width", 1))
 
@@ -295,13 +308,13 @@ def held_how(task: Task, replicas: int) -> Held:
         _refuse_small_host(task.device, segments(layers, offloads=True) * state)
     if recipe.memory != "auto":
         return recipe.memory
-    host = _host_free() if task.device.type == "cuda" else 0.0
+    host = _host_free() if is_gpu(task.device) else 0.0
     return choose_held(layers, state, _free(task.device), host)
 
 
 def _refuse_small_host(device: torch.device, needed: int) -> None:
     free = _host_free()
-    if device.type == "cuda" and needed > free:
+    if is_gpu(device) and needed > free:
         raise InputError(
             f"memory offload needs {needed / 2**30:.0f} GiB of the host's memory, of which "
             f"{free / 2**30:.0f} are free; use memory recompute, a smaller width or fewer runs at "
@@ -320,7 +333,7 @@ def lacks_memory(error: BaseException) -> bool:
 
 def _free(device: torch.device) -> float:
     """Bytes, as far as the system tells."""
-    if device.type == "cuda":
+    if is_gpu(device):
         # What torch keeps of a training before counts as free: the next one is given it.
         idle = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + idle)

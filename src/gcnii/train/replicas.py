@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor
 from torch.func import functional_call, vmap
-from torch.optim import Adam
 
 from gcnii.dropout import LEVELS, drop_edges, drop_nodes, epoch_key, kept_of, keyed, view_keys
 from gcnii.nn import Model
 from gcnii.nn.model import differing, scalars
 from gcnii.targets.objective import Objective
-from gcnii.train.adam import Group, Layout, MixedAdam, Stack
+from gcnii.train.adam import MOMENTS, Group, Layout, Stack, make_adam
 from gcnii.train.batches import Batch
 from gcnii.train.plan import Plan
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 class Replicas:
     """r models of one shape, each with its own seed's weights and dropout masks.
 
-    The replicas' plans may differ in settings that are but numbers: see `plan.batch_key`.
+    The replicas' plans may differ in numeric settings only: see `plan.batch_key`.
 
     Weights, Adam's moments and the best weights only change in place: a captured epoch holds their
     addresses.
@@ -49,40 +48,23 @@ class Replicas:
         self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, kinds)
         stack = {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
         flats = [flat.to(device) for flat in self.layout.pack(stack)]
-        self.groups = [Group.of(*kind, self.recipes) for kind in self.layout.groups]
-        self._hold(flats, [flat.clone() for flat in flats])
+        self._set_weights(flats, [flat.clone() for flat in flats])
 
-    def _hold(
+    def _set_weights(
         self,
         flats: list[Tensor],
         best: list[Tensor],
         moments: Sequence[list[Tensor]] = (),
         steps: Sequence[int] = (),
     ) -> None:
+        """Go on from these weights, and Adam's moments after these numbers of steps."""
         self.flats, self.best_flats = [flat.detach().requires_grad_() for flat in flats], best
         self.idle_keys = epoch_key(self.seeds, 0)  # for passes that drop nothing
         self.places, numbers = differing(self.model, self.scalars, self.recipe.dtype)
         self.numbers = [number.to(self.seeds.device) for number in numbers]
         self.views = Views(self.recipes, self.seeds.device)
-        steps = list(steps) or [0] * len(self.seeds)
-        self.adam: Adam | MixedAdam
-        if all(group.alike for group in self.groups) and len(set(steps)) == 1:
-            self.adam = self._fused_adam(moments, steps[0])
-        else:
-            self.adam = MixedAdam(self.flats, self.groups, moments, steps)
-
-    def _fused_adam(self, moments: Sequence[list[Tensor]], steps: int) -> Adam:
-        # L2 is added to the gradient (not AdamW), in the paper's two groups.
-        groups = [
-            {"params": [flat], "weight_decay": group.decay[0], "lr": group.lr[0]}
-            for flat, group in zip(self.flats, self.groups, strict=True)
-        ]
-        capturable = self.seeds.device.type == "cuda"
-        adam = Adam(groups, lr=self.recipe.lr, fused=True, capturable=capturable)
-        for flat, first, second in zip(self.flats, *moments, strict=True) if moments else ():
-            step = torch.tensor(float(steps), device=flat.device)
-            adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
-        return adam
+        groups = [Group.of(*kind, self.recipes) for kind in self.layout.groups]
+        self.adam = make_adam(self.flats, groups, moments, list(steps) or [0] * len(self.seeds))
 
     @property
     def weights(self) -> Stack:
@@ -95,60 +77,40 @@ class Replicas:
         return self.layout.named(self.best_flats)
 
     @property
-    def moments(self) -> tuple[Stack, Stack]:
-        """Views of Adam's running means of the gradient and of its square."""
-        first, second = self._moments
-        return self.layout.named(first), self.layout.named(second)
-
-    @property
-    def _moments(self) -> tuple[list[Tensor], list[Tensor]]:
-        if isinstance(self.adam, MixedAdam):
-            return self.adam.first, self.adam.second
-        states = [self.adam.state[flat] for flat in self.flats]
-        return [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states]
-
-    @property
-    def steps(self) -> list[int]:
-        """The number of Adam's steps so far, of each replica."""
-        if isinstance(self.adam, MixedAdam):
-            return [int(steps) for steps in self.adam.steps[:, 0].tolist()]
-        return [int(self.adam.state[self.flats[0]]["step"])] * len(self.seeds)
+    def moments(self) -> dict[str, Stack]:
+        """Views of Adam's moments, by name."""
+        named = map(self.layout.named, self.adam.moments)
+        return dict(zip(MOMENTS, named, strict=True))
 
     def load(
-        self, weights: Stack, best: Stack, moments: tuple[Stack, Stack], steps: Sequence[int]
+        self, weights: Stack, best: Stack, moments: Sequence[Stack], steps: Sequence[int]
     ) -> None:
-        """Go on from these weights, and Adam's two moments after these numbers of steps."""
+        """Go on from these weights, and Adam's moments after these numbers of steps."""
         pack = self.layout.pack
-        self._hold(pack(weights), pack(best), [pack(moment) for moment in moments], steps)
+        self._set_weights(pack(weights), pack(best), [pack(moment) for moment in moments], steps)
 
     def narrow(self, rows: Tensor) -> None:
         """Go on with some of the replicas."""
-        steps, which = self.steps, rows.tolist()
+        steps, which = self.adam.steps, rows.tolist()
         self.seeds, self.scalars = self.seeds[rows], [self.scalars[i] for i in which]
         self.recipes = [self.recipes[i] for i in which]
-        self.groups = [group.rows(which) for group in self.groups]
-        first, second = ([moment[rows] for moment in flats] for flats in self._moments)
-        flats, best = ([flat[rows] for flat in flats] for flats in (self.flats, self.best_flats))
-        self._hold(flats, best, (first, second), [steps[i] for i in which])
+        flats, best, *moments = (
+            [flat[rows] for flat in each]
+            for each in (self.flats, self.best_flats, *self.adam.moments)
+        )
+        self._set_weights(flats, best, moments, [steps[i] for i in which])
 
     def join(self, plans: Sequence[Plan], seeds: Sequence[int]) -> None:
         """Add replicas, which begin now."""
         others = Replicas(plans, *self.sizes, seeds, self.seeds.device)
-        steps, fresh = self.steps, [torch.zeros_like(flat) for flat in others.flats]
-        first, second = (_joined(moment, fresh) for moment in self._moments)
-        self.seeds, self.scalars = (
-            torch.cat([self.seeds, others.seeds]),
-            self.scalars + others.scalars,
-        )
+        fresh = [torch.zeros_like(flat) for flat in others.flats]
+        moments = [_joined(moment, fresh) for moment in self.adam.moments]
+        steps = self.adam.steps + [0] * len(seeds)
+        self.seeds = torch.cat([self.seeds, others.seeds])
+        self.scalars += others.scalars
         self.recipes += others.recipes
-        self.groups = [
-            mine.joined(theirs) for mine, theirs in zip(self.groups, others.groups, strict=True)
-        ]
-        flats, best = (
-            _joined(self.flats, others.flats),
-            _joined(self.best_flats, others.best_flats),
-        )
-        self._hold(flats, best, (first, second), steps + [0] * len(seeds))
+        flats = _joined(self.flats, others.flats)
+        self._set_weights(flats, _joined(self.best_flats, others.best_flats), moments, steps)
 
     def scores(
         self, batch: Batch, epoch: Tensor | int | None = None, step: Tensor | int = 0
@@ -212,15 +174,7 @@ class Replicas:
     def _descend(self, scales: Tensor | None) -> None:
         if self.recipe.clip:
             torch.nn.utils.clip_grad_value_(self.flats, self.recipe.clip)
-        if isinstance(self.adam, MixedAdam):
-            self.adam.step(scales)
-            return
-        before = [flat.clone() for flat in self.flats] if scales is not None else []
-        self.adam.step()
-        self.adam.zero_grad()
-        for flat, old in zip(self.flats, before, strict=False):
-            # Adam's step is proportional to its step size, so a shorter one goes part of the way.
-            flat.copy_(torch.lerp(old, flat, scales.to(flat)[:, None]))  # type: ignore[union-attr]
+        self.adam.step(scales)
 
     @torch.no_grad()
     def keep(self, which: Tensor) -> None:

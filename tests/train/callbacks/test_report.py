@@ -9,7 +9,7 @@ from support.killing import Killed, killed_after_a_save
 import gcnii
 from gcnii import StopTraining, fit
 from gcnii.errors import InputError
-from gcnii.train import group
+from gcnii.train import group, hardware
 from gcnii.train import group as loop
 
 SMALL = {"layers": 2, "width": 8, "epochs": 12, "device": "cpu", "lr": 0.02}
@@ -80,7 +80,7 @@ def test_replicas_trained_together_stop_together(graph):
 
 
 def test_epochs_trained_before_a_stop_is_known_count_and_are_reported(graph, monkeypatch):
-    monkeypatch.setitem(group.SYNC_EVERY, "cpu", 8)
+    monkeypatch.setitem(hardware.SYNC_EVERY, "cpu", 8)
     monkeypatch.setattr(group, "PAUSE", 1e9)
     seen = []
     result = fit(graph, callbacks=[stop_after(2), seen.append], **SMALL)

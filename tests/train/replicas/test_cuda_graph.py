@@ -14,7 +14,7 @@ from support.tape import record
 from gcnii import data
 from gcnii.nn import MODELS
 from gcnii.results.fit import fit
-from gcnii.train import group
+from gcnii.train import group, hardware
 from gcnii.train import group as loop
 from gcnii.train.batches import Batch
 from gcnii.train.capture import CAPTURES, WARM, CapturedEpoch
@@ -42,7 +42,7 @@ def tapes(monkeypatch):
 
 
 def look_every(monkeypatch, epochs):
-    monkeypatch.setitem(group.SYNC_EVERY, "cpu", epochs)
+    monkeypatch.setitem(hardware.SYNC_EVERY, "cpu", epochs)
     monkeypatch.setattr(group, "PAUSE", 1e9)
 
 
@@ -353,7 +353,7 @@ def test_every_model_is_captured(model, graph):
 
 @pytest.mark.cuda
 def test_on_a_gpu_a_smaller_group_goes_on_to_the_same_numbers(graph, monkeypatch):
-    monkeypatch.setitem(group.SYNC_EVERY, "cuda", 8)
+    monkeypatch.setitem(hardware.SYNC_EVERY, "cuda", 8)
     settings = EARLY | {"device": "cuda"}
     shrunk = fit(graph, **settings)
     monkeypatch.setattr(ReplicaGroup, "compact", lambda self: None)
@@ -367,7 +367,7 @@ def test_on_a_gpu_a_smaller_group_goes_on_to_the_same_numbers(graph, monkeypatch
 def test_on_a_gpu_a_loss_that_is_not_a_number_is_reported_with_its_epoch(graph, monkeypatch):
     messages = []
     for every in (1, 64):
-        monkeypatch.setitem(group.SYNC_EVERY, "cuda", every)
+        monkeypatch.setitem(hardware.SYNC_EVERY, "cuda", every)
         with pytest.raises(Diverged) as error:
             fit(graph, **ON_GPU | {"lr": 1e18})
         messages.append(str(error.value))
@@ -376,7 +376,7 @@ def test_on_a_gpu_a_loss_that_is_not_a_number_is_reported_with_its_epoch(graph, 
 
 @pytest.mark.cuda
 def test_on_a_gpu_a_killed_group_resumes(graph, tmp_path, monkeypatch):
-    monkeypatch.setitem(group.SYNC_EVERY, "cuda", 8)
+    monkeypatch.setitem(hardware.SYNC_EVERY, "cuda", 8)
     settings = EARLY | {"device": "cuda"}
     whole = fit(graph, **settings)
     resumed = killed_and_resumed(graph, tmp_path / "checkpoint", monkeypatch, 2, **settings)

@@ -23,6 +23,7 @@ from torch import Tensor
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from gcnii.errors import GcniiError, InputError
+from gcnii.train.hardware import is_gpu
 
 STARTED_BY = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun sets
 JOINING = timedelta(seconds=50)  # for all to start; a process that never does is not waited for
@@ -341,7 +342,7 @@ def joined(device: torch.device) -> Iterator[World | None]:
     if size == 1:
         yield None
         return
-    fast = device.type == "cuda" and _a_gpu_each()  # NCCL takes one process a GPU
+    fast = is_gpu(device) and _a_gpu_each()  # NCCL takes one process a GPU
     backend = "cpu:gloo,cuda:nccl" if fast else "gloo"
     notes = _met(_store(rank, size), rank, size)
     try:
