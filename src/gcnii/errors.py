@@ -5,6 +5,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from math import inf
+from numbers import Integral, Real
 from pathlib import Path
 
 HOME = str(Path(__file__).parent)
@@ -109,6 +111,17 @@ def notice(sentence: str) -> None:
     while frame.f_back and frame.f_code.co_filename.startswith(HOME):
         depth, frame = depth + 1, frame.f_back
     warnings.warn(one_line(sentence, LONGEST), stacklevel=depth)
+
+
+def check_number(
+    name: str, value: object, low: float, high: float = inf, *, whole: bool = False
+) -> None:
+    """Raise DataError unless the value is a (whole) number from low to high."""
+    number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    if not number or not low <= value <= high or value == inf:  # type: ignore[operator]
+        kind = "an integer" if whole else "a number"
+        bounds = f"≥ {low}" if high == inf else f"in [{low}, {high}]"
+        raise DataError(f"{name} must be {kind} {bounds}, got {value!r}")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.data.converters.join import join
-from gcnii.data.splits import check, per_class
-from gcnii.errors import DataError
+from gcnii.data.splits import per_class
+from gcnii.errors import DataError, check_number
 from gcnii.graph import Graph, Role
 from gcnii.graph.arrays import merged
 
@@ -58,17 +58,17 @@ def csbm(
 
 
 def _check_model(degree: float, homophily: float, features: int, signal: float) -> None:
-    check("csbm", "degree", degree, 0)
-    check("csbm", "homophily", homophily, 0, 1)
-    check("csbm", "features", features, 1, whole=True)
-    check("csbm", "signal", signal, 0)
+    check_number("degree of csbm", degree, 0)
+    check_number("homophily of csbm", homophily, 0, 1)
+    check_number("features of csbm", features, 1, whole=True)
+    check_number("signal of csbm", signal, 0)
 
 
 def _check_nodes(n: int, classes: int, seed: int, labels_per_class: int) -> None:
-    check("csbm", "n", n, 2, whole=True)
-    check("csbm", "classes", classes, 2, n, whole=True)
-    check("csbm", "seed", seed, 0, whole=True)
-    check("csbm", "labels_per_class", labels_per_class, 1, n // classes, whole=True)
+    check_number("n of csbm", n, 2, whole=True)
+    check_number("classes of csbm", classes, 2, n, whole=True)
+    check_number("seed of csbm", seed, 0, whole=True)
+    check_number("labels_per_class of csbm", labels_per_class, 1, n // classes, whole=True)
     train, val = classes * labels_per_class, _validation_nodes(n)
     if train + val > n:
         raise DataError(
@@ -144,8 +144,8 @@ def digits(neighbours: int = 8, seed: int = 0) -> Graph:
     from sklearn.datasets import load_digits
 
     images, y = load_digits(return_X_y=True)
-    check("digits", "neighbours", neighbours, 1, len(y) - 1, whole=True)
-    check("digits", "seed", seed, 0, whole=True)
+    check_number("neighbours of digits", neighbours, 1, len(y) - 1, whole=True)
+    check_number("seed of digits", seed, 0, whole=True)
     random = np.random.default_rng(seed)
     return Graph(
         X=(images / 16).astype(np.float32),
@@ -182,10 +182,10 @@ RARE, COMMON = 0.1, 0.65  # lowest and highest share of nodes with a label; PPI'
 
 def ppi_like(graphs: int = 24, n: int = 2373, degree: float = 28, seed: int = 0) -> Graph:
     """`graphs` graphs of n nodes: 1/12 for validation, 1/12 for testing, the rest for training."""
-    check("ppi-like", "graphs", graphs, 3, whole=True)
-    check("ppi-like", "n", n, 2 * COMMUNITIES, whole=True)
-    check("ppi-like", "degree", degree, 0)
-    check("ppi-like", "seed", seed, 0, whole=True)
+    check_number("graphs of ppi-like", graphs, 3, whole=True)
+    check_number("n of ppi-like", n, 2 * COMMUNITIES, whole=True)
+    check_number("degree of ppi-like", degree, 0)
+    check_number("seed of ppi-like", seed, 0, whole=True)
     random = np.random.default_rng(seed)
     centres = random.standard_normal((COMMUNITIES, DIMENSIONS))
     view = random.standard_normal((DIMENSIONS, FEATURES))

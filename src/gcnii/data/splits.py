@@ -8,21 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gcnii.errors import DataError, GraphError
+from gcnii.errors import GraphError, check_number
 from gcnii.graph import Graph, Split
-
-
-def check(
-    owner: str, name: str, value: float, low: float, high: float = np.inf, *, whole: bool = False
-) -> None:
-    """Raise DataError unless the value is a (whole) number in low…high."""
-    kinds = (int, np.integer) if whole else (int, float, np.number)
-    number = isinstance(value, kinds) and not isinstance(value, bool)
-    if not number or not low <= value <= high or value == np.inf:
-        kind = "a whole number" if whole else "a number"
-        bounds = f"of at least {low}" if high == np.inf else f"in {low}…{high}"
-        raise DataError(f"{name} of {owner} must be {kind} {bounds}, got {value!r}")
-
 
 Ints = NDArray[np.int64]
 Sizes = Callable[[int], tuple[int, int]]  # members of a class → how many to train and validate on
@@ -53,7 +40,7 @@ def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
     >>> split.train.sum(), split.val.sum(), split.test.sum()
     (np.int64(12), np.int64(4), np.int64(4))
     """
-    check("a split", "seed", seed, 0, whole=True)
+    check_number("seed", seed, 0, whole=True)
     labels = np.asarray(y)
     if labels.ndim not in (1, 2) or labels.dtype.kind not in "iu":
         raise GraphError(

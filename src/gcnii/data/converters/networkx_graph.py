@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gcnii.data.converters.frames import FrameRows
 from gcnii.data.tables.assemble import WEIGHT, Links, Nodes, assemble, each_once
-from gcnii.data.tables.reading import Names, Reading, refuse_empty_cells
+from gcnii.data.tables.reading import READING, Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, GraphError, Problems, is_one_of, notice
 from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Columns, flag, is_number
@@ -77,27 +77,22 @@ class Records:
             return self._assembled(name, attributes, links, reading, columns)
         attributes = self._by_name(known)
         _refuse_nested(attributes, ())
-        if X is not None:
-            self._refuse_height(X)
-            return self._with_features(name, X, None, attributes, links, reading)
-        notice(
-            "the nodes have no attributes beside their labels, so each is made a feature of its "
-            "own: a model of such a graph cannot label new nodes"
-        )
-        identity = sp.eye_array(len(self.names), format="csr", dtype=np.float32)
-        return self._with_features(name, identity, tuple(self.names), attributes, links, reading)
+        if X is None:
+            notice(
+                "the nodes have no attributes beside their labels, so each is made a feature of "
+                "its own: a model of such a graph cannot label new nodes"
+            )
+        elif np.shape(X)[:1] != (len(self.names),):
+            raise DataError(
+                f"X must have one row per node, {len(self.names)} in all, got shape {np.shape(X)}"
+            )
+        return self._with_features(name, X, attributes, links, reading)
 
     def _by_name(self, names: Sequence[str]) -> Values:
         return {
             name: [row.get(name, default) for row in self.nodes]
             for name, default in ((name, self.of_nodes.get(name)) for name in names)
         }
-
-    def _refuse_height(self, X: Features) -> None:
-        if np.shape(X)[:1] != (len(self.names),):
-            raise DataError(
-                f"X must have one row per node, {len(self.names)} in all, got shape {np.shape(X)}"
-            )
 
     def _assembled(
         self, name: str, attributes: Values, links: Links, reading: Reading, known: Columns | None
@@ -122,22 +117,16 @@ class Records:
         return assemble(nodes, FrameRows(edges, "edges", lambda i: f"edge {i}"), name)
 
     def _with_features(
-        self,
-        name: str,
-        X: Features,
-        features: tuple[str, ...] | None,
-        known: Values,
-        links: Links,
-        reading: Reading,
+        self, name: str, X: Features | None, known: Values, links: Links, reading: Reading
     ) -> Graph:
-        """With these features; of the attributes, only labels and splits are used."""
+        """With these features, or one for each node; of attributes, labels and splits are used."""
         nodes = Nodes(self._rows(known), reading, Problems())
         labels = nodes.labels()
         splits = nodes.splits(labels)
         nodes.problems.refuse()
         edges, weights = each_once(links, reading, self.names)
         return Graph(
-            X=X,
+            X=sp.eye_array(len(self.names), format="csr", dtype=np.float32) if X is None else X,
             edges=edges,
             weights=weights,
             y=labels.y,
@@ -146,7 +135,7 @@ class Records:
             name=name,
             nodes=tuple(self.names),
             classes=labels.classes,
-            features=features,
+            features=tuple(self.names) if X is None else None,
         )
 
     def _rows(self, attributes: Values) -> FrameRows:
@@ -165,7 +154,9 @@ class Records:
                 f"no edge has the attribute {wanted!r}; edges have {', '.join(known) or 'none'}"
             )
         used = wanted in known and wanted not in reading.drop
-        self._say_what_is_unused([key for key in known if not (used and key == wanted)], reading)
+        taken = {*reading.drop, *([wanted] if used else [])}
+        if unused := [key for key in known if key not in taken]:
+            notice(f"the edge attributes {', '.join(unused)} are not used")
         edges = np.array(self.edges, np.int64).reshape(-1, 2).T
         parallel = len(self.edges) - len(set(self.edges))
         if not used:
@@ -196,10 +187,6 @@ class Records:
     def _ends(self, i: int) -> str:
         u, v = self.edges[i]
         return f"{self.names[u]!r} to {self.names[v]!r}"
-
-    def _say_what_is_unused(self, names: Sequence[str], reading: Reading) -> None:
-        if unused := [name for name in names if name not in reading.drop]:
-            notice(f"the edge attributes {', '.join(unused)} are not used")
 
 
 def _is_number(value: Any) -> bool:
@@ -297,22 +284,11 @@ def from_networkx(
     >>> gcnii.from_networkx(G, label="club", weight=None, X=np.eye(34))
     Graph(Zachary's Karate Club: 34 nodes, 78 undirected edges, 34 features, 2 classes)
     """
+    given = locals()
     if isinstance(G, type) or not (hasattr(G, "is_multigraph") and hasattr(G, "nodes")):
         raise GraphError(f"from_networkx takes a networkx graph, got {type(G).__name__}")
-    reading = Reading(
-        label=label,
-        split=split,
-        weight="" if weight is None or is_one_of(weight, ["weight"]) else str(weight),
-        duplicates=duplicates,
-        drop=drop,
-        numeric=numeric,
-        categorical=categorical,
-        date=date,
-        text=text,
-        unknown=unknown,
-        multilabel=multilabel,
-        seed=seed,
-    )
+    given["weight"] = "" if weight is None or is_one_of(weight, ["weight"]) else str(weight)
+    reading = Reading(**{option: given[option] for option in READING if option in given})
     graph = _records(G, weight is not None).graph(name or G.name or "graph", reading, X=X)
     return graph._with_origin("", loaded_with=reading.given)
 

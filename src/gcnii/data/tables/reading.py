@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.errors import DataError, InputError, Problems, did_you_mean, is_one_of
+from gcnii.errors import DataError, InputError, Problems, check_number, did_you_mean, is_one_of
 from gcnii.graph.arrays import true_or_false
 from gcnii.graph.columns import Cells, Hints, Texts, parsed
 from gcnii.graph.weights import DUPLICATES
@@ -190,8 +190,7 @@ class Reading:
         labels, seed = _names("label", given["label"]), given["seed"]
         if not labels:
             raise InputError(f"label must name a column, got {given['label']!r}")
-        if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-            raise InputError(f"seed must be an integer ≥ 0, got {seed!r}")
+        check_number("seed", seed, 0, whole=True)
         plain = {
             **{name: _names(name, () if given[name] is None else given[name]) for name in HINTS},
             **{name: _name(name, given[name]) for name in ("id", "split")},
