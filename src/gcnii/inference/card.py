@@ -32,6 +32,8 @@ def card(result: Result) -> str:
     """The card as Markdown; without the graph of the training it has no part on errors."""
     graph = result.trained_on
     device = "cuda" if result.device.startswith("cuda") else "cpu"
+    if graph is not None and not result.others:
+        result = result.scored(graph, device)
     parts = [_title(result), _purpose(result), _scores(result, device)]
     if graph is not None and graph.splits[_split(result)].test.any():
         parts.append(_errors(result, graph, device))

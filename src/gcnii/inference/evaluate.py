@@ -391,7 +391,7 @@ def _measured(
     show: Callable[[str], None],
 ) -> Found:
     """The answers of each run, of those that predict, and of these baselines."""
-    answers = []
+    result, answers = result.scored(graph, device), []
     for i, run in enumerate(result.runs):
         answers.append(graded(result.alone(i), graph, device))
         show(f"seed {run.seed}")

@@ -293,6 +293,7 @@ def write_page(
     """
     if graph is None:
         graph = load_training_graph(result)
+    result = result.scored(graph, device)
     evaluation = evaluate(result, graph, device, show=show)
     text = page(result, graph, evaluation, device, show)
     refuse_replacing(Path(path), is_page, overwrite=overwrite)

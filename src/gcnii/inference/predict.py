@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
@@ -200,14 +200,12 @@ def predict_sets(
             "several labels"
         )
     known = training_graph(result, graph if trained_on is None else trained_on)
-    part = result.part(result.predicting(ensemble))
+    part = result.part(result.predicting(ensemble)).scored(known, device)
     split = known.splits[part.runs[0].split]
     first, second = halves(split.val)
     _refuse_few(second, coverage)
     # The temperature of the first half alone, in the place of that of all validation nodes.
-    only = replace(known, splits=(replace(split, val=first),))
-    alike = replace(part, runs=tuple(replace(run, split=0) for run in part.runs))
-    calibrated = alike.with_temperatures(alike.network(only, device)[1])
+    calibrated = part.recalibrated(first)
     P = calibrated.predict_proba(known, device)
     y = known.labels[second]
     if graph is None or graph is known:

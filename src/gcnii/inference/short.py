@@ -1,6 +1,6 @@
 """The short form at the end of a training: three scores beside accuracy, and two warnings.
 
-It costs a forward pass per run, and no baseline but the majority.
+It reads the scores that are at hand, and has no baseline but the majority.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import some_of
 from gcnii.files import Document, json_value
+from gcnii.results.outputs import KEPT
 from gcnii.results.result import Result
 from gcnii.targets import Target
 from gcnii.targets.scores import Counts, percent
@@ -21,7 +22,6 @@ from gcnii.train.recipe import Recipe
 
 COMMON = 0.75  # of an equal share of the nodes, above which a class is not rare
 WEIGH = "--class-weight balanced (in Python, class_weight='balanced')"
-MOST = 100_000_000  # runs × (nodes + edges) that are looked at; of more, the best run's split alone
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ def short_form(result: Result, device: str = "auto") -> ShortForm | None:
     if graph is None or result.others:
         return None
     rows = [*range(len(result.runs))]
-    if len(rows) * (graph.n + graph.edges.shape[1]) > MOST:
+    if len(rows) * graph.n * graph.k > KEPT:
         rows = result.predicting()
     rows = [i for i in rows if graph.splits[result.runs[i].split].test.any()]
     if not rows:
         return None
-    counts, majority = [], []
+    result, counts, majority = result.scored(graph, device), [], []
     for i in rows:
         split = graph.splits[result.runs[i].split]
         guess = result.alone(i).predict_ids(graph, device)[split.test]
@@ -142,14 +142,15 @@ def never_predicted(target: Target, never: NDArray[np.bool_], there: Floats, rec
 
 
 def unbeaten(score: float, majority: float, balanced: float | None, recipe: Recipe) -> str:
-    """A warning that the largest class alone does as well."""
+    """A warning that the largest class alone does as well, as far as the test nodes can tell."""
+    beat = "clearly beat" if score > majority else "beat"
     if balanced is None:
         return (
-            f"micro-F1 {percent(score)} does not beat giving all nodes the most frequent labels "
+            f"micro-F1 {percent(score)} does not {beat} giving all nodes the most frequent labels "
             f"({percent(majority)}); look at the table by label"
         )
     return (
-        f"accuracy {percent(score)} does not beat naming the largest class for every node "
+        f"accuracy {percent(score)} does not {beat} naming the largest class for every node "
         f"({percent(majority)}); go by balanced accuracy ({percent(balanced)}){_todo(recipe)}"
     )
 

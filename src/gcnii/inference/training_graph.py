@@ -41,7 +41,7 @@ def training_graph(result: Result, graph: Graph | None = None) -> Graph:
 
 def load_training_graph(result: Result, *, offline: bool = False) -> Graph:
     """The graph of the training: the one in memory, else from where it was."""
-    if result.trained_on is not None and result.answers is None:
+    if result.trained_on is not None and not (result.outputs and result.outputs.shared):
         return result.trained_on
     origin = result.origin
     if not origin.source:

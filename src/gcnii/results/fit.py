@@ -211,8 +211,7 @@ def fit_plans(
         batch = whole("batch", session.batch, 1)
         with tuned_cpu(threads_for(task, session.threads, batch)):
             training.run(batch)
-            result = _result(training)
-            return result.with_temperatures(task) if calibrate == "temperature" else result
+            return _result(training, calibrate)
 
 
 def _task(graph: Graph, plan: Plan, device: torch.device, world: World | None) -> Task:
@@ -224,17 +223,21 @@ def _task(graph: Graph, plan: Plan, device: torch.device, world: World | None) -
     return spread(graph, plan, device, world)
 
 
-def _result(training: Training) -> Result:
-    """What was trained, each run with the threshold that its recipe asks for."""
+def _result(training: Training, calibrate: Calibrate) -> Result:
+    """What was trained, with thresholds and temperatures where they are wanted."""
     task, (runs, weights) = training.task, training.trained()
     about = (device_name(task.device), training.interrupted, task.scaling)
     total = (task.share.total,) if task.share else ()
     positive = positive_class(task.graph, task.plan.recipe.positive, *total)
     result = Result.of(task.graph, task.plans, runs, weights, *about)
     result = replace(result, positive=positive)
-    result = result.answered(task) if task.shard else result
-    if task.plan.recipe.label_threshold == "validation":
-        result = result.with_thresholds(task)
+    tuned, calibrated = task.plan.recipe.label_threshold == "validation", calibrate != "none"
+    if task.shard:
+        result = result.gathered(task)
+    elif tuned or calibrated:
+        result = result.scored(task.graph, inputs=task)
+    result = result.with_thresholds() if tuned else result
+    result = result.with_temperatures() if calibrated else result
     log.info("%r, %.1f s", result, time.monotonic() - training.start)
     return result
 

@@ -20,6 +20,7 @@ from gcnii.files import Document, json_value, user_path
 from gcnii.graph import Features, Graph, Piece
 from gcnii.graph.columns import Columns
 from gcnii.nn import Model
+from gcnii.results.outputs import KEPT, Outputs, Recomputed, scores_of
 from gcnii.targets import Target, target_of
 from gcnii.targets.classes import Sets
 from gcnii.targets.objective import Objective
@@ -119,9 +120,9 @@ class Result:
         it is less sure than each of them.
     positive : int or None
         The class that ROC AUC and average precision are of; None: all, or not known.
-    answers : tensor or None
-        (runs, nodes, k) scores, where several processes trained: `trained_on` then has the labels
-        of the nodes of all splits, and neither features nor edges.
+    outputs : Outputs or None
+        The scores of all runs on one graph, that of the training after a fit: see `scored`.  Where
+        several processes trained, `trained_on` has labels and splits alone.
 
     Examples
     --------
@@ -143,7 +144,7 @@ class Result:
     together: float | None = field(default=None, kw_only=True)
     positive: int | None = field(default=None, kw_only=True)
     trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
-    answers: torch.Tensor | None = field(default=None, repr=False, kw_only=True)
+    outputs: Outputs | None = field(default=None, repr=False, kw_only=True)
     made: Document | None = field(default=None, repr=False, kw_only=True)
 
     @property
@@ -218,7 +219,39 @@ class Result:
             P = self.target.weighed(P, np.exp(np.log(weights).mean(0)))
         return self.target.decided(P, threshold)
 
-    def answered(self, task: Task) -> Result:
+    def scored(
+        self, graph: Graph, device: str = "auto", inputs: Task | LightTask | None = None
+    ) -> Result:
+        """The same, with the scores of all runs on a graph at hand: computed once, as one batch.
+
+        inputs  the graph made ready already
+        """
+        if self._at_hand(graph):
+            return self
+        inputs = self._inputs(graph, device) if inputs is None else inputs
+        count = len(self.runs)
+        if count * graph.n * self.origin.k > KEPT:
+            again = Recomputed(lambda i: self._output("forward", i, inputs), range(count))
+            return replace(self, outputs=Outputs(graph, again))
+        return replace(self, outputs=Outputs(graph, self._every_score(inputs)))
+
+    def _at_hand(self, graph: Graph) -> bool:
+        return self.outputs is not None and self.outputs.graph is graph
+
+    def _every_score(self, inputs: Task | LightTask) -> torch.Tensor:
+        """(runs, n, k) on the CPU; the runs of one setting are one batch."""
+        if not isinstance(inputs, Task):
+            each = (self._output("forward", i, inputs) for i in range(len(self.runs)))
+            return torch.stack(list(each))
+        parts: dict[int, torch.Tensor] = {}
+        for setting in dict.fromkeys(run.setting for run in self.runs):
+            rows = [i for i, run in enumerate(self.runs) if run.setting == setting]
+            weights = {name: weight[rows] for name, weight in self.weights.items()}
+            model = self.plans[setting].build(self.origin.d, self.origin.k)
+            parts |= dict(zip(rows, scores_of(model, weights, inputs), strict=True))
+        return torch.stack([parts[i] for i in range(len(self.runs))])
+
+    def gathered(self, task: Task) -> Result:
         """The same, with the scores of each run for all nodes of splits, of several processes.
 
         All call this, and each has them all from then on.
@@ -230,27 +263,27 @@ class Result:
         own = np.flatnonzero(np.any(roles, 0))
         nodes = torch.from_numpy(piece.rows[own])
 
-        def gathered(rows: NDArray[Any]) -> NDArray[Any]:
+        def everywhere(rows: NDArray[Any]) -> NDArray[Any]:
             return shard.gathered(torch.tensor(rows), nodes).numpy()
 
-        known = piece.labelled_only(gathered, own)
-        outputs = (self._output("forward", i, task)[own] for i in range(len(self.runs)))
-        answers = torch.stack([shard.gathered(one, nodes) for one in outputs])
-        return replace(self, trained_on=known, answers=answers)
+        known = piece.labelled_only(everywhere, own)
+        each = (self._output("forward", i, task)[own] for i in range(len(self.runs)))
+        scores = torch.stack([shard.gathered(one, nodes) for one in each])
+        return replace(self, trained_on=known, outputs=Outputs(known, scores, shared=True))
 
-    def with_thresholds(self, task: Task) -> Result:
+    def with_thresholds(self) -> Result:
         """The same, with the threshold of each run that suits its validation nodes best.
 
         Scores that are made of labels are measured again, by the labels that are now predicted; on
         validation they flatter a little, because it chose the threshold.
         """
-        return replace(self, runs=tuple(self._tuned(i, task) for i in range(len(self.runs))))
+        return replace(self, runs=tuple(self._tuned(i) for i in range(len(self.runs))))
 
-    def _tuned(self, i: int, task: Task) -> Run:
-        run, graph, metric = self.runs[i], self._graded(task), self.plan.recipe.scored_by
+    def _tuned(self, i: int) -> Run:
+        run, graph, metric = self.runs[i], self._graded, self.plan.recipe.scored_by
         if isnan(run.val):  # it diverged, beside other settings that did not
             return run
-        P = self.target.probabilities(self._output("forward", i, task))
+        P = self.target.probabilities(self._scores(i))
         val = graph.splits[run.split].val
         threshold = self.target.best_threshold(P[val], graph.labels[val])
         if self.target.score(metric).ranks:
@@ -260,25 +293,33 @@ class Result:
         new = {role: float(objective.score(scores, role)) for role in ("val", "test")}
         return replace(run, threshold=threshold, val=new["val"], test=new["test"])
 
-    def with_temperatures(self, task: Task) -> Result:
+    def with_temperatures(self) -> Result:
         """The same, with the temperature of each run that suits its validation nodes best.
 
         What its loss weighed the classes by is undone.  A threshold is a probability, too, and
         moves with them, so that every label stays; a score of an order of nodes is measured again.
         """
-        runs = tuple(self._calibrated(i, task) for i in range(len(self.runs)))
+        runs = tuple(self._calibrated(i) for i in range(len(self.runs)))
         same = replace(self, runs=runs)
-        runs = tuple(same._ranked(i, task) for i in range(len(runs)))
-        return replace(same, runs=runs)._calibrated_together(task)
+        runs = tuple(same._ranked(i) for i in range(len(runs)))
+        return replace(same, runs=runs)._calibrated_together()
 
-    def _calibrated(self, i: int, task: Task) -> Run:
-        run, graph = self.runs[i], self._graded(task)
+    def recalibrated(self, val: NDArray[np.bool_]) -> Result:
+        """The same runs of one split, calibrated by these nodes in the place of all validation."""
+        graph, outputs = self._graded, self.outputs
+        split = replace(graph.splits[self.runs[0].split], val=val)
+        only = replace(outputs, graph=replace(graph, splits=(split,)))  # type: ignore[type-var]
+        runs = tuple(replace(run, split=0) for run in self.runs)
+        return replace(replace(self, runs=runs, outputs=only).with_temperatures(), outputs=outputs)
+
+    def _calibrated(self, i: int) -> Run:
+        run, graph = self.runs[i], self._graded
         val, logs = graph.splits[run.split].val, self._log_weights(run, graph)
         if isnan(run.val):  # it diverged
             return run
         if val.sum() < LEAST:  # it would be calibrated by chance
             return run if logs is None else replace(run, weights=np.exp(logs).tolist())
-        scores, y = self._double(i, task)[val], graph.labels[val]
+        scores, y = self._scores(i).double().numpy()[val], graph.labels[val]
         if logs is None:
             T, weights = self.target.best_temperature(scores, y), None
         else:
@@ -296,13 +337,13 @@ class Result:
         y = graph.labels[graph.splits[run.split].train]
         return self.target.log_odds(self.target.balanced_weights(y))
 
-    def _ranked(self, i: int, task: Task) -> Run:
+    def _ranked(self, i: int) -> Run:
         """The run with scores of an order of its probabilities, if those are its scores."""
-        run, graph = self.runs[i], self._graded(task)
+        run, graph = self.runs[i], self._graded
         metric = self.target.score(self.plan.recipe.scored_by)
         if not metric.ranks or isnan(run.val):
             return run
-        P, split = self._mean([i], task), graph.splits[run.split]
+        P, split = self._mean([i]), graph.splits[run.split]
 
         def score(mask: NDArray[np.bool_]) -> float:
             y = graph.labels[mask]
@@ -311,25 +352,31 @@ class Result:
 
         return replace(run, val=score(split.val), test=score(split.test))
 
-    def _calibrated_together(self, task: Task) -> Result:
-        runs, graph = self.predicting(), self._graded(task)
+    def _calibrated_together(self) -> Result:
+        runs, graph = self.predicting(), self._graded
         val = graph.splits[self.runs[runs[0]].split].val
         # Of weighed classes the mean stays: a temperature would move the shares of rare ones.
         known = all(self.runs[i].temperature and not self.runs[i].weights for i in runs)
         if len(runs) < 2 or not self.target.exclusive or not known:
             return self
-        P = self._mean(runs, task)[val]
+        P = self._mean(runs)[val]
         scores = np.log(np.maximum(P, np.finfo(P.dtype).tiny))  # a sure network's may be 0
         return replace(self, together=self.target.best_temperature(scores, graph.labels[val]))
 
-    def _graded(self, task: Task) -> Graph:
-        """The graph whose labels go with what `_output` gives for this task."""
-        return task.graph if self.trained_on is None or self.answers is None else self.trained_on
+    @property
+    def _graded(self) -> Graph:
+        """The graph of the scores at hand, whose labels grade them."""
+        assert self.outputs is not None
+        return self.outputs.graph
 
-    def _mean(self, runs: list[int], task: Task | LightTask | None) -> NDArray[np.float64]:
-        """(n, k) the mean of the runs' probabilities, each after its own temperature."""
-        raw = ((self._output("forward", i, task).double(), self.runs[i]) for i in runs)
-        scores = (calibrated(one, run) for one, run in raw)
+    def _scores(self, i: int) -> torch.Tensor:
+        """(n, k) the scores of run i on that graph."""
+        assert self.outputs is not None
+        return self.outputs.scores[i]
+
+    def _mean(self, runs: Sequence[int]) -> NDArray[np.float64]:
+        """(n, k) the mean of the runs' probabilities there, each after its own temperature."""
+        scores = (calibrated(self._scores(i).double(), self.runs[i]) for i in runs)
         return self.target.mean_probabilities(scores)
 
     def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
@@ -346,7 +393,8 @@ class Result:
         -------
         (n, k) array
         """
-        return self._double(self.best, self._inputs(graph, device))
+        best = self if self._at_hand(graph) else self.alone(self.best).scored(graph, device)
+        return best._scores(best.best).double().numpy()
 
     def predict_proba(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
@@ -379,8 +427,10 @@ class Result:
         runs, splits = self.predicting(ensemble), {run.split for run in self.runs}
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
-        known = self.answers is not None and graph is self.trained_on
-        P = self._mean(runs, None if known else self._inputs(graph, device))
+        if self._at_hand(graph):
+            P = self._mean(runs)
+        else:
+            P = self.part(runs).scored(graph, device)._mean(range(len(runs)))
         if wrong := int((~np.isfinite(P).all(1)).sum()):
             nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
             raise GraphError(
@@ -390,9 +440,6 @@ class Result:
         if self.together is None or len(runs) == 1:
             return P
         return self.target.tempered(P, self.together)
-
-    def _double(self, i: int, task: Task | LightTask) -> NDArray[np.float64]:
-        return np.asarray(self._output("forward", i, task).double())
 
     def _who_predicts(self, runs: list[int]) -> str:
         """A notice that some runs do not predict."""
@@ -483,14 +530,8 @@ class Result:
         return graph
 
     @torch.no_grad()
-    def _output(self, method: str, i: int, task: Task | LightTask | None) -> torch.Tensor:
-        """What `forward` or `embed` of run i's model returns, on the CPU; without a task, answers.
-
-        Where several processes have some rows each: what it gave for the nodes of splits.
-        """
-        if self.answers is not None and (task is None or (isinstance(task, Task) and task.shard)):
-            return self.answers[i]
-        assert task is not None
+    def _output(self, method: str, i: int, task: Task | LightTask) -> torch.Tensor:
+        """What `forward` or `embed` of run i's model returns, on the CPU."""
         model = self._model(i).to(task.device)
         model.by_rows = not isinstance(task, Task)
         output: torch.Tensor = getattr(model, method)(task.P, task.X)
@@ -633,9 +674,8 @@ class Result:
         plan = self.plans[self.runs[rows[0]].setting]
         runs = tuple(replace(self.runs[i], setting=0) for i in rows)
         together = self.together if rows == self.predicting() else None
-        answers = None if self.answers is None else self.answers[rows]
         same = replace(self, runs=runs, weights=weights, plan=plan, others=())
-        return replace(same, together=together, answers=answers)
+        return replace(same, together=together, outputs=self.outputs and self.outputs.of(rows))
 
     @property
     def metric(self) -> str:

@@ -104,7 +104,7 @@ def test_the_short_form_of_several_runs_is_their_mean(blocks):
 
 
 def test_of_very_much_work_the_short_form_takes_the_best_runs_split(blocks, monkeypatch):
-    monkeypatch.setattr("gcnii.inference.short.MOST", 0)
+    monkeypatch.setattr("gcnii.inference.short.KEPT", 0)
     twice = replace(blocks, splits=(*blocks.splits, *blocks.splits))
     result = fit(twice, seeds=range(4), **SMALL)
     mates = result.predicting()
