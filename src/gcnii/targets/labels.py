@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
-from gcnii.targets.scores import LABEL_SCORES, Counts, label_counts
+from gcnii.targets.scores import LABEL_SCORES, Counts
 from gcnii.targets.target import HALF, Bools, Floats, Ints, Target, Total, alone, bisected, log_mean
 
 MOST_WEIGHT = 100  # of a rare label's positives beside its negatives
@@ -126,7 +126,10 @@ class SeveralLabels(Target):
         return y.astype(np.float64)
 
     def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> Counts:
-        return label_counts(y, guess, weights)
+        found = (y * guess, y, guess)
+        if weights is None:
+            return Counts(*(one.sum(0, dtype=np.float64) for one in found))
+        return Counts(*(weights.T @ one for one in found))
 
     def log_losses(self, P: Floats, y: Ints) -> Floats:
         """The mean over the labels."""

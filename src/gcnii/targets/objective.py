@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -73,32 +73,21 @@ class Objective:
         positive: str = "",
     ) -> Objective:
         """Replica r is trained on graph.splits[splits[r]]."""
-        total = share.total if share else alone
-
-        def stack(role: Role) -> Tensor:
-            return torch.tensor(
-                np.stack([getattr(graph.splits[i], role) for i in splits]), device=device
-            )
-
+        total, tensor = share.total if share else alone, partial(torch.tensor, device=device)
         part = np.zeros(len(graph.labels), np.int64) if graph.part is None else graph.part
         highest = torch.tensor([part.max()])
         parts = int((share.gathered(highest) if share else highest).max()) + 1
-        masks = {role: stack(role) for role in get_args(Role)}
+        masks = {
+            role: tensor(np.stack([getattr(graph.splits[i], role) for i in splits]))
+            for role in get_args(Role)
+        }
         target, y, weights = target_of(graph), graph.labels, None
         if class_weight == "balanced":
             own = [target.balanced_weights(y[graph.splits[i].train], total) for i in splits]
-            weights = torch.tensor(np.stack(own), device=device)
-        return cls(
-            target,
-            torch.tensor(y, device=device),
-            masks,
-            torch.tensor(part, device=device),
-            parts,
-            metric,
-            weights,
-            share,
-            positive_class(graph, positive, total) if target.score(metric).ranks else None,
-        )
+            weights = tensor(np.stack(own))
+        j = positive_class(graph, positive, total) if target.score(metric).ranks else None
+        about = (metric, weights, share, j)
+        return cls(target, tensor(y), masks, tensor(part), parts, *about)
 
     def at(self, nodes: Tensor | None) -> Objective:
         """The objective on these nodes; on all where `nodes` is None."""

@@ -289,15 +289,6 @@ def confusion(y: Ints, guess: Ints, k: int, weights: Floats | None = None) -> Fl
     return summed(y * k + guess, k * k, weights).reshape(-1, k, k)
 
 
-def label_counts(y: Ints, guess: Ints, weights: Floats | None = None) -> Counts:
-    """Of zeros and ones (m, k), where a node can have several labels."""
-    ones = np.ones((len(y), 1)) if weights is None else weights
-    hits, support, predicted = (ones.T @ one for one in (y * guess, y, guess))
-    if weights is None:
-        return Counts(hits[0], support[0], predicted[0])
-    return Counts(hits, support, predicted)
-
-
 def summed(places: Ints, size: int, weights: Floats, values: Floats | None = None) -> Floats:
     """(b, size) the weights (m, b) of the nodes in each place, times their values if given."""
     m = len(places)
