@@ -5,7 +5,6 @@ write_page  write it: scores, curves, confusions, calibration, and nodes with th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
@@ -26,16 +25,13 @@ from gcnii.inference.explain import Explanation
 from gcnii.inference.page_figures import (
     Confusions,
     Drawing,
-    calibration_rows,
-    class_rows,
     draw_curves,
     draw_reliability,
-    group_tables,
     plot,
     score_rows,
 )
 from gcnii.inference.predict import known_labels
-from gcnii.inference.tables import Score, called
+from gcnii.inference.tables import CALIBRATION, GRADED, GROUPS, RANKED, Score, called
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.html import is_page, one_file
 from gcnii.results.result import Result
@@ -67,9 +63,8 @@ def predicting(result: Result) -> str:
         return ""
     split = result.runs[runs[0]].split
     if len(runs) == 1:
-        return (
-            f"the run of seed {result.runs[runs[0]].seed} on split {split}, the best by validation"
-        )
+        seed = result.runs[runs[0]].seed
+        return f"the run of seed {seed} on split {split}, the best by validation"
     return f"the mean of the {len(runs)} runs on split {split}, which predicts"
 
 
@@ -98,7 +93,7 @@ def about(result: Result, graph: Graph) -> dict[str, str]:
 
 def _model(result: Result) -> str:
     own = result.plan.model_settings
-    sizes = [f"{own[name]} {word}" for name, word in (("layers", "layers"),) if name in own]
+    sizes = [f"{own['layers']} layers"] if "layers" in own else []
     sizes += [f"{name} {value}" for name, value in own.items() if name != "layers"]
     return ", ".join([result.plan.model, *sizes])
 
@@ -107,19 +102,14 @@ def _graph(graph: Graph) -> str:
     links = "directed links" if graph.directed else "links"
     target = target_of(graph)
     kind = target.words[1] + ("" if target.exclusive else ", several a node")
-    sizes = (
-        f"{graph.n:,} nodes",
-        f"{graph.m:,} {links}",
-        f"{graph.d:,} features",
-        f"{graph.k:,} {kind}",
-    )
-    return f"{graph.name}: {', '.join(sizes)}"
+    sizes = f"{graph.n:,} nodes, {graph.m:,} {links}, {graph.d:,} features, {graph.k:,} {kind}"
+    return f"{graph.name}: {sizes}"
 
 
 def _runs(result: Result) -> str:
     count = len(result.runs)
     seeds = _listed([run.seed for run in result.runs])
-    splits = Counter(run.split for run in result.runs)
+    splits = {run.split for run in result.runs}
     on = f"split {next(iter(splits))}" if len(splits) == 1 else f"{len(splits)} splits"
     word = "seed" if count == 1 else "seeds"
     return f"{count} ({word} {seeds}) on {on}; {sum(run.seconds for run in result.runs):.1f} s"
@@ -247,15 +237,15 @@ def _cards(
     rows = [node for node, _ in chosen]
     names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
     every = known_labels(graph)
-    known = [every[i] for i in rows]
     given = result.target.shown(result.decide(P[rows]))
     began = monotonic()
     found: list[Card] = []
-    for (node, asked), name, label, own in zip(chosen, names, given, known, strict=True):
+    for (node, asked), name, label in zip(chosen, names, given, strict=True):
         called = result.target.names[asked]
         late = bool(found) and monotonic() - began > PATIENCE
         reasons = (None, TOO_SLOW) if late else _explained(result, graph, name, called, device)
-        found.append(Card(name, label, own, called, _chances(result, P[node], asked), *reasons))
+        chances = _chances(result, P[node], asked)
+        found.append(Card(name, label, every[node], called, chances, *reasons))
         show(f"node {name}")
     return found
 
@@ -324,12 +314,14 @@ def page(
         predicting=predicting(result),
         scores=score_rows(evaluation),
         curves=draw_curves(result),
-        classes=class_rows(evaluation),
         confusions=Confusions.of(evaluation),
         calibration=_calibration(result, graph, device),
-        calibrated=calibration_rows(evaluation),
-        groups=group_tables(evaluation),
+        score_of=Score.of,
         plot=plot,
+        graded=GRADED,
+        ranked=RANKED,
+        calibrated=CALIBRATION,
+        groups=GROUPS,
         least_certain=certain,
         most_surprising=surprising,
         settings=settings(result, graph),
@@ -345,16 +337,12 @@ def _calibration(result: Result, graph: Graph, device: str) -> list[Drawing]:
     states = {"probabilities": result}
     best = [result.runs[i] for i in result.predicting()]
     if any(run.temperature or run.weights for run in best):
-        states = {"before calibration": _uncalibrated(result), "after calibration": result}
+        runs = tuple(replace(run, temperature=None, weights=None) for run in result.runs)
+        before = replace(result, runs=runs, together=None)
+        states = {"before calibration": before, "after calibration": result}
     found = {title: one.predict_proba(graph, device)[test] for title, one in states.items()}
     y, target = graph.labels[test], result.target
     return [
         draw_reliability(title, target.reliability(P, y), target.calibration_error(P, y))
         for title, P in found.items()
     ]
-
-
-def _uncalibrated(result: Result) -> Result:
-    """The same runs without their temperatures, and with the weights of their loss."""
-    runs = tuple(replace(run, temperature=None, weights=None) for run in result.runs)
-    return replace(result, runs=runs, together=None)

@@ -12,9 +12,8 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from gcnii.errors import visible
-from gcnii.files import Document
 from gcnii.inference.evaluate import Evaluation
-from gcnii.inference.tables import GRADED, GROUPS, RANKED, Score, called, frequent_confusions
+from gcnii.inference.tables import Score, called, frequent_confusions
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import short
 from gcnii.results.result import Result
@@ -51,12 +50,10 @@ def draw_curves(result: Result) -> list[Drawing]:
     runs = "1 other run" if len(others) == 1 else f"{len(others)} other runs"
     beside = f"; faint: {runs}" if others else ""
     chosen = f"Dotted: epoch {best.best_epoch}, whose weights were kept{beside}."
-    lines = (("train_loss", 0, ORANGE, "--"), ("val_loss", 1, BLUE, "-"))
-    names = {"train_loss": "training", "val_loss": "validation"}
     drawing = figure(1)
     (axes,) = drawing.axes
-    for name, column, colour, dash in lines:
-        _draw(axes, best, others, column, colour, dash, names[name])
+    _draw(axes, best, others, 0, ORANGE, "--", "training")
+    _draw(axes, best, others, 1, BLUE, "-", "validation")
     axes.legend(frameon=False)
     axes.set(xlabel="epoch", ylabel="loss", title="Loss")
     loss = Drawing(inline_svg(drawing, "loss", "Loss by epoch"), chosen)
@@ -204,45 +201,8 @@ def _x(share: float) -> str:
 
 def score_rows(evaluation: Evaluation) -> dict[str, list[Score]]:
     """By the score's name: the model's own, then that of each baseline."""
-    everyone = (evaluation.scores, *evaluation.baselines.values())
-    return {
-        _called(evaluation, name): [Score.named(name, one[name]) for one in everyone]
-        for name in evaluation.scores
-    }
-
-
-def _called(evaluation: Evaluation, name: str) -> str:
-    worse = " (lower is better)" if SCORES[name].lower_is_better else ""
-    return f"{called(evaluation, name)}{worse}"
-
-
-def class_rows(evaluation: Evaluation) -> list[Document]:
-    """Each class: its name, its scores, how many nodes have it and how many are given it."""
-    return [
-        {
-            "name": row["name"],
-            "graded": [Score.of(row, name, f"{name}_") for name in GRADED],
-            "ranked": [Score.of(row, name) for name in RANKED],
-            "counts": [row["support"], row["predicted"]],
-        }
-        for row in evaluation.classes
-    ]
-
-
-def calibration_rows(evaluation: Evaluation) -> list[tuple[str, list[Score]]]:
-    """Each class, the rarest first: its mean probability, its share of the nodes, the error."""
-    places = (("mean_probability", None), ("share", ""), ("error", None))
-    return [
-        (row["name"], [Score.of(row, *place) for place in places])
-        for row in evaluation.calibration["classes"]
-    ]
-
-
-def group_tables(evaluation: Evaluation) -> dict[str, list[tuple[str, int, Score]]]:
-    """By what the nodes are grouped: the group, its nodes and its accuracy."""
-    return {
-        GROUPS.get(name, name): [
-            (row["group"], row["nodes"], Score.of(row, "accuracy", "")) for row in rows
-        ]
-        for name, rows in evaluation.groups.items()
-    }
+    everyone, rows = (evaluation.scores, *evaluation.baselines.values()), {}
+    for name in evaluation.scores:
+        worse = " (lower is better)" if SCORES[name].lower_is_better else ""
+        rows[called(evaluation, name) + worse] = [Score.named(name, one[name]) for one in everyone]
+    return rows

@@ -33,6 +33,7 @@ CONFUSIONS = 10  # of the most frequent ones that are shown instead
 ROWS = 40  # of the table by class
 CALIBRATED = ("mean probability", "share of test nodes", "calibration error")
 GRADED, RANKED = ("precision", "recall", "f1"), ("roc_auc", "average_precision")
+CALIBRATION = (("mean_probability", None), ("share", ""), ("error", None))  # places in a row
 LONGEST = 24  # characters of a class's name
 
 
@@ -168,8 +169,7 @@ def _calibration(evaluation: Evaluation) -> Group:
     if len(rows) > ROWS:
         title += f"; the {ROWS} rarest of {len(rows)}, --json has all"
     for row in rows[:ROWS]:
-        places = (("mean_probability", None), ("share", ""), ("error", None))
-        table.add_row(_short(row["name"]), *(Score.of(row, *place).cell for place in places))
+        table.add_row(_short(row["name"]), *(Score.of(row, *place).cell for place in CALIBRATION))
     return Group(Text(title), table)
 
 
