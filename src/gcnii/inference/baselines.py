@@ -8,7 +8,7 @@ by homophily and by distance to a label.  Twins: test nodes that equal a trainin
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -246,10 +246,11 @@ def baselines_of(target: Target) -> tuple[str, ...]:
 
 
 def notes(graph: Graph, split: Split) -> Iterator[str]:
-    """What was left out to save time."""
+    """What was left out to save time, or because a node can have several labels."""
+    exclusive = target_of(graph).exclusive
     there, columns = int(split.train.sum()), min(graph.d, NARROW if graph.d > WIDE else WIDE)
     seen = {FEATURES: len(training_rows(graph, split))}
-    if not target_of(graph).exclusive:
+    if not exclusive:
         yield f"{BOOSTED} is for nodes with one label each, and is left out"
     else:
         seen[BOOSTED] = len(boosted_rows(graph, split, columns))
@@ -259,6 +260,8 @@ def notes(graph: Graph, split: Split) -> Iterator[str]:
     for name, used in seen.items():
         if used < there:
             yield f"{name} saw {used:,} of the {there:,} training nodes, to save time"
+    if not exclusive:
+        yield "accuracy by degree, homophily and distance is for nodes with one label each"
 
 
 DEGREES = (0, 1, 2, 4, 8, 16, 32, 64)  # where the groups begin
@@ -306,12 +309,12 @@ class Neighbourhood:
         return found
 
 
-def groups(around: Neighbourhood, split: Split, nodes: Ints, right: Nodes) -> Groups:
-    """Accuracy by degree, by homophily and by distance, of the nodes that are right or wrong."""
+def groups(around: Neighbourhood, split: Split, right: Nodes) -> Groups:
+    """Accuracy by degree, by homophily and by distance, of test nodes that are right or wrong."""
     return {
-        "degree": by_degree(around.degree[nodes], right),
-        "homophily": by_homophily(around.homophily[nodes], right),
-        "distance": by_distance(around.distance(split.train)[nodes], right),
+        "degree": by_degree(around.degree[split.test], right),
+        "homophily": by_homophily(around.homophily[split.test], right),
+        "distance": by_distance(around.distance(split.train)[split.test], right),
     }
 
 
@@ -327,7 +330,7 @@ def by_degree(degree: Ints, right: Nodes) -> list[Document]:
     if len(spans) > 1 and _between(degree, *spans[-1]).sum() < TINY:
         _, high = spans.pop()
         spans[-1] = spans[-1][0], high
-    return [_row(_span(*one), _between(degree, *one), right) for one in spans]
+    return _rows({_span(*one): _between(degree, *one) for one in spans}, right)
 
 
 def _between(degree: Ints, low: float, high: float) -> Nodes:
@@ -340,35 +343,33 @@ def _span(low: float, high: float) -> str:
 
 def by_homophily(homophily: Floats, right: Nodes) -> list[Document]:
     """In quarters, and the nodes without a labelled neighbour."""
-    edges, rows = (0.0, *QUARTERS, inf), []
-    for low, high in pairwise(edges):
-        name = f"{low:.0%} to {min(high, 1):.0%}"
-        rows.append(_row(name, (homophily >= low) & (homophily < high), right))
-    rows.append(_row("no labelled neighbour", np.isnan(homophily), right))
-    return [row for row in rows if row["nodes"]]
+    quarters = {
+        f"{low:.0%} to {min(high, 1):.0%}": (homophily >= low) & (homophily < high)
+        for low, high in pairwise((0.0, *QUARTERS, inf))
+    }
+    return _rows({**quarters, "no labelled neighbour": np.isnan(homophily)}, right)
 
 
 def by_distance(distance: Floats, right: Nodes) -> list[Document]:
     """In steps to the nearest training node."""
-    steps = range(1, FURTHEST + 1)
-    rows = [_row(str(step), distance == step, right) for step in steps]
-    rows.append(_row("more, or none in reach", np.isinf(distance), right))
-    return [row for row in rows if row["nodes"]]
+    steps = {str(step): distance == step for step in range(1, FURTHEST + 1)}
+    return _rows({**steps, "more, or none in reach": np.isinf(distance)}, right)
 
 
-def _row(name: str, inside: Nodes, right: Nodes) -> Document:
-    nodes = int(inside.sum())
-    if not nodes:
-        return {"group": name, "nodes": 0}
-    accuracy = float(right[inside].mean())
-    low, high = wilson(accuracy, nodes)
-    return {"group": name, "nodes": nodes, "accuracy": accuracy, "low": low, "high": high}
+def _rows(groups: Mapping[str, Nodes], right: Nodes) -> list[Document]:
+    """The accuracy in each group that has nodes."""
+    rows = []
+    for name, inside in groups.items():
+        if nodes := int(inside.sum()):
+            accuracy = float(right[inside].mean())
+            low, high = wilson(accuracy, nodes)
+            ends = {"low": low, "high": high}
+            rows.append({"group": name, "nodes": nodes, "accuracy": accuracy, **ends})
+    return rows
 
 
-FEWEST_TWINS, SHARE = (
-    5,
-    0.05,
-)  # twins that are worth a word: a number, and a share of the test nodes
+FEWEST_TWINS = 5  # that are worth a word
+SHARE = 0.05  # of the test nodes, likewise
 LEAST_LINKS = 2  # a single shared neighbour is not evidence of a copy
 DISTINCT = 0.5  # of the rows of X; if fewer differ, equal ones are no sign of a copy
 

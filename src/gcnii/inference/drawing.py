@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.errors import InputError, visible
-from gcnii.files import Document
 from gcnii.inference.explain import Explanation, NodeShare
 from gcnii.report.figures import FAMILY, GREY, OTHERS, LineStyle, save
+from gcnii.report.html import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,35 +121,37 @@ def _draw_nodes(
     for i, (place, one) in enumerate(zip(places, found.surroundings, strict=True)):
         style = styles[found.groups[i]]
         size = SIZES[0] + (SIZES[1] - SIZES[0]) * abs(one.share) / largest
-        rim: Document = {"edgecolors": "white"}
-        if i == 0:
-            rim = {"edgecolors": "black", "linewidths": 2.2}
-        look = {"c": style.colour, "marker": style.marker, "zorder": 3, **rim}
-        axes.scatter([place[0]], [place[1]], size, **look)
+        axes.scatter(
+            [place[0]],
+            [place[1]],
+            size,
+            c=style.colour,
+            marker=style.marker,
+            zorder=3,
+            edgecolors="white" if i else "black",  # the explained node comes first
+            linewidths=None if i else 2.2,
+        )
 
 
 def _draw_names(axes: Axes, places: Positions, nodes: Sequence[NodeShare]) -> list[Annotation]:
     """Each name outside of its node, away from the middle, with its share below it."""
-    return [
-        _draw_name(axes, i, place, one)
-        for i, (place, one) in enumerate(zip(places, nodes, strict=True))
-    ]
-
-
-def _draw_name(axes: Axes, i: int, place: Positions, one: NodeShare) -> Annotation:
-    x, y = place / (np.hypot(*place) or 1) if i else (0.0, -1.0)
-    return axes.annotate(
-        f"{_short(one.node)}\n{one.share:+.3f}",
-        (place[0], place[1]),
-        (13 * x, 13 * y),
-        textcoords="offset points",
-        ha="left" if x > 0.35 else "right" if x < -0.35 else "center",
-        va="bottom" if y > 0.35 else "top" if y < -0.35 else "center",
-        fontsize=8.5,
-        parse_math=False,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.8},
-        zorder=2,
-    )
+    names, box = [], {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.8}
+    for i, (place, one) in enumerate(zip(places, nodes, strict=True)):
+        x, y = place / (np.hypot(*place) or 1) if i else (0.0, -1.0)
+        name = axes.annotate(
+            f"{_short(one.node)}\n{one.share:+.3f}",
+            (place[0], place[1]),
+            (13 * x, 13 * y),
+            textcoords="offset points",
+            ha="left" if x > 0.35 else "right" if x < -0.35 else "center",
+            va="bottom" if y > 0.35 else "top" if y < -0.35 else "center",
+            fontsize=8.5,
+            parse_math=False,
+            bbox=box,
+            zorder=2,
+        )
+        names.append(name)
+    return names
 
 
 def _part(figure: Figure, names: Sequence[Annotation]) -> None:
@@ -198,6 +200,4 @@ def _legend(figure: Figure, styles: Mapping[str, LineStyle], found: Explanation)
 
 def _short(name: object) -> str:
     """A name on one line, cut in the middle if it is long."""
-    text = visible(" ".join(str(name).split()))
-    half = LONGEST // 2
-    return text if len(text) <= LONGEST else f"{text[: half - 1]}…{text[-half:]}"
+    return short(visible(" ".join(str(name).split())), LONGEST)

@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from math import sqrt
+from math import isnan, sqrt
 
 import numpy as np
 from rich.console import Console, Group
@@ -38,8 +38,9 @@ from gcnii.results.result import Result
 from gcnii.targets import SeveralLabels
 from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of
 from gcnii.targets.objective import positive_class
-from gcnii.targets.scores import SCORES, Answers, Counts, confusion, percent
+from gcnii.targets.scores import SCORES, Answers, confusion, percent
 from gcnii.targets.target import Floats
+from gcnii.train.run import Run
 
 WIDE = 1000  # columns, more than any table needs
 Scores = Mapping[str, Estimate]
@@ -208,9 +209,9 @@ class Found:
         return float(np.mean([one.scores[metric] for there, one in pairs if there == split]))
 
 
-def help_sentence(found: Found, lead: Estimate) -> str:
+def help_sentence(found: Found) -> str:
     """Whether the model is better than logistic regression, which knows no graph."""
-    without = found.baseline_mean(FEATURES, found.metric)
+    lead, without = found.differences[FEATURES], found.baseline_mean(FEATURES, found.metric)
     numbers = f"{percent(found.mean(found.metric))} against {percent(without)} without it"
     numbers = f"{found.result.measured} {numbers} ({FEATURES} on the features)"
     if lead.low > 0:
@@ -226,10 +227,8 @@ def help_sentence(found: Found, lead: Estimate) -> str:
 
 def _signed(lead: Estimate) -> str:
     """`a difference of +24.2 [21.0, 27.3]`."""
-    if lead.low != lead.low:
-        return f"a difference of {100 * lead.mean:+.1f}"
-    ends = f"[{100 * lead.low:.1f}, {100 * lead.high:.1f}]"
-    return f"a difference of {100 * lead.mean:+.1f} {ends}"
+    ends = "" if isnan(lead.low) else f" [{100 * lead.low:.1f}, {100 * lead.high:.1f}]"
+    return f"a difference of {100 * lead.mean:+.1f}{ends}"
 
 
 def warnings_of(found: Found) -> Iterator[str]:
@@ -328,7 +327,6 @@ def _homophily(found: Found) -> str:
 
 
 BOOTSTRAP, RUNS = "bootstrap over nodes", "over runs"
-BySplit = Mapping[int, Answers]  # of a baseline
 
 
 def evaluate(
@@ -357,25 +355,27 @@ def evaluate(
         result = replace(result, positive=positive_class(graph, named))
     every = baselines_of(result.target) if baselines else (MAJORITY,)
     found = _measured(result, graph, device, every, show)
-    said, answers, beside = found.said, found.answers, found.baselines
+    said, answers, leads = found.said, found.answers, found.differences
+    split, exclusive = graph.splits[found.split], said.target.exclusive
+    C = confusion(said.y, said.guess, said.k).astype(int).tolist() if exclusive else []
     evaluation = Evaluation(
         graph=graph.name,
         model=result.plan.model,
         metric=found.metric,
         positive=result.positive_name,
-        runs=tuple(_run(result, i, one) for i, one in enumerate(answers)),
+        runs=tuple(map(_run, result.runs, answers)),
         scores=_estimates(answers),
         interval=BOOTSTRAP if len(answers) == 1 else RUNS,
         split=found.split,
         nodes=said.m,
         classes=tuple(_classes(said)),
-        confusion=_confusion(said),
-        baselines={name: _estimates([*one.values()]) for name, one in beside.items()},
-        differences=found.differences,
-        graph_helps=_help(found) if FEATURES in beside else None,
-        groups=_groups(found),
+        confusion=tuple(map(tuple, C)),
+        baselines={name: _estimates([*one.values()]) for name, one in found.baselines.items()},
+        differences=leads,
+        graph_helps=Help(help_sentence(found), gap) if (gap := leads.get(FEATURES)) else None,
+        groups=groups(found.around, split, found.said.right) if exclusive else {},
         calibration=_calibration(said),
-        notes=tuple(_notes(graph, found)) if baselines else (),
+        notes=tuple(notes(graph, split)) if baselines else (),
         warnings=tuple(warnings_of(found)),
     )
     for sentence in evaluation.warnings:
@@ -399,7 +399,10 @@ def _measured(
     said = answers[result.best] if len(best.runs) == 1 else graded(best, graph, device)
     beside = {}
     for name in names:
-        beside[name] = _on_splits(name, result, graph)
+        beside[name] = {
+            split: replace(baseline(name, graph, graph.splits[split]), positive=result.positive)
+            for split in sorted({run.split for run in result.runs})
+        }
         show(name)
     metric = result.target.score(result.plan.recipe.scored_by).key
     return Found(result, graph, best.runs[0].split, said, answers, beside, metric)
@@ -439,15 +442,7 @@ def _refuse(result: Result, graph: Graph) -> None:
         )
 
 
-def _on_splits(name: str, result: Result, graph: Graph) -> BySplit:
-    """A baseline on each split of the runs."""
-    splits = sorted({run.split for run in result.runs})
-    said = {split: baseline(name, graph, graph.splits[split]) for split in splits}
-    return {split: replace(one, positive=result.positive) for split, one in said.items()}
-
-
-def _run(result: Result, i: int, answers: Answers) -> Document:
-    run = result.runs[i]
+def _run(run: Run, answers: Answers) -> Document:
     scores = {name: json_value(score) for name, score in answers.scores.items()}
     return {"seed": run.seed, "split": run.split, "nodes": answers.m, **scores}
 
@@ -471,38 +466,20 @@ def _classes(said: Answers) -> list[Document]:
     ranked = {name: one[0] for name, one in said.rankings(ones).items()}
     rows = []
     for j, name in enumerate(said.target.names):
+        size = max(float(counts.support[j]), float(counts.predicted[j]), 1.0)  # what F1 rests on
         scores = {
             "precision": share_of(counts.hits[j], counts.predicted[j]),
             "recall": share_of(counts.hits[j], counts.support[j]),
-            "f1": percentiles(float(counts.f1[j]), drawn[:, j], _size(counts, j)),
+            "f1": percentiles(float(counts.f1[j]), drawn[:, j], [size]),
         }
-        row: Document = {"name": name}
+        numbers: dict[str, float] = {}
         for kind, one in scores.items():
-            ends = {f"{kind}_low": one.low, f"{kind}_high": one.high}
-            row |= {place: json_value(float(x)) for place, x in {kind: one.mean, **ends}.items()}
-        row |= {kind: json_value(float(values[j])) for kind, values in ranked.items()}
-        row |= {"support": int(counts.support[j]), "predicted": int(counts.predicted[j])}
-        rows.append(row)
+            numbers |= {kind: one.mean, f"{kind}_low": one.low, f"{kind}_high": one.high}
+        numbers |= {kind: values[j] for kind, values in ranked.items()}
+        counted = {"support": int(counts.support[j]), "predicted": int(counts.predicted[j])}
+        shown = {kind: json_value(float(number)) for kind, number in numbers.items()}
+        rows.append({"name": name, **shown, **counted})
     return rows
-
-
-def _size(counts: Counts, j: int) -> list[float]:
-    """The nodes that the F1 of a class rests on."""
-    return [max(float(counts.support[j]), float(counts.predicted[j]), 1.0)]
-
-
-def _confusion(said: Answers) -> tuple[tuple[int, ...], ...]:
-    if not said.target.exclusive:
-        return ()
-    C = confusion(said.y, said.guess, said.k)
-    return tuple(tuple(map(int, row)) for row in C)
-
-
-def _groups(found: Found) -> dict[str, list[Document]]:
-    if not found.said.target.exclusive:
-        return {}
-    split = found.graph.splits[found.split]
-    return groups(found.around, split, np.flatnonzero(split.test), found.said.right)
 
 
 def _calibration(said: Answers) -> Document:
@@ -525,16 +502,3 @@ def _calibration(said: Answers) -> Document:
             }
         )
     return {"error": said.scores["calibration_error"], "bins": bins, "classes": rows}
-
-
-def _notes(graph: Graph, found: Found) -> list[str]:
-    found_out = [*notes(graph, graph.splits[found.split])]
-    if not found.said.target.exclusive:
-        sentence = "accuracy by degree, homophily and distance is for nodes with one label each"
-        found_out.append(sentence)
-    return found_out
-
-
-def _help(found: Found) -> Help:
-    difference = found.differences[FEATURES]
-    return Help(help_sentence(found, difference), difference)
