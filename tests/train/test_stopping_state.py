@@ -38,7 +38,10 @@ def same(run, other):
     """Whether they agree to the bit; NaN is NaN."""
     return all(
         torch.equal(
-            *(torch.tensor([float(getattr(one, name))]).nan_to_num(-1) for one in (run, other))
+            *(
+                torch.tensor([float((vars(one) | vars(one.patience))[name])]).nan_to_num(-1)
+                for one in (run, other)
+            )
         )
         for name in Numbers._fields
     )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from rich.console import Console
@@ -57,6 +58,8 @@ class EpochReport(NamedTuple):
         seed → what the epoch measured, for each run that took part in it.
     setting : int
         The place of the runs' settings, where a fit tries several: each has its own report.
+    settings : dict
+        The settings of the model and of the Recipe that these runs are trained with.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class EpochReport(NamedTuple):
     runs: int
     measures: Mapping[int, EpochMeasures]
     setting: int = 0
+    settings: Mapping[str, object] = MappingProxyType({})
 
     @property
     def train_loss(self) -> float:

@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from math import nan
 from pathlib import Path
 from types import FrameType
@@ -41,7 +41,7 @@ from gcnii.files import (
 )
 from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.recipe import in_force
-from gcnii.train.run import Run
+from gcnii.train.run import Patience, Run
 
 WHOLE = dict.fromkeys(("seed", "split", "best_epoch", "epochs", "fresh_epoch", "stale"), int)
 # NaN and infinity are read as null; a Run then has what it begins with, which is one of them.
@@ -82,7 +82,7 @@ class Checkpoint:
         note = json.dumps(
             {
                 "identity": self.identity,
-                "runs": [asdict(run) for run in self.runs],
+                "runs": [_document(run) for run in self.runs],
                 "active": self.active,
             }
         )
@@ -218,10 +218,18 @@ def _key(active: int | list[int]) -> tuple[int, int]:
     return setting, seed
 
 
-def _run(fields: Document) -> Run:
-    known = {name: fields[name] for name in RUN if fields.get(name) is not None}
-    curve = [tuple(nan if one is None else one for one in point) for point in fields["curve"]]
-    return Run(**known | {"curve": curve})
+def _document(run: Run) -> Document:
+    """A run as a checkpoint has it, its patience among the other numbers."""
+    held: Document = asdict(run)
+    patience: Document = held.pop("patience")
+    return held | patience
+
+
+def _run(held: Document) -> Run:
+    known = {name: held[name] for name in RUN if held.get(name) is not None}
+    patience = {one.name: known.pop(one.name) for one in fields(Patience) if one.name in known}
+    curve = [tuple(nan if one is None else one for one in point) for point in held["curve"]]
+    return Run(**known | {"curve": curve}, patience=Patience(**patience))
 
 
 class Interrupt:

@@ -125,15 +125,13 @@ class ReplicaGroup:
             else:
                 self._epoch_in_batches()
             self.epoch += 1
-        measures, records = self.stopping.fetch(epochs)
+        measures, standings = self.stopping.fetch(epochs)
         self.pace = (time.perf_counter() - start) / epochs
-        taken = [
-            int(new["epochs"]) - run.epochs for run, new in zip(self.runs, records, strict=True)
-        ]
+        taken = [now.epochs - run.epochs for run, now in zip(self.runs, standings, strict=True)]
         lost = self._lost(measures, taken)
         seen = [self._record(each, taken, i) for i, each in enumerate(measures)]
-        for run, new in zip(self.runs, records, strict=True):
-            vars(run).update(new)
+        for run, now in zip(self.runs, standings, strict=True):
+            run.stand(now)
         self._give_up(lost)
         return [each for each in seen if each]
 
@@ -344,6 +342,7 @@ class Training:
         self.task, self.runs, self.path, self.callbacks = task, runs, path, callbacks
         self.leave, self.size, self.waiting = leave, 1, list[Run]()
         self.done: dict[tuple[int, int], Stack] = {}
+        self.settings = [plan.settings for plan in task.plans]
         self.interrupted = False
         self.stop: StopTraining | None = None
         self.told: set[str] = set()  # warnings, each once
@@ -351,13 +350,13 @@ class Training:
         self.pause = SAVE_EVERY
         identity: Document = {
             "model": task.plan.model,
-            "settings": task.plan.settings,
+            "settings": self.settings[0],
             "graph": task.graph.fingerprint,
             "runs": [(run.seed, run.split) for run in runs if run.setting == 0],
             "cutter": cutter() if task.plan.recipe.batches == "clusters" else None,
         }
         if task.others:
-            identity["others"] = [plan.settings for plan in task.others]
+            identity["others"] = self.settings[1:]
         self.identity = json.loads(json.dumps(identity))  # as it comes back from a file
 
     def groups(self, batch: int | None) -> Iterator[ReplicaGroup]:
@@ -437,7 +436,8 @@ class Training:
             for setting in sorted({run.setting for run in there}):
                 own = (run for run in there if run.setting == setting)
                 measures = {run.seed: EpochMeasures(*run.curve[epoch]) for run in own}
-                self._tell(EpochReport(epoch, done, len(self.runs), measures, setting))
+                about = (measures, setting, self.settings[setting])
+                self._tell(EpochReport(epoch, done, len(self.runs), *about))
 
     def _tell(self, report: EpochReport) -> None:
         for callback in self.callbacks:

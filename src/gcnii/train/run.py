@@ -27,14 +27,40 @@ class Measures(NamedTuple):
         return isfinite(self.train_loss) and isfinite(self.val_loss)
 
 
+@dataclass(frozen=True)
+class Patience:
+    """What stopping remembers of a run, so that a checkpoint can resume it.
+
+    lowest, highest   validation loss and score of any epoch
+    fresh_epoch  when patience last started again
+    lr_scale     by which a plateau has lowered the step size
+    stale        with a plateau, epochs since validation improved or the step size fell
+    """
+
+    lowest: float = inf
+    highest: float = -inf
+    fresh_epoch: int = -1
+    lr_scale: float = 1.0
+    stale: int = 0
+
+
+class Standing(NamedTuple):
+    """Where a run in training stands: fields of `Run` that stopping decides."""
+
+    val_loss: float
+    val: float
+    test: float
+    best_epoch: int
+    epochs: int
+    stopped: bool
+    patience: Patience
+
+
 @dataclass
 class Run:
     """One seed on one split.
 
     test         score of the weights that were best on validation, never used to choose them
-    lowest, highest   validation loss and score of any epoch
-    fresh_epoch  when patience last started again
-    stale        with a plateau, epochs since validation improved or the step size fell
     stopped      whether it is out of epochs or of patience
     curve        train_loss, val_loss and val of each epoch
     setting      the place of its settings, where a fit tries several
@@ -53,17 +79,18 @@ class Run:
     best_epoch: int = -1
     epochs: int = 0
     seconds: float = 0.0
-    lowest: float = inf
-    highest: float = -inf
-    fresh_epoch: int = -1
-    lr_scale: float = 1.0
-    stale: int = 0
     stopped: bool = False
     curve: list[tuple[float, float, float]] = field(default_factory=list, repr=False)
     setting: int = 0
     threshold: float | None = None
     temperature: float | None = None
     weights: Sequence[float] | None = None
+    patience: Patience = field(default=Patience(), repr=False)
+
+    def stand(self, now: Standing) -> None:
+        """Take over where it stands."""
+        self.val_loss, self.val, self.test, self.best_epoch, *_ = now
+        self.epochs, self.stopped, self.patience = now.epochs, now.stopped, now.patience
 
     @property
     def key(self) -> tuple[int, int]:

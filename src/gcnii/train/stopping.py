@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from gcnii.targets.scores import RARE, Metric
-from gcnii.train.run import Measures, Run
+from gcnii.train.run import Measures, Patience, Run, Standing
 
 if TYPE_CHECKING:
     from gcnii.train.recipe import Recipe
@@ -109,7 +109,7 @@ else:
 
 
 class Numbers(NamedTuple):
-    """One (r,) for each field of `Run` that training changes."""
+    """One (r,) for each number of `Standing` and its `Patience`."""
 
     val_loss: Tensor
     val: Tensor
@@ -228,24 +228,32 @@ class StoppingState:
         self.history = torch.cat([self.history, others.history], 2)
         self.clock = torch.cat([self.clock, others.clock])
 
-    def fetch(self, epochs: int) -> tuple[list[list[Measures]], list[dict[str, float]]]:
-        """The replicas' measures of the last epochs, and fields of their Runs: one transfer."""
+    def fetch(self, epochs: int) -> tuple[list[list[Measures]], list[Standing]]:
+        """The replicas' measures of the last epochs, and where they stand: one transfer."""
         rows = torch.cat([self.history[-epochs:].flatten(0, 1), self.table]).tolist()
         width = len(Measures._fields)
         measures = [zip(*rows[i * width : (i + 1) * width], strict=True) for i in range(epochs)]
-        numbers = [_fields(own) for own in zip(*rows[epochs * width :], strict=True)]
-        return [[Measures(*own) for own in epoch] for epoch in measures], numbers
+        standings = [_standing(*own) for own in zip(*rows[epochs * width :], strict=True)]
+        return [[Measures(*own) for own in epoch] for epoch in measures], standings
 
 
 def _numbers(run: Run) -> list[float]:
-    numbers = {name: float(getattr(run, name)) for name in Numbers._fields}
+    fields = {**vars(run), **vars(run.patience)}
+    numbers = {name: float(fields[name]) for name in Numbers._fields}
     # With nothing kept yet, any score is higher.
     return list((numbers if run.best_epoch >= 0 else numbers | {"val": -inf}).values())
 
 
-def _fields(numbers: Sequence[float]) -> dict[str, float]:
-    """The fields of `Run`, from its numbers in the table."""
-    fields = dict(zip(Numbers._fields, numbers, strict=True))
-    fields |= {name: int(fields[name]) for name in ("best_epoch", "epochs", "fresh_epoch", "stale")}
-    kept = fields["best_epoch"] >= 0
-    return fields | {"stopped": fields["stopped"] > 0, "val": fields["val"] if kept else nan}
+def _standing(*column: float) -> Standing:
+    """Where a replica stands, from its column of the table."""
+    now = dict(zip(Numbers._fields, column, strict=True))
+    patience = Patience(
+        now["lowest"],
+        now["highest"],
+        int(now["fresh_epoch"]),
+        now["lr_scale"],
+        int(now["stale"]),
+    )
+    val = now["val"] if now["best_epoch"] >= 0 else nan
+    counts = int(now["best_epoch"]), int(now["epochs"])
+    return Standing(now["val_loss"], val, now["test"], *counts, now["stopped"] > 0, patience)

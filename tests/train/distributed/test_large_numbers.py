@@ -15,7 +15,7 @@ from gcnii.errors import InputError
 from gcnii.graph import Piece
 from gcnii.propagation import Pattern, Rows
 from gcnii.propagation.pattern import MOST
-from gcnii.train.distributed.adjacency import Halo, Links
+from gcnii.train.distributed.adjacency import AdjacencyRows, Halo
 from gcnii.train.distributed.shard import pack
 from gcnii.train.recipe import Recipe
 
@@ -75,7 +75,7 @@ def test_links_beyond_two_to_the_31_keep_their_numbers(tmp_path):
     rows, edges = near.rows + FAR, near.edges + FAR
     far = Piece(rows=rows, whole=whole, places=places, edges=edges, **same)
     for direction in ("out", "in", "both"):
-        one, other = (Links.of_piece(p, Recipe(direction=direction)) for p in (near, far))
+        one, other = (AdjacencyRows.of_piece(p, Recipe(direction=direction)) for p in (near, far))
         for name in ("own", "column", "halo", "numbers"):
             assert torch.equal(getattr(one, name) + FAR, getattr(other, name)), name
         assert torch.equal(one.pairs() + FAR, other.pairs())

@@ -14,7 +14,7 @@ from gcnii.data import load_share
 from gcnii.errors import DataError, InputError, UsageError
 from gcnii.graph import Piece
 from gcnii.results.fit import Session, fit_plans
-from gcnii.train.distributed.adjacency import Links
+from gcnii.train.distributed.adjacency import AdjacencyRows
 from gcnii.train.distributed.shard import _entries, _owners, pack
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import Recipe
@@ -47,8 +47,8 @@ def test_links_of_parts_are_those_cut_from_the_whole(kind, parts, tmp_path):
             recipe = Recipe(direction=direction, loops=loops)
             whole = make_adjacency(graph, recipe)
             for rank, piece in enumerate(pieces):
-                found = Links.of_piece(piece, recipe)
-                wanted = Links.of_whole(
+                found = AdjacencyRows.of_piece(piece, recipe)
+                wanted = AdjacencyRows.of_whole(
                     whole, owners_of(pieces), rank, partial(make_adjacency, graph, recipe)
                 )
                 for name in ("own", "row", "column", "weights", "diagonal", "numbers"):
@@ -67,8 +67,8 @@ def test_weights_of_parts_count_as_in_the_whole_graph(edge_weights, tmp_path):
         recipe = make_plan("gcnii", {"edge_weights": edge_weights}, piece).recipe
         assert recipe == make_plan("gcnii", {"edge_weights": edge_weights}, graph).recipe
         again = partial(make_adjacency, graph, recipe)
-        wanted = Links.of_whole(again(), owners_of(pieces), rank, again)
-        assert torch.equal(Links.of_piece(piece, recipe).weights, wanted.weights)
+        wanted = AdjacencyRows.of_whole(again(), owners_of(pieces), rank, again)
+        assert torch.equal(AdjacencyRows.of_piece(piece, recipe).weights, wanted.weights)
 
 
 def test_parts_that_do_not_tell_what_edges_weigh_keep_the_raw_weights(tmp_path):
@@ -78,7 +78,7 @@ def test_parts_that_do_not_tell_what_edges_weigh_keep_the_raw_weights(tmp_path):
     with pytest.warns(UserWarning, match=r"count as they are \(raw\): pack the graph again"):
         assert make_plan("gcnii", {"edge_weights": "auto"}, piece).recipe.edge_weights == "raw"
     with pytest.raises(DataError, match="pack the graph again, or take edge_weights raw or none"):
-        Links.of_piece(piece, Recipe(edge_weights="rank"))
+        AdjacencyRows.of_piece(piece, Recipe(edge_weights="rank"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,7 +92,7 @@ def test_a_diffusion_needs_the_whole_graph(tmp_path):
     piece, _ = pieces_of(graph_of(n=60), tmp_path / "graph", 2, 2)
     recipe = make_plan("gcnii", {"diffusion": "ppr"}, piece).recipe
     with pytest.raises(InputError, match="a diffusion needs all links of csbm, and its parts hold"):
-        Links.of_piece(piece, recipe)
+        AdjacencyRows.of_piece(piece, recipe)
 
 
 def test_a_piece_is_not_trained_without_the_others(tmp_path):

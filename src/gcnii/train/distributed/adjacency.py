@@ -41,7 +41,7 @@ from gcnii.train.recipe import Recipe
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class AdjacencyRows:
     """The entries of some rows of Ã = A + I, row by row.
 
     own       (rows,) the numbers of these rows, sorted
@@ -68,7 +68,7 @@ class Links:
     @classmethod
     def of_whole(
         cls, links: GraphAdjacency, owner: Tensor, rank: int, again: Callable[[], GraphAdjacency]
-    ) -> Links:
+    ) -> AdjacencyRows:
         """Those of process `rank`, of a graph that is here as a whole.
 
         again  makes its links once more, if pairs are asked for: they are not kept
@@ -91,7 +91,7 @@ class Links:
         )
 
     @classmethod
-    def of_piece(cls, piece: Piece, recipe: Recipe) -> Links:
+    def of_piece(cls, piece: Piece, recipe: Recipe) -> AdjacencyRows:
         """Those of a piece, which has all edges that touch its nodes."""
         refuse_loops(recipe.norm, recipe.loops)
         if recipe.diffusion != "none":
@@ -124,13 +124,13 @@ class _Neighbourhood:
         A = oriented(self.A, direction, loops)
         return with_diagonal(sp.csr_array(A[self.at]), self.at)
 
-    def links(self, recipe: Recipe) -> Links:
+    def links(self, recipe: Recipe) -> AdjacencyRows:
         """As the recipe wants them."""
         places, direction = self.places, recipe.direction if self.piece.directed else "both"
         whole, diagonal = self.rows(direction, recipe.loops)
         row = _row_of(whole)
         first = places.first[direction] - whole.indptr[:-1]
-        return Links(
+        return AdjacencyRows(
             torch.tensor(self.piece.rows),
             torch.from_numpy(row),
             torch.from_numpy(self.nodes[whole.indices]),
@@ -298,7 +298,7 @@ class CutAdjacency(GraphAdjacency):
 
     @classmethod
     def cut(
-        cls, links: Links, world: World, norm: Norm, looped: bool,
+        cls, links: AdjacencyRows, world: World, norm: Norm, looped: bool,
         device: torch.device, dtype: torch.dtype,
     ) -> CutAdjacency:  # fmt: skip
         """Ask the other processes for what these links lead to; all call this."""

@@ -20,7 +20,7 @@ from gcnii.nn import MODELS
 from gcnii.propagation import Direction, GraphAdjacency, Rows, adjacency, to_matrix, with_diagonal
 from gcnii.targets.objective import Share
 from gcnii.train.clusters import metis
-from gcnii.train.distributed.adjacency import CutAdjacency, Links
+from gcnii.train.distributed.adjacency import AdjacencyRows, CutAdjacency
 from gcnii.train.distributed.world import World
 from gcnii.train.own import Traits
 from gcnii.train.plan import Plan, refuse_weights
@@ -148,7 +148,7 @@ def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task
         refuse_weights(plan.model, plan.recipe)
     recipe = plan.recipe
     if isinstance(graph, Piece):
-        piece, links = graph, Links.of_piece(graph, recipe)
+        piece, links = graph, AdjacencyRows.of_piece(graph, recipe)
     else:
         piece, links = _cut(graph, plan, world)
     about = (recipe.norm, recipe.loops != "none", device, recipe.dtype)
@@ -182,7 +182,7 @@ def refuse(plan: Plan, n: int, size: int) -> None:
         raise InputError(f"a graph of {n} nodes cannot be cut over {size} processes; start fewer")
 
 
-def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, Links]:
+def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, AdjacencyRows]:
     """This process's nodes of a graph that all have read; rank 0 says which they are."""
 
     def make() -> GraphAdjacency:
@@ -193,7 +193,7 @@ def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, Links]:
     whole, owner = make(), torch.empty(graph.n, dtype=torch.int64)
     if world.rank == 0:
         owner = torch.from_numpy(_owners(whole, world.size))
-    links = Links.of_whole(whole, world.from_first(owner), world.rank, make)
+    links = AdjacencyRows.of_whole(whole, world.from_first(owner), world.rank, make)
     return Piece.cut(graph, links.own.numpy()), links
 
 
