@@ -33,6 +33,7 @@ OWN = {
     "log",
     "tensorboard",
     "quiet",
+    "explain_settings",
     "study",  # shown as --settings
 }
 TUNE = {

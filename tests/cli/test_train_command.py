@@ -73,6 +73,39 @@ def test_a_flag_wins_over_the_preset_and_the_preset_over_the_default(document):
     assert (settings["layers"], settings["lr"], settings["alpha"]) == (2, 0.02, 0.1)
 
 
+def explained(*words, cwd):
+    answer = call("train", *words, "--explain-settings", "--json", cwd=cwd)
+    assert answer.code == 0, answer.err
+    return json.loads(answer.out)
+
+
+def test_settings_are_explained_by_their_sources_and_nothing_is_trained(tmp_path):
+    found = explained("digits", "--lr", 0.5, "--memory", "keep", cwd=tmp_path)
+    assert (found["graph"], found["model"]) == ("digits", {"value": "gcnii", "source": "default"})
+    settings = found["settings"]
+    assert settings["lr"] == {"value": 0.5, "source": "given"}
+    assert settings["memory"] == {"value": "keep", "source": "given"}  # though no number needs it
+    assert settings["layers"] == {"value": 64, "source": "published: nobody; tried by hand"}
+    assert settings["alpha"] == {"value": 0.1, "source": "default of gcnii"}
+    assert settings["loops"] == {"value": "keep", "source": "default of Recipe"}
+    assert files(tmp_path) == []
+
+
+def test_settings_of_an_own_graph_come_from_a_rule_and_those_of_a_model_from_its_card(tmp_path):
+    write_pets(tmp_path / "pets")
+    settings = explained("pets", "--model", "gcn", cwd=tmp_path)["settings"]
+    assert settings["epochs"]["source"].startswith("rule for graphs without published settings (ρ ")
+    assert settings["decay_conv"]["source"] == "card of gcn"
+    assert settings["longest"]["source"] == "own graph: epochs"
+
+
+def test_explained_settings_are_a_table_with_the_settings_that_train_would_have(tmp_path):
+    answer = call("train", "digits", "--epochs", 7, "--explain-settings", cwd=tmp_path)
+    rows = [line.strip().split(maxsplit=2) for line in answer.out.splitlines()]
+    assert rows[0] == ["setting", "value", "source"]
+    assert ["epochs", "7", "given"] in rows
+
+
 def test_the_bundle_is_four_files_and_no_checkpoint(home, document):
     assert re.fullmatch(r"runs/digits-gcnii-[0-9a-f]{8}", document["bundle"])
     assert files(home / document["bundle"]) == BUNDLE_FILES

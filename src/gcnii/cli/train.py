@@ -16,6 +16,7 @@ from typing import Annotated
 
 import torch
 from cyclopts import Parameter
+from rich.markup import escape
 from rich.table import Table
 
 import gcnii
@@ -44,9 +45,16 @@ from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log
 from gcnii.train.checkpoint import Checkpoint, before, remove
-from gcnii.train.distributed.world import joined, meeting, own_device, started
+from gcnii.train.distributed.world import World, joined, meeting, own_device, started
 from gcnii.train.hardware import choose_device
-from gcnii.train.plan import Plan, Preset, chosen_model, make_plan, warn_of_skew
+from gcnii.train.plan import (
+    Plan,
+    Preset,
+    chosen_model,
+    make_plan,
+    source_of_model,
+    warn_of_skew,
+)
 from gcnii.train.recipe import in_force
 from gcnii.train.run import Run, make_runs
 
@@ -123,6 +131,11 @@ Log = Annotated[
         "word tensorboard, for a folder of that name beside the bundle.",
     ),
 ]
+ExplainSettings = Annotated[
+    bool,
+    switch("Print every setting in force and where its value comes from, and train nothing."),
+    Parameter(group=RUNNING),
+]
 TensorBoardFolder = Annotated[
     Path | None, Parameter(group=RUNNING, help="A folder for the curves, to view in TensorBoard.")
 ]
@@ -146,6 +159,7 @@ def train(
     calibrate: Calibration = "temperature",
     log: Log = None,
     tensorboard: TensorBoardFolder = None,
+    explain_settings: ExplainSettings = False,
     json: Json = False,
     quiet: Quiet = False,
     tables: RestTables = None,
@@ -154,16 +168,19 @@ def train(
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
     rank, size = started()
-    quiet = quiet or rank > 0  # rank 0 speaks for all
-    if quiet:
-        warnings.simplefilter("ignore")
+    quiet = _silenced(quiet or rank > 0)  # rank 0 speaks for all
+
+    def read() -> tuple[Graph, Plan]:
+        data = load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
+        return data, _plan(data, model, _given(settings), study, preset)
+
+    if explain_settings:
+        return None if rank else _print_settings(*read(), json)
     where = own_device(choose_device(device))
-    session = Session(device=str(where), threads=threads, verbose=False if quiet else None)
     with ExitStack() as claim:  # of the folder, until the bundle is in it
         with joined(where) as world:
             with meeting(world) as given:
-                data = load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
-                plan = _plan(data, model, _given(settings), study, preset)
+                data, plan = read()
                 seeds = _seeds(data, runs, seed)
                 folder = out or _folder(data, plan)
                 own, writers = make_runs(data, seeds, split), list[Callback]()
@@ -172,13 +189,37 @@ def train(
                     writers = _writers(folder, log, tensorboard, data, study, overwrite)
                 if world:
                     given |= _compared(data, plan, own, folder, where.type, calibrate)
-            session = replace(session, callbacks=writers, checkpoint=folder / CHECKPOINT)
-            session = replace(session, world=world)
+            session = _session(str(where), threads, quiet, writers, folder, world)
             result = fit_plans(data, [plan], session, seeds, split, calibrate)
         if rank == 0:  # the others have the same result
             _save_and_print(result, folder, overwrite, json, device)
     if result.interrupted:
         sys.exit(1)
+
+
+def _silenced(quiet: bool) -> bool:
+    """`quiet` itself; if it is True, warnings are shown no more."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    return quiet
+
+
+def _session(
+    device: str,
+    threads: int | None,
+    quiet: bool,
+    writers: list[Callback],
+    folder: Path,
+    world: World | None,
+) -> Session:
+    return Session(
+        device=device,
+        threads=threads,
+        verbose=False if quiet else None,
+        callbacks=writers,
+        checkpoint=folder / CHECKPOINT,
+        world=world,
+    )
 
 
 def _compared(
@@ -215,7 +256,8 @@ def _plan(
     if study is None:
         plan = make_plan(chosen_model(model, graph, preset), given, graph, preset)
         warn_of_skew(graph, plan, given)
-        return plan
+        source = source_of_model(model, graph, preset)
+        return replace(plan, sources={"model": source, **plan.sources})
     if preset == "record":
         raise InputError("--settings and --preset record both choose the settings; give one")
     from gcnii.tuning.question import winner_in  # few trainings need it
@@ -225,7 +267,27 @@ def _plan(
         raise InputError(f"{study} holds settings of {found}, got --model {model}; leave it out")
     plan = make_plan(found, settings | given, graph)
     warn_of_skew(graph, plan, given)
-    return plan
+    of_study = {name: f"settings of {study}" for name in ("model", *settings) if name not in given}
+    return replace(plan, sources={**plan.sources, **of_study})
+
+
+def _print_settings(graph: Graph, plan: Plan, as_json: bool) -> None:
+    """The settings in force, and what else was given, each with its source."""
+    counts, sources = in_force(plan.settings), plan.sources
+    shown = {
+        name: value
+        for name, value in plan.settings.items()
+        if name in counts or sources[name] == "given"
+    }
+    if as_json:
+        rows = {name: {"value": value, "source": sources[name]} for name, value in shown.items()}
+        model = {"value": plan.model, "source": sources["model"]}
+        print_json({"graph": graph.name, "model": model, "settings": rows})
+        return
+    table = plain_table("setting", "value", "source")
+    for name, value in {"model": plan.model, **shown}.items():
+        table.add_row(name, str(value), escape(sources[name]))
+    table_console().print(table)
 
 
 def _folder(graph: Graph, plan: Plan) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import (
     TYPE_CHECKING,
@@ -38,7 +38,7 @@ from gcnii.train.own import (
     own_model,
 )
 from gcnii.train.presets import preset as published
-from gcnii.train.presets import uses_own_default
+from gcnii.train.presets import published_by, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import Kind, choose
 
@@ -52,11 +52,15 @@ Preset: TypeAlias = Literal["published", "record"]
 
 @dataclass(frozen=True)
 class Plan:
-    """A model of the registry, its settings, and a Recipe."""
+    """A model of the registry, its settings, and a Recipe.
+
+    sources  setting → where its value comes from, in words; it decides nothing
+    """
 
     model: str
     model_settings: Mapping[str, Any]
     recipe: Recipe
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def settings(self) -> Settings:
@@ -96,13 +100,19 @@ def make_plan(
         if name not in known:
             guess = did_you_mean(name, known)
             raise InputError(f"{model} has no setting {name!r}; {guess}known: {', '.join(known)}")
-    below = _preset(model, settings, graph, preset)
-    merged = {**MODELS[model].card.recipe, **below, **settings}
+    sources = dict.fromkeys(RECIPE_FIELDS, "default of Recipe")
+    sources |= dict.fromkeys(defaults, f"default of {model}")
+    merged: Settings = {}
+    for source, layer in _layers(model, settings, graph, preset):
+        merged |= layer
+        sources |= dict.fromkeys(layer, source)
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
     if graph is not None and recipe.scale == "auto":
         recipe = replace(recipe, scale=auto_scale(graph))
+        sources["scale"] += ": auto, by the features"
     if graph is not None and recipe.edge_weights == "auto":
         recipe = replace(recipe, edge_weights=_auto_weights(graph))
+        sources["edge_weights"] += ": auto, by the weights"
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     model_settings = check_settings(model_hints(model), model_settings)
     _check_batches(model, recipe)
@@ -110,7 +120,7 @@ def make_plan(
         refuse_weights(model, recipe)
     if recipe.memory in ("recompute", "offload") and not MODELS[model].can_recompute:
         raise InputError(f"{model} cannot recompute its activations; use memory auto or keep")
-    return Plan(model, model_settings, recipe)
+    return Plan(model, model_settings, recipe, {name: sources[name] for name in known})
 
 
 # Settings for which no mask is drawn at 0, so that the masks of dropout are other ones.
@@ -181,16 +191,34 @@ def _is_list(name: str, value: object, model: str) -> bool:
     return several and not (name in hints and get_origin(get_args(hints[name])[0]) is tuple)
 
 
-def _preset(model: str, given: Mapping[str, Any], graph: Graph | None, preset: Preset) -> Settings:
-    """What was published for the graph, or the default for graphs without; or its record."""
+def _layers(
+    model: str, given: Mapping[str, Any], graph: Graph | None, preset: Preset
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Settings and where they come from, each over those before it: the order of precedence.
+
+    What was published for the graph, or the default for graphs without; or its record.
+    """
+    yield f"card of {model}", MODELS[model].card.recipe
     if graph is None:
-        return {}
-    if preset == "record":
-        return _record(graph).settings
-    if model in OURS or uses_own_default(graph.catalog_name):
-        own = {} if graph.catalog_name else own_links(model, graph) | _going_on(model, given)
-        return own | own_default(model, Traits.of(graph), given)
-    return published(graph.catalog_name, model)
+        pass
+    elif preset == "record":
+        record = _record(graph)
+        yield f"record: by validation the best of {record.tried} settings", record.settings
+    elif model in OURS or uses_own_default(graph.catalog_name):
+        if not graph.catalog_name:
+            yield "own graph: its edges", own_links(model, graph)
+            yield "own graph: epochs", _going_on(model, given)
+        traits = Traits.of(graph)
+        yield _rule(traits), own_default(model, traits, given)
+    else:
+        name = graph.catalog_name
+        yield f"published: {published_by(name, model)}", published(name, model)
+    yield "given", given
+
+
+def _rule(traits: Traits) -> str:
+    known = f"ρ {traits.rho:.3g}, homophily {traits.homophily:.2f}"
+    return f"rule for graphs without published settings ({known})"
 
 
 def _going_on(model: str, given: Mapping[str, Any]) -> Settings:
@@ -225,6 +253,16 @@ def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") 
 def _usual_model(graph: Graph) -> str:
     own = uses_own_default(graph.catalog_name)
     return own_model(Traits.of(graph)) if own else "gcnii"
+
+
+def source_of_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
+    """Where the model that `chosen_model` answers comes from, in words."""
+    if preset == "record":
+        return "record"
+    if model is not None and model != "":
+        return "given"
+    own = uses_own_default(graph.catalog_name)
+    return _rule(Traits.of(graph)) if own else "default"
 
 
 def _record(graph: Graph) -> Record:
