@@ -18,7 +18,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gcnii.graph import Graph, Piece
-from gcnii.targets import target_of
 from gcnii.train.presets import Settings
 from gcnii.train.scaling import Kind, density, of_a_table, of_one_sign_and_size
 
@@ -90,6 +89,8 @@ def homophily_of(graph: Graph) -> float:
     self-loops: 1 if all labels are equal, 0 as by chance.  No other label is read.  ASSUMED if
     there are fewer than FEWEST such edges, one label alone, or several labels per node.
     """
+    from gcnii.targets import target_of  # which loads torch, and plans do without
+
     if not target_of(graph).exclusive or not graph.splits:
         return ASSUMED
     train, (u, v) = graph.splits[0].train, graph.edges
