@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 import numpy as np
 
 from gcnii.files import json_value
 from gcnii.graph import Graph
-from gcnii.inference.short import (
-    few_validation_nodes,
-    short_form,
-)
+from gcnii.inference.short import few_validation_nodes, short_form
+from gcnii.inference.tables import frequent_confusions
 from gcnii.report.tables import markdown_table
 from gcnii.results.result import Result
-from gcnii.targets.scores import mean_and_spread, percent
-from gcnii.targets.target import Ints
+from gcnii.targets.scores import confusion, mean_and_spread, percent
 from gcnii.train.recipe import in_force
 
 MOST_CLASSES = 20  # in the table; of more, those that are found least often
@@ -109,6 +105,13 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
         (plain(names[j]), f"{counts.support[j]:.0f}", percent(found[j]), percent(right[j]))
         for j in sorted(order[:MOST_CLASSES])
     ]
+    mistakes = []
+    if result.target.exclusive:
+        C = confusion(y, guess, graph.k).astype(np.int64)
+        mistakes = [
+            f"- True class {plain(names[i])}, labelled {plain(names[j])}: {nodes} nodes."
+            for i, j, nodes in frequent_confusions(C, MOST_CONFUSIONS)
+        ]
     error, rarest = result.target.calibration_error(P, y), int(counts.support.argmin())
     mean, share = P[:, rarest].mean(), counts.support[rarest] / len(y)
     return [
@@ -118,21 +121,10 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
         "",
         markdown_table(("class", "nodes", "found", "right if predicted"), rows).rstrip(),
         "",
-        *(_confusions(y, guess, names) if result.target.exclusive else []),
+        *mistakes,
         f"- Expected calibration error there (15 bins): {error:.3f}.",
         f"- Of the rarest, {plain(names[rarest])}, the mean probability is {percent(mean)} %, and "
         f"{percent(share)} % of the nodes are of it.",
-    ]
-
-
-def _confusions(y: Ints, guess: Ints, names: Sequence[str]) -> list[str]:
-    """The most frequent mistakes."""
-    pairs, counts = np.unique(np.stack([y, guess])[:, y != guess], axis=1, return_counts=True)
-    most = np.argsort(-counts, kind="stable")[:MOST_CONFUSIONS]
-    return [
-        f"- True class {plain(names[a])}, labelled {plain(names[b])}: {counts[i]} nodes."
-        for i in most
-        for a, b in [pairs[:, i]]
     ]
 
 

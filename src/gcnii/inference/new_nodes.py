@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,8 +86,9 @@ def label_new(
     P, basis = answered(result, joined, graph, device, ensemble=ensemble)
     sets = None
     if coverage is not None:
-        how: dict[str, Any] = {"kind": kind, "ensemble": ensemble, "trained_on": graph}
-        sets = predict_sets(result, joined, coverage, device, **how)[graph.n :]
+        sets = predict_sets(
+            result, joined, coverage, device, kind=kind, ensemble=ensemble, trained_on=graph
+        )[graph.n :]
     about = (new.nodes or (), known_labels(new), [None] * len(P))
     return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
 
@@ -105,7 +106,7 @@ def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
     problems.refuse()  # before the weights, which it has not got if anything is wrong
     if nodes.reading.duplicates:
         links = _combined(graph, links, nodes.reading, ids)
-    _refuse_weights(graph, links, edges)
+    weights = _weights(graph, links, edges)
     X, features = columns.encode(table, nodes.rows.name)
     new = Graph(
         X=X,
@@ -119,7 +120,7 @@ def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
     whole = Graph(
         X=_stacked(graph.X, _in_order(graph, new)),
         edges=np.concatenate([graph.edges, links.edges], 1),
-        weights=_weights(graph, links),
+        weights=weights,
         y=np.concatenate([graph.labels, unknown]),
         directed=graph.directed,
         name=graph.name,
@@ -210,7 +211,8 @@ def _combined(graph: Graph, links: Links, reading: Reading, ids: Ids) -> Links:
     return each_once(links, reading, ids.texts.tolist())
 
 
-def _refuse_weights(graph: Graph, links: Links, edges: Rows) -> None:
+def _weights(graph: Graph, links: Links, edges: Rows) -> NDArray[np.float64] | None:
+    """Of the old edges and of the new ones, where both have some; refused where one alone has."""
     if graph.weights is None and links.weights is not None:
         raise InputError(
             f"{edges.name} has weights, but the edges of {graph.name} had none in training; "
@@ -218,9 +220,6 @@ def _refuse_weights(graph: Graph, links: Links, edges: Rows) -> None:
         )
     if graph.weights is not None and links.weights is None:
         raise InputError(f"the edges of {graph.name} have weights; {edges.name} needs them, too")
-
-
-def _weights(graph: Graph, links: Links) -> NDArray[np.float64] | None:
     if graph.weights is None or links.weights is None:
         return None
     return np.concatenate([graph.weights, links.weights])

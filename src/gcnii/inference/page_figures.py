@@ -47,41 +47,33 @@ def draw_curves(result: Result) -> list[Drawing]:
     if not best.curve:
         return []
     others = [run for run in result.runs if run is not best and run.curve][:BESIDE]
+
+    def draw(axes: Axes, column: int, colour: str, dash: str, label: str, scale: int = 1) -> None:
+        for run in others:
+            x, y = _points(run, column)
+            axes.plot(x, scale * y, color=colour, linewidth=0.7, alpha=0.25)
+        x, y = _points(best, column)
+        axes.plot(x, scale * y, color=colour, linestyle=dash, label=label)
+        axes.locator_params("x", integer=True)
+        axes.axvline(best.best_epoch, color=GREY, linestyle=":", linewidth=1)
+
+    losses, scores = figure(1), figure(1)
+    (axes,) = losses.axes
+    draw(axes, 0, ORANGE, "--", "training")
+    draw(axes, 1, BLUE, "-", "validation")
+    axes.legend(frameon=False)
+    axes.set(xlabel="epoch", ylabel="loss", title="Loss")
+    (axes,) = scores.axes
+    draw(axes, 2, BLUE, "-", "", scale=100)
+    axes.set(xlabel="epoch", ylabel=f"{result.metric} (%)", title=f"Validation {result.metric}")
     runs = "1 other run" if len(others) == 1 else f"{len(others)} other runs"
     beside = f"; faint: {runs}" if others else ""
     chosen = f"Dotted: epoch {best.best_epoch}, whose weights were kept{beside}."
-    drawing = figure(1)
-    (axes,) = drawing.axes
-    _draw(axes, best, others, 0, ORANGE, "--", "training")
-    _draw(axes, best, others, 1, BLUE, "-", "validation")
-    axes.legend(frameon=False)
-    axes.set(xlabel="epoch", ylabel="loss", title="Loss")
-    loss = Drawing(inline_svg(drawing, "loss", "Loss by epoch"), chosen)
-    drawing = figure(1)
-    (axes,) = drawing.axes
-    _draw(axes, best, others, 2, BLUE, "-", "", scale=100)
-    axes.set(xlabel="epoch", ylabel=f"{result.metric} (%)", title=f"Validation {result.metric}")
     title = f"Validation {result.metric} by epoch"
-    return [loss, Drawing(inline_svg(drawing, "validation", title), "")]
-
-
-def _draw(
-    axes: Axes,
-    best: Run,
-    others: Sequence[Run],
-    column: int,
-    colour: str,
-    dash: str,
-    label: str,
-    scale: float = 1,
-) -> None:
-    for run in others:
-        x, y = _points(run, column)
-        axes.plot(x, scale * y, color=colour, linewidth=0.7, alpha=0.25)
-    x, y = _points(best, column)
-    axes.plot(x, scale * y, color=colour, linestyle=dash, label=label)
-    axes.locator_params("x", integer=True)
-    axes.axvline(best.best_epoch, color=GREY, linestyle=":", linewidth=1)
+    return [
+        Drawing(inline_svg(losses, "loss", "Loss by epoch"), chosen),
+        Drawing(inline_svg(scores, "validation", title), ""),
+    ]
 
 
 def _points(run: Run, column: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

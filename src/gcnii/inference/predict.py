@@ -266,14 +266,16 @@ def label_table(
     p(name)      the probability of each class
     """
     _say_unknown_classes(result, graph)
+    basis, roles = None, np.full(graph.n, None, dtype=object)
     if is_training_graph(result, graph):
-        P, basis = result.predict_proba(graph, device, ensemble=ensemble), None
+        P = result.predict_proba(graph, device, ensemble=ensemble)
+        split = graph.splits[result.runs[result.predicting(ensemble)[0]].split]
+        for role in ("train", "val", "test"):
+            roles[getattr(split, role)] = role
     else:
         P, basis = answered(result, graph, None, device, ensemble=ensemble)
         basis = None if set(basis) == {MODEL} else basis
-    nodes = graph.nodes or range(graph.n)
-    roles = _roles(result, graph, ensemble)
-    about = (nodes, known_labels(graph), roles)
+    about = (graph.nodes or range(graph.n), known_labels(graph), list(roles))
     sets = None
     if coverage is not None:
         sets = predict_sets(result, graph, coverage, device, kind=kind, ensemble=ensemble)
@@ -325,17 +327,6 @@ def known_labels(graph: Graph) -> list[str | None]:
     """The known label of each node as `label_table` shows labels; None if unknown."""
     shown = target_of(graph).shown(graph.labels)
     return [label if known else None for label, known in zip(shown, graph.labelled, strict=True)]
-
-
-def _roles(result: Result, graph: Graph, ensemble: bool) -> list[str | None]:
-    """The role of each node in the split of the runs that predict, if it is their graph."""
-    if not is_training_graph(result, graph):
-        return [None] * graph.n
-    split = graph.splits[result.runs[result.predicting(ensemble)[0]].split]
-    roles = np.full(graph.n, None, dtype=object)
-    for role in ("train", "val", "test"):
-        roles[getattr(split, role)] = role
-    return list(roles)
 
 
 # What spreadsheets take for the start of a formula, after OWASP's page on CSV injection; a number

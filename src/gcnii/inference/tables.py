@@ -88,22 +88,13 @@ def frequent_confusions(C: NDArray[np.int64], most: int) -> list[tuple[int, int,
 
 def tables(evaluation: Evaluation) -> Iterator[RenderableType]:
     """Scores beside the baselines, by class, confusions, groups; a sentence on the graph."""
-    yield _scores(evaluation)
-    yield Text("")
-    yield _beside(evaluation)
-    yield from (Text(note) for note in evaluation.notes)
-    if evaluation.graph_helps:
-        yield Text(evaluation.graph_helps.sentence)
-    yield Text("")
-    yield _classes(evaluation)
-    yield Text("")
-    yield _calibration(evaluation)
-    yield Text("")
-    if evaluation.confusion:
-        yield _confusion(evaluation)
-        yield Text("")
-    for name, rows in evaluation.groups.items():
-        yield _group(GROUPS[name], rows)
+    helps = [evaluation.graph_helps.sentence] if evaluation.graph_helps else []
+    beside = Group(_beside(evaluation), *map(Text, (*evaluation.notes, *helps)))
+    parts = [_scores(evaluation), beside, _classes(evaluation), _calibration(evaluation)]
+    confusion = [_confusion(evaluation)] if evaluation.confusion else []
+    groups = [_group(GROUPS[name], rows) for name, rows in evaluation.groups.items()]
+    for part in (*parts, *confusion, *groups):
+        yield part
         yield Text("")
 
 
