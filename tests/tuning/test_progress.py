@@ -2,6 +2,7 @@
 
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 from support.small_studies import QUICK
@@ -12,6 +13,7 @@ from gcnii.results.fit import Session
 from gcnii.tuning.question import Question
 from gcnii.tuning.study import Tuner
 
+SPENT = SimpleNamespace(study=None, seconds=5.0)
 SMALL = {"models": ["gcn"], "layers": 2, **QUICK}
 
 
@@ -39,7 +41,7 @@ def test_it_is_a_bar_of_trials_or_else_of_time(budget, trials, shown, capsys, mo
     best = list(tuned.trials[:2])
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(study, "trials_of", lambda study: best)
-    with study.study_bar("csbm", None, lambda: 5.0, budget, trials, True):
+    with study.study_bar(tuned.question, SPENT, budget, trials, True):
         pass
     said = capsys.readouterr().err
     assert re.search(shown, said)
@@ -47,7 +49,7 @@ def test_it_is_a_bar_of_trials_or_else_of_time(budget, trials, shown, capsys, mo
     assert f"2 settings, best {score} ({best[0].model})" in said
 
 
-def test_a_storage_that_is_away_for_a_moment_does_not_end_the_bar(capsys, monkeypatch):
+def test_a_storage_that_is_away_for_a_moment_does_not_end_the_bar(capsys, monkeypatch, tuned):
     from gcnii.tuning import study
 
     def fail(study):
@@ -55,7 +57,7 @@ def test_a_storage_that_is_away_for_a_moment_does_not_end_the_bar(capsys, monkey
 
     monkeypatch.setattr(study, "REFRESH", 0.01)
     monkeypatch.setattr(study, "trials_of", fail)
-    with study.study_bar("csbm", None, lambda: 5.0, 10.0, None, True) as show:
+    with study.study_bar(tuned.question, SPENT, 10.0, None, True) as show:
         show("final training: gcn")
     assert "tuning csbm" in capsys.readouterr().err
 
@@ -66,7 +68,7 @@ def test_without_a_terminal_a_command_says_now_and_then_how_far_it_is(capsys, mo
 
     monkeypatch.setattr(lines, "EVERY", 0.02)
     monkeypatch.setattr(study, "trials_of", lambda study: list(tuned.trials[:1]))
-    with study.study_bar("csbm", None, lambda: 5.0, 10.0, None, None, True) as show:
+    with study.study_bar(tuned.question, SPENT, 10.0, None, None, True) as show:
         time.sleep(0.2)
         show("final training: gcn")
         time.sleep(0.2)

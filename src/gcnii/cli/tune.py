@@ -140,7 +140,8 @@ def tune(
     try:
         tuned = tuner.run(*limits, verbose=False if quiet else None, began=began, lines=not quiet)
     except KeyboardInterrupt:
-        sys.exit(f"gcnii: stopped; {_kept(tuner)}")
+        print(f"gcnii: stopped; {_kept(tuner)}", file=sys.stderr)
+        sys.exit(1)
     words = [graph, *(tables.words if tables else ()), "--settings", str(tuner.folder)]
     _save_and_print(tuned, tuner, shlex.join(["gcnii", "train", *words]), json, device)
 

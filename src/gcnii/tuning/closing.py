@@ -10,11 +10,13 @@ as Optuna has it), repeated on trials drawn with replacement.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan, sqrt
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import optuna
@@ -29,7 +31,7 @@ from gcnii.train.checkpoint import interruptible
 from gcnii.train.hardware import choose_device
 from gcnii.tuning.proposals import distribution, quiet
 from gcnii.tuning.question import BASELINES, FINAL, STUDY, Question, parameter, parameters_of
-from gcnii.tuning.trials import RULE, Trial, fitted, ranked, winner_of
+from gcnii.tuning.trials import RULE, Outcome, Trial, fitted, ranked, winner_of
 
 FEWEST = 10  # trials, below which nothing can be said
 REPEATS = 10
@@ -90,11 +92,8 @@ def _shares(question: Question, trials: Sequence[Trial], model: str) -> dict[str
 FORMAT = 1
 FINALISTS = 5
 SURE = 2.0  # standard errors, beyond which a difference is called one
-HELPS = {
-    1: "The graph helps",
-    0: "It is open whether the graph helps",
-    -1: "The graph does harm",
-}
+# by the sign of the winner's lead over an MLP
+HELPS = {1: "The graph helps", 0: "It is open whether the graph helps", -1: "The graph does harm"}
 
 
 @dataclass(frozen=True)
@@ -207,8 +206,8 @@ class Tuned:
 
     def document(self) -> Document:
         """study.json."""
-        counts = {name: sum(one.outcome == name for one in self.trials) for name in OUTCOMES}
-        second = self.runner_up
+        counts = Counter(trial.outcome for trial in self.trials)
+        second, leads = self.runner_up, self.differences()
         return {
             "format": FORMAT,
             "graph": self.question.graph.name,
@@ -218,12 +217,12 @@ class Tuned:
             "rule": RULE,
             "searched": {model: list(self.question.space(model)) for model in self.question.models},
             "tried": len(self.trials),
-            "outcomes": counts,
+            "outcomes": {outcome: counts[outcome] for outcome in get_args(Outcome)},
             "winner": self._of(self.winner),
             "runner_up": self._of(second) if second else None,
             "final": _scores(self.result),
             "baselines": {name: _scores(one) for name, one in self.baselines.items()},
-            "lead": {name: vars(one) for name, one in _finite(self.differences()).items()},
+            "lead": {name: vars(lead) for name, lead in leads.items() if lead.measured},
             "verdict": self.verdict,
             "importances": [one.document() for one in self.importances],
             "seconds": round(self.seconds, 1),
@@ -254,13 +253,6 @@ class Tuned:
         """Write study.json, by which the folder is known as a study's, and the winner's bundle."""
         write_document(folder / STUDY, self.document())
         self.result.save(folder, overwrite=True, command=self.command)
-
-
-OUTCOMES = ("complete", "given up", "lost")
-
-
-def _finite(leads: Mapping[str, Difference]) -> dict[str, Difference]:
-    return {name: lead for name, lead in leads.items() if lead.measured}
 
 
 def _scores(result: Result) -> Document:

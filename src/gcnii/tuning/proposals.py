@@ -19,7 +19,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.study import Study as OptunaStudy
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, Trial
 
 from gcnii.nn.settings import Choice, Range, Settings
 from gcnii.train.plan import Plan, batched
@@ -139,17 +139,6 @@ class PointsFirst(BaseSampler):
         others = study.get_trials(deepcopy=False)[:first]
         self.place = first - sum(GIVEN_BACK in other.system_attrs for other in others)
         self.base = self._tpe(trial.number)
-        self.base.before_trial(study, trial)
-
-    def after_trial(
-        self,
-        study: OptunaStudy,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
-    ) -> None:
-        """Passed on."""
-        self.base.after_trial(study, trial, state, values)
 
 
 def sampler_of(question: Question) -> PointsFirst:

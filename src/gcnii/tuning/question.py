@@ -339,18 +339,10 @@ VIEWS: Settings = {
     **{"lr": 0.01, "decay_conv": 0.01, "decay_dense": 5e-4},
 }
 MILD: Settings = VIEWS | {
-    "warm_up": 100,
-    "sharpen": 0.5,
-    "drop_node": 0.5,
-    "alpha": 0.1,
-    "lam": 0.5,
+    **{"warm_up": 100, "sharpen": 0.5, "drop_node": 0.5, "alpha": 0.1, "lam": 0.5},
 }
 LOOSE: Settings = VIEWS | {
-    "warm_up": 100,
-    "sharpen": 0.1,
-    "alpha": 0.1,
-    "decay_conv": 5e-4,
-    "decay_dense": 1e-3,
+    **{"warm_up": 100, "sharpen": 0.1, "alpha": 0.1, "decay_conv": 5e-4, "decay_dense": 1e-3},
 }
 # Those of one shape stand together and are trained as one batch.
 GOOD: tuple[Point, ...] = (
@@ -398,18 +390,14 @@ def winner_in(folder: Path) -> tuple[str, Settings]:
     """The model and the settings of a study's winner, or of a bundle."""
     folder = user_path(folder)
     if (folder / STUDY).exists():
-        return read_document(folder / STUDY, SHAPE, "study", _winner)
+        won = read_document(folder / STUDY, SHAPE, "study", lambda document: document["winner"])
+        return won["model"], won["settings"]
     if (folder / "run.json").exists():
         record = read_record(folder)
         return str(record["model"]), dict(record["settings"])
     raise InputError(
         f"{folder} holds neither {STUDY} nor a bundle; give the folder that `gcnii tune` wrote"
     )
-
-
-def _winner(document: Document) -> tuple[str, Settings]:
-    won = document["winner"]
-    return won["model"], won["settings"]
 
 
 def asked_in(folder: Path) -> Document:

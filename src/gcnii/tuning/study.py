@@ -117,41 +117,34 @@ class Tuner:
         began  when the time of the budget begins
         lines  whether to print plain lines now and then where there is no bar
         """
+        if self.url == sqlite_url(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
         try:
-            start = time.time() if began is None else began
-            tuned = self._tuned(budget, trials, verbose, start, lines)
+            with self.study() as study:
+                spent = Spent(study, time.time() if began is None else began)
+                spent.refuse_over(budget)
+                with study_bar(self.question, spent, budget, trials, verbose, lines) as show:
+                    tuned = self._searched(spent, budget, trials, show)
         except StorageInternalError as error:
             raise StorageLost.of(self.url, error) from None
+        tuned = replace(tuned, seconds=spent.seconds, command=self.command)
         if self.writes:
             refuse_foreign(self.folder, self.question)  # again: it took a while
             tuned.save(self.folder)
             remove(self.folder / CHECKPOINT)
         return tuned
 
-    def _tuned(
-        self,
-        budget: float | None,
-        trials: int | None,
-        verbose: bool | None,
-        began: float,
-        lines: bool,
+    def _searched(
+        self, spent: Spent, budget: float | None, trials: int | None, show: Show
     ) -> Tuned:
-        if self.url == sqlite_url(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        with self.study() as study:
-            spent = Spent(study, began)
-            limits = Limits(trials, None if budget is None else spent.start + budget)
-            _refuse_spent(study, budget, spent.seconds)
-            about = (self.question.graph.name, study, lambda: spent.seconds)
-            with study_bar(*about, budget, trials, verbose, lines) as show:
-                try:
-                    self._search(study, limits, spent)
-                    path = self.folder / CHECKPOINT if self.writes else None
-                    session = replace(self.session, checkpoint=path)
-                    tuned = close(self.question, trials_of(study), session, show)
-                finally:
-                    spent.keep()
-        return replace(tuned, seconds=spent.seconds, command=self.command)
+        limits = Limits(trials, None if budget is None else spent.start + budget)
+        try:
+            self._search(limits, spent)
+            path = self.folder / CHECKPOINT if self.writes else None
+            session = replace(self.session, checkpoint=path)
+            return close(self.question, trials_of(spent.study), session, show)
+        finally:
+            spent.keep()
 
     @contextmanager
     def study(self) -> Iterator[OptunaStudy]:
@@ -168,7 +161,7 @@ class Tuner:
             done = trials_of(study)
         return len(done), next(iter(ranked(done)), None)
 
-    def _search(self, study: OptunaStudy, limits: Limits, spent: Spent) -> None:
+    def _search(self, limits: Limits, spent: Spent) -> None:
         """Here, or in several processes, or as jobs of Slurm."""
         if self.slurm is not None:
             with ended_as_by_ctrl_c():
@@ -179,7 +172,7 @@ class Tuner:
                 for _ in run_parallel(one, range(self.jobs), self.jobs):
                     spent.keep()
         else:
-            search(self.question, study, limits, self.session, spent.keep)
+            search(self.question, spent.study, limits, self.session, spent.keep)
 
 
 def one_job(tuner: Tuner, limits: Limits, job: int) -> int:
@@ -188,15 +181,6 @@ def one_job(tuner: Tuner, limits: Limits, job: int) -> int:
     with tuner.study() as study:
         search(tuner.question, study, limits, tuner.session)
     return job
-
-
-def _refuse_spent(study: OptunaStudy, budget: float | None, seconds: float) -> None:
-    """Raise InputError if the time is over before anything was tried."""
-    if budget is not None and seconds >= budget and not study.get_trials(deepcopy=False):
-        raise InputError(
-            f"the budget of {budget:g} s was over before the search began: {seconds:.0f} s went "
-            "into reading the graph; give more time (budget=, --budget)"
-        )
 
 
 class Spent:
@@ -213,6 +197,15 @@ class Spent:
     def seconds(self) -> float:
         """Until now."""
         return time.time() - self.start
+
+    def refuse_over(self, budget: float | None) -> None:
+        """Raise InputError if the time is over before anything was tried."""
+        spent = self.seconds
+        if budget is not None and spent >= budget and not self.study.get_trials(deepcopy=False):
+            raise InputError(
+                f"the budget of {budget:g} s was over before the search began: {spent:.0f} s went "
+                "into reading the graph; give more time (budget=, --budget)"
+            )
 
     def keep(self) -> None:
         """Write it down, for the command that goes on."""
@@ -255,9 +248,8 @@ def refuse_foreign(folder: Path, question: Question) -> None:
 
 @contextmanager
 def study_bar(
-    name: str,
-    study: OptunaStudy,
-    seconds: Callable[[], float],
+    question: Question,
+    spent: Spent,
     budget: float | None,
     trials: int | None,
     verbose: bool | None,
@@ -267,17 +259,17 @@ def study_bar(
 
     lines  whether to print plain lines now and then where there is no bar
     """
-    title, said, stop = f"tuning {name}", {"now": ""}, threading.Event()
+    title, said, stop = f"tuning {question.graph.name}", {"now": ""}, threading.Event()
 
     def found() -> tuple[int, str]:
-        done = trials_of(study)
+        done = trials_of(spent.study)
         best = ranked(done)
         leader = f", best {percent(best[0].score)} ({best[0].model})" if best else ""
         return len(done), f"{len(done)} settings{leader}"
 
     def line() -> str:
         whole = "" if budget is None else f" of {budget:.0f}"
-        return f"{title}: {said['now'] or found()[1]}; {seconds():.0f}{whole} s"
+        return f"{title}: {said['now'] or found()[1]}; {spent.seconds:.0f}{whole} s"
 
     if not draws(verbose):
         with lines_without_bar(line, hidden=not lines):
@@ -290,7 +282,7 @@ def study_bar(
 
         def look() -> None:
             done, text = found()
-            completed = done if trials else min(seconds(), budget or 0.0)
+            completed = done if trials else min(spent.seconds, budget or 0.0)
             progress.update(task, completed=completed, now=said["now"] or text)
 
         def watch() -> None:
