@@ -17,9 +17,9 @@
     EpochReport      what a callback is told; one that raises StopTraining ends the training
     watch            the hidden states of any model, layer by layer
     propagation_matrix, feature_matrix   P and X, for the models in a loop of your own
-    nn               the models: nn.GCNII and 34 others
+    nn               the models: nn.GCNII and those it is compared with
     data             the catalog and its readers
-    analysis         the doctor, learned filters, theorems
+    analysis         the doctor, learned filters
     inference        the table of labels, for the nodes of a graph or for new ones
     GcniiError       the base class of all errors: InputError, GraphError, DataError, BundleError,
                      Diverged
