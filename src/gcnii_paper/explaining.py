@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gcnii.files import Document, Maybe, read_document
+from gcnii.report.tables import markdown_table
 
 _WAY = {
     "drop": float,
@@ -35,8 +36,7 @@ def read_measured(path: Path) -> Document:
 def explaining_table(measured: Document) -> str:
     """One row for each way to find links, whether the bar is met, and what decided the gradient."""
     ways = measured["ways"]
-    lines = [f"|{'|'.join(HEADS)}|", f"|{'---|' * len(HEADS)}"]
-    lines += [f"|{'|'.join(_cells(name, ways[name]))}|" for name in WAYS if name in ways]
+    table = markdown_table(HEADS, [_cells(name, ways[name]) for name in WAYS if name in ways])
     about = (
         f"{measured['model']} of {measured['layers']} layers on {measured['graph']}, test accuracy "
         f"{100 * measured['test']:.1f}; the same {measured['nodes']} test nodes for all, "
@@ -46,7 +46,7 @@ def explaining_table(measured: Document) -> str:
     found = "; ".join(f"{name} {drop:.4f}" for name, drop in measured["estimates"].items())
     chosen = f"Chosen on {measured['nodes']} validation nodes, by the drop in probability: {found}."
     command = f"    {measured['command']}"
-    return "\n".join([*lines, "", about, "", _verdict(ways), "", chosen, "", command]) + "\n"
+    return "\n".join([table, about, "", _verdict(ways), "", chosen, "", command]) + "\n"
 
 
 def _cells(name: str, way: Document) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 from rich.filesize import decimal
-from rich.markup import escape
 from rich.table import Table
 
 from gcnii import data
@@ -26,7 +25,7 @@ from gcnii.cli.options import (
     refuse_below_one,
     refuse_unwritable,
 )
-from gcnii.cli.terminal import plain_table, table_console
+from gcnii.cli.terminal import table_console
 from gcnii.data.formats.packed import refuse_target, save
 from gcnii.data.formats.parts import refuse_folder
 from gcnii.errors import DataError, InputError, one_line, visible
@@ -34,6 +33,7 @@ from gcnii.files import Document, user_path
 from gcnii.graph import Graph
 from gcnii.graph.columns import Columns
 from gcnii.graph.weights import about_skew, chosen_kind
+from gcnii.report.tables import plain_table
 from gcnii.train.presets import presets_of, records, uses_own_default
 
 Name = Annotated[str, Parameter(help="A name from `gcnii data list`, or a folder of your own.")]
@@ -192,9 +192,9 @@ def _columns(columns: object) -> list[Document]:
 
 def _print_columns(columns: object) -> None:
     if rows := _columns(columns):
-        table = plain_table("column", "taken for", "")
+        table = plain_table("column", "taken for", "", numbers=slice(0))
         for row in rows:
-            table.add_row(*map(escape, row.values()))
+            table.add_row(*row.values())
         print()
         table_console().print(table)
 
@@ -255,7 +255,8 @@ def _presets_table(presets: Mapping[str, Mapping[str, object]]) -> Table:
     for model, settings in presets.items():
         groups.setdefault(json_format.dumps(dict(settings)), []).append(model)
     columns = [json_format.loads(settings) for settings in groups]
-    table = plain_table("setting", *("\n".join(models) for models in groups.values()))
+    heads = ("setting", *("\n".join(models) for models in groups.values()))
+    table = plain_table(*heads, numbers=slice(0))
     for name in dict.fromkeys(name for column in columns for name in column):
         table.add_row(name, *(str(column.get(name, "–")) for column in columns))
     return table

@@ -21,11 +21,12 @@ from gcnii.cli.options import (
     refuse_unwritable,
 )
 from gcnii.cli.predict import Bundle, load_asked, notice_change
-from gcnii.cli.terminal import plain_table, table_console
+from gcnii.cli.terminal import table_console
 from gcnii.errors import InputError, visible
 from gcnii.files import refuse_replacing
 from gcnii.inference.explain import TOP, Explanation, HopShare, LinkEffect, Proof
 from gcnii.report.figures import is_figure
+from gcnii.report.tables import plain_table
 from gcnii.results.bundle import open_bundle
 
 Node = Annotated[str, Parameter(help="The node's name, or its number if the graph has no names.")]
@@ -100,13 +101,12 @@ def _print(found: Explanation, top: int) -> None:
 def _tables(found: Explanation, top: int) -> Iterable[Table]:
     nodes = plain_table("node", "hop", "label", "known", "share", numbers=slice(4, 5))
     for one in found.nodes:
-        nodes.add_row(
-            *_cells(one.node, _hop(one.hop), one.label, one.known or ""), _signed(one.share)
-        )
-    features = plain_table("feature", "share", numbers=slice(1, 2))
+        about = (str(one.node), _hop(one.hop), one.label, one.known or "")
+        nodes.add_row(*about, _signed(one.share))
+    features = plain_table("feature", "share")
     for each in found.features:
-        features.add_row(*_cells(each.feature), _signed(each.share))
-    hops = plain_table("hop", "nodes", "share", numbers=slice(1, 3))
+        features.add_row(str(each.feature), _signed(each.share))
+    hops = plain_table("hop", "nodes", "share")
     for hop, count, share in _shortened(found.hops, top):
         hops.add_row(hop, str(count), _signed(share))
     hops.add_row("bias", "", _signed(found.bias))
@@ -119,7 +119,7 @@ def _tables(found: Explanation, top: int) -> Iterable[Table]:
 def _link_table(links: Sequence[LinkEffect]) -> Table:
     table = plain_table("link", "", "", "drop of log p", numbers=slice(3, 4))
     for link in links:
-        table.add_row(*_cells(link.source, "–", link.target), f"{link.effect:.4f}")
+        table.add_row(str(link.source), "–", str(link.target), f"{link.effect:.4f}")
     return table
 
 
@@ -156,13 +156,6 @@ def _adds_up(found: Explanation) -> str:
         f"{found.model} is not piecewise linear here: the shares leave {found.residual:+.3f} of "
         f"the score {found.score:.3f} over."
     )
-
-
-def _cells(*words: object) -> list[str]:
-    """Names as cells of a table, where brackets are no markup."""
-    from rich.markup import escape
-
-    return [escape(visible(str(word))) for word in words]
 
 
 def _hop(hop: int | None) -> str:

@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from gcnii.cli.options import Json, print_json
-from gcnii.cli.terminal import plain_table, table_console
+from gcnii.cli.terminal import table_console
 from gcnii.files import Document
 from gcnii.nn import MODELS
+from gcnii.report.tables import plain_table
 from gcnii.train.plan import known_model, model_defaults
 
 # Where the paper reports a model: T2 is Table 2, F1 is Figure 1.
@@ -67,7 +68,7 @@ def _tables(name: str) -> list[str]:
 
 def _choice(cards: list[Document]) -> Table:
     """Which to use when, of those that are a first choice for something."""
-    table = plain_table("use", "when")
+    table = plain_table("use", "when", numbers=slice(0))
     for card in cards:
         if card["when"]:
             table.add_row(card["name"], card["when"])
@@ -75,12 +76,10 @@ def _choice(cards: list[Document]) -> Table:
 
 
 def _all(cards: list[Document]) -> Table:
-    table = plain_table("model", "equation", "paper", "reported in")
+    table = plain_table("model", "equation", "paper", "reported in", numbers=slice(0))
     for card in cards:
-        # Text, because Rich would take the brackets of an equation for a style.
-        table.add_row(
-            card["name"], Text(card["equation"]), card["paper"], REPORTED.get(card["name"], "")
-        )
+        name = card["name"]
+        table.add_row(name, card["equation"], card["paper"], REPORTED.get(name, ""))
     return table
 
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii.cli.options import Json, print_json, refuse_below_one
-from gcnii.cli.terminal import plain_table, table_console
+from gcnii.cli.terminal import table_console
 from gcnii.cost import (
     GIB,
     H200,
@@ -31,6 +31,7 @@ from gcnii.data import CATALOG, load
 from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError
 from gcnii.files import user_path
+from gcnii.report.tables import plain_table
 from gcnii.train.own import CHOSEN, OURS, Traits, own_default
 from gcnii.train.presets import preset, uses_own_default
 
@@ -199,7 +200,7 @@ def _about(name: str, cost: Cost) -> Iterator[str]:
 
 
 def _memory_table(cost: Cost) -> Table:
-    table = plain_table("memory of a device", "", numbers=slice(1, None))
+    table = plain_table("memory of a device", "")
     for kind, word in KINDS.items():
         table.add_row(word, amount(getattr(cost.memory, kind)))
     table.add_row("all", amount(cost.memory.total))
@@ -209,7 +210,7 @@ def _memory_table(cost: Cost) -> Table:
 
 
 def _seconds_table(cost: Cost) -> Table:
-    table = plain_table("seconds an epoch", "", numbers=slice(1, None))
+    table = plain_table("seconds an epoch", "")
     found = cost.seconds
     rows = {"products by P̃": found.sparse, "products by weights": found.dense}
     rows |= {"passes, masks": found.passes, "around the layers": found.around}

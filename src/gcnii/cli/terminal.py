@@ -25,7 +25,6 @@ from rich.progress import (
     TaskProgressColumn,
     TransferSpeedColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from gcnii.errors import visible
@@ -134,14 +133,6 @@ def table_console(narrow: int = NARROW) -> Console:
     console = _VisibleConsole(highlight=False)
     console.width = max(console.width, narrow) if console.is_terminal else WIDE
     return console
-
-
-def plain_table(*heads: str, numbers: slice = slice(0)) -> Table:
-    """A table without a frame; the columns in `numbers` are aligned right."""
-    table = Table(*heads, box=None, header_style="bold")
-    for column in table.columns[numbers]:
-        column.justify = "right"
-    return table
 
 
 @contextmanager

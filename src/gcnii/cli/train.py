@@ -16,7 +16,6 @@ from typing import Annotated
 
 import torch
 from cyclopts import Parameter
-from rich.markup import escape
 from rich.table import Table
 
 import gcnii
@@ -34,11 +33,12 @@ from gcnii.cli.options import (
     refuse_unwritable,
     switch,
 )
-from gcnii.cli.terminal import plain_table, table_console
+from gcnii.cli.terminal import table_console
 from gcnii.errors import InputError, some_of
 from gcnii.files import Document, claimed, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
 from gcnii.nn.settings import Settings
+from gcnii.report.tables import plain_table
 from gcnii.results.bundle import DIGESTS, refuse_bundle, save_claimed
 from gcnii.results.fit import Calibrate, Session, fit_plans, notice_limit
 from gcnii.results.result import Result
@@ -284,9 +284,9 @@ def _print_settings(graph: Graph, plan: Plan, as_json: bool) -> None:
         model = {"value": plan.model, "source": sources["model"]}
         print_json({"graph": graph.name, "model": model, "settings": rows})
         return
-    table = plain_table("setting", "value", "source")
+    table = plain_table("setting", "value", "source", numbers=slice(0))
     for name, value in {"model": plan.model, **shown}.items():
-        table.add_row(name, str(value), escape(sources[name]))
+        table.add_row(name, str(value), sources[name])
     table_console().print(table)
 
 

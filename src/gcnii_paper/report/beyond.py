@@ -21,8 +21,8 @@ from typing import Literal
 from rich.table import Table
 
 from gcnii.files import Document, json_value
+from gcnii.report.tables import markdown_table
 from gcnii.train.presets import Record, records
-from gcnii_paper.report import markdown_table
 from gcnii_paper.tables.beyond import BEST, NAME, TITLE, BestKnown
 from gcnii_paper.tables.cells import MeasuredCell
 from gcnii_paper.verdict import ALPHA, Errors, by_split, standard_errors

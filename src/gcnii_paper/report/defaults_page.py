@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.nn.settings import Settings
+from gcnii.report.tables import markdown_table
 from gcnii.train.own import (
     ASSUMED,
     BOUNDS,
@@ -24,7 +25,6 @@ from gcnii.train.own import (
 )
 from gcnii_paper.defaults.choose import Row, Study, mean
 from gcnii_paper.defaults.measure import GCNII, ITSELF, WHOM, candidates
-from gcnii_paper.report import markdown_table
 
 HEADS = (
     *("graph", "ρ", "homophily", "default", "best baseline", "difference", "in force", "setting"),

@@ -14,8 +14,8 @@ from gcnii.analysis.report import draw_figures, draw_learned
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
 from gcnii.report.figures import inline_svg
+from gcnii.report.tables import markdown_table
 from gcnii.targets.scores import percent
-from gcnii_paper.report import markdown_table
 from gcnii_paper.tables.cells import GROUP
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
-from gcnii_paper.report import markdown_table
+from gcnii.report.tables import markdown_table
 from gcnii_paper.report.beyond import BeyondRow, beyond_rows
 from gcnii_paper.report.figures import PaperFigure
 from gcnii_paper.report.grid import MARKS, Grid, TableCell, grid, notes

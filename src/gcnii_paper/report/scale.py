@@ -26,7 +26,7 @@ from gcnii.cost import (
 from gcnii.data.catalog import Size, counted
 from gcnii.files import NOTHING, Document, read_document
 from gcnii.report.figures import OTHERS, draw_line, figure, save, shared_legend
-from gcnii_paper.report import markdown_table
+from gcnii.report.tables import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

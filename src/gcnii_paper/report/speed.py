@@ -11,7 +11,7 @@ from rich.table import Table
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, read_document
 from gcnii.report.figures import GCNII_STYLE, GREY, OTHERS, draw_line, figure, save
-from gcnii_paper.report import markdown_table
+from gcnii.report.tables import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from gcnii.analysis.degree import span
 from gcnii.files import Document
 from gcnii.report.figures import OTHERS, STAR_STYLE, draw_line, figure, ramp_of, styles_of
+from gcnii.report.tables import plain_table
 from gcnii_paper.theory.errata import errata
 from gcnii_paper.theory.filters import Realised, Substitute
 from gcnii_paper.theory.lasso import Iterate
@@ -65,7 +65,7 @@ def distance_table(one: Sequence[Distance], two: Sequence[Distance]) -> Group:
         " x = e_i at the hub, and e_i - e_j with a node of the lowest degree"
     )
     heads = ("K", "e_i", "printed", "spectral", "e_i - e_j", "printed", "with ‖x‖₁", "spectral")
-    table = _table(*heads)
+    table = plain_table(*heads)
     for left, right in zip(one, two, strict=True):
         numbers = (left.distance, left.printed, left.spectral, right.distance, right.printed)
         table.add_row(str(left.depth), *map(_short, (*numbers, right.corrected, right.spectral)))
@@ -75,7 +75,7 @@ def distance_table(one: Sequence[Distance], two: Sequence[Distance]) -> Group:
 def convergence_table(found: Convergence) -> Group:
     """Conjecture 1 by degree."""
     title = "Conjecture 1: mean |h_K - π| / π by degree, x uniform in [0, 1], largest component"
-    table = _table("degree", "nodes", *(f"K = {depth}" for depth in found.depths))
+    table = plain_table("degree", "nodes", *(f"K = {depth}" for depth in found.depths))
     for group in found.groups:
         table.add_row(span(group.low, group.high), f"{group.nodes:,}", *map(_short, group.errors))
     exponents = ("–" if one is None else f"{one:+.2f}" for one in found.exponents)
@@ -89,7 +89,7 @@ def filter_table(rows: Sequence[Realised]) -> Group:
         "Theorem 2: largest error of the scores;"
         " K coefficients take K + 1 layers of GCNII, K - 1 of GCNII*"
     )
-    table = _table(*FILTER_HEADS)
+    table = plain_table(*FILTER_HEADS)
     for row in rows:
         errors = (row.one_channel, row.two_channels, row.four_channels, row.horner, row.as_printed)
         numbers = map(_short, (row.size, row.largest, *errors))
@@ -100,7 +100,7 @@ def filter_table(rows: Sequence[Realised]) -> Group:
 def epsilon_table(rows: Sequence[Substitute]) -> Group:
     """The cost of ε in place of zero partial sums."""
     title = "Band pass with ε for zero partial sums, 2 channels: error of the scores"
-    table = _table("ε", "max |γ|", "float64", "float32")
+    table = plain_table("ε", "max |γ|", "float64", "float32")
     for row in rows:
         table.add_row(*map(_short, (row.epsilon, row.largest, row.float64, row.float32)))
     return Group(Text(title), table)
@@ -109,18 +109,11 @@ def epsilon_table(rows: Sequence[Substitute]) -> Group:
 def lasso_table(rows: Sequence[Iterate]) -> Group:
     """Section 3 by number of steps."""
     title = "Section 3: ISTA on a small sparse-coding problem, and a GCNII* with one layer per step"
-    table = _table("steps", "objective", "not zero", "GCNII* - ISTA")
+    table = plain_table("steps", "objective", "not zero", "GCNII* - ISTA")
     for row in rows:
         share = f"{100 * row.nonzero:.0f} %"
         table.add_row(str(row.steps), f"{row.objective:.4f}", share, _short(row.difference))
     return Group(Text(title), table)
-
-
-def _table(first: str, *heads: str) -> Table:
-    table = Table(first, *heads, box=None, header_style="bold")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
 
 
 def _short(number: float) -> str:
