@@ -1,6 +1,7 @@
 """Graph and Split: what all other rooms work on."""
 
 from gcnii.graph.arrays import Features as Features
+from gcnii.graph.graph import ROLES as ROLES
 from gcnii.graph.graph import Graph as Graph
 from gcnii.graph.graph import Role as Role
 from gcnii.graph.graph import Split as Split

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,7 @@ from gcnii.graph.columns import Columns, Table, refuse_other_columns
 from gcnii.graph.weights import typical_weights, weighted_edges
 
 Role = Literal["train", "val", "test"]
+ROLES: tuple[Role, ...] = get_args(Role)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,7 +54,7 @@ class Split:
 
     def __post_init__(self) -> None:
         """Turn the masks into frozen boolean arrays; refuse masks that overlap or are empty."""
-        for role in ("train", "val", "test"):
+        for role in ROLES:
             object.__setattr__(self, role, mask(getattr(self, role), role))
         if not len(self.train) == len(self.val) == len(self.test):
             lengths = f"{len(self.train)}, {len(self.val)} and {len(self.test)}"
@@ -91,7 +92,7 @@ class Split:
     def of_some(cls, **masks: NDArray[np.bool_]) -> Split:
         """The masks of some of a graph's nodes, as they are: any of them may be empty."""
         split = object.__new__(cls)
-        for role in ("train", "val", "test"):
+        for role in ROLES:
             object.__setattr__(split, role, freeze(masks[role]))
         return split
 

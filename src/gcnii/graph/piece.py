@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.errors import DataError
-from gcnii.graph.graph import Graph, Split
+from gcnii.graph.graph import ROLES, Graph, Split
 
 Numbers = NDArray[np.int64]
 Gathered = Callable[[NDArray[Any]], NDArray[Any]]
-ROLES = ("train", "val", "test")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gcnii.data.converters.frames import open_frames
 from gcnii.data.formats.folder import open_folder
-from gcnii.data.tables.assemble import Ids, Links, Nodes, each_once, read_links
+from gcnii.data.tables.assemble import EdgeList, Ids, Nodes, each_once, read_edges
 from gcnii.data.tables.reading import Reading, Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
@@ -102,7 +102,7 @@ def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
         raise problems.error()
     ids = _ids(graph, texts, nodes)
     table, columns = nodes.features()
-    links = read_links(edges, ids, nodes.reading, problems, optional=False)
+    links = read_edges(edges, ids, nodes.reading, problems, optional=False)
     problems.refuse()  # before the weights, which it has not got if anything is wrong
     if nodes.reading.duplicates:
         links = _combined(graph, links, nodes.reading, ids)
@@ -204,14 +204,14 @@ def _ids(graph: Graph, texts: Texts, nodes: Nodes) -> Ids:
     return Ids(np.concatenate([old, texts]))
 
 
-def _combined(graph: Graph, links: Links, reading: Reading, ids: Ids) -> Links:
+def _combined(graph: Graph, links: EdgeList, reading: Reading, ids: Ids) -> EdgeList:
     """Each new edge once; where the number of edges was the weight in training, one weighs 1."""
     if graph.weights is not None and links.weights is None and reading.duplicates == "add":
-        links = Links(links.edges, np.ones(links.edges.shape[1]))
+        links = EdgeList(links.edges, np.ones(links.edges.shape[1]))
     return each_once(links, reading, ids.texts.tolist())
 
 
-def _weights(graph: Graph, links: Links, edges: Rows) -> NDArray[np.float64] | None:
+def _weights(graph: Graph, links: EdgeList, edges: Rows) -> NDArray[np.float64] | None:
     """Of the old edges and of the new ones, where both have some; refused where one alone has."""
     if graph.weights is None and links.weights is not None:
         raise InputError(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, is_one_of, some_of
-from gcnii.graph import Features, Graph, Role, Split
+from gcnii.graph import ROLES, Features, Graph, Role, Split
 from gcnii.graph.arrays import merged
 from gcnii.graph.weights import sum_repeated
 
@@ -55,7 +54,7 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
             f"join needs one role per graph, got {len(graphs)} graphs and {len(roles)} roles"
         )
     for role in roles:
-        if not is_one_of(role, get_args(Role)):
+        if not is_one_of(role, ROLES):
             raise GraphError(f"a role must be train, val or test, got {role!r}")
     _refuse_different(graphs)
     graphs = _alike_in_features(graphs)

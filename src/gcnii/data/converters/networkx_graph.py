@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.data.converters.frames import FrameRows
-from gcnii.data.tables.assemble import WEIGHT, Links, Nodes, assemble, each_once
+from gcnii.data.tables.assemble import WEIGHT, EdgeList, Nodes, assemble, each_once
 from gcnii.data.tables.reading import READING, Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, GraphError, Problems, is_one_of, notice
 from gcnii.graph import Features, Graph
@@ -74,7 +74,7 @@ class Records:
             refuse_empty_cells("the nodes", len(self.nodes), len(own), sum(map(len, self.nodes)))
             attributes = self._by_name(own)
             _refuse_nested(attributes, reading.drop)
-            return self._assembled(name, attributes, links, reading, columns)
+            return self._of_attributes(name, attributes, links, reading, columns)
         attributes = self._by_name(known)
         _refuse_nested(attributes, ())
         if X is None:
@@ -94,8 +94,13 @@ class Records:
             for name, default in ((name, self.of_nodes.get(name)) for name in names)
         }
 
-    def _assembled(
-        self, name: str, attributes: Values, links: Links, reading: Reading, known: Columns | None
+    def _of_attributes(
+        self,
+        name: str,
+        attributes: Values,
+        links: EdgeList,
+        reading: Reading,
+        known: Columns | None,
     ) -> Graph:
         """With the attributes as features."""
         import pandas as pd
@@ -117,7 +122,7 @@ class Records:
         return assemble(nodes, FrameRows(edges, "edges", lambda i: f"edge {i}"), name)
 
     def _with_features(
-        self, name: str, X: Features | None, known: Values, links: Links, reading: Reading
+        self, name: str, X: Features | None, known: Values, links: EdgeList, reading: Reading
     ) -> Graph:
         """With these features, or one for each node; of attributes, labels and splits are used."""
         nodes = Nodes(self._rows(known), reading, Problems())
@@ -145,7 +150,7 @@ class Records:
         frame = pd.DataFrame({_unused("id", attributes): list(self.names), **attributes})
         return FrameRows(frame, "nodes", lambda i: f"node {self.names[i]!r}")
 
-    def _links(self, reading: Reading) -> Links:
+    def _links(self, reading: Reading) -> EdgeList:
         """The edges as they are listed; weights that are all 1 are none."""
         wanted = reading.weight or WEIGHT
         known = _names(self.links, self.of_links)
@@ -165,9 +170,9 @@ class Records:
                     f"{parallel} edges are parallel to others and count once; "
                     "duplicates='add' (--duplicates add) makes their number the weight"
                 )
-            return Links(edges, None)
+            return EdgeList(edges, None)
         weights = check_weights(self._weights(wanted), edges, self.names)
-        return Links(edges, weights if parallel or (weights != 1).any() else None)
+        return EdgeList(edges, weights if parallel or (weights != 1).any() else None)
 
     def _weights(self, wanted: str) -> NDArray[np.float64]:
         values = [link.get(wanted, self.of_links.get(wanted)) for link in self.links]

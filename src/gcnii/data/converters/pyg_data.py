@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gcnii.data.converters.scipy_matrix import edges_of, is_symmetric
 from gcnii.data.labels import Labels, array_labels, as_array, splits_or_stratified
 from gcnii.errors import GraphError, notice
-from gcnii.graph import Graph, Split
+from gcnii.graph import ROLES, Graph, Split
 from gcnii.graph.arrays import merged, true_or_false
 from gcnii.graph.weights import check_weights
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Edges = NDArray[np.int64]
 Weights = NDArray[np.float64]
 Masks = dict[str, NDArray[np.bool_]]  # role → (n, splits)
-ROLES = ("train", "val", "test")
 VALIDATION = 0.2  # share of the training nodes, where there is no val_mask
 
 

@@ -28,10 +28,10 @@ from numpy.lib.format import read_array_header_1_0, read_array_header_2_0
 from numpy.typing import NDArray
 
 from gcnii.data.converters.scipy_matrix import from_scipy
-from gcnii.data.tables.assemble import Links, each_once
+from gcnii.data.tables.assemble import EdgeList, each_once
 from gcnii.data.tables.reading import Reading
 from gcnii.errors import DataError, GraphError, notice
-from gcnii.graph import Graph, Split
+from gcnii.graph import ROLES, Graph, Split
 from gcnii.graph.arrays import WIDE
 
 FORM = "a .npz file with edges, features and labels"
@@ -42,7 +42,6 @@ FEATURES = ("node_features", "features", "X", "x", "attr_matrix")
 LABELS = ("node_labels", "labels", "y")
 WEIGHTS = ("weights", "edge_weights", "edge_weight")
 NAMES = {"nodes": ("node_names",), "classes": ("class_names",), "features": ("attr_names",)}
-ROLES = ("train", "val", "test")
 FLAGS = {"0": False, "False": False, "1": True, "True": True}
 REMARKS = {"source", "note", "generated"}  # about the file, not about the graph
 SUFFIX = ".npy"
@@ -289,7 +288,7 @@ def _adjacency(arrays: Arrays, n: int, reading: Reading) -> sp.csr_array:
 
 def _combined(edges: Array, weights: Array | None, n: int, reading: Reading) -> sp.csr_array:
     """Each edge once, with the weight that is asked for."""
-    once, each = each_once(Links(edges.astype(np.int64), weights), reading, None)
+    once, each = each_once(EdgeList(edges.astype(np.int64), weights), reading, None)
     each = np.ones(once.shape[1]) if each is None else each
     return sp.csr_array((each, tuple(once)), (n, n))
 

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from gcnii.errors import DataError, InputError
 from gcnii.files import NOTHING, Document, atomic_write, check, disk_errors, refuse_replacing
-from gcnii.graph import Graph, Split
+from gcnii.graph import ROLES, Graph, Split
 from gcnii.graph.arrays import hand_back
 from gcnii.graph.columns import Cells, Columns, Table, is_text
 
 FORM = "a .safetensors file that gcnii.save wrote"
 SUFFIX, ENTRY, VERSION = ".safetensors", "gcnii", 1
-ROLES = ("train", "val", "test")  # numbered from 1
 DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "u1"}
 DOCUMENT = {
     "version": int,

@@ -36,7 +36,6 @@ from safetensors.numpy import save_file
 from gcnii.data.formats.packed import (
     DOCUMENT,
     ENTRY,
-    ROLES,
     SUFFIX,
     Array,
     Tensors,
@@ -63,7 +62,7 @@ from gcnii.files import (
     read_document,
     write_document,
 )
-from gcnii.graph import Graph, Piece, Places, Split, Whole
+from gcnii.graph import ROLES, Graph, Piece, Places, Split, Whole
 from gcnii.graph.arrays import freeze
 from gcnii.graph.columns import Columns
 from gcnii.graph.piece import Numbers

@@ -1,6 +1,6 @@
 """From a table of nodes and a table of edges to a Graph, with all that is wrong said at once.
 
-`Ids` finds nodes by their names, `Nodes` reads names, labels, splits and features, `read_links`
+`Ids` finds nodes by their names, `Nodes` reads names, labels, splits and features, `read_edges`
 the edges; `assemble` makes the graph of them.
 """
 
@@ -263,17 +263,17 @@ ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))
 WEIGHT = "weight"
 
 
-class Links(NamedTuple):
+class EdgeList(NamedTuple):
     """(2, m) numbers of nodes; (m,) weights, if there are any."""
 
     edges: NDArray[np.int64]
     weights: NDArray[np.float64] | None
 
 
-NONE = Links(np.zeros((2, 0), np.int64), None)  # where something is wrong with them
+NONE = EdgeList(np.zeros((2, 0), np.int64), None)  # where something is wrong with them
 
 
-class LinkColumns(NamedTuple):
+class EdgeColumns(NamedTuple):
     """The names of the columns that hold the ends of an edge and, if any, its weight."""
 
     source: str
@@ -281,15 +281,15 @@ class LinkColumns(NamedTuple):
     weight: str | None
 
 
-def read_links(
+def read_edges(
     rows: Rows, ids: Ids, reading: Reading, problems: Problems, *, optional: bool = True
-) -> Links:
+) -> EdgeList:
     """The edges of a table, as they are listed; what is wrong is noted among the problems.
 
     optional  whether the weights could be left out
     """
     try:
-        columns = link_columns(rows, reading)
+        columns = edge_columns(rows, reading)
     except DataError as error:
         problems.add(str(error))
         return NONE
@@ -301,36 +301,36 @@ def read_links(
     before = len(problems.found)
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
-    return Links(edges, weights) if len(problems.found) == before else NONE
+    return EdgeList(edges, weights) if len(problems.found) == before else NONE
 
 
-def each_once(links: Links, reading: Reading, nodes: Sequence[str] | None) -> Links:
+def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) -> EdgeList:
     """The edges without duplicates, as a graph keeps them; `nodes` are the names, for errors.
 
     Edges without weights count once, however often they are given, unless they are to be added up.
     """
     edges, weights = links
     if weights is None and reading.duplicates != "add":
-        return Links(merged(edges, directed=reading.directed), None)
+        return EdgeList(merged(edges, directed=reading.directed), None)
     each = np.ones(edges.shape[1]) if weights is None else weights
     directed, how = reading.directed, reading.duplicates
     try:
         edges, each = merged_weighted(edges, each, directed=directed, nodes=nodes, duplicates=how)
     except GraphError as error:
         raise DataError(str(error)) from None
-    return Links(edges, None if weights is None and (each == 1).all() else each)
+    return EdgeList(edges, None if weights is None and (each == 1).all() else each)
 
 
-def link_columns(rows: Rows, reading: Reading) -> LinkColumns:
+def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
     """Which columns hold what; DataError if that cannot be told."""
     header = [name for name in rows.header if name not in reading.drop]
     named = {name.lower(): name for name in header}
     weight = _named(rows, reading.weight) if reading.weight else named.get(WEIGHT)
     if reading.source and reading.target:
-        return LinkColumns(_named(rows, reading.source), _named(rows, reading.target), weight)
+        return EdgeColumns(_named(rows, reading.source), _named(rows, reading.target), weight)
     for source, target in ENDS:
         if source in named and target in named:
-            return LinkColumns(named[source], named[target], weight)
+            return EdgeColumns(named[source], named[target], weight)
     rest = [name for name in header if name != weight]
     if len(rest) != 2:
         raise DataError(
@@ -338,7 +338,7 @@ def link_columns(rows: Rows, reading: Reading) -> LinkColumns:
             f"columns are {', '.join(rows.header)}; rename them, or say which they are: source=…, "
             "target=… (--source, --target)"
         )
-    return LinkColumns(rest[0], rest[1], weight)
+    return EdgeColumns(rest[0], rest[1], weight)
 
 
 def _named(rows: Rows, name: str) -> str:
@@ -349,7 +349,7 @@ def _named(rows: Rows, name: str) -> str:
     return name
 
 
-def _numbered(rows: Rows, columns: LinkColumns, ids: Ids, problems: Problems) -> NDArray[np.int64]:
+def _numbered(rows: Rows, columns: EdgeColumns, ids: Ids, problems: Problems) -> NDArray[np.int64]:
     if (ids.rows_of(np.array([columns.source, columns.target], object)) >= 0).all():
         problems.add(
             f"row 1 of {rows.name} holds node ids; begin the file with the header source,target"
@@ -408,7 +408,7 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
     # Before the features are read: both together would be the most memory that is needed.
     links = NONE
     if texts is not None:
-        links = read_links(edges, Ids(texts), reading, problems)
+        links = read_edges(edges, Ids(texts), reading, problems)
         try:
             links = each_once(links, reading, texts.tolist())
         except DataError as error:
