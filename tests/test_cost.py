@@ -12,7 +12,7 @@ from gcnii.cost import (
     GIB,
     H200,
     LEAST_WIDTH,
-    MODELS,
+    MATRICES,
     Network,
     Place,
     Rates,
@@ -32,7 +32,7 @@ from gcnii.cost import (
 )
 from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.memory import segment_length
-from gcnii.nn import MODELS as BUILT
+from gcnii.nn import MODELS
 from gcnii.propagation import adjacency
 from gcnii.train.distributed.shard import blocks
 from gcnii.train.plan import make_plan
@@ -61,9 +61,9 @@ def test_segments_are_those_of_the_model(layers):
     assert Network(layers=layers, memory="recompute").segment == model._segment()
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MATRICES)
 def test_weights_are_counted_as_the_model_has_them(model):
-    built = BUILT[model](30, 5, layers=4, width=16)
+    built = MODELS[model](30, 5, layers=4, width=16)
     found = sum(weight.numel() for weight in built.parameters())
     assert Network(model=model, layers=4, width=16).weights(30, 5) == found
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["cpu", "cuda"]
 
-# Matrices of weights in a layer.
-MODELS = {"gcnii": 1, "gcnii-star": 2, "gcnii-star-printed": 2, "gcnii-plus": 1}
+# model → matrices of weights in a layer
+MATRICES = {"gcnii": 1, "gcnii-star": 2, "gcnii-star-printed": 2, "gcnii-plus": 1}
 PRECISIONS = ("float32", "float64", "tf32", "bfloat16")
 
 
@@ -50,11 +50,11 @@ class Network:
 
     def __post_init__(self) -> None:
         """Refuse what no plan is made of."""
-        if self.model not in MODELS:
-            guess = did_you_mean(self.model, MODELS)
+        if self.model not in MATRICES:
+            guess = did_you_mean(self.model, MATRICES)
             raise InputError(
-                f"plans are made of {', '.join(MODELS)}, got {self.model!r}; {guess}choose one of "
-                "them"
+                f"plans are made of {', '.join(MATRICES)}, got {self.model!r}; {guess}choose one "
+                "of them"
             )
         if self.precision not in PRECISIONS:
             raise InputError(
@@ -64,7 +64,7 @@ class Network:
     @property
     def matrices(self) -> int:
         """Matrices of weights in a layer."""
-        return MODELS[self.model]
+        return MATRICES[self.model]
 
     def item(self, kind: Kind) -> int:
         """Bytes of a number of an activation on this kind of device."""

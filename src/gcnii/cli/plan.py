@@ -14,7 +14,7 @@ from gcnii.cli.terminal import table_console
 from gcnii.cost import (
     GIB,
     H200,
-    MODELS,
+    MATRICES,
     PER_MACHINE,
     WHOLE,
     Cost,
@@ -46,7 +46,7 @@ Source = Annotated[
         f"{', '.join(KNOWN)}."
     ),
 ]
-Model = Annotated[str, Parameter(help=f"One of {', '.join(MODELS)}.")]
+Model = Annotated[str, Parameter(help=f"One of {', '.join(MATRICES)}.")]
 Layers = Annotated[int | None, Parameter(help="Number of layers; default: that of `gcnii train`.")]
 Width = Annotated[int | None, Parameter(help="Width of a layer; default: that of `gcnii train`.")]
 Precision = Annotated[str, Parameter(help="float32, float64, tf32 or bfloat16.")]
