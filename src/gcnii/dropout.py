@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from gcnii import kernels
 from gcnii.errors import InputError
-from gcnii.propagation import Adjacency, Rows, Sparse, VmapInfo, replicas_first
+from gcnii.propagation import Adjacency, RowNumbers, Sparse, VmapInfo, replicas_first
 
 KEY_BLOCK = 64  # keys that are made at once, because a single one costs a dozen tiny operations
 
@@ -64,7 +64,7 @@ def _first_key(device: torch.device) -> Tensor:
 
 
 @contextmanager
-def keyed(key: Tensor, first: int = 0, rows: Rows | None = None) -> Iterator[KeySequence]:
+def keyed(key: Tensor, first: int = 0, rows: RowNumbers | None = None) -> Iterator[KeySequence]:
     """Within this context, each dropout call takes the next of the keys made from this one (2,).
 
     first  the index of the first dropout call, where a part of a forward pass is run again
@@ -83,7 +83,7 @@ def current_keys() -> KeySequence | None:
     return _sequence.get()
 
 
-def current_rows() -> Rows | None:
+def current_rows() -> RowNumbers | None:
     """The rows that the forward pass under way has of the whole graph; None: all."""
     sequence = _sequence.get()
     return None if sequence is None else sequence.rows
@@ -92,7 +92,7 @@ def current_rows() -> Rows | None:
 class KeySequence:
     """The keys of the dropout calls of one forward pass, in the order of the calls."""
 
-    def __init__(self, key: Tensor, first: int = 0, rows: Rows | None = None):
+    def __init__(self, key: Tensor, first: int = 0, rows: RowNumbers | None = None):
         self.key, self.rows = key, rows
         self.used = first  # the number of keys used so far
         self.block, self.keys = -1, key  # the block of keys made last: its number, and the keys
@@ -256,10 +256,10 @@ class Words:
         return torch.where(self.odd, later, sooner).flatten(-2)
 
 
-_WORDS: WeakKeyDictionary[Rows, dict[tuple[int, ...], Words]] = WeakKeyDictionary()
+_WORDS: WeakKeyDictionary[RowNumbers, dict[tuple[int, ...], Words]] = WeakKeyDictionary()
 
 
-def words_of(rows: Rows | None, shape: tuple[int, ...]) -> Words | None:
+def words_of(rows: RowNumbers | None, shape: tuple[int, ...]) -> Words | None:
     """What is hashed for a matrix of these rows, made once; None where all rows are at hand."""
     if rows is None:
         return None
@@ -406,7 +406,7 @@ class InplaceDropout:
     rows  of the whole graph that each H has; None: all
     """
 
-    def __init__(self, like: Tensor, kept: int, rows: Rows | None = None):
+    def __init__(self, like: Tensor, kept: int, rows: RowNumbers | None = None):
         self.kept, self.words = kept, words_of(rows, like.shape[1:])
         self.count = like[0].numel()
         count = (self.count + 1) // 2 if self.words is None else len(self.words.hashed)

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from support.to_itself import alone, halved
+from support.to_itself import alone, halved, numbered
 from torch.func import functional_call, vmap
 
 from gcnii.data import load
 from gcnii.dropout import epoch_key, keyed
 from gcnii.nn import MODELS
-from gcnii.propagation import GraphAdjacency, Rows, adjacency, feature_matrix
+from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
 
 SOME, ALL, NONE = [1, 7, 20, 33], [*range(40)], []
 FORMS = [
@@ -31,16 +31,17 @@ def step(name, width, device, dtype, strangers=(), world=None):
     graph = load("csbm", n=40, degree=5, labels_per_class=5)
     P = GraphAdjacency.of(adjacency(graph)).to(device, dtype).whole
     X = feature_matrix(graph).to(device, dtype)
+    # elements beyond 2³²
+    P = numbered(P, torch.arange(40, device=device) * 200_000_001 + 5)
     P = P if world is None else halved(P, world, strangers)
     model = MODELS[name](graph.d, graph.k, layers=3, width=width, dropout=0.4).to(device, dtype)
     weights = {
         key: torch.stack([W.detach(), W.detach() * 1.1]).requires_grad_()
         for key, W in model.named_parameters()
     }
-    nodes = torch.arange(40, device=device) * 200_000_001 + 5  # elements beyond 2³²
 
     def one(weights, key):
-        with keyed(key, rows=Rows(nodes)):
+        with keyed(key, rows=P.row_numbers):
             return functional_call(model, weights, (P, X))
 
     scores = vmap(one)(weights, epoch_key(torch.tensor([0, 1]), 3).to(device))

@@ -1,11 +1,12 @@
 """A process that exchanges rows with itself, as if with others."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 import torch.distributed as dist
 
-from gcnii.propagation import CutPattern, Pattern
+from gcnii.propagation import CutPattern, Pattern, RowNumbers
 from gcnii.train.distributed.adjacency import CutMatrix, Halo
 from gcnii.train.distributed.world import World
 
@@ -20,6 +21,11 @@ def alone():
         dist.destroy_process_group()
 
 
+def numbered(P, nodes):
+    """P, whose rows have these numbers in a larger graph."""
+    return replace(P, pattern=replace(P.pattern, row_numbers=RowNumbers(nodes)))
+
+
 def halved(P, world, strangers):
     """P, of which the columns of these nodes are a halo that comes from the process itself."""
     row, column = P.pattern.row_of, P.pattern.columns.long()
@@ -29,6 +35,7 @@ def halved(P, world, strangers):
     place[strangers] = torch.arange(len(strangers), device=P.device)
     far = place[column] >= 0
     near = Pattern.from_sorted(row[~far], column[~far], P.shape)
+    near = replace(near, row_numbers=P.row_numbers)
     others = Pattern.from_sorted(row[far], place[column[far]], (P.shape[0], len(strangers)))
     values = torch.cat([P.values[~far], P.values[far]])
     return CutMatrix.of(CutPattern(near, others, halo), values)

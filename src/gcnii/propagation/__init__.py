@@ -25,10 +25,10 @@ from gcnii.propagation.by_rows import row_blocks as row_blocks
 from gcnii.propagation.diffusion import LONGEST_HEAT as LONGEST_HEAT
 from gcnii.propagation.diffusion import Diffusion as Diffusion
 from gcnii.propagation.diffusion import diffuse as diffuse
+from gcnii.propagation.pattern import AnyPattern as AnyPattern
 from gcnii.propagation.pattern import CutPattern as CutPattern
 from gcnii.propagation.pattern import Pattern as Pattern
-from gcnii.propagation.pattern import Places as Places
-from gcnii.propagation.pattern import Rows as Rows
+from gcnii.propagation.pattern import RowNumbers as RowNumbers
 from gcnii.propagation.pattern import Wait as Wait
 from gcnii.propagation.product import VmapInfo as VmapInfo
 from gcnii.propagation.product import dots as dots

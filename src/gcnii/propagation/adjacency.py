@@ -15,7 +15,7 @@ from torch import Tensor
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.graph.weights import EdgeWeights, weighed
-from gcnii.propagation.pattern import Pattern, Rows
+from gcnii.propagation.pattern import Pattern, RowNumbers
 from gcnii.propagation.product import row_sums
 from gcnii.propagation.sparse import Sparse
 
@@ -159,12 +159,12 @@ class GraphAdjacency:
         return numbers
 
     @property
-    def entries(self) -> Rows | None:
+    def entries(self) -> RowNumbers | None:
         """None: all entries are here, numbered 0, 1, 2, …"""
         return None
 
     @property
-    def paired(self) -> Rows | None:
+    def paired(self) -> RowNumbers | None:
         """None: all pairs are here."""
         return None
 
@@ -254,11 +254,11 @@ class Adjacency(Protocol):
         """(entries,) a number that (u, v) and (v, u) share."""
 
     @property
-    def entries(self) -> Rows | None:
+    def entries(self) -> RowNumbers | None:
         """The numbers of the entries, where several processes share them; None: 0, 1, 2, …"""
 
     @property
-    def paired(self) -> Rows | None:
+    def paired(self) -> RowNumbers | None:
         """The same of `pairs`."""
 
     @property

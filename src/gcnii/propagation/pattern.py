@@ -25,7 +25,7 @@ from gcnii.kernels import offsets
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowNumbers:
     """The numbers of a process's rows, and of the stored values of its X, in the whole graph.
 
     Dropout needs them: an element's mask is a hash of its number in the whole matrix, so that many
@@ -59,12 +59,15 @@ class Pattern:
     rows       (n + 1,) int32: row i's entries are rows[i] … rows[i + 1]
     columns    (entries,) int32
     transient  whether it is for one step alone, so that a layout for the kernels would not pay
+    row_numbers  of its rows in the whole matrix, where several processes share that; None: it is
+                 the whole
     """
 
     rows: Tensor
     columns: Tensor
     shape: tuple[int, int]
     transient: bool = False
+    row_numbers: RowNumbers | None = None
 
     @classmethod
     def of(cls, matrix: sp.csr_array) -> Pattern:
@@ -177,7 +180,7 @@ Wait = Callable[[], Tensor]  # waits for rows (r, …, h) that are on their way
 Send = Callable[[Tensor], Wait]  # sends rows of its argument (r, …, h)
 
 
-class Halo(Protocol):
+class RowExchange(Protocol):
     """What a process exchanges with the others."""
 
     @property
@@ -197,7 +200,7 @@ class CutPattern:
 
     near: Pattern
     far: Pattern
-    halo: Halo
+    halo: RowExchange
 
     @cached_property
     def transposed(self) -> tuple[CutTranspose, Tensor]:
@@ -221,7 +224,7 @@ class CutTranspose:
 
     near: Pattern
     far: Pattern
-    halo: Halo
+    halo: RowExchange
 
     @property
     def arriving(self) -> Pattern:
@@ -234,5 +237,5 @@ class CutTranspose:
         return ones, lambda G: self.halo.back(multiply(self.far, far, G))
 
 
-Places = Pattern | CutPattern | CutTranspose  # where a matrix has its entries
+AnyPattern = Pattern | CutPattern | CutTranspose
 Multiply = Callable[[Pattern, Tensor, Tensor], Tensor]  # `product.multiply_each`

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from gcnii import kernels
-from gcnii.propagation.pattern import CutPattern, CutTranspose, Pattern, Places, Send
+from gcnii.propagation.pattern import AnyPattern, CutPattern, CutTranspose, Pattern, Send
 
 
-def product(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places) -> Tensor:
+def product(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: AnyPattern) -> Tensor:
     """M H (n, h) for H (d, h), where M has these values, and Mᵀ those of `transposed`.
 
     Without `transposed`, they are made of the values if a gradient needs them.
@@ -69,7 +69,9 @@ class Product(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places) -> Tensor:
+    def forward(
+        values: Tensor, transposed: Tensor | None, H: Tensor, pattern: AnyPattern
+    ) -> Tensor:
         """M H; for H (r, d, h), (r, n, h)."""
         if H.ndim == 3:
             return multiply_each(pattern, values, H)
@@ -77,7 +79,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def setup_context(
-        ctx: Any, inputs: tuple[Tensor, Tensor | None, Tensor, Places], output: Tensor
+        ctx: Any, inputs: tuple[Tensor, Tensor | None, Tensor, AnyPattern], output: Tensor
     ) -> None:
         """Save what the gradients need; H only for that of the values, because it is large."""
         values, transposed, H, ctx.pattern = inputs
@@ -100,7 +102,7 @@ class Product(torch.autograd.Function):
     @staticmethod
     def vmap(
         info: VmapInfo, in_dims: tuple[int | None, ...],
-        values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places,
+        values: Tensor, transposed: Tensor | None, H: Tensor, pattern: AnyPattern,
     ) -> tuple[Tensor, int]:  # fmt: skip
         """One product for all replicas."""
         H = replicas_first(H, in_dims[2], info.batch_size)
@@ -120,7 +122,7 @@ class Product(torch.autograd.Function):
 
 
 def _product_in_columns(
-    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places
+    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: AnyPattern
 ) -> Tensor:
     """H (r, d, h) → (n, r, h), as one product by r · h columns."""
     columns = H.transpose(0, 1).reshape(H.shape[1], -1)
@@ -129,7 +131,7 @@ def _product_in_columns(
 
 
 def _product_of_each(
-    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: Places
+    values: Tensor, transposed: Tensor | None, H: Tensor, pattern: AnyPattern
 ) -> Tensor:
     """On a GPU: H (r, d, h), or (r, heads, d, h) where heads are within replicas."""
     if H.ndim == 3:
@@ -189,7 +191,7 @@ Product.forward.__signature__ = inspect.signature(Product.forward)  # type: igno
 Dots.forward.__signature__ = inspect.signature(Dots.forward)  # type: ignore[attr-defined]
 
 
-def multiply_each(pattern: Places, values: Tensor, H: Tensor) -> Tensor:
+def multiply_each(pattern: AnyPattern, values: Tensor, H: Tensor) -> Tensor:
     """M H for H (r, d, h) and M's values (1, entries) or (r, entries); torch records nothing."""
     if not isinstance(pattern, Pattern):
         near, far, send = shared(pattern, values)
@@ -219,7 +221,7 @@ def shared(pattern: CutPattern | CutTranspose, values: Tensor) -> tuple[Tensor, 
     return near, *pattern.exchange(far, multiply_each)
 
 
-def _multiply(pattern: Places, values: Tensor, H: Tensor) -> Tensor:
+def _multiply(pattern: AnyPattern, values: Tensor, H: Tensor) -> Tensor:
     if not isinstance(pattern, Pattern):
         return multiply_each(pattern, values[None], H[None])[0]
     rows, columns = pattern.rows, pattern.columns

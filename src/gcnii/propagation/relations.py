@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gcnii.data.geometry import RELATIONS, Neighbourhood
 from gcnii.propagation.adjacency import GraphAdjacency, Norm, induced_pattern
-from gcnii.propagation.pattern import Pattern, Rows
+from gcnii.propagation.pattern import Pattern, RowNumbers
 from gcnii.propagation.sparse import Sparse
 
 DIVISIONS = RELATIONS + 1  # the last one is a node's link to itself
@@ -125,12 +125,12 @@ class RelationalAdjacency:
         return self.links.pairs
 
     @property
-    def entries(self) -> Rows | None:
+    def entries(self) -> RowNumbers | None:
         """None: all entries are here."""
         return None
 
     @property
-    def paired(self) -> Rows | None:
+    def paired(self) -> RowNumbers | None:
         """None: all pairs are here."""
         return None
 

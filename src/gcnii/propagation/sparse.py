@@ -14,7 +14,7 @@ from torch.nn.functional import linear
 
 from gcnii.graph import Features, Graph
 from gcnii.kernels import offsets
-from gcnii.propagation.pattern import CutPattern, Pattern
+from gcnii.propagation.pattern import CutPattern, Pattern, RowNumbers
 from gcnii.propagation.product import product
 
 
@@ -98,6 +98,11 @@ class Sparse(TakenByLinear):
     def places(self) -> Pattern | CutPattern:
         """Where the values are, for products."""
         return self.pattern
+
+    @property
+    def row_numbers(self) -> RowNumbers | None:
+        """The numbers of its rows in the whole matrix; None: it is the whole."""
+        return self.pattern.row_numbers
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnii.propagation import Adjacency, Propagation, Rows, Sparse
+from gcnii.propagation import Adjacency, Propagation, Sparse
 
 Batching = Literal["full", "parts", "clusters", "neighbours"]
 History = Literal["none", "cv"]
@@ -24,14 +24,12 @@ class Batch:
     nodes      the nodes whose scores the model gives, in the order of the scores' rows; None: all
     adjacency  of which P was made, so that DropEdge can leave out links; None for sampled
                neighbours, which are not thinned out further
-    rows       where several processes share the nodes: which ones are here
     """
 
     P: Propagation
     X: Tensor | Sparse
     nodes: Tensor | None = None
     adjacency: Adjacency | None = None
-    rows: Rows | None = None
 
     @classmethod
     def of(cls, adjacency: Adjacency, X: Tensor | Sparse, nodes: Tensor | None = None) -> Batch:

@@ -127,7 +127,7 @@ class Replicas:
         def one(
             weights: Stack, key: Tensor, numbers: list[Tensor], links: Kept, nodes: Kept
         ) -> Tensor:
-            with keyed(key, rows=batch.rows), self.places.holding(numbers):
+            with keyed(key, rows=batch.P.at(0).row_numbers), self.places.holding(numbers):
                 form = self.recipe.drop_form
                 P = batch.P if adjacency is None else drop_edges(adjacency, links, form)
                 X = drop_nodes(batch.X, nodes) if training else batch.X

@@ -119,9 +119,7 @@ class Task:
 
     def _all(self) -> Batch:
         """All nodes, or all that this process has."""
-        if self.shard is None:
-            return Batch.of(self.adjacency, self.X)
-        return Batch(self.adjacency.whole, self.X, None, self.adjacency, self.shard.rows)
+        return Batch.of(self.adjacency, self.X)
 
     @property
     def share(self) -> Share | None:

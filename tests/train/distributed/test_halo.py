@@ -4,13 +4,12 @@ import pytest
 import torch
 from support.exact import exact_features, exact_matrix
 from support.small_models import build, web
-from support.to_itself import alone, halved
+from support.to_itself import alone, halved, numbered
 from torch.func import functional_call, vmap
 
 from gcnii.dropout import epoch_key, keyed
 from gcnii.nn import MODELS
 from gcnii.nn.engine import skeleton
-from gcnii.propagation import Rows
 
 ABLE = [name for name, model in MODELS.items() if model.can_be_cut]
 NODES = torch.arange(30).flip(0) * 7 + 3  # what the rows are called in the whole graph
@@ -26,7 +25,7 @@ def step(model, P, X, seeds):
     }
 
     def one(weights, key):
-        with keyed(key, rows=Rows(NODES)):
+        with keyed(key, rows=P.row_numbers):
             return functional_call(model, weights, (P, X))
 
     keys = epoch_key(torch.tensor(seeds), 3)
@@ -43,7 +42,7 @@ def step(model, P, X, seeds):
 @pytest.mark.parametrize("seeds", [[0], [0, 1, 2]])
 def test_a_step_over_a_halo_is_that_of_the_whole_matrix(name, width, seeds, monkeypatch):
     model = build(name, web(), width=width, dropout=0.4).train()
-    P, X = exact_matrix(web()), exact_features(web())
+    P, X = numbered(exact_matrix(web()), NODES), exact_features(web())
     with alone() as world:
         found = step(model, halved(P, world, STRANGERS), X, seeds)
         model.recomputes = model.can_recompute

@@ -13,7 +13,7 @@ from gcnii.data import load_share
 from gcnii.dropout import LEVELS, _words, epoch_key, keep_mask, words_of
 from gcnii.errors import InputError
 from gcnii.graph import Piece
-from gcnii.propagation import Pattern, Rows
+from gcnii.propagation import Pattern, RowNumbers
 from gcnii.propagation.pattern import MOST
 from gcnii.train.distributed.adjacency import AdjacencyRows, Halo
 from gcnii.train.distributed.shard import pack
@@ -53,7 +53,7 @@ def test_the_literal_hash_is_that_of_masks():
 @pytest.mark.parametrize("width", [1, 64, 7])
 def test_rows_of_a_matrix_of_more_than_two_to_the_31_elements(width):
     nodes = torch.tensor([FAR // 64, FAR // 64 + 1, FAR, 2 * FAR + 3])
-    mask = keep_mask(KEY, 4 * width, 40_000, words_of(Rows(nodes), (4, width)))
+    mask = keep_mask(KEY, 4 * width, 40_000, words_of(RowNumbers(nodes), (4, width)))
     elements = nodes.numpy()[:, None] * width + np.arange(width)
     assert np.array_equal(mask, literal_mask(KEY, elements.flatten(), 40_000))
 
@@ -80,7 +80,7 @@ def test_links_beyond_two_to_the_31_keep_their_numbers(tmp_path):
             assert torch.equal(getattr(one, name) + FAR, getattr(other, name)), name
         assert torch.equal(one.pairs() + FAR, other.pairs())
         assert torch.equal(one.row, other.row)
-        words = words_of(Rows(other.numbers, other.numbers), other.numbers.shape)
+        words = words_of(RowNumbers(other.numbers, other.numbers), other.numbers.shape)
         mask = keep_mask(KEY, len(other.numbers), 30_000, words)
         assert np.array_equal(mask, literal_mask(KEY, other.numbers, 30_000))
 

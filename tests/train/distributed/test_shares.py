@@ -9,7 +9,7 @@ from gcnii import data
 from gcnii.dropout import Words, epoch_key, keep_mask, words_of
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
-from gcnii.propagation import Rows, adjacency
+from gcnii.propagation import RowNumbers, adjacency
 from gcnii.train.distributed import shard as cutting
 from gcnii.train.distributed.shard import refuse
 from gcnii.train.plan import make_plan
@@ -21,7 +21,7 @@ KEYS = epoch_key(torch.tensor([3, 4]), 5)
 def test_a_share_draws_its_rows_of_the_whole_mask(width):
     whole = keep_mask(KEYS, 20 * width, 40_000).view(2, 20, width)
     nodes = torch.tensor([19, 0, 7, 8, 3])
-    words = words_of(Rows(nodes), (5, width))
+    words = words_of(RowNumbers(nodes), (5, width))
     assert torch.equal(keep_mask(KEYS, 5 * width, 40_000, words).view(2, 5, width), whole[:, nodes])
     each = vmap(lambda key: keep_mask(key, 5 * width, 40_000, words))(KEYS)
     assert torch.equal(each.view(2, 5, width), whole[:, nodes])
@@ -29,7 +29,7 @@ def test_a_share_draws_its_rows_of_the_whole_mask(width):
 
 def test_a_share_draws_the_masks_of_its_stored_values():
     entries = torch.tensor([4, 5, 6, 11, 12])
-    words = words_of(Rows(torch.tensor([1, 3]), entries), (5,))
+    words = words_of(RowNumbers(torch.tensor([1, 3]), entries), (5,))
     assert torch.equal(
         keep_mask(KEYS[0], 5, 30_000, words), keep_mask(KEYS[0], 20, 30_000)[entries]
     )

@@ -22,9 +22,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gcnii import kernels
-from gcnii.dropout import Dropout, InplaceDropout, current_rows, levels, next_keys
+from gcnii.dropout import Dropout, InplaceDropout, levels, next_keys
 from gcnii.errors import UsageError
-from gcnii.propagation import CutPattern, Pattern, Places, Rows, Sparse, VmapInfo
+from gcnii.propagation import AnyPattern, CutPattern, Pattern, RowNumbers, Sparse, VmapInfo
 from gcnii.propagation.product import multiply_each, shared
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Mappings:
 
 
 @dataclass(frozen=True)
-class Form:
+class FusedCall:
     """What the layers of one call have in common.
 
     places  where P̃'s values are
@@ -64,7 +64,7 @@ class Form:
     skip: float
     kept: int
     saves: bool
-    rows: Rows | None = None
+    rows: RowNumbers | None = None
 
 
 def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dropout) -> Tensor:
@@ -87,48 +87,48 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
     if isinstance(kept, Tensor):
         mixed, kept = levels(kept, H.device), 0
     skip = float(mappings.skip and scale)
-    form = Form(P.places, alpha, skip, kept, saves, current_rows())
+    call = FusedCall(P.places, alpha, skip, kept, saves, P.row_numbers)
     M = M1[:, None], None if M2 is None else M2[:, None]
-    return _fused(values, transposed, H[None], H0[None], *M, keys, mixed, form)[0].squeeze(0)
+    return _fused(values, transposed, H[None], H0[None], *M, keys, mixed, call)[0].squeeze(0)
 
 
 def fused_rows(P: Sparse, H: Tensor, own: Tensor, H0: Tensor, mappings: Mappings, l: int) -> Tensor:
     """Some rows after layer l, where nothing is dropped: those of P̃, `own` of H, and of H0."""
     alpha = mappings.alpha
     assert not isinstance(alpha, Tensor)
-    form = Form(P.pattern, alpha, float(mappings.skip), 0, saves=False)
+    call = FusedCall(P.pattern, alpha, float(mappings.skip), 0, saves=False)
     M1, M2 = mappings.M1[l : l + 1], None if mappings.M2 is None else mappings.M2[l : l + 1]
     S = multiply_each(P.pattern, P.values[None] * (1 - alpha), H[None])
-    return finished_layer(S, own[None], H0[None], M1, M2, form)[0]
+    return finished_layer(S, own[None], H0[None], M1, M2, call)[0]
 
 
 def forward_layer(
     values: Tensor, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, key: Tensor | None,
-    erase: InplaceDropout, form: Form,
+    erase: InplaceDropout, call: FusedCall,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """D (r, n, h), M1 and M2 (r, h, h) → the next D, dropped if there is a key (r, 2), and S."""
-    S = multiply_each(form.places, values, D)
-    H = finished_layer(S, D, H0, M1, M2, form)
+    S = multiply_each(call.places, values, D)
+    H = finished_layer(S, D, H0, M1, M2, call)
     return H if key is None else erase(H, key), S
 
 
 def finished_layer(
-    S: Tensor, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, form: Form
+    S: Tensor, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, call: FusedCall
 ) -> Tensor:
     """The rest of a layer after P̃ D, which is in S and gets the share of H0 added."""
-    if form.alpha:
-        S.add_(H0, alpha=form.alpha)
+    if call.alpha:
+        S.add_(H0, alpha=call.alpha)
     Z = torch.bmm(S, M1)
     if M2 is not None:
         Z.baddbmm_(H0, M2)
-    if form.skip:
-        Z.add_(D, alpha=form.skip)
+    if call.skip:
+        Z.add_(D, alpha=call.skip)
     return Z.relu_()
 
 
 def backward_layer(
     transposed: Tensor, dZ: Tensor, M1: Tensor, D: Tensor | None, dS: Tensor, dH0: Tensor,
-    form: Form,
+    call: FusedCall,
 ) -> Tensor:  # fmt: skip
     """dZ of a layer → dZ of the layer before, whose output is D; without D, the input's gradient.
 
@@ -136,11 +136,11 @@ def backward_layer(
     dH0  gradient of H0, to which the part through S is added
     """
     torch.bmm(dZ, M1.mT, out=dS)
-    if form.alpha:
-        dH0.add_(dS, alpha=form.alpha)
-    dD = multiply_each(form.places.transposed[0], transposed, dS)
-    if form.skip:
-        dD.add_(dZ, alpha=form.skip)
+    if call.alpha:
+        dH0.add_(dS, alpha=call.alpha)
+    dD = multiply_each(call.places.transposed[0], transposed, dS)
+    if call.skip:
+        dD.add_(dZ, alpha=call.skip)
     return dD if D is None else _where_positive(dD, D)
 
 
@@ -161,19 +161,19 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def forward(
         values: Tensor, transposed: Tensor | None, H: Tensor, H0: Tensor,
-        M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, form: Form,
+        M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, call: FusedCall,
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """Run the layers one by one."""
         if kernels.usable(H):
-            return _forward_on_gpu(values, H, H0, M1, M2, keys, kept, form)
-        erase = InplaceDropout(H, form.kept, form.rows)
+            return _forward_on_gpu(values, H, H0, M1, M2, keys, kept, call)
+        erase = InplaceDropout(H, call.kept, call.rows)
         D, layers = H if keys is None else erase(H.clone(), keys[0]), len(M1)
         outputs, sums = [], []
         for l in range(layers):
             key = keys[l + 1] if keys is not None and l + 1 < layers else None
             m2 = None if M2 is None else M2[l]
-            D, S = forward_layer(values, D, H0, M1[l], m2, key, erase, form)
-            if form.saves:
+            D, S = forward_layer(values, D, H0, M1[l], m2, key, erase, call)
+            if call.saves:
                 outputs.append(D)
                 sums.append(S)
         return D, *outputs[:-1], *sums
@@ -181,7 +181,7 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         """Save what backward needs of the inputs, and all outputs."""
-        _, transposed, _, H0, M1, M2, keys, kept, ctx.form = inputs
+        _, transposed, _, H0, M1, M2, keys, kept, ctx.call = inputs
         ctx.spent = False
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)
@@ -196,16 +196,16 @@ class Fused(torch.autograd.Function):
             if ctx.spent:
                 raise UsageError(SPENT)
             ctx.spent = True
-            found = _backward_on_gpu(transposed, G, H, saved, H0, M1, M2, keys, kept, ctx.form)
+            found = _backward_on_gpu(transposed, G, H, saved, H0, M1, M2, keys, kept, ctx.call)
         else:
-            found = _backward_on_cpu(transposed, G, H, saved, H0, M1, M2, keys, ctx.form)
+            found = _backward_on_cpu(transposed, G, H, saved, H0, M1, M2, keys, ctx.call)
         return None, None, *found, None, None, None
 
     @staticmethod
     def vmap(
         info: VmapInfo, in_dims: tuple[int | None, ...],
         values: Tensor, transposed: Tensor | None, H: Tensor, H0: Tensor,
-        M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, form: Form,
+        M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, call: FusedCall,
     ) -> tuple[tuple[Tensor, ...], int]:  # fmt: skip
         """Replicas of replicas become more replicas."""
         replicas = info.batch_size, H.shape[0 if in_dims[2] is None else in_dims[2] == 0]
@@ -215,7 +215,7 @@ class Fused(torch.autograd.Function):
             tensor if tensor is None or (shared and i < 2) else _merge(tensor, dim, axis, replicas)
             for i, (tensor, dim, axis) in enumerate(zip(tensors, in_dims, AXES, strict=False))
         ]
-        return tuple(one.unflatten(0, (info.batch_size, -1)) for one in _fused(*merged, form)), 0
+        return tuple(one.unflatten(0, (info.batch_size, -1)) for one in _fused(*merged, call)), 0
 
 
 # torch asks for this at every call; made once instead of each time, it saves 15 µs.
@@ -227,42 +227,42 @@ SPENT = (
 )
 
 
-def _fused(*inputs: Tensor | Form | None) -> tuple[Tensor, ...]:
+def _fused(*inputs: Tensor | FusedCall | None) -> tuple[Tensor, ...]:
     return Fused.apply(*inputs)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _forward_on_gpu(
     values: Tensor, H: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
-    kept: Tensor | None, form: Form,
+    kept: Tensor | None, call: FusedCall,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     from gcnii.kernels import stack
 
     # Backward's layout is made now, because it takes memory, and less is free when backward begins.
-    if form.saves:
-        _lay_out(form.places.transposed[0], H)
-    P, given = _matrix(form.places, values, H), _given(kept, form, H)
-    return stack.forward(P, H, H0, M1, M2, keys, saves=form.saves, **given)
+    if call.saves:
+        _lay_out(call.places.transposed[0], H)
+    P, given = _matrix(call.places, values, H), _given(kept, call, H)
+    return stack.forward(P, H, H0, M1, M2, keys, saves=call.saves, **given)
 
 
 def _backward_on_gpu(
     transposed: Tensor, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
-    M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, form: Form,
+    M1: Tensor, M2: Tensor | None, keys: Tensor | None, kept: Tensor | None, call: FusedCall,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     from gcnii.kernels import stack
 
     D, S = saved
-    PT, given = _matrix(form.places.transposed[0], transposed, H), _given(kept, form, H)
+    PT, given = _matrix(call.places.transposed[0], transposed, H), _given(kept, call, H)
     return stack.backward(PT, G, H, D, S, H0, M1, M2, keys, **given)
 
 
-def _lay_out(places: Places, H: Tensor) -> None:
+def _lay_out(places: AnyPattern, H: Tensor) -> None:
     """Make the kernels' layout, which is kept."""
     from gcnii.kernels import stack
 
     stack.order(places, H) if isinstance(places, Pattern) else stack.cut_order(places, H)
 
 
-def _matrix(places: Places, values: Tensor, H: Tensor) -> Matrix:
+def _matrix(places: AnyPattern, values: Tensor, H: Tensor) -> Matrix:
     """P̃ or its transpose as the kernels take it."""
     from gcnii.kernels import stack
 
@@ -271,20 +271,20 @@ def _matrix(places: Places, values: Tensor, H: Tensor) -> Matrix:
     return stack.cut_matrix(places, *shared(places, values), H)
 
 
-def _given(kept: Tensor | None, form: Form, H: Tensor) -> dict[str, Any]:
+def _given(kept: Tensor | None, call: FusedCall, H: Tensor) -> dict[str, Any]:
     """What the kernels need to know beside tensors.
 
     kept    (1,) where all replicas keep as much, else (r,)
     starts  the numbers of the rows' first elements; None where all rows are here
     """
-    share = levels(form.kept, H.device) if kept is None else kept
-    starts = None if form.rows is None else form.rows.starts(H.shape[1:])[0]
-    return {"alpha": form.alpha, "skip": form.skip, "kept": share, "starts": starts}
+    share = levels(call.kept, H.device) if kept is None else kept
+    starts = None if call.rows is None else call.rows.starts(H.shape[1:])[0]
+    return {"alpha": call.alpha, "skip": call.skip, "kept": share, "starts": starts}
 
 
 def _backward_on_cpu(
     transposed: Tensor, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
-    M1: Tensor, M2: Tensor | None, keys: Tensor | None, form: Form,
+    M1: Tensor, M2: Tensor | None, keys: Tensor | None, call: FusedCall,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of H, H0, M1 and M2; the last layer comes first."""
     last = len(M1) - 1
@@ -297,8 +297,8 @@ def _backward_on_cpu(
         if M2 is not None and dM2 is not None:
             weight_gradients(H0, dZ, dM2[l])
             dH0.baddbmm_(dZ, M2[l].mT)
-        dZ = backward_layer(transposed, dZ, M1[l], D[l - 1] if l else None, dS, dH0, form)
-    dH = dZ if keys is None else InplaceDropout(dZ, form.kept, form.rows)(dZ, keys[0])
+        dZ = backward_layer(transposed, dZ, M1[l], D[l - 1] if l else None, dS, dH0, call)
+    dH = dZ if keys is None else InplaceDropout(dZ, call.kept, call.rows)(dZ, keys[0])
     return dH, dH0, dM1, dM2
 
 

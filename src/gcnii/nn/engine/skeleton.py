@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from gcnii.memory import segment_length
 from gcnii.nn.engine.fused import Mappings, fused_layers, fused_rows
 from gcnii.nn.engine.recompute import recompute
 from gcnii.nn.model import Model, Places, held
-from gcnii.propagation import Rows, Sparse, block_height, row_blocks
+from gcnii.propagation import Sparse, block_height, row_blocks
 
 
 class Conv(nn.Module):
@@ -96,8 +96,7 @@ class GCNIISkeleton(Model):
         keys = current_keys()
         key, first = (keys.key, keys.used) if keys else (next_key(H.device), 0)
         places, numbers = held(part, self.drop)
-        again = Again(first, keys.rows if keys else None)
-        run = _runner(part, self.drop, P, again, places)
+        run = _runner(part, self.drop, P, first, places)
         place = None
         if self.stash is not None:
             ends = part[len(part) - 1] is self.convs[len(self.convs) - 1]
@@ -165,23 +164,16 @@ def _alike(convs: list[Conv]) -> bool:
     return len(kinds) == 1 and not hooks and vars(type(convs[0])).get("fusable", False)
 
 
-class Again(NamedTuple):
-    """What `keyed` takes beside the key: the first dropout call's index, and the rows at hand."""
-
-    first: int
-    rows: Rows | None
-
-
 def _runner(
-    convs: nn.Module, drop: Dropout, P: Sparse, again: Again, places: Places
+    convs: nn.Module, drop: Dropout, P: Sparse, first: int, places: Places
 ) -> Callable[..., Tensor]:
-    """These layers as a function of tensors alone."""
+    """These layers as a function of tensors alone; `first` is the index of their first dropout."""
     names, numbers = [name for name, _ in convs.named_parameters()], len(places.places)
     held = len(P.tensors)
 
     def run(*tensors: Tensor) -> Tensor:
         H, (H0, key, *rest) = tensors[0], tensors[1 + held :]
-        with keyed(key, *again), places.holding(rest[:numbers]):
+        with keyed(key, first, P.row_numbers), places.holding(rest[:numbers]):
             named = dict(zip(names, rest[numbers:], strict=True))
             matrix = P.holding(tensors[1 : 1 + held])
             return functional_call(convs, named, (matrix, H, H0, drop))  # type: ignore[no-any-return]

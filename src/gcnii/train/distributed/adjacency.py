@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from gcnii.propagation import (
     Loops,
     Norm,
     Pattern,
-    Rows,
+    RowNumbers,
     Sparse,
     VmapInfo,
     Wait,
@@ -299,9 +299,12 @@ class CutAdjacency(GraphAdjacency):
     @classmethod
     def cut(
         cls, links: AdjacencyRows, world: World, norm: Norm, looped: bool,
-        device: torch.device, dtype: torch.dtype,
+        device: torch.device, dtype: torch.dtype, values: Tensor | None = None,
     ) -> CutAdjacency:  # fmt: skip
-        """Ask the other processes for what these links lead to; all call this."""
+        """Ask the other processes for what these links lead to; all call this.
+
+        values  the numbers of the stored values of X in the whole graph, if X is sparse
+        """
         own, row, column = (one.to(device) for one in (links.own, links.row, links.column))
         place = torch.searchsorted(own, column)
         here = own[place.clamp(max=len(own) - 1)] == column
@@ -312,7 +315,10 @@ class CutAdjacency(GraphAdjacency):
         rows, columns = len(own), len(own) + len(halo.nodes)
         near, far = torch.nonzero(here)[:, 0], torch.nonzero(~here)[:, 0]
         places = CutPattern(
-            Pattern.from_sorted(row[near], place[near], (rows, rows)),
+            replace(
+                Pattern.from_sorted(row[near], place[near], (rows, rows)),
+                row_numbers=RowNumbers(own, values),
+            ),
             Pattern.from_sorted(row[far], place[far] - rows, (rows, columns - rows)),
             halo,
         )
@@ -340,15 +346,15 @@ class CutAdjacency(GraphAdjacency):
         return CutMatrix.of(self.places, values[self.order])
 
     @cached_property
-    def entries(self) -> Rows:
+    def entries(self) -> RowNumbers:
         """The numbers of its links, by which DropEdge draws them."""
         numbers = self.numbers.to(self.weights.device)
-        return Rows(numbers, numbers)
+        return RowNumbers(numbers, numbers)
 
     @cached_property
-    def paired(self) -> Rows:
+    def paired(self) -> RowNumbers:
         """Numbers that (u, v) and (v, u) share, by which DropEdge draws pairs."""
-        return Rows(self.pairs, self.pairs)
+        return RowNumbers(self.pairs, self.pairs)
 
     @cached_property
     def pairs(self) -> Tensor:

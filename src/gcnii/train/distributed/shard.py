@@ -17,7 +17,7 @@ from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.piece import Numbers
 from gcnii.nn import MODELS
-from gcnii.propagation import Direction, GraphAdjacency, Rows, adjacency, to_matrix, with_diagonal
+from gcnii.propagation import Direction, GraphAdjacency, adjacency, to_matrix, with_diagonal
 from gcnii.targets.objective import Share
 from gcnii.train.clusters import metis
 from gcnii.train.distributed.adjacency import AdjacencyRows, CutAdjacency
@@ -109,7 +109,6 @@ class Shard:
     """The nodes of one process, among all n."""
 
     world: World
-    rows: Rows
     n: int
 
     @property
@@ -152,13 +151,12 @@ def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task
     else:
         piece, links = _cut(graph, plan, world)
     about = (recipe.norm, recipe.loops != "none", device, recipe.dtype)
-    adjacency = CutAdjacency.cut(links, world, *about)
+    adjacency = CutAdjacency.cut(links, world, *about, _entries(graph, piece, device))
     scaling = None
     if recipe.scale != "none":
         scaling = Scaling.learn(piece.X, recipe.scale, Across(world), piece.columns)
     X = to_matrix(piece.X if scaling is None else scaling.apply(piece.X), recipe.dtype).to(device)
-    rows = Rows(links.own.to(device), _entries(graph, piece, device))
-    shard, kept = Shard(world, rows, graph.n), piece.without_features()
+    shard, kept = Shard(world, graph.n), piece.without_features()
     world.hurry()
     return Task(kept, plan, device, adjacency, X, scaling, (), shard)
 
