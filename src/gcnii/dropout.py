@@ -147,7 +147,7 @@ def next_keys(count: int, device: torch.device) -> Tensor:
 
 def mix(x: Tensor) -> Tensor:
     """A bijection of 32-bit words: each bit of x flips about half of the result's bits."""
-    for shift, factor in ((16, 0x21F0AAAD), (15, 0x735A2D97)):
+    for shift, factor in zip((16, 15), kernels.HASH, strict=True):
         x = (x ^ (x >> shift & (1 << 32 - shift) - 1)) * factor
     return x ^ (x >> 15 & 0x1FFFF)
 
@@ -155,7 +155,7 @@ def mix(x: Tensor) -> Tensor:
 LEVELS = 1 << 16  # a 16-bit lane decides an element, so keep rates are multiples of 1/65536
 CHUNK = 1 << 20  # words that are hashed at once, where several processes share the elements
 # Constants of the hash; as tensors, because torch would make one of each at every call.
-FACTORS = torch.tensor([0x21F0AAAD, 0x735A2D97], dtype=torch.int32).unbind()
+FACTORS = torch.tensor(kernels.HASH, dtype=torch.int32).unbind()
 SHIFT, LOW = torch.tensor([15, 0x1FFFF], dtype=torch.int32).unbind()
 
 
@@ -288,7 +288,7 @@ def lanes_of(
     high = torch.bitwise_right_shift(words, SHIFT, out=high)
     words.bitwise_xor_(high.bitwise_and_(LOW))
     # (words + second) · factor in one pass
-    torch.add(second * FACTORS[1], words, alpha=0x735A2D97, out=words)
+    torch.add(second * FACTORS[1], words, alpha=kernels.HASH[1], out=words)
     torch.bitwise_right_shift(words, SHIFT, out=high)
     return words.bitwise_xor_(high.bitwise_and_(LOW)).view(torch.int16)[..., :count]
 

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
+# Factors of the hash that makes dropout's masks, the same on every device.
+HASH = (0x21F0AAAD, 0x735A2D97)
 NARROW = 128  # columns of a product; a batch of wider ones fills a GPU anyway
 # products are faster one by one where each has at least this many rows per product in the batch
 LONG = 1000

@@ -9,9 +9,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from gcnii.kernels import HASH
 from gcnii.kernels.gather import stride
 
 BLOCK = 1024
+FIRST, SECOND = (tl.constexpr(factor) for factor in HASH)  # kernels read no other globals
 
 
 def epoch_keys(seeds: Tensor, epoch: Tensor, step: Tensor | None, first: Tensor) -> Tensor:
@@ -83,9 +85,9 @@ def _width(count: int, starts: Tensor | None) -> int:
 
 @triton.jit
 def mix(x):
-    """`dropout.keys.mix` of 32-bit words."""
-    x = (x ^ (x >> 16)) * 0x21F0AAAD
-    x = (x ^ (x >> 15)) * 0x735A2D97
+    """`dropout.mix` of 32-bit words."""
+    x = (x ^ (x >> 16)) * FIRST
+    x = (x ^ (x >> 15)) * SECOND
     return x ^ (x >> 15)
 
 
@@ -93,9 +95,9 @@ def mix(x):
 def kept_entries(element, key, kept):
     """Whether the mask of this key keeps each element: the bits of `dropout.keep_mask`."""
     word = mix((element >> 1).to(tl.uint32)) ^ tl.load(key).to(tl.uint32, bitcast=True)
-    word = word * 0x21F0AAAD
+    word = word * FIRST
     word = (word ^ (word >> 15)) + tl.load(key + 1).to(tl.uint32, bitcast=True)
-    word = word * 0x735A2D97
+    word = word * SECOND
     word = word ^ (word >> 15)
     lane = (word >> ((element & 1) * 16).to(tl.uint32)) & 0xFFFF
     return (lane ^ 0x8000) < kept.to(tl.uint32)

@@ -161,7 +161,7 @@ BYTES_KEPT = 150  # on a GPU: bytes of its memory per activation
 Weights = dict[str, Tensor]
 
 
-class Stack(nn.Module):
+class BranchStack(nn.Module):
     """The t-th convolutions of all branches: W (branches, width, width), b (branches, width)."""
 
     def __init__(self, branches: int, width: int, self_weight: bool, batch_norm: bool):
@@ -199,7 +199,9 @@ class Incep(DropEdgeNetwork):
         dropout: Rate = 0.5,
     ):
         branches = between(layers)
-        inner = (Stack(count, width, self_weight, batch_norm) for count in range(branches, 0, -1))
+        inner = (
+            BranchStack(count, width, self_weight, batch_norm) for count in range(branches, 0, -1)
+        )
         super().__init__(d, k, inner, 1 + branches, width, self_weight, batch_norm, dropout)
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
@@ -225,7 +227,7 @@ class Incep(DropEdgeNetwork):
         # are freed, fragment a CPU's memory so much that it takes three times as much.
         parts = []
         for t, conv in enumerate(self.convs[1:-1], 1):
-            assert isinstance(conv, Stack)
+            assert isinstance(conv, BranchStack)
             parts.append(conv.split([active(group, t) for group in groups]))
         return [
             {name: torch.cat([part[i][name] for part in parts]) for name in parts[0][i]}

@@ -125,7 +125,7 @@ class JKNetLSTM(Jumping):
         self, d: int, k: int, *, layers: Layers = 2, width: Width = 32, dropout: Rate = 0.5
     ):
         super().__init__(d, k, layers, width, width, dropout)
-        self.dense["attend"] = Attention(width, max(1, layers * width // 2))
+        self.dense["attend"] = LayerAttention(width, max(1, layers * width // 2))
 
     def join(self, chain: list[Tensor]) -> Tensor:
         """(n, width)."""
@@ -134,7 +134,7 @@ class JKNetLSTM(Jumping):
         return (attention[..., None] * H).sum(0)
 
 
-class Attention(nn.Module):
+class LayerAttention(nn.Module):
     """H (K, n, width) → (K, n): the score of each of K layers for a node, before the softmax."""
 
     def __init__(self, width: int, states: int):
