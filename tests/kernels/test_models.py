@@ -7,7 +7,7 @@ from torch.func import functional_call, vmap
 from gcnii.data import load
 from gcnii.dropout import epoch_key, keyed
 from gcnii.nn import MODELS
-from gcnii.nn.model import differing, scalars
+from gcnii.nn.model import numbers_of, set_numbers
 from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def step(name, device, seeds, mixed=False):
         MODELS[name](graph.d, graph.k, dropout=0.4 - 0.2 * i * mixed, **settings, **more).to(device)
         for i, more in enumerate(({}, {"alpha": 0.3} if mixed and name != "gcn" else {}))
     ]
-    places, numbers = differing(models[0], [scalars(each) for each in models], torch.float32)
+    numbers = set_numbers(models[0], [numbers_of(each) for each in models], torch.float32)
     assert bool(numbers) == mixed
     model = models[0]
     weights = {
@@ -39,11 +39,11 @@ def step(name, device, seeds, mixed=False):
     }
 
     def one(weights, key, numbers):
-        with keyed(key), places.holding(numbers):
-            return functional_call(model, weights, (links.whole, X))
+        with keyed(key):
+            return functional_call(model, weights | numbers, (links.whole, X))
 
     keys = epoch_key(torch.tensor(seeds), 3).to(device)
-    scores = vmap(one)(weights, keys, [number.to(device) for number in numbers])
+    scores = vmap(one)(weights, keys, {key: number.to(device) for key, number in numbers.items()})
     # Not their squares, whose sum batch norm makes the same for all weights.
     wanted = torch.randn(scores.shape, generator=torch.Generator().manual_seed(1)).to(device)
     gradients = torch.autograd.grad((scores * wanted).sum(), list(weights.values()))

@@ -16,7 +16,7 @@ from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
-from gcnii.nn.model import scalars
+from gcnii.nn.model import numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,5 +124,5 @@ def _known(model: nn.Module) -> dict[str, float]:
     """α, if a model of `gcnii.nn` has one, and β_1, which stands for its λ, for the advice."""
     if not isinstance(model, Model):
         return {}
-    numbers = ((name, value) for (_, name), value in scalars(model).items())
+    numbers = ((name.rpartition(".")[2], value) for name, value in numbers_of(model).items())
     return {name: value for name, value in reversed([*numbers]) if name in ("alpha", "beta")}

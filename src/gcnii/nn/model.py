@@ -1,14 +1,13 @@
 """The interface of every model: `model(P, X) → scores`, and a card that says where it is from.
 
 A model knows one set of settings.  Within a batch of replicas, a number of a module that differs
-between them (α, β_l, the share that dropout keeps) is replaced by a tensor () of the replica at
-hand, as vmap gives it.
+between them (α, β_l, the share that dropout keeps) is a buffer, which holds the number of the
+replica at hand as a tensor ().
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from gcnii.nn.engine.recompute import Stash
 
 Number = int | float
-Scalars = Mapping[tuple[int, str], Number]
+Numbers = Mapping[str, Number]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,64 +98,34 @@ class Model(nn.Module):
         raise NotImplementedError
 
 
-class Places:
-    """Where numbers are: for each of them, the attributes of modules that hold it."""
-
-    def __init__(self, places: Iterable[list[tuple[nn.Module, str]]]):
-        self.places = list(places)
-
-    @contextmanager
-    def holding(self, numbers: Sequence[Tensor]) -> Iterator[None]:
-        """Within, the attributes hold these numbers."""
-        earlier = [[getattr(*place) for place in places] for places in self.places]
-        try:
-            for places, number in zip(self.places, numbers, strict=True):
-                for module, name in places:
-                    setattr(module, name, number)
-            yield
-        finally:
-            for places, values in zip(self.places, earlier, strict=True):
-                for (module, name), value in zip(places, values, strict=True):
-                    setattr(module, name, value)
-
-
-def scalars(model: Model) -> Scalars:
-    """All numbers of a model's modules, by the module's place and the attribute's name."""
+def numbers_of(model: nn.Module) -> Numbers:
+    """All numbers of a model's modules, by their names: `convs.0.alpha`."""
     return {
-        (i, name): value
-        for i, module in enumerate(model.modules())
+        f"{path}.{name}" if path else name: value
+        for path, module in model.named_modules()
         for name, value in vars(module).items()
         if type(value) in (int, float)
     }
 
 
-def differing(
-    model: Model, each: Sequence[Scalars], dtype: torch.dtype
-) -> tuple[Places, list[Tensor]]:
-    """Where replicas with these scalars differ, and the numbers (r,) there; for `model` to run all.
+def set_numbers(model: nn.Module, each: Sequence[Numbers], dtype: torch.dtype) -> dict[str, Tensor]:
+    """Make one model run replicas with these numbers; returns those in which they differ, as (r,).
 
-    What they have in common is set in the model.  Integers become int32, others of the given type.
+    `functional_call` takes a replica's own beside its weights: in the model, a number that differs
+    is a buffer.  Numbers that are alike in all replicas are one tensor, of which `functional_call`
+    needs one name.  Where all are integers they become int32, others of the given dtype.
     """
-    modules, found = list(model.modules()), dict[tuple[Number, ...], list[tuple[nn.Module, str]]]()
-    for i, name in each[0]:
-        values = tuple(own[i, name] for own in each)
-        if len(set(values)) > 1:
-            found.setdefault(values, []).append((modules[i], name))
-        else:
-            setattr(modules[i], name, values[0])
-    kinds = (torch.int32 if type(values[0]) is int else dtype for values in found)
-    tensors = [torch.tensor(values, dtype=kind) for values, kind in zip(found, kinds, strict=True)]
-    return Places(found.values()), tensors
-
-
-def held(*modules: nn.Module) -> tuple[Places, list[Tensor]]:
-    """The tensors that stand for numbers in these modules, each once, and where they are."""
-    found: dict[int, list[tuple[nn.Module, str]]] = {}
-    tensors = []
-    for module in (inner for outer in modules for inner in outer.modules()):
-        for name, value in vars(module).items():
-            if isinstance(value, Tensor):
-                if id(value) not in found:
-                    tensors.append(value)
-                found.setdefault(id(value), []).append((module, name))
-    return Places(found.values()), tensors
+    modules, differing = dict(model.named_modules()), dict[tuple[Number, ...], Tensor]()
+    named = {}
+    for name in each[0]:
+        (path, _, attribute), values = name.rpartition("."), tuple(own[name] for own in each)
+        delattr(modules[path], attribute)  # whether it is a number now or a buffer
+        if len(set(values)) == 1:
+            setattr(modules[path], attribute, values[0])
+            continue
+        if values not in differing:
+            whole = all(type(value) is int for value in values)
+            named[name] = torch.tensor(values, dtype=torch.int32 if whole else dtype)
+            differing[values] = named[name][0]
+        modules[path].register_buffer(attribute, differing[values], persistent=False)
+    return named

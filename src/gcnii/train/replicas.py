@@ -16,7 +16,7 @@ from torch.func import functional_call, vmap
 
 from gcnii.dropout import LEVELS, drop_edges, drop_nodes, epoch_key, kept_of, keyed, view_keys
 from gcnii.nn import Model
-from gcnii.nn.model import differing, scalars
+from gcnii.nn.model import numbers_of, set_numbers
 from gcnii.targets.objective import Objective
 from gcnii.train.adam import MOMENTS, Group, Layout, Stack, make_adam
 from gcnii.train.batches import Batch
@@ -41,7 +41,7 @@ class Replicas:
         models = [plan.build(d, k, seed) for plan, seed in zip(plans, seeds, strict=True)]
         self.model, self.recipe, self.sizes = models[0], plans[0].recipe, (d, k)
         self.seeds = torch.tensor(list(seeds), dtype=torch.int64, device=device)
-        self.scalars = [scalars(model) for model in models]
+        self.own_numbers = [numbers_of(model) for model in models]
         self.recipes = [plan.recipe for plan in plans]
         each = [dict(model.named_parameters()) for model in models]
         kinds = {name: _kind(name, self.model) for name in each[0]}
@@ -60,8 +60,8 @@ class Replicas:
         """Go on from these weights, and Adam's moments after these numbers of steps."""
         self.flats, self.best_flats = [flat.detach().requires_grad_() for flat in flats], best
         self.idle_keys = epoch_key(self.seeds, 0)  # for passes that drop nothing
-        self.places, numbers = differing(self.model, self.scalars, self.recipe.dtype)
-        self.numbers = [number.to(self.seeds.device) for number in numbers]
+        differing = set_numbers(self.model, self.own_numbers, self.recipe.dtype)
+        self.numbers = {name: one.to(self.seeds.device) for name, one in differing.items()}
         self.views = Views(self.recipes, self.seeds.device)
         groups = [Group.of(*kind, self.recipes) for kind in self.layout.groups]
         self.adam = make_adam(self.flats, groups, moments, list(steps) or [0] * len(self.seeds))
@@ -92,7 +92,7 @@ class Replicas:
     def narrow(self, rows: Tensor) -> None:
         """Go on with some of the replicas."""
         steps, which = self.adam.steps, rows.tolist()
-        self.seeds, self.scalars = self.seeds[rows], [self.scalars[i] for i in which]
+        self.seeds, self.own_numbers = self.seeds[rows], [self.own_numbers[i] for i in which]
         self.recipes = [self.recipes[i] for i in which]
         flats, best, *moments = (
             [flat[rows] for flat in each]
@@ -107,7 +107,7 @@ class Replicas:
         moments = [_joined(moment, fresh) for moment in self.adam.moments]
         steps = self.adam.steps + [0] * len(seeds)
         self.seeds = torch.cat([self.seeds, others.seeds])
-        self.scalars += others.scalars
+        self.own_numbers += others.own_numbers
         self.recipes += others.recipes
         flats = _joined(self.flats, others.flats)
         self._set_weights(flats, _joined(self.best_flats, others.best_flats), moments, steps)
@@ -124,14 +124,12 @@ class Replicas:
         self.model.train(training)
         adjacency = batch.adjacency if training and self.recipe.drop_edge else None
 
-        def one(
-            weights: Stack, key: Tensor, numbers: list[Tensor], links: Kept, nodes: Kept
-        ) -> Tensor:
-            with keyed(key, rows=batch.P.at(0).row_numbers), self.places.holding(numbers):
+        def one(weights: Stack, key: Tensor, numbers: Stack, links: Kept, nodes: Kept) -> Tensor:
+            with keyed(key, rows=batch.P.at(0).row_numbers):
                 form = self.recipe.drop_form
                 P = batch.P if adjacency is None else drop_edges(adjacency, links, form)
                 X = drop_nodes(batch.X, nodes) if training else batch.X
-                return functional_call(self.model, weights, (P, X))  # type: ignore[no-any-return]
+                return functional_call(self.model, weights | numbers, (P, X))  # type: ignore[no-any-return]
 
         keys = self.idle_keys if epoch is None else epoch_key(self.seeds, epoch, step)
         keys, kept = view_keys(keys, views), (self.views.links, self.views.nodes)
@@ -139,11 +137,13 @@ class Replicas:
         if len(keys) == 1:
             weights = self.layout.named([flat[0] for flat in self.flats])
             single = [share if isinstance(share, int) else share[0] for share in kept]
-            return one(weights, keys[0], [number[0] for number in self.numbers], *single)[None]
+            numbers = {name: each[0] for name, each in self.numbers.items()}
+            return one(weights, keys[0], numbers, *single)[None]
         weights = self.layout.named(repeated(self.flats, views))
         differs = [None if isinstance(share, int) else 0 for share in kept]
         every = vmap(one, (0, 0, 0, *differs))
-        return every(weights, keys, repeated(self.numbers, views), *repeated(kept, views))
+        numbers = dict(zip(self.numbers, repeated(list(self.numbers.values()), views), strict=True))
+        return every(weights, keys, numbers, *repeated(kept, views))
 
     def step(
         self,

@@ -221,3 +221,9 @@ def test_on_a_gpu_a_batch_of_settings_trains_as_each_alone(model, graph):
         single = fit(graph, model, seeds=[0, 1], device="cuda", **settings, **one)
         mine, own = found.at(setting).runs[0].curve[:10], single.runs[0].curve[:10]
         np.testing.assert_allclose(np.array(mine)[:, :2], np.array(own)[:, :2], rtol=2e-3)
+
+
+def test_an_integer_first_does_not_round_the_settings_after_it(graph):
+    both = fit(graph, layers=2, width=4, alpha=[0, 0.5], seeds=[0], batch=2, **FULL)
+    single = fit(graph, layers=2, width=4, alpha=0.5, seeds=[0], **FULL)
+    np.testing.assert_allclose(both.at(1).runs[0].curve, single.runs[0].curve, rtol=1e-5)

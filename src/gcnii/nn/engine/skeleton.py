@@ -15,7 +15,7 @@ from gcnii.dropout import Dropout, current_keys, keyed, next_key
 from gcnii.memory import segment_length
 from gcnii.nn.engine.fused import Mappings, fused_layers, fused_rows
 from gcnii.nn.engine.recompute import recompute
-from gcnii.nn.model import Model, Places, held
+from gcnii.nn.model import Model
 from gcnii.propagation import Sparse, block_height, row_blocks
 
 
@@ -95,13 +95,14 @@ class GCNIISkeleton(Model):
             return part(P, H, H0, self.drop)  # type: ignore[no-any-return]
         keys = current_keys()
         key, first = (keys.key, keys.used) if keys else (next_key(H.device), 0)
-        places, numbers = held(part, self.drop)
-        run = _runner(part, self.drop, P, first, places)
+        segment = Segment(part, self.drop)
+        named = dict(segment.named_parameters()) | dict(segment.named_buffers())
+        run = _runner(segment, list(named), P, first)
         place = None
         if self.stash is not None:
             ends = part[len(part) - 1] is self.convs[len(self.convs) - 1]
             place = self.stash.place(first=H is H0, last=ends)
-        H = recompute(run, H, *P.tensors, H0, key, *numbers, *part.parameters(), place=place)
+        H = recompute(run, H, *P.tensors, H0, key, *named.values(), place=place)
         if keys and self.drop.active:
             keys.used += len(part)
         return H
@@ -164,18 +165,26 @@ def _alike(convs: list[Conv]) -> bool:
     return len(kinds) == 1 and not hooks and vars(type(convs[0])).get("fusable", False)
 
 
-def _runner(
-    convs: nn.Module, drop: Dropout, P: Sparse, first: int, places: Places
-) -> Callable[..., Tensor]:
+class Segment(nn.Module):
+    """Layers that are computed again together: a module of all their weights and numbers."""
+
+    def __init__(self, convs: Convs, drop: Dropout):
+        super().__init__()
+        self.convs, self.drop = convs, drop
+
+    def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
+        """H (n, width) → (n, width)."""
+        return self.convs(P, H, H0, self.drop)  # type: ignore[no-any-return]
+
+
+def _runner(segment: Segment, names: Sequence[str], P: Sparse, first: int) -> Callable[..., Tensor]:
     """These layers as a function of tensors alone; `first` is the index of their first dropout."""
-    names, numbers = [name for name, _ in convs.named_parameters()], len(places.places)
     held = len(P.tensors)
 
     def run(*tensors: Tensor) -> Tensor:
         H, (H0, key, *rest) = tensors[0], tensors[1 + held :]
-        with keyed(key, first, P.row_numbers), places.holding(rest[:numbers]):
-            named = dict(zip(names, rest[numbers:], strict=True))
-            matrix = P.holding(tensors[1 : 1 + held])
-            return functional_call(convs, named, (matrix, H, H0, drop))  # type: ignore[no-any-return]
+        matrix, named = P.holding(tensors[1 : 1 + held]), dict(zip(names, rest, strict=True))
+        with keyed(key, first, P.row_numbers):
+            return functional_call(segment, named, (matrix, H, H0))  # type: ignore[no-any-return]
 
     return run
