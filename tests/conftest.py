@@ -13,6 +13,7 @@ from support.no_network import sitecustomize
 from gcnii.data import load
 from gcnii.data.download import fetch
 from gcnii.errors import DataError
+from gcnii.train import group, hardware
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +51,37 @@ def _connects_to_this_machine_only():
 def _seeded():
     """A test that fails fails again: what draws from torch's generator draws the same each time."""
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def save_every_epoch(monkeypatch):
+    """Every epoch ends with a checkpoint, however long writing it takes."""
+    monkeypatch.setattr(group, "SAVE_EVERY", 0)
+    monkeypatch.setattr(group, "SAVE_SHARE", float("inf"))
+
+
+@pytest.fixture
+def sync_every(monkeypatch):
+    """`sync_every(8)`: the host looks at the replicas every 8 epochs, and not sooner."""
+
+    def look(epochs, device="cpu"):
+        monkeypatch.setitem(hardware.SYNC_EVERY, device, epochs)
+        if device == "cpu":
+            monkeypatch.setattr(group, "PAUSE", 1e9)
+
+    return look
+
+
+@pytest.fixture
+def keep_stopped_runs(monkeypatch):
+    """`keep_stopped_runs()`: from now on, runs that have stopped stay among the replicas."""
+    return lambda: monkeypatch.setattr(group.ReplicaGroup, "compact", lambda self: None)
+
+
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """`without_kernels()`: from now on, Triton's kernels are not used."""
+    return lambda: monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
 
 
 @pytest.fixture

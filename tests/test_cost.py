@@ -11,7 +11,6 @@ from gcnii import data
 from gcnii.cost import (
     GIB,
     H200,
-    LEAST_WIDTH,
     MATRICES,
     Network,
     Place,
@@ -153,7 +152,6 @@ def test_nothing_is_proposed_that_is_too_narrow():
     cost = cost_at(SIZE, DEEP, Place(device=tiny, rates=h200_rates(DEEP), cut=uncut(SIZE.n)))
     widths = [flags for flags, _ in changes(cost) if "--width" in flags]
     assert not widths
-    assert LEAST_WIDTH == 16
 
 
 def literal_halo(A, labels):

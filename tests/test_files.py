@@ -271,3 +271,11 @@ def test_a_path_that_no_file_can_have_is_refused_where_it_enters(odd, tmp_path):
             read(path)
     with pytest.raises(InputError, match=r"replace the link|choose another"):
         user_path(path / "x.csv")
+
+
+def test_a_link_that_leads_nowhere_is_replaced_only_if_asked(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.symlink_to("nowhere.csv")
+    with pytest.raises(InputError, match="exists and gcnii did not write it"):
+        refuse_replacing(path, bool, inputs=[tmp_path])
+    refuse_replacing(path, bool, overwrite=True)

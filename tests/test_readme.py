@@ -34,14 +34,12 @@ def test_the_tree_shows_every_room_once():
     assert sorted(shown) == sorted(room for room in rooms if not room.startswith("_"))
 
 
-def test_the_models_to_choose_from_exist_and_are_counted():
+def test_the_models_to_choose_from_exist():
     table = section("Which model")
     first_column = " ".join(re.findall(r"^\|(.*?)\|", table, re.MULTILINE))
     names = re.findall(r"`([a-z-]+)`", first_column)
     assert len(names) >= 8
     assert set(names) <= set(MODELS)
-    assert f"lists all {len(MODELS)}" in table
-    assert f"it and {len(MODELS) - 1} other models" in " ".join(README.split())
 
 
 def test_the_commands_that_it_names_exist(tmp_path):

@@ -132,13 +132,14 @@ def refuse_replacing(
         mode = mode_of(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error}); choose another name") from None
-    if mode is None:
+    link = path.is_symlink()
+    if mode is None and not link:
         return
-    if not stat.S_ISREG(mode):
+    if mode is not None and not stat.S_ISREG(mode):
         raise InputError(f"{path} is not a regular file; choose another name")
-    # A link is another's, and what it leads to may be a file of a bundle.
-    ours = not path.is_symlink() and (not path.stat().st_size or is_ours(path))
-    if any(_reads(Path(one), path, ours) for one in inputs if one):
+    # A link is another's, wherever it leads to: nowhere, or to a file of a bundle.
+    ours = not link and (not path.stat().st_size or is_ours(path))
+    if mode is not None and any(_reads(Path(one), path, ours) for one in inputs if one):
         raise InputError(
             f"{path} is read by this command, so it is not replaced; choose another name"
         )

@@ -53,11 +53,11 @@ def step(name, device, seeds, mixed=False):
 @pytest.mark.parametrize(
     "name", ["gcnii", "gcnii-star", "gcnii-ppi", "gat", "gcn", "appnp", *DROPEDGE]
 )
-def test_a_training_step_is_the_same_with_and_without_kernels(device, name, monkeypatch):
+def test_a_training_step_is_the_same_with_and_without_kernels(device, name, without_kernels):
     if name == "gat" and device == "cpu":
         pytest.skip("takes too long in Triton's interpreter")
     found = step(name, device, [0, 1])
-    monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
+    without_kernels()
     expected = step(name, "cpu", [0, 1])
     # Relative to the largest: the gradient of a bias before batch norm is nothing but rounding.
     most = max(float(gradient.norm()) for gradient in expected[1])
@@ -66,10 +66,10 @@ def test_a_training_step_is_the_same_with_and_without_kernels(device, name, monk
 
 @pytest.mark.parametrize("name", ["gcnii", "gcnii-star", "gcnii-ppi", "gcn", "appnp"])
 def test_replicas_of_different_settings_are_the_same_with_and_without_kernels(
-    device, name, monkeypatch
+    device, name, without_kernels
 ):
     found = step(name, device, [0, 1], mixed=True)
-    monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
+    without_kernels()
     expected = step(name, "cpu", [0, 1], mixed=True)
     most = max(float(gradient.norm()) for gradient in expected[1])
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * most)

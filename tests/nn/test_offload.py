@@ -62,9 +62,9 @@ def test_on_a_gpu_offloading_gives_the_bits_of_recomputing(name, options, width)
 @pytest.mark.cuda
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_without_kernels_it_gives_the_same_but_for_sums_in_no_fixed_order(
-    name, options, monkeypatch
+    name, options, without_kernels
 ):
-    monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
+    without_kernels()
     again = step(name, options, None, CUDA)
     away = step(name, options, Stash(torch.device(CUDA)), CUDA)
     most = max(float(gradient.abs().max()) for gradient in again[1])
@@ -106,9 +106,9 @@ def peak(graph, memory):
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("kernels", [True, False])
-def test_offloading_needs_less_of_the_device_than_recomputing(kernels, monkeypatch):
+def test_offloading_needs_less_of_the_device_than_recomputing(kernels, without_kernels):
     if not kernels:
-        monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
+        without_kernels()
     graph = load("csbm", n=20_000, degree=6, labels_per_class=10)
     keep, recompute, offload = (peak(graph, how) for how in ("keep", "recompute", "offload"))
     assert recompute < 0.5 * keep

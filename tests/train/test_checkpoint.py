@@ -31,10 +31,8 @@ def graph():
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
+def path(tmp_path, save_every_epoch):
     """Of a checkpoint; trainings save after every epoch."""
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
     return tmp_path / "checkpoint.safetensors"
 
 

@@ -186,11 +186,6 @@ def test_a_run_with_nothing_to_grade_has_no_test_score(graph):
     assert result.summary()["test_mean"] is None
 
 
-def save_every_epoch(monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
-
-
 @pytest.mark.usefixtures("small_files")
 def test_a_checkpoint_for_which_there_is_no_room_is_an_error_of_the_disk_and_named(tmp_path):
     checkpoint = Checkpoint({}, [Run(0)], [0], {"now": {"W": torch.zeros(9999)}})
@@ -210,9 +205,9 @@ def test_checkpoints_take_a_small_share_of_the_time(graph, tmp_path, monkeypatch
     assert 1 <= len(saves) <= 1 + (time.monotonic() - start) / 1.0
 
 
+@pytest.mark.usefixtures("save_every_epoch")
 @pytest.mark.parametrize("batch", [1, 4])
-def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, monkeypatch, batch):
-    save_every_epoch(monkeypatch)
+def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, batch):
     path = tmp_path / "checkpoint.safetensors"
     settings = SMALL | {"seeds": range(4), "batch": batch, "epochs": 12, "patience": 3, "lr": 0.05}
     whole = fit(graph, **settings)
@@ -226,8 +221,8 @@ def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, monkeyp
     assert all(torch.equal(resumed.weights[name], stack) for name, stack in whole.weights.items())
 
 
-def test_a_checkpoint_of_another_training_is_not_taken_up(graph, tmp_path, monkeypatch):
-    save_every_epoch(monkeypatch)
+@pytest.mark.usefixtures("save_every_epoch")
+def test_a_checkpoint_of_another_training_is_not_taken_up(graph, tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     fit(graph, checkpoint=path, **SMALL)
     with pytest.warns(UserWarning, match="is of another training; starting over"):

@@ -7,7 +7,6 @@ import pytest
 from support.killing import Killed, killed_after_a_save
 
 from gcnii import data, fit
-from gcnii.train import group as loop
 from gcnii.train import own
 from gcnii.train.plan import make_plan
 
@@ -81,10 +80,9 @@ def test_seeds_of_a_batch_go_on_each_by_itself(graph):
     ]
 
 
-def test_a_training_killed_after_its_epochs_resumes_to_the_same_bits(graph, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("save_every_epoch")
+def test_a_training_killed_after_its_epochs_resumes_to_the_same_bits(graph, tmp_path):
     whole = fit(graph, seeds=range(2), batch=2, **HOW)
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
     kills = 0
     while True:
         try:

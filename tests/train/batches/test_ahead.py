@@ -10,7 +10,6 @@ from support.killing import Killed, killed_after_a_save
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.results.fit import fit
-from gcnii.train import group as loop
 from gcnii.train import neighbours as module
 from gcnii.train.callbacks import StopTraining
 from gcnii.train.neighbours import Neighbours, ahead
@@ -133,10 +132,9 @@ def test_a_training_that_a_callback_stops_leaves_no_thread():
     assert threads() == []
 
 
+@pytest.mark.usefixtures("save_every_epoch")
 @every_kind
 def test_a_killed_training_resumes_to_what_it_is_without_the_thread(model, monkeypatch, tmp_path):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
     settings = SETTINGS | KINDS[model]
     with monkeypatch.context() as without:
         without.setattr(module, "ahead", in_turn)

@@ -13,7 +13,6 @@ from gcnii import data
 from gcnii.data.converters.join import join
 from gcnii.errors import GraphError
 from gcnii.results.fit import fit
-from gcnii.train import group as loop
 from gcnii.train.clusters import cutter
 from gcnii.train.plan import make_plan
 from gcnii.train.task import Task
@@ -75,10 +74,9 @@ def test_each_seed_draws_batches_of_its_own_whoever_trains_beside_it(graphs, kin
     assert together.runs[0].curve != alone.runs[0].curve
 
 
+@pytest.mark.usefixtures("save_every_epoch")
 @every_kind
-def test_a_killed_run_resumes_to_the_same_final_numbers(graphs, kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
+def test_a_killed_run_resumes_to_the_same_final_numbers(graphs, kind, tmp_path):
     graph, model, settings = chosen(graphs, kind)
     settings |= {"seeds": range(2), "checkpoint": tmp_path / "checkpoint.safetensors"}
     whole = fit(graph, model, **settings | {"checkpoint": None})

@@ -9,8 +9,6 @@ from support.killing import Killed, killed_after_a_save
 import gcnii
 from gcnii import StopTraining, fit
 from gcnii.errors import InputError
-from gcnii.train import group, hardware
-from gcnii.train import group as loop
 
 SMALL = {"layers": 2, "width": 8, "epochs": 12, "device": "cpu", "lr": 0.02}
 
@@ -18,12 +16,6 @@ SMALL = {"layers": 2, "width": 8, "epochs": 12, "device": "cpu", "lr": 0.02}
 @pytest.fixture(scope="module")
 def graph():
     return gcnii.load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
-
-
-@pytest.fixture
-def saves_often(monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
 
 
 def told(reports):
@@ -79,9 +71,8 @@ def test_replicas_trained_together_stop_together(graph):
     assert [run.epochs for run in result.runs] == [3, 3, 3]
 
 
-def test_epochs_trained_before_a_stop_is_known_count_and_are_reported(graph, monkeypatch):
-    monkeypatch.setitem(hardware.SYNC_EVERY, "cpu", 8)
-    monkeypatch.setattr(group, "PAUSE", 1e9)
+def test_epochs_trained_before_a_stop_is_known_count_and_are_reported(graph, sync_every):
+    sync_every(8)
     seen = []
     result = fit(graph, callbacks=[stop_after(2), seen.append], **SMALL)
     assert result.runs[0].epochs == len(seen) == len(result.runs[0].curve) == 8
@@ -93,7 +84,7 @@ def test_every_callback_is_told_of_the_epoch_in_which_one_stops(graph):
     assert [now.epoch for now in before] == [now.epoch for now in after] == [0, 1, 2, 3]
 
 
-@pytest.mark.usefixtures("saves_often")
+@pytest.mark.usefixtures("save_every_epoch")
 def test_a_stopped_training_leaves_no_checkpoint_to_resume(graph, tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     fit(graph, checkpoint=path, callbacks=[stop_after(4)], **SMALL)
@@ -116,7 +107,7 @@ def test_a_callbacks_error_is_raised_unchanged_once_a_checkpoint_is_saved(graph,
     assert resumed.runs[0].curve == whole.runs[0].curve
 
 
-@pytest.mark.usefixtures("saves_often")
+@pytest.mark.usefixtures("save_every_epoch")
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_resumed_training_reports_its_earlier_epochs_first(batch, graph, tmp_path):
     settings = SMALL | {"seeds": range(3), "batch": batch, "patience": 2, "lr": 0.2}
@@ -130,7 +121,7 @@ def test_a_resumed_training_reports_its_earlier_epochs_first(batch, graph, tmp_p
     assert resumed[0].epoch == 0
 
 
-@pytest.mark.usefixtures("saves_often")
+@pytest.mark.usefixtures("save_every_epoch")
 def test_a_resumed_training_stops_where_it_would_have_stopped(graph, tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     for _ in range(5):
@@ -162,7 +153,7 @@ def test_callbacks_that_cannot_be_called_are_refused(wrong, graph):
         fit(graph, callbacks=wrong, **SMALL)
 
 
-@pytest.mark.usefixtures("saves_often")
+@pytest.mark.usefixtures("save_every_epoch")
 def test_a_training_is_logged_from_start_to_end(graph, tmp_path, caplog):
     path = tmp_path / "checkpoint"
     with caplog.at_level(logging.INFO, "gcnii"):

@@ -14,8 +14,7 @@ from support.tape import record
 from gcnii import data
 from gcnii.nn import MODELS
 from gcnii.results.fit import fit
-from gcnii.train import group, hardware
-from gcnii.train import group as loop
+from gcnii.train import group
 from gcnii.train.batches import Batch
 from gcnii.train.capture import CAPTURES, WARM, CapturedEpoch
 from gcnii.train.group import Diverged, ReplicaGroup
@@ -33,17 +32,12 @@ def graph():
 
 
 @pytest.fixture
-def tapes(monkeypatch):
+def tapes(monkeypatch, sync_every):
     """CPU epochs are captured, and looked at every eight epochs; the tapes so far."""
     tapes = []
     monkeypatch.setitem(CAPTURES, "cpu", record(tapes))
-    look_every(monkeypatch, 8)
+    sync_every(8)
     return tapes
-
-
-def look_every(monkeypatch, epochs):
-    monkeypatch.setitem(hardware.SYNC_EVERY, "cpu", epochs)
-    monkeypatch.setattr(group, "PAUSE", 1e9)
 
 
 def outcome(result):
@@ -68,7 +62,7 @@ def full(model, settings):
 @pytest.mark.parametrize("replicas", [1, 3])
 @pytest.mark.parametrize("model", MODELS)
 def test_an_epoch_played_back_from_its_operations_is_the_epoch(
-    model, replicas, graph, tapes, monkeypatch
+    model, replicas, graph, tapes, monkeypatch, sync_every
 ):
     settings = full(
         model,
@@ -78,7 +72,7 @@ def test_an_epoch_played_back_from_its_operations_is_the_epoch(
     played = fit(graph, model, **settings)
     assert len(tapes) == 1
     assert not tapes[0].waits
-    look_every(monkeypatch, 1)
+    sync_every(1)
     monkeypatch.delitem(CAPTURES, "cpu")
     assert same(played, fit(graph, model, **settings))
 
@@ -122,12 +116,12 @@ EARLY = SMALL | {
 }
 
 
-def test_looking_rarely_changes_nothing_that_is_reported(graph, monkeypatch):
+def test_looking_rarely_changes_nothing_that_is_reported(graph, keep_stopped_runs, sync_every):
     seen = {1: [], 8: []}
-    monkeypatch.setattr(ReplicaGroup, "compact", lambda self: None)
+    keep_stopped_runs()
     results = []
     for every in seen:
-        look_every(monkeypatch, every)
+        sync_every(every)
         results.append(fit(graph, callbacks=[seen[every].append], **EARLY))
     assert len({run.epochs for run in results[0].runs}) > 2
     assert any(run.epochs % 8 for run in results[0].runs)
@@ -135,8 +129,8 @@ def test_looking_rarely_changes_nothing_that_is_reported(graph, monkeypatch):
     assert seen[1] == seen[8]
 
 
-def test_an_epochs_time_is_shared_by_those_who_took_part(graph, monkeypatch):
-    look_every(monkeypatch, 8)
+def test_an_epochs_time_is_shared_by_those_who_took_part(graph, monkeypatch, sync_every):
+    sync_every(8)
     done, epoch = [], ReplicaGroup._epoch
     monkeypatch.setattr(ReplicaGroup, "_epoch", lambda self: done.append(epoch(self)))
     # an epoch takes a second
@@ -147,8 +141,10 @@ def test_an_epochs_time_is_shared_by_those_who_took_part(graph, monkeypatch):
 
 
 @pytest.mark.parametrize("every", [1, 8])
-def test_a_smaller_group_goes_on_to_the_same_numbers(every, graph, monkeypatch):
-    look_every(monkeypatch, every)
+def test_a_smaller_group_goes_on_to_the_same_numbers(
+    every, graph, monkeypatch, keep_stopped_runs, sync_every
+):
+    sync_every(every)
     sizes, compact = [], ReplicaGroup.compact
 
     def noted(self):
@@ -159,7 +155,7 @@ def test_a_smaller_group_goes_on_to_the_same_numbers(every, graph, monkeypatch):
     shrunk = fit(graph, **EARLY)
     assert sizes[0] == 6
     assert sizes[-1] <= 3
-    monkeypatch.setattr(ReplicaGroup, "compact", lambda self: None)
+    keep_stopped_runs()
     whole = fit(graph, **EARLY)
     # The passes are the same to the bit; gradients are summed in another order where fewer replicas
     # share a product.
@@ -178,18 +174,18 @@ def test_a_smaller_group_is_captured_anew(graph, tapes, monkeypatch):
     assert same(played, fit(graph, **settings))
 
 
-def test_a_loss_that_is_not_a_number_is_reported_with_its_epoch(graph, monkeypatch):
+def test_a_loss_that_is_not_a_number_is_reported_with_its_epoch(graph, sync_every):
     messages = []
     for every in (1, 8):
-        look_every(monkeypatch, every)
+        sync_every(every)
         with pytest.raises(Diverged) as error:
             fit(graph, **SMALL | {"lr": 1e18, "seeds": range(3), "batch": 3})
         messages.append(str(error.value))
     assert messages[0] == messages[1]
 
 
-def test_who_has_stopped_may_measure_what_it_likes(graph, monkeypatch):
-    look_every(monkeypatch, 8)
+def test_who_has_stopped_may_measure_what_it_likes(graph, monkeypatch, sync_every):
+    sync_every(8)
     measure = ReplicaGroup._measure
 
     def spoiled(self, noisy):
@@ -201,33 +197,30 @@ def test_who_has_stopped_may_measure_what_it_likes(graph, monkeypatch):
     assert same(honest, fit(graph, **EARLY))
 
 
-def killed_and_resumed(graph, path, monkeypatch, times, **settings):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
+def killed_and_resumed(graph, path, times, **settings):
     for _ in range(times):
         with killed_after_a_save(), pytest.raises(Killed):
             fit(graph, checkpoint=path, **settings)
     return fit(graph, checkpoint=path, **settings)
 
 
+@pytest.mark.usefixtures("save_every_epoch")
 @pytest.mark.parametrize("every", [1, 4])
 def test_a_killed_group_of_which_some_have_stopped_resumes_to_the_same_bits(
-    every, graph, tmp_path, monkeypatch
+    every, graph, tmp_path, sync_every
 ):
-    look_every(monkeypatch, every)
+    sync_every(every)
     settings = EARLY | {"window": 3, "plateau": 2, "precision": "float32"}
     whole = fit(graph, **settings)
     stops = sorted(run.epochs for run in whole.runs)
     assert stops[1] < stops[-1]  # in between, some have stopped and are still there
-    resumed = killed_and_resumed(
-        graph, tmp_path / "checkpoint", monkeypatch, stops[1] // every, **settings
-    )
+    resumed = killed_and_resumed(graph, tmp_path / "checkpoint", stops[1] // every, **settings)
     assert same(whole, resumed)
 
 
 @pytest.mark.usefixtures("listening")
-def test_ctrl_c_is_heard_at_the_next_look(graph, monkeypatch):
-    look_every(monkeypatch, 8)
+def test_ctrl_c_is_heard_at_the_next_look(graph, sync_every):
+    sync_every(8)
     asked = []
 
     def press(now):
@@ -352,11 +345,11 @@ def test_every_model_is_captured(model, graph):
 
 
 @pytest.mark.cuda
-def test_on_a_gpu_a_smaller_group_goes_on_to_the_same_numbers(graph, monkeypatch):
-    monkeypatch.setitem(hardware.SYNC_EVERY, "cuda", 8)
+def test_on_a_gpu_a_smaller_group_goes_on_to_the_same_numbers(graph, keep_stopped_runs, sync_every):
+    sync_every(8, "cuda")
     settings = EARLY | {"device": "cuda"}
     shrunk = fit(graph, **settings)
-    monkeypatch.setattr(ReplicaGroup, "compact", lambda self: None)
+    keep_stopped_runs()
     whole = fit(graph, **settings)
     assert len({run.epochs for run in whole.runs}) > 1
     for one, two in zip(shrunk.runs, whole.runs, strict=True):
@@ -364,22 +357,23 @@ def test_on_a_gpu_a_smaller_group_goes_on_to_the_same_numbers(graph, monkeypatch
 
 
 @pytest.mark.cuda
-def test_on_a_gpu_a_loss_that_is_not_a_number_is_reported_with_its_epoch(graph, monkeypatch):
+def test_on_a_gpu_a_loss_that_is_not_a_number_is_reported_with_its_epoch(graph, sync_every):
     messages = []
     for every in (1, 64):
-        monkeypatch.setitem(hardware.SYNC_EVERY, "cuda", every)
+        sync_every(every, "cuda")
         with pytest.raises(Diverged) as error:
             fit(graph, **ON_GPU | {"lr": 1e18})
         messages.append(str(error.value))
     assert messages[0] == messages[1]
 
 
+@pytest.mark.usefixtures("save_every_epoch")
 @pytest.mark.cuda
-def test_on_a_gpu_a_killed_group_resumes(graph, tmp_path, monkeypatch):
-    monkeypatch.setitem(hardware.SYNC_EVERY, "cuda", 8)
+def test_on_a_gpu_a_killed_group_resumes(graph, tmp_path, sync_every):
+    sync_every(8, "cuda")
     settings = EARLY | {"device": "cuda"}
     whole = fit(graph, **settings)
-    resumed = killed_and_resumed(graph, tmp_path / "checkpoint", monkeypatch, 2, **settings)
+    resumed = killed_and_resumed(graph, tmp_path / "checkpoint", 2, **settings)
     for one, two in zip(whole.runs, resumed.runs, strict=True):
         np.testing.assert_allclose(one.curve, two.curve, rtol=1e-6)
         assert one.best_epoch == two.best_epoch

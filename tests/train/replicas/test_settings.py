@@ -144,9 +144,8 @@ def test_a_setting_that_diverges_loses_and_the_others_go_on(graph):
     assert found.runs[found.best].setting == 0
 
 
-def test_a_killed_batch_of_settings_resumes_to_the_same_numbers(graph, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
+@pytest.mark.usefixtures("save_every_epoch")
+def test_a_killed_batch_of_settings_resumes_to_the_same_numbers(graph, tmp_path):
     lists = {"alpha": [0.1, 0.2, 0.3], "epochs": [4, 9, 12], "lr": [0.01, 0.02, 0.03]}
     settings = {"layers": 2, "seeds": [0, 1], "batch": 3, **lists}
     whole = fit(graph, **settings)

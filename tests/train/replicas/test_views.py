@@ -17,7 +17,6 @@ from gcnii.nn import MODELS
 from gcnii.propagation import to_matrix
 from gcnii.results.fit import fit
 from gcnii.targets.objective import Objective
-from gcnii.train import group as loop
 from gcnii.train.capture import WARM
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import batch_key, batched, make_plan
@@ -180,10 +179,9 @@ KINDS = {
 }
 
 
+@pytest.mark.usefixtures("save_every_epoch")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_run_with_views_resumes_to_the_same_numbers(kind, graph, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", float("inf"))
+def test_a_killed_run_with_views_resumes_to_the_same_numbers(kind, graph, tmp_path):
     model, own = KINDS[kind]
     graph = join([graph] * 4, ["train", "train", "val", "test"]) if kind == "parts" else graph
     settings = fitting(model, SMALL | GRAND) | own
