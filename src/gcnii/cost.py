@@ -682,14 +682,14 @@ def calibrate(size: Size, network: Network) -> Rates:
 
     from gcnii.dropout import InplaceDropout, epoch_key
     from gcnii.propagation.product import multiply_each
-    from gcnii.train.hardware import hand_back, tuned_cpu
+    from gcnii.train.hardware import trim_memory, tuned_cpu
 
     h = network.width
     n = min(size.n, max(LEAST_NODES, NUMBERS // h))
     entries = max(1, round(n * size.degree))
     dtype = torch.float64 if network.precision == "float64" else torch.float32
     with tuned_cpu(1), torch.no_grad():
-        hand_back()
+        trim_memory()
         count = min(2 * network.layers, max(2, ALL_NUMBERS // (n * h)))
         turn = _Turns([torch.rand(1, n, h, dtype=dtype) for _ in range(count)])
         W, out = torch.rand(1, h, h, dtype=dtype), torch.empty(1, h, h, dtype=dtype)

@@ -31,7 +31,7 @@ class Layout:
         self.shapes = {name: tuple(shape) for name, shape in shapes.items()}
         self.sizes = {name: prod(shape) for name, shape in self.shapes.items()}
         self.groups: dict[tuple[str, float], list[str]] = {}
-        # Those of odd sizes (biases of the last layer) come last, where they shift nobody else.
+        # Those of odd sizes (biases of the last layer) come last, where they shift no other weight.
         for name in sorted(self.shapes, key=lambda name: self.sizes[name] % ALIGNED > 0):
             self.groups.setdefault(groups[name], []).append(name)
 
@@ -58,14 +58,14 @@ class Layout:
 
 
 class Group(NamedTuple):
-    """The decay and the step size of a group of weights, one number for each replica."""
+    """The decay and the learning rate of a group of weights, one number for each replica."""
 
     decay: tuple[float, ...]
     lr: tuple[float, ...]
 
     @classmethod
     def of(cls, decay: str, factor: float, recipes: Sequence[Recipe]) -> Group:
-        """The decay of this name, and the step size times the factor, of replicas' recipes."""
+        """The decay of this name, and the learning rate times the factor, of replicas' recipes."""
         decays = (getattr(recipe, decay) for recipe in recipes)
         return cls(tuple(decays), tuple(recipe.lr * factor for recipe in recipes))
 
@@ -76,7 +76,7 @@ class Group(NamedTuple):
 
 
 class FusedAdam:
-    """torch's fused Adam, for replicas of one step size, one decay and one number of steps.
+    """torch's fused Adam, for replicas of one learning rate, one decay and one number of steps.
 
     moments  the running means of the gradient and of its square, from which to go on; or none
     """
@@ -111,19 +111,19 @@ class FusedAdam:
         return [int(self.adam.state[self.flats[0]]["step"])] * self.replicas
 
     def step(self, scales: Tensor | None) -> None:
-        """Descend along the gradients; the step sizes are multiplied by scales (r,)."""
+        """Descend along the gradients; the learning rates are multiplied by scales (r,)."""
         before = [flat.clone() for flat in self.flats] if scales is not None else []
         self.adam.step()
         self.adam.zero_grad()
         for flat, old in zip(self.flats, before, strict=False):
-            # Adam's step is proportional to its step size, so a shorter one goes part of the way.
+            # Adam's step is proportional to the learning rate: a smaller one goes part of the way.
             flat.copy_(torch.lerp(old, flat, scales.to(flat)[:, None]))  # type: ignore[union-attr]
 
 
 class MixedAdam:
     """What torch's Adam computes, for each replica (r, size) of each group with its own numbers.
 
-    Torch's fused Adam has one step size and one decay for a whole tensor.
+    Torch's fused Adam has one learning rate and one decay for a whole tensor.
 
     taken  (r, 1) float64, the number of steps so far
     """
@@ -157,7 +157,7 @@ class MixedAdam:
         return [int(steps) for steps in self.taken[:, 0].tolist()]
 
     def step(self, scales: Tensor | None) -> None:
-        """Descend along the gradients; the step sizes are multiplied by scales (r,)."""
+        """Descend along the gradients; the learning rates are multiplied by scales (r,)."""
         self.taken.add_(1)
         slow, fast = (1 - beta**self.taken for beta in BETAS)
         for flat, decay, size, first, second in zip(

@@ -18,8 +18,8 @@ WARM = 3  # epochs run kernel by kernel first: torch allocates, Triton compiles,
 class CapturedEpoch:
     """Calls an epoch; after a few times, as a CUDA graph.
 
-    The epoch may change nothing but tensors that stay where they are.  Capturing computes nothing,
-    so nothing in it may depend on what the host knows of its results.
+    The epoch may change tensors in place only.  Capturing computes nothing, so nothing in it may
+    depend on values that the host has read.
 
     why_not  a sentence on why there is no graph, if there is none
     refused  whether that was found out by trying
@@ -61,7 +61,7 @@ class CapturedEpoch:
         try:
             self.replay = self.capture(epoch, self.pool)
         except torch.OutOfMemoryError:
-            raise  # without a graph it would not fit either; who asked may ask for fewer replicas
+            raise  # without a graph it would not fit either; the caller may try fewer replicas
         except RuntimeError as error:
             # What broke the capture, and not what its end met with because of it.
             first = error.__context__ if isinstance(error.__context__, RuntimeError) else error

@@ -73,7 +73,7 @@ class ReplicaGroup:
         self.objective = self._objective()
         self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
         self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
-        # Several processes must read after the same epochs, whatever their clocks say.
+        # Several processes must read after the same epochs, however fast each of them is.
         self.most = 1 if task.shard else epochs_per_sync(device)
         recipes = [plan.recipe for plan in plans]
         self.stopping = StoppingState(recipes, runs, device, self.most)
@@ -115,8 +115,8 @@ class ReplicaGroup:
         """The number of replicas that have not stopped."""
         return sum(not run.stopped for run in self.runs)
 
-    def advance(self) -> list[list[Measures]]:
-        """Train for some epochs; for each, the measures of the replicas that had not stopped."""
+    def advance(self) -> None:
+        """Train for some epochs, and bring the runs' records up to date."""
         start, epochs = time.perf_counter(), self._epochs_to_sync()
         for _ in range(epochs):
             if self.recipe.batches == "full":
@@ -129,11 +129,14 @@ class ReplicaGroup:
         self.pace = (time.perf_counter() - start) / epochs
         taken = [now.epochs - run.epochs for run, now in zip(self.runs, standings, strict=True)]
         lost = self._lost(measures, taken)
-        seen = [self._record(each, taken, i) for i, each in enumerate(measures)]
+        for i, each in enumerate(measures):
+            there = self._took_part(each, taken, i)
+            for run, measured in there:
+                run.curve.append((measured.train_loss, measured.val_loss, measured.val))
+                run.seconds += self.pace / len(there)
         for run, now in zip(self.runs, standings, strict=True):
             run.stand(now)
         self._give_up(lost)
-        return [each for each in seen if each]
 
     def _epochs_to_sync(self) -> int:
         # Every multiple of `most` is read: there the group may shrink, at the same epochs however
@@ -144,17 +147,10 @@ class ReplicaGroup:
         left = min(max(most), self.most - self.epoch % self.most)
         return max(1, min(left, int(PAUSE / self.pace)))
 
-    def _record(self, measures: list[Measures], taken: list[int], i: int) -> list[Measures]:
-        """Add the i-th of these epochs to the curves of the runs that took part in it."""
-        there = self._took_part(measures, taken, i)
-        for run, now in there:
-            run.curve.append((now.train_loss, now.val_loss, now.val))
-            run.seconds += self.pace / len(there)
-        return [now for _, now in there]
-
     def _took_part(
         self, measures: list[Measures], taken: list[int], i: int
     ) -> list[tuple[Run, Measures]]:
+        """The runs that were trained in the i-th of some epochs, and what it measured."""
         return [
             (run, now)
             for run, now, epochs in zip(self.runs, measures, taken, strict=True)

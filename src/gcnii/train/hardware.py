@@ -269,14 +269,14 @@ def _tell_forks() -> None:
 
 
 def _start_over_with_one_thread() -> None:
-    """In a forked process, which has the state of trainings in other threads, but not these."""
+    """In a forked process: it has a copy of the locks, and none of the threads that hold them."""
     PRODUCTS.free, PRODUCTS.users = threading.Condition(), 0
     CPU_THREADS.lock, CPU_THREADS.inside, CPU_THREADS.forked = threading.Lock(), [], True
     torch.set_num_threads(1)
 
 
 def _keep_memory() -> None:
-    # An epoch frees all its activations.  glibc would hand them back to the system and fault each
+    # An epoch frees all its activations.  glibc would return them to the system and fault each
     # page in again: thousands of faults an epoch on Cora, a tenth of its time and more on virtual
     # machines.
     if sys.platform == "linux":
@@ -286,8 +286,8 @@ def _keep_memory() -> None:
             mallopt(TRIM_THRESHOLD, POOL)
 
 
-def hand_back() -> None:
-    """Return freed memory to the system; else the next one to ask could take it unseen."""
+def trim_memory() -> None:
+    """Return freed memory to the system, so that what a process then takes is new memory."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim:  # not every C library has it
         trim(0)

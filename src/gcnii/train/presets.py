@@ -16,7 +16,7 @@ from gcnii.files import Document, Only, read_document
 
 Settings = dict[str, Any]
 
-# the paper's step size and stopping rule
+# the paper's learning rate and stopping rule
 STOP: Settings = {"lr": 0.01, "epochs": 1500, "patience": 100, "monitor": "val_loss"}
 
 
@@ -186,8 +186,8 @@ _DROPEDGE_WEB = {
     "wisconsin": {"jknet": (8, 0.8, 5e-5), "incep": (8, 0.7, 1e-4)},
 }
 
-# Xu et al. 2018 on PPI: two graphs per step; depth, width and step size are GAT's, because none are
-# published.
+# Xu et al. 2018 on PPI: two graphs per step; depth, width and learning rate are GAT's, because none
+# are published.
 _JKNET_PPI: dict[str, Settings] = {
     "jknet-lstm": {
         **{"layers": 3, "width": 256, "dropout": 0.0},
@@ -341,7 +341,7 @@ def _geometry(name: str) -> Mapping[str, Settings]:
 _GRAPHSAGE = ("graphsage-mean", "graphsage-pool", "graphsage-lstm")
 _VR_GCN = ("vr-gcn-cv", "vr-gcn-cvd")
 
-# PPI, as published; batches, norms and step sizes are the models' defaults.
+# PPI, as published; batches, norms and learning rates are the models' defaults.
 _SAGE_PPI: Settings = {"layers": 2, "width": 128, "dropout": 0.0, "epochs": 10, "monitor": "last"}
 _VR_PPI: Settings = {"layers": 2, "width": 512, "dropout": 0.2, "epochs": 800, "monitor": "last"}
 _CLUSTER_PPI: Settings = {

@@ -58,7 +58,7 @@ class Recipe:
     # Adam, with L2 penalties in the paper's two groups of weights.
 
     lr: Annotated[
-        float, Setting("step size of Adam", POSITIVE, search=Range(1e-3, 3e-2), batched=True)
+        float, Setting("learning rate of Adam", POSITIVE, search=Range(1e-3, 3e-2), batched=True)
     ] = 0.01
     decay_conv: Annotated[
         float,
@@ -123,7 +123,7 @@ class Recipe:
     plateau: Annotated[
         int,
         Setting(
-            "epochs without improvement before the step size is lowered; 0: never",
+            "epochs without improvement before the learning rate is lowered; 0: never",
             NOT_NEGATIVE,
             neutral=0,
         ),
@@ -131,14 +131,14 @@ class Recipe:
     plateau_factor: Annotated[
         float,
         Setting(
-            "factor by which a plateau lowers the step size",
+            "factor by which a plateau lowers the learning rate",
             Bounds(above=0, below=1),
             unused_when=("plateau", (0,)),
         ),
     ] = 0.5
     plateau_floor: Annotated[
         float,
-        Setting("smallest step size", NOT_NEGATIVE, unused_when=("plateau", (0,))),
+        Setting("smallest learning rate", NOT_NEGATIVE, unused_when=("plateau", (0,))),
     ] = 0.0
 
     # What labels weigh in the loss, and how predicted ones are graded.
@@ -404,7 +404,7 @@ class Recipe:
             object.__setattr__(self, name, value)
         if self.plateau and self.plateau_floor > self.lr:
             raise InputError(
-                f"plateau_floor must be at most lr, from which the step size falls to it, got "
+                f"plateau_floor must be at most lr, from which the learning rate falls to it, got "
                 f"{self.plateau_floor:g} with lr {self.lr:g}"
             )
         if self.rule.noisy and self.batches != "full":

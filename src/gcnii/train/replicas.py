@@ -158,7 +158,7 @@ class Replicas:
         The scores are those of the first view, the losses means over the views, without what pulls
         the views together.
 
-        scales  (r,) by which each replica's step size is multiplied
+        scales  (r,) by which each replica's learning rate is multiplied
         """
         scores = self.views.split(self.scores(batch, epoch, step))
         loss = self.views.loss(objective, scores)

@@ -33,8 +33,8 @@ class Patience:
 
     lowest, highest   validation loss and score of any epoch
     fresh_epoch  when patience last started again
-    lr_scale     by which a plateau has lowered the step size
-    stale        with a plateau, epochs since validation improved or the step size fell
+    lr_scale     by which a plateau has lowered the learning rate
+    stale        with a plateau, epochs since validation improved or the learning rate fell
     """
 
     lowest: float = inf

@@ -1,4 +1,4 @@
-"""Stopping: when training ends, which weights it keeps, and when the step size falls.
+"""Stopping: when training ends, which weights it keeps, and when the learning rate falls.
 
 The published rules, patience, window and plateau, whose settings are fields of Recipe.  Vectorised
 over replicas, in tensors (r,); no host synchronisation.
@@ -125,14 +125,14 @@ class Numbers(NamedTuple):
 
 
 class StoppingState:
-    """Where each replica stands, on its device: best epoch, patience, step size, last measures.
+    """Where each replica stands, on its device: best epoch, patience, learning rate, last measures.
 
     All of it changes in place and without a question to the host, so that a captured epoch can do
     it.
 
     table    (numbers, r) float64, in which whole numbers are exact too
     limits   (4, r) float64: the most epochs, the most where it goes on, the patience, and the least
-             factor of the step size
+             factor of the learning rate
     history  (epochs, measures, r) float64: what the last epochs measured, the latest last
     clock    (r, 1) int32, epochs done; those of a replica that has stopped are not counted on
     """
@@ -158,7 +158,7 @@ class StoppingState:
 
     @property
     def scales(self) -> Tensor | None:
-        """(r,) by which the step sizes are multiplied; None where they never fall."""
+        """(r,) by which the learning rates are multiplied; None where they never fall."""
         return self.table[Numbers._fields.index("lr_scale")] if self.settings.plateau else None
 
     def update(self, measures: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ class StoppingState:
         return ends
 
     def _follow_plateau(self, old: Numbers, now: Validation) -> tuple[Tensor, Tensor]:
-        """The factor of the step size, and the epochs since it fell or validation improved."""
+        """The factor of the learning rate, and the epochs since it fell or validation improved."""
         settings = self.settings
         if not settings.plateau:
             return old.lr_scale, old.stale

@@ -30,7 +30,7 @@ from typing import Literal, TypeVar
 
 import torch
 
-from gcnii.train.hardware import hand_back
+from gcnii.train.hardware import trim_memory
 
 Answer = TypeVar("Answer")
 
@@ -193,7 +193,7 @@ class Peak:
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
         elif sys.platform == "linux":
-            hand_back()
+            trim_memory()
             try:
                 REFERENCES.write_text("5")  # resets the high-water mark of the process
             # Where this is not allowed, the mark is that of earlier lines.
@@ -212,7 +212,7 @@ class Peak:
         gc.collect()
         if self.device.type == "cuda":
             return torch.cuda.memory_allocated(self.device)
-        hand_back()
+        trim_memory()
         return _status("VmRSS")
 
 

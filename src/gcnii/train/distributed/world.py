@@ -40,7 +40,7 @@ class Lost(GcniiError):
 
 
 class Told(BaseException):
-    """A signal told this process to end; what is under way is left, and nobody is asked."""
+    """A signal told this process to end; it does so at once, without asking the others."""
 
 
 class RankEnded(GcniiError):
@@ -404,7 +404,7 @@ def _store(rank: int, size: int) -> Store:
 
 
 def _wait_for_host(rank: int, host: str, port: int) -> None:
-    """Return once somebody listens there; torch, if it waits in vain, prints its own frames."""
+    """Return once a server listens there; torch prints its own frames if it waits in vain."""
     end = time.monotonic() + JOINING.total_seconds()
     while True:
         left = end - time.monotonic()
