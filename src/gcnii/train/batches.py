@@ -49,25 +49,16 @@ class Batches(Protocol):
         """The batches of an epoch: the same again for the same seed and epoch."""
 
     def state(self) -> dict[str, Tensor]:
-        """What a checkpoint must keep beside the weights, if anything."""
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
-
-
-class Stateless:
-    """Batches that depend on seed and epoch alone: a checkpoint keeps nothing of them."""
-
-    def state(self) -> dict[str, Tensor]:
-        """An empty dictionary."""
+        """What a checkpoint must keep beside the weights: nothing, of most."""
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Do nothing."""
+        """Go on from what `state` gave."""
+        return
 
 
 @dataclass(frozen=True, eq=False)
-class Full(Stateless):
+class Full(Batches):
     """The full graph is one batch."""
 
     batch: Batch
@@ -78,7 +69,7 @@ class Full(Stateless):
         yield self.batch
 
 
-class Subgraphs(Stateless):
+class Subgraphs(Batches):
     """A step sees `size` groups of nodes and the links within them, in another order each epoch.
 
     group  (n,) the number of each node's group; nodes below zero are in none

@@ -16,9 +16,9 @@ by itself, whatever stands beside it, and the words of a text stay as TF-IDF wei
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,29 +48,23 @@ SHAPE = {
 }
 
 
-class Across(Protocol):
-    """Sums and maxima over the rows of a graph, of which several processes may have some each."""
-
-    def added(self, sums: Floats) -> Floats:
-        """The sum of what each process has."""
-
-    def most(self, numbers: Floats) -> Floats:
-        """The largest that a process has, number by number."""
+def _alone(numbers: Floats) -> Floats:
+    return numbers
 
 
-class Alone:
-    """All rows are here."""
+@dataclass(frozen=True)
+class Across:
+    """How numbers of some rows become those of all, where several processes have some rows each.
 
-    def added(self, sums: Floats) -> Floats:
-        """The sums themselves."""
-        return sums
+    added  the sum of what each process has
+    most   the largest that a process has, number by number
+    """
 
-    def most(self, numbers: Floats) -> Floats:
-        """The numbers themselves."""
-        return numbers
+    added: Callable[[Floats], Floats] = _alone
+    most: Callable[[Floats], Floats] = _alone
 
 
-ALONE = Alone()
+ALONE = Across()  # all rows are here
 
 
 @dataclass(frozen=True, eq=False)

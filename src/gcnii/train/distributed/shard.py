@@ -24,7 +24,7 @@ from gcnii.train.distributed.adjacency import AdjacencyRows, CutAdjacency
 from gcnii.train.distributed.world import World
 from gcnii.train.own import Traits
 from gcnii.train.plan import Plan, refuse_weights
-from gcnii.train.scaling import Scaling, choose
+from gcnii.train.scaling import Across, Scaling, choose
 from gcnii.train.task import Task, make_adjacency
 
 Labels = NDArray[np.int64]
@@ -122,21 +122,6 @@ class Shard:
         return self.world.gathered(rows)[order]
 
 
-@dataclass(frozen=True)
-class Across:
-    """Sums and maxima over the rows of all processes, for scaling."""
-
-    world: World
-
-    def added(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum of what each process has."""
-        return self.world.added(torch.tensor(sums)).numpy()
-
-    def most(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The largest that a process has."""
-        return self.world.most(torch.tensor(numbers)).numpy()
-
-
 def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task:
     """The task with this process's rows of P and X.
 
@@ -154,7 +139,11 @@ def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task
     adjacency = CutAdjacency.cut(links, world, *about, _entries(graph, piece, device))
     scaling = None
     if recipe.scale != "none":
-        scaling = Scaling.learn(piece.X, recipe.scale, Across(world), piece.columns)
+        across = Across(
+            lambda sums: world.added(torch.tensor(sums)).numpy(),
+            lambda numbers: world.most(torch.tensor(numbers)).numpy(),
+        )
+        scaling = Scaling.learn(piece.X, recipe.scale, across, piece.columns)
     X = to_matrix(piece.X if scaling is None else scaling.apply(piece.X), recipe.dtype).to(device)
     shard, kept = Shard(world, graph.n), piece.without_features()
     world.hurry()
