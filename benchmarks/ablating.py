@@ -28,7 +28,9 @@ from gcnii.nn import MODELS, GCNIIPlus
 from gcnii.nn.dropedge import NodeNorm
 from gcnii.nn.gcnii_plus import PlusConv
 from gcnii.nn.weights import uniform
-from gcnii.propagation import Sparse, row_max, row_sums, to_entries
+from gcnii.propagation import Sparse
+from gcnii.propagation.attention import row_max
+from gcnii.propagation.product import row_sums, to_entries
 from gcnii.results.provenance import commit, versions
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import record_of

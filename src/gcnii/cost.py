@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from gcnii.graph import Graph
-    from gcnii.propagation import Pattern
+    from gcnii.propagation.pattern import Pattern
 
 Kind = Literal["cpu", "cuda"]
 
@@ -737,7 +737,7 @@ class _Turns:
 def _drawn_pattern(n: int, entries: int) -> Pattern:
     import torch
 
-    from gcnii.propagation import Pattern
+    from gcnii.propagation.pattern import Pattern
 
     rows = torch.linspace(0, entries, n + 1, dtype=torch.float64).int()
     generator = torch.Generator().manual_seed(0)

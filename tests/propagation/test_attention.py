@@ -9,7 +9,9 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.func import vmap
 
-from gcnii.propagation import Pattern, Sparse, attend, row_max, row_softmax
+from gcnii.propagation import Sparse
+from gcnii.propagation.attention import attend, row_max, row_softmax
+from gcnii.propagation.pattern import Pattern
 from gcnii.propagation.product import dots
 
 

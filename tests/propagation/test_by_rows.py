@@ -8,18 +8,8 @@ import pytest
 import torch
 
 from gcnii.graph import Graph
-from gcnii.propagation import (
-    Direction,
-    GraphAdjacency,
-    Loops,
-    Norm,
-    adjacency,
-    block_height,
-    by_rows,
-    can_be_fixed,
-    fixed_matrix,
-    row_blocks,
-)
+from gcnii.propagation import Direction, GraphAdjacency, Loops, Norm, adjacency, by_rows
+from gcnii.propagation.by_rows import block_height, can_be_fixed, fixed_matrix, row_blocks
 
 CPU = torch.device("cpu")
 FORMS = product(*map(get_args, (Direction, Loops, Norm)))

@@ -7,7 +7,8 @@ from torch.func import vmap
 
 from gcnii.data import Neighbourhood
 from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
-from gcnii.propagation import DIVISIONS, RelationalAdjacency, RelationalMatrix
+from gcnii.propagation import RelationalAdjacency, RelationalMatrix
+from gcnii.propagation.relations import DIVISIONS
 
 N = 12
 

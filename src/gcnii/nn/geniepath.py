@@ -6,7 +6,9 @@ from torch import Tensor, nn
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.settings import Layers, Width
 from gcnii.nn.weights import glorot
-from gcnii.propagation import Propagation, Sparse, row_softmax, to_entries
+from gcnii.propagation import Propagation, Sparse
+from gcnii.propagation.attention import row_softmax
+from gcnii.propagation.product import to_entries
 
 
 class Breadth(nn.Module):

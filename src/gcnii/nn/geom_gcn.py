@@ -8,7 +8,8 @@ from gcnii.dropout import Dropout
 from gcnii.errors import InputError
 from gcnii.nn.model import Model, ModelCard
 from gcnii.nn.settings import Layers, Rate, Settings, Width
-from gcnii.propagation import DIVISIONS, RelationalMatrix, Sparse
+from gcnii.propagation import RelationalMatrix, Sparse
+from gcnii.propagation.relations import DIVISIONS
 
 
 class GeomGCNConv(nn.Module):

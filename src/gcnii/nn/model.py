@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from gcnii.errors import InputError
 from gcnii.nn.settings import Settings
-from gcnii.propagation import HOW, Propagation, Sparse
+from gcnii.propagation import Propagation, Sparse
+from gcnii.propagation.adjacency import HOW
 
 if TYPE_CHECKING:
     from gcnii.nn.engine.recompute import Stash

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from gcnii.kernels import gradients
-from gcnii.propagation import Sparse, VmapInfo, replicas_first
+from gcnii.propagation import Sparse
+from gcnii.propagation.product import VmapInfo, replicas_first
 
 # What a mode sees of a draw: some functions of nn.init come whole, of the others the last call.
 DRAWS = {

@@ -1,45 +1,16 @@
 """P̃ and its relatives, and the one sparse product."""
 
-from gcnii.propagation.adjacency import HOW as HOW
-from gcnii.propagation.adjacency import OWN_LOOPS as OWN_LOOPS
-from gcnii.propagation.adjacency import Adjacency as Adjacency
-from gcnii.propagation.adjacency import Direction as Direction
-from gcnii.propagation.adjacency import Geometry as Geometry
-from gcnii.propagation.adjacency import GraphAdjacency as GraphAdjacency
-from gcnii.propagation.adjacency import Loops as Loops
-from gcnii.propagation.adjacency import Norm as Norm
-from gcnii.propagation.adjacency import Propagation as Propagation
-from gcnii.propagation.adjacency import adjacency as adjacency
-from gcnii.propagation.adjacency import of_edges as of_edges
-from gcnii.propagation.adjacency import oriented as oriented
-from gcnii.propagation.adjacency import propagation_matrix as propagation_matrix
-from gcnii.propagation.adjacency import refuse_loops as refuse_loops
-from gcnii.propagation.adjacency import with_diagonal as with_diagonal
-from gcnii.propagation.attention import attend as attend
-from gcnii.propagation.attention import row_max as row_max
-from gcnii.propagation.attention import row_softmax as row_softmax
-from gcnii.propagation.by_rows import block_height as block_height
-from gcnii.propagation.by_rows import can_be_fixed as can_be_fixed
-from gcnii.propagation.by_rows import fixed_matrix as fixed_matrix
-from gcnii.propagation.by_rows import row_blocks as row_blocks
-from gcnii.propagation.diffusion import LONGEST_HEAT as LONGEST_HEAT
-from gcnii.propagation.diffusion import Diffusion as Diffusion
-from gcnii.propagation.diffusion import diffuse as diffuse
-from gcnii.propagation.pattern import AnyPattern as AnyPattern
-from gcnii.propagation.pattern import CutPattern as CutPattern
-from gcnii.propagation.pattern import Pattern as Pattern
-from gcnii.propagation.pattern import RowNumbers as RowNumbers
-from gcnii.propagation.pattern import Wait as Wait
-from gcnii.propagation.product import VmapInfo as VmapInfo
-from gcnii.propagation.product import dots as dots
-from gcnii.propagation.product import replicas_first as replicas_first
-from gcnii.propagation.product import row_sums as row_sums
-from gcnii.propagation.product import to_entries as to_entries
-from gcnii.propagation.relations import DIVISIONS as DIVISIONS
-from gcnii.propagation.relations import RelationalAdjacency as RelationalAdjacency
-from gcnii.propagation.relations import RelationalMatrix as RelationalMatrix
-from gcnii.propagation.sparse import Sparse as Sparse
-from gcnii.propagation.sparse import TakenByLinear as TakenByLinear
-from gcnii.propagation.sparse import feature_matrix as feature_matrix
-from gcnii.propagation.sparse import to_dense as to_dense
-from gcnii.propagation.sparse import to_matrix as to_matrix
+from gcnii.propagation.adjacency import (
+    Adjacency,
+    Direction,
+    Geometry,
+    GraphAdjacency,
+    Loops,
+    Norm,
+    Propagation,
+    adjacency,
+    propagation_matrix,
+)
+from gcnii.propagation.diffusion import Diffusion, diffuse
+from gcnii.propagation.relations import RelationalAdjacency, RelationalMatrix
+from gcnii.propagation.sparse import Sparse, feature_matrix, to_dense, to_matrix

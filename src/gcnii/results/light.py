@@ -16,14 +16,9 @@ from gcnii.graph import Features, Graph
 from gcnii.graph.arrays import hand_back
 from gcnii.nn import MODELS
 from gcnii.nn.engine.skeleton import GCNIISkeleton
-from gcnii.propagation import (
-    Sparse,
-    TakenByLinear,
-    block_height,
-    can_be_fixed,
-    fixed_matrix,
-    to_matrix,
-)
+from gcnii.propagation import Sparse, to_matrix
+from gcnii.propagation.by_rows import block_height, can_be_fixed, fixed_matrix
+from gcnii.propagation.sparse import TakenByLinear
 from gcnii.train.plan import Plan
 from gcnii.train.scaling import Scaling
 

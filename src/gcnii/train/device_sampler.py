@@ -10,7 +10,8 @@ from torch import Tensor
 
 from gcnii.kernels import offsets
 from gcnii.kernels.draw import CSRLinks, can_draw, draw, fill, jumps
-from gcnii.propagation import Pattern, Sparse
+from gcnii.propagation import Sparse
+from gcnii.propagation.pattern import Pattern
 from gcnii.train.neighbours import ActivationHistory, HistoryHop
 
 

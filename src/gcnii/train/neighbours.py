@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii import kernels
-from gcnii.propagation import Adjacency, Pattern, Sparse
+from gcnii.propagation import Adjacency, Sparse
+from gcnii.propagation.pattern import Pattern
 from gcnii.train.batches import Batch, History
 
 

@@ -18,7 +18,8 @@ from gcnii.dropout import DropForm
 from gcnii.errors import InputError
 from gcnii.graph.weights import EdgeWeights
 from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
-from gcnii.propagation import LONGEST_HEAT, Diffusion, Direction, Geometry, Loops, Norm
+from gcnii.propagation import Diffusion, Direction, Geometry, Loops, Norm
+from gcnii.propagation.diffusion import LONGEST_HEAT
 from gcnii.targets import target_of
 from gcnii.targets.objective import ClassWeight, positive_class, refuse_unranked
 from gcnii.targets.scores import Metric

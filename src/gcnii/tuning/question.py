@@ -22,7 +22,8 @@ from gcnii.files import Document, document_key, read_document, user_path
 from gcnii.graph import Graph, Split
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Range, Settings, setting_of, whole
-from gcnii.propagation import OWN_LOOPS, Loops
+from gcnii.propagation import Loops
+from gcnii.propagation.adjacency import OWN_LOOPS
 from gcnii.results.bundle import read_record
 from gcnii.targets import target_of
 from gcnii.targets.scores import RARE, Metric

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from gcnii.files import Document, write_document
-from gcnii.propagation import GraphAdjacency, Wait, adjacency, feature_matrix
+from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
+from gcnii.propagation.pattern import Wait
 from gcnii.train.distributed.shard import spread
 from gcnii.train.distributed.world import World, joined, own_device
 from gcnii.train.group import ReplicaGroup

@@ -16,7 +16,8 @@ from gcnii.memory import segment_length
 from gcnii.nn.engine.fused import Mappings, fused_layers, fused_rows
 from gcnii.nn.engine.recompute import recompute
 from gcnii.nn.model import Model
-from gcnii.propagation import Sparse, block_height, row_blocks
+from gcnii.propagation import Sparse
+from gcnii.propagation.by_rows import block_height, row_blocks
 
 
 class Conv(nn.Module):

@@ -17,25 +17,10 @@ from gcnii.errors import InputError, UsageError
 from gcnii.graph import Piece, Places
 from gcnii.graph.piece import Numbers
 from gcnii.graph.weights import EdgeWeights, weighed
-from gcnii.propagation import (
-    CutPattern,
-    Direction,
-    GraphAdjacency,
-    Loops,
-    Norm,
-    Pattern,
-    RowNumbers,
-    Sparse,
-    VmapInfo,
-    Wait,
-    of_edges,
-    oriented,
-    refuse_loops,
-    replicas_first,
-    row_sums,
-    with_diagonal,
-)
-from gcnii.propagation.product import multiply_each
+from gcnii.propagation import Direction, GraphAdjacency, Loops, Norm, Sparse
+from gcnii.propagation.adjacency import of_edges, oriented, refuse_loops, with_diagonal
+from gcnii.propagation.pattern import CutPattern, Pattern, RowNumbers, Wait
+from gcnii.propagation.product import VmapInfo, multiply_each, replicas_first, row_sums
 from gcnii.train.distributed.world import World
 from gcnii.train.recipe import Recipe
 

@@ -17,7 +17,8 @@ from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.piece import Numbers
 from gcnii.nn import MODELS
-from gcnii.propagation import Direction, GraphAdjacency, adjacency, to_matrix, with_diagonal
+from gcnii.propagation import Direction, GraphAdjacency, adjacency, to_matrix
+from gcnii.propagation.adjacency import with_diagonal
 from gcnii.targets.objective import Share
 from gcnii.train.clusters import metis
 from gcnii.train.distributed.adjacency import AdjacencyRows, CutAdjacency
