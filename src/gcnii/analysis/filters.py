@@ -267,12 +267,8 @@ def response(
     return _separate(found, measured, exact=probes is None)
 
 
-@dataclass(frozen=True, eq=False)
-class Echoes:
-    """What returns of signals at their own frequency: y (s, d), and its share of energy (s,)."""
-
-    y: Tensor
-    purity: Tensor
+# What returns of signals at their own frequency: y (s, d), and its share of energy (s,).
+Echoes = tuple[Tensor, Tensor]
 
 
 def _echoes(band: Band, pull: Pull, W: Tensor) -> Echoes:
@@ -285,7 +281,7 @@ def _echoes(band: Band, pull: Pull, W: Tensor) -> Echoes:
         # In float32 the squares of what a deep GCN lets through underflow to 0.
         part, all_of_it = (torch.linalg.vector_norm(V, dtype=torch.float64) for V in (echo, Y))
         purity.append((part / all_of_it.clamp(min=1e-300)) ** 2)
-    return Echoes(torch.stack(y).double().cpu(), torch.stack(purity).double().cpu())
+    return torch.stack(y).double().cpu(), torch.stack(purity).double().cpu()
 
 
 def _weights(band: Band, k: int, probes: int | None, seed: int) -> list[Tensor]:
@@ -305,7 +301,7 @@ def _separate(bands: Sequence[Band], measured: Sequence[Sequence[Echoes]], exact
     """The gain of each band, from its echoes for one or several weightings of the scores."""
     # Echoes of eigenvectors with one eigenvalue are averaged: the mean is the same in any basis.
     each = [
-        torch.cat([e.y.mean(0, keepdim=True) for e in band]) if exact else band[0].y
+        torch.cat([y.mean(0, keepdim=True) for y, _ in band]) if exact else band[0][0]
         for band in measured
     ]
     share = torch.tensor([band.share for band in bands], dtype=torch.float64)
@@ -316,7 +312,7 @@ def _separate(bands: Sequence[Band], measured: Sequence[Sequence[Echoes]], exact
         gain=scaled,
         error=np.zeros(len(bands)) if exact else error.numpy() / abs(factor),
         share=share.numpy(),
-        purity=np.array([float(torch.cat([e.purity for e in band]).mean()) for band in measured]),
+        purity=np.array([float(torch.cat([own for _, own in band]).mean()) for band in measured]),
     )
 
 
