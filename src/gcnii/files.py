@@ -40,9 +40,12 @@ Made = TypeVar("Made")
 STALE = 3600.0  # seconds without a write, after which a temporary file is nobody's
 NOTHING = type(None)
 TABLES = ("nodes", "edges", "features")  # names of files that are read from a user's folder
+# The files of a bundle, which gcnii.results writes, and what may lie beside them.
+WEIGHTS, CURVES, CARD = "model.safetensors", "curves.csv", "card.md"
+BUNDLE = ("run.json", WEIGHTS, CURVES, CARD)
+CHECKPOINT = "checkpoint.safetensors"
 OF_A_BUNDLE = re.compile(
-    r"run\.json|model\.safetensors|curves\.csv|card\.md|checkpoint(\.previous)?\.safetensors"
-    r"|study\.(json|db.*)"
+    "|".join(map(re.escape, BUNDLE)) + r"|checkpoint(\.previous)?\.safetensors|study\.(json|db.*)"
 )
 CALLED = {
     bool: "true or false",

@@ -52,7 +52,7 @@ def plan_of(cell: Cell) -> Plan:
 
 def run_key(cell: Cell) -> str:
     """A hash that is the same for cells whose runs are the same, and for no others."""
-    identity = plan_of(cell).identity(open_graph(cell))
+    identity = plan_of(cell).identity(open_graph(cell).fingerprint)
     return document_key(identity | ({"by_degree": "kept"} if cell.by_degree else {}))
 
 

@@ -184,7 +184,7 @@ def test_a_training_whose_folder_was_taken_keeps_what_it_has(work, monkeypatch):
         (work / "new/checkpoint.safetensors").write_bytes(b"")
         return save_claimed(*given, **options)
 
-    monkeypatch.setattr("gcnii.cli.train.save_claimed", taken)
+    monkeypatch.setattr("gcnii.results.folder.save_claimed", taken)
     answer = call("train", "pets", *TINY, "--layers", 3, "--epochs", 2, "--out", "new", cwd=work)
     assert answer.code == 2
     assert "new holds the bundle of another training" in answer.err
@@ -209,7 +209,7 @@ def test_a_column_of_huge_numbers_gives_a_bundle_that_opens(work):
     answer = call("train", "pets", *SMALL, "--out", "huge", cwd=work)
     assert answer.code == 0, answer.err
     (column,) = (
-        one for one in gcnii.open_bundle(work / "huge").graph.columns if one.name == "huge"
+        one for one in gcnii.open_bundle(work / "huge").origin.columns if one.name == "huge"
     )
     assert column.median < 3.4e38
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import shlex
 import sys
 import warnings
@@ -34,17 +33,16 @@ from gcnii.cli.options import (
     switch,
 )
 from gcnii.cli.terminal import table_console
-from gcnii.errors import InputError, some_of
-from gcnii.files import Document, claimed, document_key, refuse_replacing
+from gcnii.errors import InputError
+from gcnii.files import CHECKPOINT, Document, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import plain_table
-from gcnii.results.bundle import DIGESTS, refuse_bundle, save_claimed
 from gcnii.results.fit import Calibrate, Session, fit_plans, notice_limit
+from gcnii.results.folder import claimed_folder, run_folder, save_run
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log
-from gcnii.train.checkpoint import Checkpoint, before, remove
 from gcnii.train.distributed.world import World, joined, meeting, own_device, started
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import (
@@ -58,9 +56,7 @@ from gcnii.train.plan import (
 from gcnii.train.recipe import in_force
 from gcnii.train.run import Run, make_runs
 
-CHECKPOINT = "checkpoint.safetensors"
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
-FILES = {*DIGESTS, "run.json", CHECKPOINT, before(Path(CHECKPOINT)).name}
 ModelName = Annotated[
     str | None,
     Parameter(
@@ -182,7 +178,7 @@ def train(
             with meeting(world) as given:
                 data, plan = read()
                 seeds = _seeds(data, runs, seed)
-                folder = out or _folder(data, plan)
+                folder = out or run_folder(data, plan)
                 own, writers = make_runs(data, seeds, split), list[Callback]()
                 if rank == 0:  # who alone writes
                     claim.enter_context(_claimed(folder, data, plan, own, overwrite))
@@ -290,12 +286,6 @@ def _print_settings(graph: Graph, plan: Plan, as_json: bool) -> None:
     table_console().print(table)
 
 
-def _folder(graph: Graph, plan: Plan) -> Path:
-    """runs/GRAPH-MODEL-KEY: another graph of this name, or other settings, have another folder."""
-    key = document_key(plan.identity(graph))[:8]
-    return Path("runs") / f"{graph.name}-{plan.model}-{key}"
-
-
 def _given(settings: Mapping[str, object]) -> Settings:
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -340,37 +330,9 @@ def _writers(
 def _claimed(
     folder: Path, graph: Graph, plan: Plan, runs: list[Run], overwrite: bool
 ) -> Iterator[None]:
-    """Within, the folder is this training's; InputError if it may not be."""
     refuse_unwritable(folder)
-    with claimed(folder):
-        _refuse_replacing(folder, graph, plan, runs, overwrite)
+    with claimed_folder(folder, graph, plan, runs, overwrite):
         yield
-
-
-def _refuse_replacing(
-    folder: Path, graph: Graph, plan: Plan, runs: list[Run], overwrite: bool
-) -> None:
-    """Raise InputError, before any work is done, if it would cost anyone else's."""
-    entries = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    # What a killed write leaves behind is hidden, and so is what systems put into any folder.
-    if foreign := sorted(name for name in entries - FILES if not name.startswith(".")):
-        raise InputError(
-            f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another --out"
-        )
-    refuse_bundle(folder, graph.fingerprint, plan, runs, overwrite=overwrite)
-    saved = Checkpoint.load(folder / CHECKPOINT, torch.device("cpu"))
-    if saved and not overwrite and not _is_of(saved.identity, graph, plan, runs):
-        raise InputError(
-            f"{folder} holds the checkpoint of another training; choose another --out, or give up "
-            "that training with --overwrite"
-        )
-
-
-def _is_of(identity: Document, graph: Graph, plan: Plan, runs: list[Run]) -> bool:
-    """Whether a checkpoint's identity is that of these runs."""
-    settings = in_force(identity.get("settings", {}))
-    own = plan.identity(graph) | {"runs": [[run.seed, run.split] for run in runs]}
-    return own == {name: identity.get(name) for name in own} | {"settings": settings}
 
 
 def _save_and_print(
@@ -378,42 +340,14 @@ def _save_and_print(
 ) -> None:
     notice_limit(result)
     try:
-        saved = _save(result, folder, overwrite)
+        command = shlex.join(["gcnii", *sys.argv[1:]])
+        saved = save_run(result, folder, overwrite=overwrite, command=command)
     except (OSError, InputError):
         _print(result, None, as_json, device)  # the scores are there, even if the disk is full
         raise
     if result.interrupted:
         print(f"gcnii: stopped; {_kept(folder, saved)}", file=sys.stderr)
     _print(result, folder if saved else None, as_json, device)
-
-
-def _save(result: Result, folder: Path, overwrite: bool) -> bool:
-    """Save the bundle; False if the one there is worth more than what was interrupted."""
-    checkpoint, command = folder / CHECKPOINT, shlex.join(["gcnii", *sys.argv[1:]])
-    try:
-        replace = overwrite and not result.interrupted
-        save_claimed(result, folder, overwrite=replace, command=command)
-    except InputError as error:
-        if not result.interrupted:
-            raise InputError(f"{error}{_saved_elsewhere(result, folder, command)}") from None
-        return False
-    except OSError as error:
-        if checkpoint.exists():
-            error.strerror = f"{error.strerror}; run the same command again to resume"
-        raise
-    if not result.interrupted:
-        remove(checkpoint)
-    return True
-
-
-def _saved_elsewhere(result: Result, folder: Path, command: str) -> str:
-    """Save what was trained although its folder was taken meanwhile; words that say where it is."""
-    spare = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
-    try:
-        result.save(spare, command=command)
-    except (InputError, OSError):
-        return ""
-    return f"; this training is saved as {spare}"
 
 
 def _kept(folder: Path, saved: bool) -> str:

@@ -27,7 +27,11 @@ from safetensors.torch import load_file
 from gcnii import __version__
 from gcnii.errors import BundleError, InputError, did_you_mean, some_of
 from gcnii.files import (
+    BUNDLE,
+    CARD,
+    CURVES,
     NOTHING,
+    WEIGHTS,
     Document,
     Maybe,
     Only,
@@ -43,7 +47,6 @@ from gcnii.files import (
     write_document,
 )
 from gcnii.graph.columns import COLUMN, Columns
-from gcnii.nn.settings import Settings
 from gcnii.results.provenance import git_state
 from gcnii.results.result import Origin, Result
 from gcnii.targets import target_of
@@ -52,7 +55,6 @@ from gcnii.train.adam import Stack
 from gcnii.train.checkpoint import write_tensors
 from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan, make_plan
-from gcnii.train.recipe import in_force
 from gcnii.train.run import Run
 from gcnii.train.scaling import Scaling
 
@@ -235,7 +237,6 @@ def refuse_misfit(weights: Stack, plan: Plan, d: int, k: int, runs: int) -> None
         raise InputError("the weights do not fit its settings and runs")
 
 
-WEIGHTS, CURVES, CARD = "model.safetensors", "curves.csv", "card.md"
 DIGESTS = {WEIGHTS: "weights_sha256", CURVES: "curves_sha256", CARD: "card_sha256"}
 CURVE = ("train_loss", "val_loss", "val")
 PATIENCE = 60.0  # seconds to wait for another `save` into the same folder
@@ -344,7 +345,7 @@ def refuse_bundle(
         return
     record = read_record(folder)
     held = Result(weights={}, **open_record(folder, record))
-    why = _why_kept(held, (fingerprint, plan.model, in_force(plan.settings)), runs, interrupted)
+    why = _why_kept(held, plan.identity(fingerprint), runs, interrupted)
     if why and not overwrite:
         raise InputError(
             f"{folder} holds {why}; choose another folder, or overwrite it "
@@ -353,12 +354,9 @@ def refuse_bundle(
     settle(folder, record)
 
 
-def _why_kept(
-    held: Result, training: tuple[str, str, Settings], runs: Sequence[Run], interrupted: bool
-) -> str:
+def _why_kept(held: Result, training: Document, runs: Sequence[Run], interrupted: bool) -> str:
     """What makes a bundle worth more than one of these runs; empty where nothing does."""
-    settings = in_force(held.plan.settings)
-    if (held.origin.fingerprint, held.plan.model, settings) != training:
+    if held.plan.identity(held.origin.fingerprint) != training:
         return f"the bundle of another training ({held!r})"
     new = {(run.seed, run.split) for run in runs}
     if lost := [run for run in held.runs if (run.seed, run.split) not in new]:
@@ -382,7 +380,7 @@ def newer(folder: Path, name: str) -> list[Path]:
 
 def _clean(folder: Path) -> None:
     """Remove what a `save` that was killed has left; nobody else saves here now."""
-    names = "|".join(map(re.escape, ("run.json", *DIGESTS)))
+    names = "|".join(map(re.escape, BUNDLE))
     for path in folder.iterdir():
         if re.fullmatch(rf"\.\.?({names})\..+", path.name):
             path.unlink(missing_ok=True)

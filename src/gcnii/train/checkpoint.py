@@ -16,7 +16,7 @@ import multiprocessing
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from math import nan
@@ -39,7 +39,10 @@ from gcnii.files import (
     refuse_special,
     remove_stale,
 )
+from gcnii.graph import Graph
 from gcnii.train.adam import MOMENTS, Stack
+from gcnii.train.clusters import cutter
+from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
 from gcnii.train.run import Patience, Run
 
@@ -144,11 +147,7 @@ class Checkpoint:
 
     def is_of(self, identity: Document) -> bool:
         """Whether it is of this training; one from before a setting existed may be."""
-        one, other = (
-            each | {"settings": in_force(each.get("settings", {}))}
-            for each in (self.identity, identity)
-        )
-        return one == other
+        return _in_force(self.identity) == _in_force(identity)
 
     def _check_names(self) -> None:
         """Refuse stacks that do not belong together, as where no checksum tells of damage."""
@@ -295,3 +294,22 @@ def _is_ours(number: int) -> bool:
     if number == signal.SIGINT:
         return handler not in (signal.SIG_IGN, None)  # None: set by another language
     return handler is signal.SIG_DFL
+
+
+def training_identity(graph: Graph, plans: Sequence[Plan], runs: Sequence[Run]) -> Document:
+    """What makes a training this very one: only its own checkpoint resumes it."""
+    identity: Document = {
+        "model": plans[0].model,
+        "settings": plans[0].settings,
+        "graph": graph.fingerprint,
+        "runs": [(run.seed, run.split) for run in runs if run.setting == 0],
+        "cutter": cutter() if plans[0].recipe.batches == "clusters" else None,
+    }
+    if len(plans) > 1:
+        identity["others"] = [plan.settings for plan in plans[1:]]
+    document: Document = json.loads(json.dumps(identity))  # as it comes back from a file
+    return document
+
+
+def _in_force(identity: Document) -> Document:
+    return identity | {"settings": in_force(identity.get("settings", {}))}

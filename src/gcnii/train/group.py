@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,14 +17,13 @@ import torch
 from torch import Tensor
 
 from gcnii.errors import GcniiError, InputError, notice
-from gcnii.files import Document, document_key
+from gcnii.files import document_key
 from gcnii.targets.objective import Objective
 from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.batches import Batch
 from gcnii.train.callbacks import Callback, EpochMeasures, EpochReport, StopTraining
 from gcnii.train.capture import CapturedEpoch
-from gcnii.train.checkpoint import Checkpoint, interruptible, remove
-from gcnii.train.clusters import cutter
+from gcnii.train.checkpoint import Checkpoint, interruptible, remove, training_identity
 from gcnii.train.hardware import arithmetic, epochs_per_sync, held_how, is_gpu
 from gcnii.train.replicas import Replicas
 from gcnii.train.run import Measures, Run
@@ -344,16 +342,7 @@ class Training:
         self.told: set[str] = set()  # warnings, each once
         self.start = self.saved = time.monotonic()
         self.pause = SAVE_EVERY
-        identity: Document = {
-            "model": task.plan.model,
-            "settings": self.settings[0],
-            "graph": task.graph.fingerprint,
-            "runs": [(run.seed, run.split) for run in runs if run.setting == 0],
-            "cutter": cutter() if task.plan.recipe.batches == "clusters" else None,
-        }
-        if task.others:
-            identity["others"] = self.settings[1:]
-        self.identity = json.loads(json.dumps(identity))  # as it comes back from a file
+        self.identity = training_identity(task.graph, task.plans, runs)
 
     def groups(self, batch: int | None) -> Iterator[ReplicaGroup]:
         """The group that a checkpoint left unfinished, then groups of runs that have not begun."""

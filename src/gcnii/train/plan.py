@@ -71,10 +71,9 @@ class Plan:
             for name, value in settings.items()
         }
 
-    def identity(self, graph: Graph) -> Document:
+    def identity(self, fingerprint: str) -> Document:
         """What decides a run beside its seed: the graph, the model and the settings in force."""
-        settings = in_force(self.settings)
-        return {"graph": graph.fingerprint, "model": self.model, "settings": settings}
+        return {"graph": fingerprint, "model": self.model, "settings": in_force(self.settings)}
 
     def build(self, d: int, k: int, seed: int = 0) -> Model:
         """The model with the weights of this seed: drawn on the CPU, the same on every device."""

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskProgressColumn
 
 from gcnii.errors import GcniiError, InputError, notice, some_of
-from gcnii.files import document_key, user_path
+from gcnii.files import CHECKPOINT, OF_A_BUNDLE, document_key, user_path
 from gcnii.nn.settings import whole
 from gcnii.parallel import run_parallel
 from gcnii.results.fit import SILENT, Session, draws
@@ -40,13 +40,9 @@ from gcnii.tuning.storage import StorageLost, open_study, refuse_damaged, sqlite
 from gcnii.tuning.trials import Trial, ranked, trials_of
 from gcnii.tuning.worker import Limits, search
 
-CHECKPOINT = "checkpoint.safetensors"
 ANOTHER = "choose another folder (out)"
 # What a folder of a study may hold: its own files, and those of a bundle.
-OWN = re.compile(
-    r"\..*|study\.(json|db(-.*)?)|search\.png|slurm|run\.json|model\.safetensors|curves\.csv|card\.md"
-    r"|checkpoint(\.previous)?\.safetensors"
-)
+OWN = re.compile(rf"\..*|search\.png|slurm|{OF_A_BUNDLE.pattern}")
 REFRESH = 0.5  # seconds
 # What every executor understands; other options are Slurm's own.
 COMMON = ("timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
