@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -42,21 +42,23 @@ class Recomputed:
 class Outputs:
     """What all runs of a result say of one graph.
 
+    weights  that gave these scores: those of another result are not of it
     shared  whether several processes trained: the graph then has the labels of the nodes of all
             splits, and neither features nor edges
     """
 
     graph: Graph
+    weights: Stack
     scores: Scores
     shared: bool = False
 
-    def of(self, rows: Sequence[int]) -> Outputs:
-        """Of these runs."""
+    def of(self, rows: Sequence[int], weights: Stack) -> Outputs:
+        """Of these runs, which have these weights."""
         if isinstance(self.scores, Tensor):
-            return Outputs(self.graph, self.scores[list(rows)], self.shared)
+            return replace(self, weights=weights, scores=self.scores[list(rows)])
         assert isinstance(self.scores, Recomputed)
         own = [self.scores.rows[i] for i in rows]
-        return Outputs(self.graph, Recomputed(self.scores.compute, own), self.shared)
+        return replace(self, weights=weights, scores=Recomputed(self.scores.compute, own))
 
 
 @torch.no_grad()

@@ -232,11 +232,16 @@ class Result:
         count = len(self.runs)
         if count * graph.n * self.origin.k > KEPT:
             again = Recomputed(lambda i: self._output("forward", i, inputs), range(count))
-            return replace(self, outputs=Outputs(graph, again))
-        return replace(self, outputs=Outputs(graph, self._every_score(inputs)))
+            return replace(self, outputs=Outputs(graph, self.weights, again))
+        return replace(self, outputs=Outputs(graph, self.weights, self._every_score(inputs)))
 
     def _at_hand(self, graph: Graph) -> bool:
-        return self.outputs is not None and self.outputs.graph is graph
+        return self._own is not None and self._own.graph is graph
+
+    @property
+    def _own(self) -> Outputs | None:
+        """The scores at hand, unless the weights were replaced since."""
+        return self.outputs if self.outputs and self.outputs.weights is self.weights else None
 
     def _every_score(self, inputs: Task | LightTask) -> torch.Tensor:
         """(runs, n, k) on the CPU; the runs of one setting are one batch."""
@@ -269,7 +274,9 @@ class Result:
         known = piece.labelled_only(everywhere, own)
         each = (self._output("forward", i, task)[own] for i in range(len(self.runs)))
         scores = torch.stack([shard.gathered(one, nodes) for one in each])
-        return replace(self, trained_on=known, outputs=Outputs(known, scores, shared=True))
+        return replace(
+            self, trained_on=known, outputs=Outputs(known, self.weights, scores, shared=True)
+        )
 
     def with_thresholds(self) -> Result:
         """The same, with the threshold of each run that suits its validation nodes best.
@@ -675,7 +682,7 @@ class Result:
         runs = tuple(replace(self.runs[i], setting=0) for i in rows)
         together = self.together if rows == self.predicting() else None
         same = replace(self, runs=runs, weights=weights, plan=plan, others=())
-        return replace(same, together=together, outputs=self.outputs and self.outputs.of(rows))
+        return replace(same, together=together, outputs=self._own and self._own.of(rows, weights))
 
     @property
     def metric(self) -> str:
