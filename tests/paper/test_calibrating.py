@@ -43,5 +43,5 @@ def test_bars_that_are_missed_are_named(folder):
 
 
 def test_without_measurements_the_command_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"`python benchmarks/calibrating.py` makes it"):
+    with pytest.raises(InputError, match=r"`python -m gcnii_paper.calibrating` makes it"):
         read_calibrations(tmp_path)
