@@ -85,7 +85,7 @@ def starting(process, folder):
 )
 def test_tasks_hear_of_ctrl_c_and_end_with_a_killed_parent(number, when, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
         [sys.executable, "script.py"],
         cwd=tmp_path,
