@@ -73,6 +73,8 @@ class Commands:
             [one["cwd"].with_suffix(f".{i}.{end}") for end in ("out", "err")]
             for i, one in enumerate(commands)
         ]
+        for path in (path for paths in places for path in paths):
+            path.write_bytes(b"")  # a command may be killed before it has opened them
         late = (seconds, int(signal.SIGKILL))
         asked = [
             {**one, "cwd": str(one["cwd"]), "out": str(out), "err": str(err)}
