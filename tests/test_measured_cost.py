@@ -19,7 +19,7 @@ from gcnii.cost import (
 from gcnii.data.catalog import Size
 from gcnii_paper.report.scale import planned_cost, read_scale
 
-BENCH = Path(__file__).parents[2] / "results" / "bench"
+BENCH = Path(__file__).parents[1] / "results" / "bench"
 MEMORY, TIME = 0.15, 0.30
 # Features, classes and stored numbers of X; None: all of them.
 FEATURES = {
