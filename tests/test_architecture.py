@@ -36,12 +36,8 @@ ROOMS = [
 # The study of the paper uses the library; its commands are registered in one place.
 STUDY = Path(gcnii_paper.__file__).parent
 REGISTERED = "cli/__init__.py"
-# Result has methods that a later room implements, and a bundle a card that one writes; it is
-# imported when they are called.
-FACADE = {
-    ("results/result.py", "inference"),
-    ("results/bundle.py", "inference"),
-}
+# Result has methods that a later room implements; it is imported when they are called.
+FACADE = {("results/result.py", "inference")}
 ROOT = Path(gcnii.__file__).parent
 TESTS = Path(__file__).parent
 LIBRARY = [

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from gcnii.graph import Graph
-    from gcnii.propagation.pattern import Pattern
+    from gcnii.propagation.sparse import Pattern
 
 Kind = Literal["cpu", "cuda"]
 
@@ -681,7 +681,7 @@ def calibrate(size: Size, network: Network) -> Rates:
     import torch
 
     from gcnii.dropout import InplaceDropout, epoch_key
-    from gcnii.propagation.product import multiply_each
+    from gcnii.propagation.sparse import multiply_each
     from gcnii.train.hardware import trim_memory, tuned_cpu
 
     h = network.width
@@ -737,7 +737,7 @@ class _Turns:
 def _drawn_pattern(n: int, entries: int) -> Pattern:
     import torch
 
-    from gcnii.propagation.pattern import Pattern
+    from gcnii.propagation.sparse import Pattern
 
     rows = torch.linspace(0, entries, n + 1, dtype=torch.float64).int()
     generator = torch.Generator().manual_seed(0)

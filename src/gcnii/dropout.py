@@ -26,8 +26,7 @@ from torch import Tensor, nn
 from gcnii import kernels
 from gcnii.errors import InputError
 from gcnii.propagation import Adjacency, Sparse
-from gcnii.propagation.pattern import RowNumbers
-from gcnii.propagation.product import VmapInfo, replicas_first
+from gcnii.propagation.sparse import RowNumbers, VmapInfo, replicas_first
 
 KEY_BLOCK = 64  # keys that are made at once, because a single one costs a dozen tiny operations
 

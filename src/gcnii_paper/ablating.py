@@ -31,10 +31,10 @@ from gcnii.nn import MODELS, GCNIIPlus
 from gcnii.nn.dropedge import NodeNorm
 from gcnii.nn.engine.skeleton import Convs
 from gcnii.nn.gcnii_plus import PlusConv
-from gcnii.nn.weights import uniform
+from gcnii.nn.model import uniform
 from gcnii.propagation import Sparse
 from gcnii.propagation.attention import row_max
-from gcnii.propagation.product import row_sums, to_entries
+from gcnii.propagation.sparse import row_sums, to_entries
 from gcnii.results.provenance import commit, versions
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import record_of

@@ -6,7 +6,7 @@ import torch
 from torch.func import vmap
 
 from gcnii import data
-from gcnii.nn.weights import MatMul
+from gcnii.nn.model import MatMul
 from gcnii.results.fit import fit
 
 

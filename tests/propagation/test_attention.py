@@ -11,8 +11,7 @@ from torch.func import vmap
 
 from gcnii.propagation import Sparse
 from gcnii.propagation.attention import attend, row_max, row_softmax
-from gcnii.propagation.pattern import Pattern
-from gcnii.propagation.product import dots
+from gcnii.propagation.sparse import Pattern, dots
 
 
 @pytest.fixture

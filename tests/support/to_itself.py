@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 import torch.distributed as dist
 
-from gcnii.propagation.pattern import CutPattern, Pattern, RowNumbers
+from gcnii.propagation.sparse import CutPattern, Pattern, RowNumbers
 from gcnii.train.distributed.adjacency import CutMatrix, Halo
 from gcnii.train.distributed.world import World
 

@@ -34,7 +34,8 @@ def trained(graph, model, settings, world=None, seeds=(0,), **how):
     plan = make_plan(model, {"precision": "float64"} | settings, graph)
     session = Session(world=world, **{"device": "cpu", "threads": 1} | how)
     result = fit_plans(graph, [plan], session, seeds=seeds, calibrate="temperature")
-    answers = result.scores(graph, "cpu") if result.answers is None else result.answers[0].numpy()
+    shared = result.outputs.shared
+    answers = result.outputs.scores[0].numpy() if shared else result.scores(graph, "cpu")
     used = np.any([mask for one in graph.splits for mask in vars(one).values()], 0)
     return {
         "curve": [list(run.curve) for run in result.runs],
@@ -42,5 +43,5 @@ def trained(graph, model, settings, world=None, seeds=(0,), **how):
         "epochs": [run.epochs for run in result.runs],
         "temperature": [run.temperature for run in result.runs],
         "settings": plan.settings,
-        "scores": (answers if result.answers is not None else answers[used]).tolist(),
+        "scores": (answers if shared else answers[used]).tolist(),
     }

@@ -15,7 +15,7 @@ from gcnii.errors import BundleError, GraphError, InputError
 from gcnii.graph import Split
 from gcnii.inference.predict import label_table
 from gcnii.results.fit import fit
-from gcnii.train.capture import CAPTURES
+from gcnii.train.group import CAPTURES
 from gcnii.train.recipe import Recipe, in_force
 
 SMALL = {"layers": 2, "width": 8, "epochs": 30, "lr": 0.02, "device": "cpu"}

@@ -24,7 +24,7 @@ from torch.utils.hooks import RemovableHandle
 from gcnii.errors import InputError, UsageError
 from gcnii.nn import Model
 from gcnii.propagation import Sparse
-from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.sparse import Pattern
 
 # Functions that may follow a layer's module and still belong to the layer: they act on each unit or
 # row by itself and do not mix nodes.

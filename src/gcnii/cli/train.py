@@ -38,6 +38,7 @@ from gcnii.files import CHECKPOINT, Document, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import plain_table
+from gcnii.results.card import short_form
 from gcnii.results.fit import Calibrate, Session, fit_plans, notice_limit
 from gcnii.results.folder import claimed_folder, run_folder, save_run
 from gcnii.results.result import Result
@@ -358,8 +359,6 @@ def _kept(folder: Path, saved: bool) -> str:
 
 def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> None:
     """The scores, and where the bundle is, if it was saved."""
-    from gcnii.inference.short import short_form  # a later room, for when all is done
-
     short = short_form(result, device)
     if as_json:
         about = {"bundle": str(bundle) if bundle else None}

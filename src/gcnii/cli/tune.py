@@ -30,8 +30,8 @@ from gcnii.cli.terminal import table_console
 from gcnii.cli.train import Threads
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document, refuse_replacing
-from gcnii.inference.short import short_form
 from gcnii.report.figures import is_figure, save
+from gcnii.results.card import short_form
 from gcnii.results.fit import Session
 from gcnii.targets.scores import METRICS, Metric, percent
 from gcnii.tuning.question import Question

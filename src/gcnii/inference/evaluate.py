@@ -31,9 +31,9 @@ from gcnii.inference.baselines import (
     notes,
     twins,
 )
-from gcnii.inference.short import never_predicted, unbeaten
 from gcnii.inference.tables import Score, called, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
+from gcnii.results.card import never_predicted, unbeaten
 from gcnii.results.result import Result
 from gcnii.targets import SeveralLabels
 from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of

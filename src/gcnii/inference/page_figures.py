@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from gcnii.errors import visible
 from gcnii.inference.evaluate import Evaluation
-from gcnii.inference.tables import Score, called, frequent_confusions
+from gcnii.inference.tables import Score, called
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import short
 from gcnii.results.result import Result
 from gcnii.targets.interval import wilson
-from gcnii.targets.scores import SCORES, percent
+from gcnii.targets.scores import SCORES, frequent_confusions, percent
 from gcnii.targets.target import Bin
 from gcnii.train.run import Run
 

@@ -17,7 +17,7 @@ from gcnii.errors import visible
 from gcnii.files import Document
 from gcnii.report.tables import plain_table
 from gcnii.targets.interval import Estimate
-from gcnii.targets.scores import SCORES, percent
+from gcnii.targets.scores import SCORES, frequent_confusions, percent
 
 if TYPE_CHECKING:
     from gcnii.inference.evaluate import Evaluation
@@ -76,14 +76,6 @@ class Score:
         if not self.plain:
             return percent(value)
         return "–" if isnan(value) else f"{value:.3f}"
-
-
-def frequent_confusions(C: NDArray[np.int64], most: int) -> list[tuple[int, int, int]]:
-    """True class, predicted class and number of nodes of the most frequent mistakes."""
-    wrong = C - np.diag(C.diagonal())
-    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    places = (divmod(int(place), len(C)) for place in order)
-    return [(i, j, int(wrong[i, j])) for i, j in places if wrong[i, j]]
 
 
 def tables(evaluation: Evaluation) -> Iterator[RenderableType]:

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from gcnii.nn.engine.skeleton import Conv, GCNIISkeleton
 from gcnii.nn.gcnii import betas, blend, identity_mapping
-from gcnii.nn.model import ModelCard
+from gcnii.nn.model import ModelCard, uniform
 from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
-from gcnii.nn.weights import uniform
 
 
 class GCNInitialConv(Conv):

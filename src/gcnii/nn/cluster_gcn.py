@@ -4,10 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from gcnii.dropout import Dropout
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Model, ModelCard, glorot_dense
 from gcnii.nn.settings import Layers, Rate, Width
 from gcnii.nn.vrgcn import NormedDense
-from gcnii.nn.weights import glorot_dense
 from gcnii.propagation import Sparse, to_dense
 
 

@@ -17,9 +17,8 @@ from torch.nn.functional import batch_norm, relu
 from gcnii.dropout import Dropout, next_key, numbered_keys
 from gcnii.errors import InputError
 from gcnii.nn.engine.recompute import recompute
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Model, ModelCard, matmul, uniform
 from gcnii.nn.settings import BatchNorm, Layers, Rate, SelfWeight, Settings, Width
-from gcnii.nn.weights import matmul, uniform
 from gcnii.propagation import Sparse
 
 EPSILON = 1e-5  # avoids a division by zero for units that are equal on all nodes

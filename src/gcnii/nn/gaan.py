@@ -8,12 +8,11 @@ from torch.func import vmap
 from torch.nn.functional import leaky_relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Model, ModelCard, glorot, glorot_dense
 from gcnii.nn.settings import Heads, Layers, Rate, Width
-from gcnii.nn.weights import glorot, glorot_dense
 from gcnii.propagation import Propagation, Sparse
 from gcnii.propagation.attention import attend, row_max, row_softmax
-from gcnii.propagation.product import dots, row_sums, to_entries
+from gcnii.propagation.sparse import dots, row_sums, to_entries
 
 # the authors' sizes for PPI: first layer, a head's keys and values, the gate
 EMBED, KEY, VALUE, POOL = 64, 24, 32, 64

@@ -9,12 +9,11 @@ from torch import Tensor, nn
 from torch.nn.functional import elu, leaky_relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Model, ModelCard, glorot
 from gcnii.nn.settings import FewLayers, Heads, HeadWidth, OutHeads, Rate
-from gcnii.nn.weights import glorot
 from gcnii.propagation import Propagation, Sparse
 from gcnii.propagation.attention import attend, row_softmax
-from gcnii.propagation.product import to_entries
+from gcnii.propagation.sparse import to_entries
 
 
 class Attention(nn.Module):

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Model, ModelCard, glorot
 from gcnii.nn.settings import FewLayers, Rate, Width
-from gcnii.nn.weights import glorot
 from gcnii.propagation import Sparse
 
 

@@ -22,9 +22,8 @@ from torch import Tensor
 
 from gcnii.nn.engine.fused import Mappings
 from gcnii.nn.engine.skeleton import Conv, GCNIISkeleton
-from gcnii.nn.model import ModelCard
+from gcnii.nn.model import ModelCard, uniform
 from gcnii.nn.settings import Alpha, Lam, Layers, Rate, Width
-from gcnii.nn.weights import uniform
 
 
 class GCNIIConv(Conv):

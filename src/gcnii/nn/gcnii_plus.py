@@ -17,9 +17,8 @@ from torch.nn.functional import linear, relu
 from gcnii.dropout import Dropout
 from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.nn.gcnii import GCNIIConv, betas
-from gcnii.nn.model import ModelCard
+from gcnii.nn.model import ModelCard, uniform
 from gcnii.nn.settings import Alpha, Bounds, Choice, Lam, Layers, Range, Rate, Setting, Width
-from gcnii.nn.weights import uniform
 from gcnii.propagation import Sparse
 
 RowNorm = Literal["none", "layer"]

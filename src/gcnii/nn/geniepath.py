@@ -3,12 +3,11 @@
 import torch
 from torch import Tensor, nn
 
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Model, ModelCard, glorot
 from gcnii.nn.settings import Layers, Width
-from gcnii.nn.weights import glorot
 from gcnii.propagation import Propagation, Sparse
 from gcnii.propagation.attention import row_softmax
-from gcnii.propagation.product import to_entries
+from gcnii.propagation.sparse import to_entries
 
 
 class Breadth(nn.Module):

@@ -12,13 +12,11 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Model, ModelCard, glorot
 from gcnii.nn.settings import FewLayers, Rate, Settings, Width
-from gcnii.nn.weights import glorot
 from gcnii.propagation import Propagation, Sparse
 from gcnii.propagation.attention import row_max
-from gcnii.propagation.pattern import Pattern
-from gcnii.propagation.product import to_entries
+from gcnii.propagation.sparse import Pattern, to_entries
 
 LONGEST = 128  # the most neighbours of a node that an LSTM reads
 

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Model, ModelCard, glorot, glorot_dense
 from gcnii.nn.settings import Layers, Rate, Settings, Width
-from gcnii.nn.weights import glorot, glorot_dense
 from gcnii.propagation import Propagation, Sparse, to_dense
 
 DENSE = 2  # dense layers after each gathering

@@ -15,9 +15,7 @@ from torch import Tensor
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.graph.weights import EdgeWeights, weighed
-from gcnii.propagation.pattern import Pattern, RowNumbers
-from gcnii.propagation.product import row_sums
-from gcnii.propagation.sparse import Sparse
+from gcnii.propagation.sparse import Pattern, RowNumbers, Sparse, row_sums
 
 Direction = Literal["out", "in", "both"]
 Geometry = Literal["none", "isomap", "poincare", "struc2vec"]

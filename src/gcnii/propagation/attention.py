@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
-from gcnii.propagation.pattern import Pattern
-from gcnii.propagation.product import row_sums, to_entries
-from gcnii.propagation.sparse import Sparse
+from gcnii.propagation.sparse import Pattern, Sparse, row_sums, to_entries
 
 
 def row_softmax(pattern: Pattern, E: Tensor, present: Tensor | None = None) -> Tensor:

@@ -26,9 +26,7 @@ from gcnii.propagation.adjacency import (
     inverse_degrees,
     normalised,
 )
-from gcnii.propagation.pattern import Pattern
-from gcnii.propagation.product import row_sums
-from gcnii.propagation.sparse import Sparse
+from gcnii.propagation.sparse import Pattern, Sparse, row_sums
 
 ENTRIES = 1 << 22  # at a time
 NUMBERS = 1 << 22  # of a block of rows of X or H: 16 MiB in float32

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from gcnii.data.geometry import RELATIONS, Neighbourhood
 from gcnii.propagation.adjacency import GraphAdjacency, Norm, induced_pattern
-from gcnii.propagation.pattern import Pattern, RowNumbers
-from gcnii.propagation.sparse import Sparse
+from gcnii.propagation.sparse import Pattern, RowNumbers, Sparse
 
 DIVISIONS = RELATIONS + 1  # the last one is a node's link to itself
 

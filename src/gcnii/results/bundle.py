@@ -47,6 +47,7 @@ from gcnii.files import (
     write_document,
 )
 from gcnii.graph.columns import COLUMN, Columns
+from gcnii.results.card import card
 from gcnii.results.provenance import git_state
 from gcnii.results.result import Origin, Result
 from gcnii.targets import target_of
@@ -276,8 +277,6 @@ def save_claimed(
 
 def _write(result: Result, folder: Path, mark: str) -> Document:
     """Write the files beside those of the old bundle; run.json comes last and decides."""
-    from gcnii.inference.card import card  # a later room, for when all is done
-
     with atomic_write(_fresh(folder, WEIGHTS, mark)) as temporary, naming(folder / WEIGHTS):
         weights = {name: weight.contiguous() for name, weight in result.weights.items()}
         write_tensors(weights, temporary)

@@ -289,6 +289,14 @@ def confusion(y: Ints, guess: Ints, k: int, weights: Floats | None = None) -> Fl
     return summed(y * k + guess, k * k, weights).reshape(-1, k, k)
 
 
+def frequent_confusions(C: NDArray[np.int64], most: int) -> list[tuple[int, int, int]]:
+    """True class, predicted class and number of nodes of the most frequent mistakes."""
+    wrong = C - np.diag(C.diagonal())
+    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+    places = (divmod(int(place), len(C)) for place in order)
+    return [(i, j, int(wrong[i, j])) for i, j in places if wrong[i, j]]
+
+
 def summed(places: Ints, size: int, weights: Floats, values: Floats | None = None) -> Floats:
     """(b, size) the weights (m, b) of the nodes in each place, times their values if given."""
     m = len(places)

@@ -11,7 +11,7 @@ from torch import Tensor
 from gcnii.kernels import offsets
 from gcnii.kernels.draw import CSRLinks, can_draw, draw, fill, jumps
 from gcnii.propagation import Sparse
-from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.sparse import Pattern
 from gcnii.train.neighbours import ActivationHistory, HistoryHop
 
 

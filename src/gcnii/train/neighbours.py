@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gcnii import kernels
 from gcnii.propagation import Adjacency, Sparse
-from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.sparse import Pattern
 from gcnii.train.batches import Batch, History
 
 

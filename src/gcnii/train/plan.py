@@ -25,8 +25,8 @@ from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
+from gcnii.nn.model import DrawnFrom
 from gcnii.nn.settings import Settings, check_settings, setting_of
-from gcnii.nn.weights import DrawnFrom
 from gcnii.train.own import (
     BASELINES,
     FAMILY,

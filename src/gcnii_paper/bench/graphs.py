@@ -15,7 +15,7 @@ from gcnii import data
 from gcnii.errors import DataError
 from gcnii.graph import Graph, Split
 from gcnii.propagation import GraphAdjacency, adjacency
-from gcnii.propagation.pattern import Pattern
+from gcnii.propagation.sparse import Pattern
 from gcnii_paper.bench.cases import Named, Shape
 
 TRAINING, VALIDATION = 20, 500  # nodes per class, and nodes: Planetoid's

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from gcnii.files import Document, write_document
 from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
-from gcnii.propagation.pattern import Wait
+from gcnii.propagation.sparse import Wait
 from gcnii.train.distributed.shard import spread
 from gcnii.train.distributed.world import World, joined, own_device
 from gcnii.train.group import ReplicaGroup

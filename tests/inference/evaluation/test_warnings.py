@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from gcnii import Graph, Split, fit
 from gcnii.inference.baselines import twins
-from gcnii.inference.short import never_predicted, short_form
+from gcnii.results.card import never_predicted, short_form
 from gcnii.targets import Classes
 from gcnii.train.recipe import Recipe
 
@@ -104,7 +104,7 @@ def test_the_short_form_of_several_runs_is_their_mean(blocks):
 
 
 def test_of_very_much_work_the_short_form_takes_the_best_runs_split(blocks, monkeypatch):
-    monkeypatch.setattr("gcnii.inference.short.KEPT", 0)
+    monkeypatch.setattr("gcnii.results.card.KEPT", 0)
     twice = replace(blocks, splits=(*blocks.splits, *blocks.splits))
     result = fit(twice, seeds=range(4), **SMALL)
     mates = result.predicting()

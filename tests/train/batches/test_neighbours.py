@@ -12,7 +12,7 @@ from torch.func import vmap
 
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, Propagation, Sparse
-from gcnii.propagation.product import row_sums
+from gcnii.propagation.sparse import row_sums
 from gcnii.results.fit import fit
 from gcnii.train.neighbours import (
     ActivationHistory,

@@ -13,7 +13,7 @@ from gcnii.data import load_share
 from gcnii.dropout import LEVELS, _words, epoch_key, keep_mask, words_of
 from gcnii.errors import InputError
 from gcnii.graph import Piece
-from gcnii.propagation.pattern import MOST, Pattern, RowNumbers
+from gcnii.propagation.sparse import MOST, Pattern, RowNumbers
 from gcnii.train.distributed.adjacency import AdjacencyRows, Halo
 from gcnii.train.distributed.shard import pack
 from gcnii.train.recipe import Recipe

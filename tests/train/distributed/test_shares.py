@@ -10,7 +10,7 @@ from gcnii.dropout import Words, epoch_key, keep_mask, words_of
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
 from gcnii.propagation import adjacency
-from gcnii.propagation.pattern import RowNumbers
+from gcnii.propagation.sparse import RowNumbers
 from gcnii.train.distributed import shard as cutting
 from gcnii.train.distributed.shard import refuse
 from gcnii.train.plan import make_plan

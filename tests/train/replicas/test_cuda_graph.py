@@ -16,8 +16,7 @@ from gcnii.nn import MODELS
 from gcnii.results.fit import fit
 from gcnii.train import group
 from gcnii.train.batches import Batch
-from gcnii.train.capture import CAPTURES, WARM, CapturedEpoch
-from gcnii.train.group import Diverged, ReplicaGroup
+from gcnii.train.group import CAPTURES, WARM, CapturedEpoch, Diverged, ReplicaGroup
 from gcnii.train.plan import make_plan
 from gcnii.train.run import Run
 from gcnii.train.task import Task

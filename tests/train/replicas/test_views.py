@@ -17,8 +17,7 @@ from gcnii.nn import MODELS
 from gcnii.propagation import to_matrix
 from gcnii.results.fit import fit
 from gcnii.targets.objective import Objective
-from gcnii.train.capture import WARM
-from gcnii.train.group import ReplicaGroup
+from gcnii.train.group import WARM, ReplicaGroup
 from gcnii.train.plan import batch_key, batched, make_plan
 from gcnii.train.replicas import Replicas
 from gcnii.train.run import Run

@@ -25,8 +25,15 @@ from gcnii import kernels
 from gcnii.dropout import Dropout, InplaceDropout, levels, next_keys
 from gcnii.errors import UsageError
 from gcnii.propagation import Sparse
-from gcnii.propagation.pattern import AnyPattern, CutPattern, Pattern, RowNumbers
-from gcnii.propagation.product import VmapInfo, multiply_each, shared
+from gcnii.propagation.sparse import (
+    AnyPattern,
+    CutPattern,
+    Pattern,
+    RowNumbers,
+    VmapInfo,
+    multiply_each,
+    shared,
+)
 
 if TYPE_CHECKING:
     from gcnii.kernels.stack import Matrix

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gcnii.errors import GcniiError, UsageError
-from gcnii.propagation.product import VmapInfo
+from gcnii.propagation.sparse import VmapInfo
 
 
 def recompute(

@@ -19,8 +19,16 @@ from gcnii.graph.piece import Numbers
 from gcnii.graph.weights import EdgeWeights, weighed
 from gcnii.propagation import Direction, GraphAdjacency, Loops, Norm, Sparse
 from gcnii.propagation.adjacency import of_edges, oriented, refuse_loops, with_diagonal
-from gcnii.propagation.pattern import CutPattern, Pattern, RowNumbers, Wait
-from gcnii.propagation.product import VmapInfo, multiply_each, replicas_first, row_sums
+from gcnii.propagation.sparse import (
+    CutPattern,
+    Pattern,
+    RowNumbers,
+    VmapInfo,
+    Wait,
+    multiply_each,
+    replicas_first,
+    row_sums,
+)
 from gcnii.train.distributed.world import World
 from gcnii.train.recipe import Recipe
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gcnii import data, fit, open_bundle
-from gcnii.inference.card import card, plain
+from gcnii.results.card import card, plain
 
 SMALL = {"layers": 2, "width": 8, "epochs": 10, "device": "cpu"}
 HOSTILE = "<script>alert(1)</script> | `x` [a](http://b) \x1b[31m\nred"
