@@ -8,7 +8,6 @@ import pytest
 from support.command_line import call
 
 from gcnii.analysis import checkup
-from gcnii.tuning import study
 
 pytest.importorskip("optuna")
 
@@ -77,7 +76,7 @@ def test_without_trials_there_is_no_advice(home):
 
 
 def test_without_optuna_the_examination_goes_on(home):
-    with mock.patch.object(study, "find_spec", return_value=None):
+    with mock.patch("gcnii.tuning.tune.find_spec", return_value=None):
         answer = call("doctor", "pets", *QUICK, cwd=home)
     assert answer.code == 0
     assert (

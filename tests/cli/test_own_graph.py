@@ -186,7 +186,7 @@ def test_a_folder_whose_name_is_not_utf_8_has_a_bundle_whose_name_is(tmp_path):
     assert call("train", folder, *SMALL, cwd=tmp_path).code == 0
     (bundle,) = (tmp_path / "runs").iterdir()
     assert bundle.name.startswith("pets-gcnii-")
-    assert open_bundle(bundle).graph.name == "pets"
+    assert open_bundle(bundle).origin.name == "pets"
     assert call("predict", bundle, "--json", cwd=tmp_path).code == 0
 
 
