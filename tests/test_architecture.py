@@ -135,8 +135,17 @@ def test_nothing_is_unpickled_but_by_the_restricted_reader():
 
 @pytest.mark.parametrize("name", dir(gcnii))
 def test_every_public_name_is_there_and_documented(name):
-    assert getattr(gcnii, name) is not None
-    assert name in gcnii.__doc__ or name.startswith("__")
+    assert getattr(gcnii, name).__doc__ or name.startswith("__")
+
+
+def test_type_checkers_see_the_public_names():
+    typed = {}
+    for node in ast.walk(ast.parse(Path(gcnii.__file__).read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "gcnii":
+            typed |= {one.asname: f"{node.module}.{one.name}" for one in node.names}
+    there = {name: f"gcnii.{home}.{name}" for name, home in gcnii._HOME.items()}
+    assert typed == there | {name: f"gcnii.{name}" for name in gcnii._PACKAGES}
+    assert set(dir(gcnii)) == {*typed, "__version__"}
 
 
 def test_every_error_has_one_base_class():

@@ -1,32 +1,15 @@
 """Deep graph convolutional networks for node classification: GCNII (Chen et al., ICML 2020).
 
-    load             a data set of the catalog, or a graph of your own, as a Graph
-    Graph, Split     nodes, edges, labels; who trains, validates and tests
-    from_frames      data frames of nodes and edges, of pandas, polars or pyarrow, as a Graph
-    from_networkx, from_scipy, from_pyg   a graph of another library, or of matrices, as a Graph
-    save             a Graph as one .safetensors file, which `load` reads at once
-    join             several graphs as one
-    stratified_split   a random Split of the labelled nodes, 60/20/20 of each class
-    fit              train a model: fit(graph, "gcnii", layers=64, seeds=range(3)) → Result
-    tune             search settings by validation: tune(graph, budget="10m") → the winner, trained
-    Recipe           every setting of training
-    Result           scores, weights, predict, evaluate, save
-    open_bundle      a Result that was saved
-    GCNIIClassifier  the same as a scikit-learn classifier of node ids, or of rows without a graph
-    CsvLog, TensorBoard   callbacks of fit that write curves while it trains
-    EpochReport      what a callback is told; one that raises StopTraining ends the training
-    watch            the hidden states of any model, layer by layer
-    propagation_matrix, feature_matrix   P and X, for the models in a loop of your own
-    nn               the models: nn.GCNII and those it is compared with
-    data             the catalog and its readers
-    analysis         the doctor, learned filters
-    inference        the table of labels, for the nodes of a graph or for new ones
-    GcniiError       the base class of all errors: InputError, GraphError, DataError, BundleError,
-                     Diverged
+    graph = gcnii.load("cora")                       # or a file or folder of your own
+    result = gcnii.fit(graph, "gcnii", layers=64, seeds=range(3))
+    result.evaluate()
+    result.save("runs/cora")
+    model = gcnii.open_bundle("runs/cora")
+    model.predict(graph)
 
-The names are loaded when first used, so that `gcnii --help` need not wait for torch.  Trainings are
-logged under the name `gcnii`, and nothing is printed unless logging is configured:
-`logging.basicConfig(level="INFO")`.
+`dir(gcnii)` lists the public names, and `help` describes each.  They are loaded when first used, so
+that `gcnii --help` need not wait for torch.  Training is logged under the name `gcnii`, and nothing
+is printed unless logging is configured: `logging.basicConfig(level="INFO")`.
 """
 
 import logging
@@ -80,38 +63,50 @@ if TYPE_CHECKING:
     from gcnii.train.recipe import Recipe as Recipe
     from gcnii.tuning.tune import tune as tune
 
-_ROOMS = ("analysis", "data", "inference", "nn")
+_PACKAGES = ("analysis", "data", "inference", "nn")
+# public name → the module that has it; the imports for type checkers above say the same
 _HOME = {
-    **dict.fromkeys(
-        ("BundleError", "DataError", "GcniiError", "GraphError", "InputError"), "errors"
-    ),
-    **dict.fromkeys(("Graph", "Split"), "graph"),
-    **dict.fromkeys(("feature_matrix", "propagation_matrix"), "propagation"),
+    # graphs: read, convert, join, split, save
+    "Graph": "graph",
+    "Split": "graph",
+    "load": "data.load",
+    "from_frames": "data.converters.frames",
+    "from_networkx": "data.converters.networkx_graph",
+    "from_pyg": "data.converters.pyg_data",
+    "from_scipy": "data.converters.scipy_matrix",
+    "join": "data.converters.join",
+    "stratified_split": "data.splits",
+    "save": "data.formats.packed",
+    # training
+    "fit": "results.fit",
+    "tune": "tuning.tune",
+    "Recipe": "train.recipe",
     "Result": "results.result",
     "open_bundle": "results.bundle",
-    **{
-        "from_frames": "data.converters.frames",
-        "from_networkx": "data.converters.networkx_graph",
-        "from_pyg": "data.converters.pyg_data",
-        "from_scipy": "data.converters.scipy_matrix",
-        "join": "data.converters.join",
-        "save": "data.formats.packed",
-        "load": "data.load",
-        "stratified_split": "data.splits",
-        "fit": "results.fit",
-        "Recipe": "train.recipe",
-        "tune": "tuning.tune",
-    },
-    **dict.fromkeys(("CsvLog", "EpochReport", "StopTraining", "TensorBoard"), "train.callbacks"),
-    **{"Diverged": "train.group", "watch": "analysis.watch"},
-    **{"GCNIIClassifier": "estimator"},
+    "GCNIIClassifier": "estimator",
+    # callbacks of fit
+    "CsvLog": "train.callbacks",
+    "TensorBoard": "train.callbacks",
+    "EpochReport": "train.callbacks",
+    "StopTraining": "train.callbacks",
+    # parts for a training loop of your own
+    "feature_matrix": "propagation",
+    "propagation_matrix": "propagation",
+    "watch": "analysis.watch",
+    # errors
+    "GcniiError": "errors",
+    "InputError": "errors",
+    "GraphError": "errors",
+    "DataError": "errors",
+    "BundleError": "errors",
+    "Diverged": "train.group",
 }
 
 logging.getLogger("gcnii").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> object:
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"gcnii.{name}")
     if name in _HOME:
         return getattr(import_module(f"gcnii.{_HOME[name]}"), name)
@@ -119,4 +114,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return [*_ROOMS, *sorted(_HOME), "__version__"]
+    return [*_PACKAGES, *sorted(_HOME), "__version__"]
