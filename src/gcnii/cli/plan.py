@@ -32,8 +32,8 @@ from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError
 from gcnii.files import user_path
 from gcnii.report.tables import plain_table
-from gcnii.train.own import CHOSEN, OURS, Traits, own_default
-from gcnii.train.presets import preset, uses_own_default
+from gcnii.train.own import CHOSEN, presets_for
+from gcnii.train.presets import Settings, preset
 
 # torch takes seconds to import; a plan from counts alone does without: hence imports below
 if TYPE_CHECKING:
@@ -159,12 +159,12 @@ def _is_path(source: str) -> bool:
 
 def _shape(name: str, graph: Graph | None, model: str) -> tuple[int, int]:
     """Layers and width as `train` chooses them; a graph not at hand has many labels."""
+    found: Settings = {}
     if graph is None:
-        found = preset(name, model) or dict(CHOSEN[-1])
-    elif model in OURS or uses_own_default(graph.catalog_name):
-        found = own_default(model, Traits.of(graph))
+        found = preset(name, model) or CHOSEN[-1]
     else:
-        found = preset(graph.catalog_name, model)
+        for _, settings in presets_for(model, graph):
+            found |= settings
     return found.get("layers", Network.layers), found.get("width", Network.width)
 
 

@@ -9,7 +9,7 @@ own features: then GCNII+ reads it from there.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gcnii.graph import Graph, Piece
-from gcnii.train.presets import Settings
+from gcnii.train.presets import Settings, preset, published_by, uses_own_default
 from gcnii.train.scaling import Kind, density, of_a_table, of_one_sign_and_size
 
 MOSTLY = 0.5  # share of nonzero entries below which features count as sparse
@@ -224,6 +224,37 @@ def kind_of(traits: Traits) -> int:
 def own_model(traits: Traits) -> str:
     """The model of a graph for which none is given."""
     return DEFAULTS[kind_of(traits)].model
+
+
+def presets_for(
+    model: str, graph: Graph, given: Mapping[str, Any] | None = None
+) -> Iterator[tuple[str, Settings]]:
+    """Settings for a graph and where they come from, each over those before it.
+
+    They are what was published for the graph, or else the default for graphs without.
+    """
+    given, name = given or {}, graph.catalog_name
+    if model not in OURS and not uses_own_default(name):
+        yield f"published: {published_by(name, model)}", preset(name, model)
+        return
+    if not name:
+        yield "own graph: its edges", own_links(model, graph)
+        yield "own graph: epochs", _going_on(model, given)
+    traits = Traits.of(graph)
+    yield rule_for(traits), own_default(model, traits, given)
+
+
+def rule_for(traits: Traits) -> str:
+    """What decides the default for such a graph, in words."""
+    known = f"ρ {traits.rho:.3g}, homophily {traits.homophily:.2f}"
+    return f"rule for graphs without published settings ({known})"
+
+
+def _going_on(model: str, given: Mapping[str, Any]) -> Settings:
+    """Beyond the epochs of the default, unless they are given, or all of them are wanted."""
+    own = model in (*FAMILY, *OURS, *BASELINES)  # others keep their stopping rules
+    told = "epochs" in given or given.get("monitor") == "last"
+    return {"longest": LONGEST} if own and not told else {}
 
 
 def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Settings:

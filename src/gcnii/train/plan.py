@@ -8,7 +8,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import (
-    TYPE_CHECKING,
     Any,
     Literal,
     TypeAlias,
@@ -27,23 +26,10 @@ from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
 from gcnii.nn.model import DrawnFrom
 from gcnii.nn.settings import Settings, check_settings, setting_of
-from gcnii.train.own import (
-    BASELINES,
-    FAMILY,
-    LONGEST,
-    OURS,
-    Traits,
-    own_default,
-    own_links,
-    own_model,
-)
-from gcnii.train.presets import preset as published
-from gcnii.train.presets import published_by, uses_own_default
+from gcnii.train.own import Traits, own_model, presets_for, rule_for
+from gcnii.train.presets import record_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import Kind, choose
-
-if TYPE_CHECKING:
-    from gcnii.train.presets import Record
 
 # What fills in the settings that are not given: what was published for the graph, else the default
 # for graphs without; or the best that our own searches have found for it.
@@ -193,38 +179,14 @@ def _is_list(name: str, value: object, model: str) -> bool:
 def _layers(
     model: str, given: Mapping[str, Any], graph: Graph | None, preset: Preset
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Settings and where they come from, each over those before it: the order of precedence.
-
-    What was published for the graph, or the default for graphs without; or its record.
-    """
+    """Settings and where they come from, each over those before it: the order of precedence."""
     yield f"card of {model}", MODELS[model].card.recipe
-    if graph is None:
-        pass
-    elif preset == "record":
-        record = _record(graph)
+    if graph is not None and preset == "record":
+        record = record_of(graph.catalog_name, graph.name)
         yield f"record: by validation the best of {record.tried} settings", record.settings
-    elif model in OURS or uses_own_default(graph.catalog_name):
-        if not graph.catalog_name:
-            yield "own graph: its edges", own_links(model, graph)
-            yield "own graph: epochs", _going_on(model, given)
-        traits = Traits.of(graph)
-        yield _rule(traits), own_default(model, traits, given)
-    else:
-        name = graph.catalog_name
-        yield f"published: {published_by(name, model)}", published(name, model)
+    elif graph is not None:
+        yield from presets_for(model, graph, given)
     yield "given", given
-
-
-def _rule(traits: Traits) -> str:
-    known = f"ρ {traits.rho:.3g}, homophily {traits.homophily:.2f}"
-    return f"rule for graphs without published settings ({known})"
-
-
-def _going_on(model: str, given: Mapping[str, Any]) -> Settings:
-    """Beyond the epochs of the default, unless they are given, or all of them are wanted."""
-    own = model in (*FAMILY, *OURS, *BASELINES)  # others keep their stopping rules
-    told = "epochs" in given or given.get("monitor") == "last"
-    return {"longest": LONGEST} if own and not told else {}
 
 
 def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
@@ -240,7 +202,7 @@ def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") 
         raise InputError(f"preset must be {' or '.join(get_args(Preset))}, got {preset!r}")
     if preset == "published":
         return _usual_model(graph) if model is None or is_one_of(model, [""]) else model
-    found = _record(graph).model
+    found = record_of(graph.catalog_name, graph.name).model
     if model is not None and not is_one_of(model, [found]):
         raise InputError(
             f"the record of {graph.name} has settings of {found}, got the model {model}; leave the "
@@ -261,13 +223,7 @@ def source_of_model(model: str | None, graph: Graph, preset: Preset = "published
     if model is not None and model != "":
         return "given"
     own = uses_own_default(graph.catalog_name)
-    return _rule(Traits.of(graph)) if own else "default"
-
-
-def _record(graph: Graph) -> Record:
-    from gcnii.train.presets import record_of  # few trainings need it
-
-    return record_of(graph.catalog_name, graph.name)
+    return rule_for(Traits.of(graph)) if own else "default"
 
 
 def auto_scale(graph: Graph) -> Kind:
