@@ -9,6 +9,7 @@ from support.command_line import call, run
 
 import gcnii
 from gcnii import data
+from gcnii.errors import InputError
 from gcnii.train.presets import preset
 
 
@@ -78,10 +79,21 @@ def test_offline_training_does_not_fetch_a_neighbourhood(words, monkeypatch, rea
     graph = real_data("texas")
     monkeypatch.setattr("gcnii.cli.options.load", lambda *names, **parameters: graph)
     monkeypatch.setenv("GCNII_DATA", str(tmp_path / "cache"))
-    monkeypatch.delenv("GCNII_MIRROR", raising=False)
+    for name in ("GCNII_MIRROR", "GCNII_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
     answer = call(*words.split(), "--model", "geom-gcn-p", "--offline", cwd=tmp_path)
     assert (answer.code, answer.out) == (2, "")
     assert "outf_nodes_space_relation_texas_poincare.txt for 'texas' on this machine" in answer.err
+
+
+@pytest.mark.parametrize("words", [(), ("--offline",)])
+def test_a_search_is_told_whether_it_may_fetch(words, monkeypatch, tmp_path):
+    def spy(question, *, session, **rest):
+        raise InputError(f"offline is {session.offline}")
+
+    monkeypatch.setattr("gcnii.tuning.study.Tuner.of", spy)
+    answer = call("tune", "digits", "--trials", "3", *words, cwd=tmp_path)
+    assert answer.err == f"gcnii: offline is {bool(words)}\n"
 
 
 def test_offline_ends_with_its_command(monkeypatch, tmp_path):

@@ -126,7 +126,7 @@ def doctor(
     if recommend_depth:
         warnings.warn(RETIRED.format("--recommend-depth"), stacklevel=1)
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
-    _refuse(data, models, numbers, split)
+    _refuse(data, models, numbers, split, offline)
     if filter:
         refuse_filters(data, [make_plan(name, {}, data) for name in models])
     given = [graph, *(tables.words if tables else ()), *_where(device, offline)]
@@ -145,8 +145,13 @@ def doctor(
         _print(found, learned, paths)
 
 
-def _refuse(data: Graph, models: Sequence[str], depths: Sequence[int], split: int) -> None:
-    """Raise InputError before the first training for what would stop a later one."""
+def _refuse(
+    data: Graph, models: Sequence[str], depths: Sequence[int], split: int, offline: bool
+) -> None:
+    """Raise InputError before the first training for what would stop a later one.
+
+    A geometry's neighbours are fetched here, or refused, so that no training fetches any.
+    """
     if not data.labelled.any():
         raise InputError(f"no node of {data.name} has a label, and the doctor trains; label some")
     if not 0 <= split < len(data.splits):
@@ -157,7 +162,7 @@ def _refuse(data: Graph, models: Sequence[str], depths: Sequence[int], split: in
             plan = make_plan(name, {"layers": layers}, data)
             plan.build(1, 1)
         if plan.recipe.geometry != "none":
-            neighbourhood(data, plan.recipe.geometry)  # which may have to be fetched
+            neighbourhood(data, plan.recipe.geometry, offline=offline)
 
 
 def _advise(

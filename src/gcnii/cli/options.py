@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -121,12 +120,10 @@ def load_graph(
     quiet: bool = False,
     share: tuple[int, int] = (0, 1),
 ) -> Graph:
-    """`load` with the flags that were given; `offline` holds for later fetches too.
+    """`load` with the flags that were given.
 
     share  the number of this process and how many there are: each reads its parts of a graph
     """
-    if offline:
-        os.environ["GCNII_OFFLINE"] = "1"  # a geometry's neighbours are fetched when it is trained
     options = tables.given if tables else {}
     if source in CATALOG:
         return load(source, offline=offline, **options)

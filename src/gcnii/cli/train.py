@@ -186,7 +186,7 @@ def train(
                     writers = _writers(folder, log, tensorboard, data, study, overwrite)
                 if world:
                     given |= _compared(data, plan, own, folder, where.type, calibrate)
-            session = _session(str(where), threads, quiet, writers, folder, world)
+            session = _session(str(where), threads, quiet, writers, folder, world, offline)
             result = fit_plans(data, [plan], session, seeds, split, calibrate)
         if rank == 0:  # the others have the same result
             _save_and_print(result, folder, overwrite, json, device)
@@ -208,6 +208,7 @@ def _session(
     writers: list[Callback],
     folder: Path,
     world: World | None,
+    offline: bool,
 ) -> Session:
     return Session(
         device=device,
@@ -216,6 +217,7 @@ def _session(
         callbacks=writers,
         checkpoint=folder / CHECKPOINT,
         world=world,
+        offline=offline,
     )
 
 

@@ -132,7 +132,7 @@ def tune(
         jobs=jobs,
         slurm=options,
         out=out,
-        session=Session(device=device, threads=threads),
+        session=Session(device=device, threads=threads, offline=offline),
         command=_own_words(storage),
     )
     refuse_unwritable(tuner.folder)

@@ -56,6 +56,7 @@ class Session:
     leave       called after some epochs with the runs in training; those that it returns end
     verbose     whether to draw a bar, of this `title`; None: in terminals and notebooks
     world       the processes that share the nodes of the graph, each of which has the same session
+    offline     whether the neighbours of a geometry may not be fetched
     """
 
     device: str = "auto"
@@ -67,6 +68,7 @@ class Session:
     verbose: bool | None = False
     title: str = ""
     world: World | None = None
+    offline: bool = False
 
 
 SILENT = Session()  # on the best device, watched by nobody
@@ -196,7 +198,7 @@ def fit_plans(
     if not is_one_of(calibrate, get_args(Calibrate)):
         raise InputError(f"calibrate must be temperature or none, got {calibrate!r}")
     runs = make_runs(graph, whole_seeds(seeds), whole("split", split, 0), len(plans))
-    plan, device, world = plans[0], choose_device(session.device), session.world
+    plan, device = plans[0], choose_device(session.device)
     plan.recipe.refuse_labels(graph, [run.split for run in runs])
     if (asked := plan.recipe.precision) in ROUNDED and not is_gpu(device):
         notice(f"precision {asked} is for GPUs; on a CPU this training computes in float32")
@@ -205,7 +207,7 @@ def fit_plans(
     with ordinary_autograd(), _observers(session, title, epochs) as observers:
         about = (plan.model, graph.name, graph.n, graph.m, device, [run.seed for run in runs])
         log.info("training %s on %s (n %d, m %d), device %s, seeds %s", *about)
-        task = replace(_task(graph, plan, device, world), others=tuple(plans[1:]))
+        task = replace(_task(graph, plan, device, session), others=tuple(plans[1:]))
         path = None if session.checkpoint in (None, "") else user_path(session.checkpoint)
         training = Training(task, runs, path, observers, session.leave)
         batch = whole("batch", session.batch, 1)
@@ -214,13 +216,13 @@ def fit_plans(
             return _result(training, calibrate)
 
 
-def _task(graph: Graph, plan: Plan, device: torch.device, world: World | None) -> Task:
+def _task(graph: Graph, plan: Plan, device: torch.device, session: Session) -> Task:
     """The plan on the graph, or on this process's nodes of it."""
-    if world is None:
-        return Task.of(graph, plan, device)
+    if session.world is None:
+        return Task.of(graph, plan, device, offline=session.offline)
     from gcnii.train.distributed.shard import spread  # few trainings need it
 
-    return spread(graph, plan, device, world)
+    return spread(graph, plan, device, session.world)
 
 
 def _result(training: Training, calibrate: Calibrate) -> Result:

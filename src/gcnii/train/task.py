@@ -60,15 +60,22 @@ class Task:
 
     @classmethod
     def of(
-        cls, graph: Graph, plan: Plan, device: torch.device, scaling: Scaling | None = None
+        cls,
+        graph: Graph,
+        plan: Plan,
+        device: torch.device,
+        scaling: Scaling | None = None,
+        *,
+        offline: bool = False,
     ) -> Task:
         """Make the adjacency and scale X as the recipe says; move both to the device.
 
         scaling  what was learnt on another graph; by default it is learnt on this one
+        offline  whether the neighbours of a geometry may not be fetched
         """
         scaling = learnt(graph, plan, scaling)
         dtype = plan.recipe.dtype
-        links = make_adjacency(graph, plan.recipe).to(device, dtype)
+        links = make_adjacency(graph, plan.recipe, offline=offline).to(device, dtype)
         X = to_matrix(graph.X if scaling is None else scaling.apply(graph.X), dtype).to(device)
         return cls(graph, plan, device, links, X, scaling)
 
@@ -167,8 +174,10 @@ def learnt(graph: Graph, plan: Plan, scaling: Scaling | None) -> Scaling | None:
     return scaling
 
 
-def make_adjacency(graph: Graph, recipe: Recipe) -> GraphAdjacency | RelationalAdjacency:
-    """Who gathers from whom, as the recipe says, in float64."""
+def make_adjacency(
+    graph: Graph, recipe: Recipe, *, offline: bool = False
+) -> GraphAdjacency | RelationalAdjacency:
+    """Who gathers from whom, as the recipe says, in float64; `offline` as for `neighbourhood`."""
     if recipe.loops == "none" and (recipe.geometry, recipe.diffusion) != ("none", "none"):
         raise InputError(
             "a geometry or a diffusion lets nodes gather from themselves; with either of them, "
@@ -179,7 +188,7 @@ def make_adjacency(graph: Graph, recipe: Recipe) -> GraphAdjacency | RelationalA
             raise InputError(
                 "a geometry has neighbours of its own, which a diffusion cannot replace; choose one"
             )
-        neighbourhood = data.neighbourhood(graph, recipe.geometry)
+        neighbourhood = data.neighbourhood(graph, recipe.geometry, offline=offline)
         return RelationalAdjacency.of(neighbourhood, graph.n, recipe.norm)
     A = adjacency(graph, recipe.direction, recipe.loops, recipe.edge_weights)
     if recipe.diffusion != "none":
