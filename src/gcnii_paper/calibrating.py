@@ -27,7 +27,7 @@ from gcnii.files import Document, read_document, write_document
 from gcnii.nn.settings import Settings
 from gcnii.results.provenance import commit, versions
 from gcnii.targets import Classes, target_of
-from gcnii.targets.classes import Sets, conformal_sets
+from gcnii.targets.kinds import Sets, conformal_sets
 
 MOVED = (
     "benchmarks/calibrating.py",

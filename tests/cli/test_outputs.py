@@ -184,7 +184,7 @@ def test_a_training_whose_folder_was_taken_keeps_what_it_has(work, monkeypatch):
         (work / "new/checkpoint.safetensors").write_bytes(b"")
         return save_claimed(*given, **options)
 
-    monkeypatch.setattr("gcnii.results.folder.save_claimed", taken)
+    monkeypatch.setattr("gcnii.results.bundle.save_claimed", taken)
     answer = call("train", "pets", *TINY, "--layers", 3, "--epochs", 2, "--out", "new", cwd=work)
     assert answer.code == 2
     assert "new holds the bundle of another training" in answer.err

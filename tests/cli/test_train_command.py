@@ -362,7 +362,7 @@ def full_disk(monkeypatch):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    monkeypatch.setattr("gcnii.results.folder.save_claimed", save_to_full_disk)
+    monkeypatch.setattr("gcnii.results.bundle.save_claimed", save_to_full_disk)
 
 
 @pytest.mark.usefixtures("full_disk")

@@ -18,7 +18,8 @@ from gcnii import data
 from gcnii.errors import InputError
 from gcnii.results.fit import fit
 from gcnii.train import group as loop
-from gcnii.train.checkpoint import Checkpoint, before, interruptible, remove
+from gcnii.train.checkpoint import Checkpoint, before, remove
+from gcnii.train.interrupt import interruptible
 from gcnii.train.run import Run
 
 CPU = torch.device("cpu")

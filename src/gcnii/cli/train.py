@@ -38,9 +38,9 @@ from gcnii.files import CHECKPOINT, Document, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import plain_table
+from gcnii.results.bundle import claimed_folder, run_folder, save_run
 from gcnii.results.card import short_form
 from gcnii.results.fit import Calibrate, Session, fit_plans, notice_limit
-from gcnii.results.folder import claimed_folder, run_folder, save_run
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log

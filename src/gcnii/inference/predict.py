@@ -25,7 +25,7 @@ from gcnii.nn import MODELS
 from gcnii.propagation.adjacency import adjacency
 from gcnii.results.result import Result
 from gcnii.targets import SeveralLabels, Target, target_of
-from gcnii.targets.classes import Sets, conformal_sets, refuse_coverage
+from gcnii.targets.kinds import Sets, conformal_sets, refuse_coverage
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -181,7 +181,7 @@ def predict_sets(
     """(n, k) whether a class is in a node's set; a set may be empty, or hold all classes.
 
     Half of the validation nodes of the runs that predict set the temperature, the other half the
-    bound of `targets.classes`: the promise rests on nodes that had no part in the
+    bound of `targets.kinds`: the promise rests on nodes that had no part in the
     probabilities, but for the epoch at which training stopped.  It is made on average over nodes
     that are drawn as the validation nodes were: not for each class or each node, and not for new
     nodes of another kind.  Nodes without links, which are answered by their features alone, have a

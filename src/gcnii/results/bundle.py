@@ -2,6 +2,8 @@
 
 run.json is the record.  It is written last and decides which of the other files count: it holds
 their digests, and a seal of its own.
+
+The folder of a training: claimed while it trains; what somebody else made there is not lost.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from gcnii.errors import BundleError, InputError, did_you_mean, some_of
 from gcnii.files import (
     BUNDLE,
     CARD,
+    CHECKPOINT,
     CURVES,
     NOTHING,
     WEIGHTS,
@@ -46,6 +49,7 @@ from gcnii.files import (
     user_path,
     write_document,
 )
+from gcnii.graph import Graph
 from gcnii.graph.columns import COLUMN, Columns
 from gcnii.results.card import card
 from gcnii.results.provenance import git_state
@@ -53,7 +57,7 @@ from gcnii.results.result import Origin, Result
 from gcnii.targets import target_of
 from gcnii.targets.target import HALF
 from gcnii.train.adam import Stack
-from gcnii.train.checkpoint import write_tensors
+from gcnii.train.checkpoint import Checkpoint, before, remove, training_identity, write_tensors
 from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.run import Run
@@ -541,3 +545,67 @@ def _open_weights(folder: Path, record: Document) -> Stack:
     raise BundleError(
         f"{path} is not the file that run.json was written with; train again or restore it"
     )
+
+
+FILES = {*BUNDLE, CHECKPOINT, before(Path(CHECKPOINT)).name}
+
+
+def run_folder(graph: Graph, plan: Plan) -> Path:
+    """runs/GRAPH-MODEL-KEY: another graph of this name, or other settings, have another folder."""
+    key = document_key(plan.identity(graph.fingerprint))[:8]
+    return Path("runs") / f"{graph.name}-{plan.model}-{key}"
+
+
+@contextmanager
+def claimed_folder(
+    folder: Path, graph: Graph, plan: Plan, runs: Sequence[Run], overwrite: bool = False
+) -> Iterator[None]:
+    """Within, the folder is this training's; InputError, before any work, if it may not be."""
+    with claimed(folder):
+        entries = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+        # What a killed write leaves behind is hidden, and so is what systems put into any folder.
+        if foreign := sorted(name for name in entries - FILES if not name.startswith(".")):
+            raise InputError(
+                f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another "
+                "folder (--out)"
+            )
+        refuse_bundle(folder, graph.fingerprint, plan, runs, overwrite=overwrite)
+        saved = Checkpoint.load(folder / CHECKPOINT, torch.device("cpu"))
+        if saved and not overwrite and not saved.is_of(training_identity(graph, [plan], runs)):
+            raise InputError(
+                f"{folder} holds the checkpoint of another training; choose another folder "
+                "(--out), or give up that training (--overwrite)"
+            )
+        yield
+
+
+def save_run(result: Result, folder: Path, *, overwrite: bool = False, command: str = "") -> bool:
+    """Save a bundle to its claimed folder, and remove the checkpoint of a training that is done.
+
+    False if the training was interrupted and the bundle there is worth more.
+    """
+    checkpoint = folder / CHECKPOINT
+    try:
+        replace = overwrite and not result.interrupted
+        save_claimed(result, folder, overwrite=replace, command=command)
+    except InputError as error:
+        if not result.interrupted:
+            raise InputError(f"{error}{_saved_elsewhere(result, folder, command)}") from None
+        return False
+    except OSError as error:
+        if checkpoint.exists():
+            error.strerror = f"{error.strerror}; run the same command again to resume"
+        raise
+    if not result.interrupted:
+        remove(checkpoint)
+    return True
+
+
+def _saved_elsewhere(result: Result, folder: Path, command: str) -> str:
+    """Save what was trained although its folder was taken meanwhile; words that say where it is."""
+    spare = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
+    try:
+        result.save(spare, command=command)
+    except (InputError, OSError):
+        return ""
+    return f"; this training is saved as {spare}"

@@ -26,7 +26,7 @@ from gcnii.graph import Features, Graph, Piece
 from gcnii.graph.columns import Columns
 from gcnii.nn import Model
 from gcnii.targets import Target, target_of
-from gcnii.targets.classes import Sets
+from gcnii.targets.kinds import Sets
 from gcnii.targets.objective import Objective
 from gcnii.targets.scores import Answers, mean_and_spread
 from gcnii.targets.target import HALF, LEAST

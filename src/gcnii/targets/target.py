@@ -1,7 +1,7 @@
 """Target: what is predicted of each node, and everything that depends on it.
 
-Loss, link function, thresholds, calibration, how labels are counted and named.  Each kind is a file
-of its own; other rooms ask the Target of a graph (`target_of`) and need not know its kind.
+Loss, link function, thresholds, calibration, how labels are counted and named.  The kinds are
+classes of kinds.py; other rooms ask the Target of a graph (`target_of`) and need not know its kind.
 
 What takes tensors runs inside a captured epoch: tensors alone, and no host synchronisation.
 """

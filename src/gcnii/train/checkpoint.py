@@ -12,16 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import signal
-import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from math import nan
 from pathlib import Path
-from types import FrameType
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -61,9 +56,6 @@ RUN = {
 NOTE = {"identity": {"settings": Maybe(dict)}, "runs": [RUN], "active": [(int, [int])]}
 MARKS = (b'"checkpoint"', b"fresh_epoch")  # in the header, which comes first
 LAYOUT = ("now", "best", *MOMENTS, "done")  # stacks that hold the same weights
-STOPPED_BY = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
 
 
 @dataclass
@@ -229,71 +221,6 @@ def _run(held: Document) -> Run:
     patience = {one.name: known.pop(one.name) for one in fields(Patience) if one.name in known}
     curve = [tuple(nan if one is None else one for one in point) for point in held["curve"]]
     return Run(**known | {"curve": curve}, patience=Patience(**patience))
-
-
-class Interrupt:
-    """Becomes true at the first signal to stop; a second Ctrl-C stops at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    def __bool__(self) -> bool:
-        return self.asked
-
-    def ask(self, number: int, frame: FrameType | None) -> None:
-        """The handler of the signals."""
-        if self.asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        if not self.asked:
-            self.asked = True
-            self._acknowledge(number)
-
-    def _acknowledge(self, number: int) -> None:
-        if multiprocessing.parent_process() or not sys.stderr:
-            return  # who started this process has been asked, too
-        again = "; press Ctrl-C again to stop now" if number == signal.SIGINT else ""
-        # A signal may come while the same stream is being written to, which then refuses.
-        with suppress(RuntimeError, OSError, ValueError):
-            print(f"gcnii: stopping after this epoch{again}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def interruptible() -> Iterator[Interrupt]:
-    """Within, the first Ctrl-C, SIGTERM or SIGHUP asks to stop instead of ending the process.
-
-    Nothing changes in other threads, which get no signals, for a signal that is ignored, as SIGHUP
-    is under nohup, and for a SIGTERM or SIGHUP for which the program has a handler of its own.
-    Within another of these it is the same one, which then knows of a signal that came to a training
-    in its last epoch.
-    """
-    interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupt
-        return
-    if outer := _outer():
-        yield outer
-        return
-    replaced = [number for number in STOPPED_BY if _is_ours(number)]
-    earlier = {number: signal.signal(number, interrupt.ask) for number in replaced}
-    try:
-        yield interrupt
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
-
-
-def _outer() -> Interrupt | None:
-    """The interrupt that the signals ask already, if there is one."""
-    asked = (getattr(signal.getsignal(number), "__self__", None) for number in STOPPED_BY)
-    return next((one for one in asked if isinstance(one, Interrupt)), None)
-
-
-def _is_ours(number: int) -> bool:
-    """Whether training may handle a signal."""
-    handler = signal.getsignal(number)
-    if number == signal.SIGINT:
-        return handler not in (signal.SIG_IGN, None)  # None: set by another language
-    return handler is signal.SIG_DFL
 
 
 def training_identity(graph: Graph, plans: Sequence[Plan], runs: Sequence[Run]) -> Document:

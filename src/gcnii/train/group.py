@@ -25,8 +25,9 @@ from gcnii.targets.objective import Objective
 from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.batches import Batch
 from gcnii.train.callbacks import Callback, EpochMeasures, EpochReport, StopTraining
-from gcnii.train.checkpoint import Checkpoint, interruptible, remove, training_identity
+from gcnii.train.checkpoint import Checkpoint, remove, training_identity
 from gcnii.train.hardware import arithmetic, epochs_per_sync, held_how, is_gpu
+from gcnii.train.interrupt import interruptible
 from gcnii.train.replicas import Replicas
 from gcnii.train.run import Measures, Run
 from gcnii.train.stopping import StoppingState
@@ -427,7 +428,7 @@ class Training:
         self.told: set[str] = set()  # warnings, each once
         self.start = self.saved = time.monotonic()
         self.pause = SAVE_EVERY
-        self.identity = training_identity(task.graph, task.plans, runs)
+        self.identity = training_identity(task.graph, task.plans, runs) if path else {}
 
     def groups(self, batch: int | None) -> Iterator[ReplicaGroup]:
         """The group that a checkpoint left unfinished, then groups of runs that have not begun."""

@@ -27,8 +27,8 @@ from gcnii.nn.settings import Settings
 from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
-from gcnii.train.checkpoint import interruptible
 from gcnii.train.hardware import choose_device
+from gcnii.train.interrupt import interruptible
 from gcnii.tuning.proposals import distribution, quiet
 from gcnii.tuning.question import BASELINES, FINAL, STUDY, Question, parameter, parameters_of
 from gcnii.tuning.trials import RULE, Outcome, Trial, fitted, ranked, winner_of

@@ -31,8 +31,9 @@ from gcnii.parallel import run_parallel
 from gcnii.results.fit import SILENT, Session, draws
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import lines_without_bar, make_progress
-from gcnii.train.checkpoint import STOPPED_BY, remove
+from gcnii.train.checkpoint import remove
 from gcnii.train.hardware import choose_device
+from gcnii.train.interrupt import STOPPED_BY
 from gcnii.tuning.closing import Tuned, close
 from gcnii.tuning.proposals import quiet, sampler_of
 from gcnii.tuning.question import STUDY, Question, asked_in

@@ -26,8 +26,8 @@ from optuna.trial import TrialState
 
 from gcnii.files import Document
 from gcnii.results.fit import SILENT, Session
-from gcnii.train.checkpoint import Interrupt, interruptible
 from gcnii.train.hardware import choose_device
+from gcnii.train.interrupt import Interrupt, interruptible
 from gcnii.train.plan import batch_key
 from gcnii.train.run import Run
 from gcnii.tuning.closing import reserve
