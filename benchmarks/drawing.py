@@ -20,7 +20,7 @@ from gcnii import data
 from gcnii.graph import Graph
 from gcnii.propagation import GraphAdjacency, Norm, adjacency, feature_matrix
 from gcnii.train.batches import Batch, History
-from gcnii.train.neighbours import Neighbours, NeighbourSampler
+from gcnii.train.neighbours import NeighbourBatches, NeighbourSampler
 from gcnii_paper.bench.limits import wait_for
 
 GPU, SIZE, LAYERS = torch.device("cuda"), 512, 2
@@ -38,7 +38,7 @@ def measure(graph: Graph, name: str, steps: int) -> dict[str, list[float]]:
     X = feature_matrix(graph, dtype=torch.float32).to(GPU)
     nodes = torch.tensor(np.flatnonzero(graph.splits[0].train))
     given = {"size": SIZE, "fanout": fanout, "layers": LAYERS, "history": history}
-    both = {how: Neighbours(links, X, nodes, **given) for how in ("numpy", "kernels")}
+    both = {how: NeighbourBatches(links, X, nodes, **given) for how in ("numpy", "kernels")}
     both["numpy"].sampler = NeighbourSampler(links.whole)
     order = np.random.default_rng(0).permutation(nodes.numpy())
     found: dict[str, list[float]] = {how: [] for how in both}

@@ -101,14 +101,14 @@ WRITTEN = ("-1", "nan", "None")  # what numpy and pandas make of an unknown labe
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class EncodedLabels:
     """classes (k,), sorted and of y's own type; ids (n,) of each row's class, -1 if unknown."""
 
     classes: Values
     ids: Ints
 
     @classmethod
-    def of(cls, y: object, unknown: object) -> Labels:
+    def of(cls, y: object, unknown: object) -> EncodedLabels:
         """Read y; refuse labels that no classifier can be trained on."""
         values = column(y)
         known = known_labels(values, unknown)
@@ -254,7 +254,7 @@ def hold_out(ids: Ints, share: float, random: np.random.Generator) -> Split:
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class NearestRows:
     """Finds the nearest training rows of a row, by distances in X as given.
 
     The nodes' features are standardised, so that a network can be trained on columns of any scale.
@@ -264,7 +264,7 @@ class Neighbours:
     scaler: StandardScaler
 
     @classmethod
-    def of(cls, X: Features, neighbours: int) -> Neighbours:
+    def of(cls, X: Features, neighbours: int) -> NearestRows:
         """This number of neighbours for each row of X, or all others where there are fewer."""
         search = NearestNeighbors(n_neighbors=min(neighbours, X.shape[0] - 1)).fit(X)
         return cls(search, StandardScaler(with_mean=not sp.issparse(X)).fit(X))
@@ -510,7 +510,9 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
-    def _read_features(self, X: object, y: object) -> tuple[Graph, Labels, Neighbours | None]:
+    def _read_features(
+        self, X: object, y: object
+    ) -> tuple[Graph, EncodedLabels, NearestRows | None]:
         if y is None:
             raise InputError(
                 "GCNIIClassifier requires y to be passed, but the target y is None; "
@@ -518,8 +520,8 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         X = self._features(X, reset=True)
         check_consistent_length(X, y)
-        labels = Labels.of(y, self.unknown)
-        neighbours = Neighbours.of(X, int(self.neighbours))
+        labels = EncodedLabels.of(y, self.unknown)
+        neighbours = NearestRows.of(X, int(self.neighbours))
         return neighbours.graph(X), labels, neighbours
 
     def _features(self, X: object, *, reset: bool) -> Features:
@@ -535,7 +537,7 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return checked
 
-    def _read_ids(self, X: object, y: object) -> tuple[Graph, Labels, Neighbours | None]:
+    def _read_ids(self, X: object, y: object) -> tuple[Graph, EncodedLabels, NearestRows | None]:
         graph = self.graph
         if not isinstance(graph, Graph):
             raise InputError(
@@ -544,11 +546,11 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         rows = rows_of(graph, X)
         if y is None:
-            labels = Labels.of(own_labels(graph)[rows], None)
+            labels = EncodedLabels.of(own_labels(graph)[rows], None)
         else:
             check_consistent_length(rows, y)
-            labels = Labels.of(y, self.unknown)
-        return graph, Labels(labels.classes, _on_nodes(graph, rows, labels.ids)), None
+            labels = EncodedLabels.of(y, self.unknown)
+        return graph, EncodedLabels(labels.classes, _on_nodes(graph, rows, labels.ids)), None
 
     def _plan(self, graph: Graph) -> Plan:
         """The parameters that were given, and `settings`; the rest as `fit` chooses."""

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from gcnii.errors import GraphError, InputError
-from gcnii.estimator import Labels, hold_out, known_beside, known_labels
+from gcnii.estimator import EncodedLabels, hold_out, known_beside, known_labels
 
 
 @pytest.mark.parametrize(
@@ -26,61 +26,61 @@ from gcnii.estimator import Labels, hold_out, known_beside, known_labels
     ],
 )
 def test_classes_are_the_sorted_known_labels(y, classes, ids):
-    labels = Labels.of(y, "auto")
+    labels = EncodedLabels.of(y, "auto")
     assert labels.classes.tolist() == classes
     assert labels.ids.tolist() == ids
 
 
 def test_classes_have_the_type_of_the_labels():
-    assert Labels.of(np.array([1, 2], dtype=np.int16), "auto").classes.dtype == np.int16
-    assert Labels.of([1, 2, None], "auto").classes.dtype == np.int64
-    assert Labels.of(np.array(["a", "b"]), "auto").classes.dtype.kind == "U"
+    assert EncodedLabels.of(np.array([1, 2], dtype=np.int16), "auto").classes.dtype == np.int16
+    assert EncodedLabels.of([1, 2, None], "auto").classes.dtype == np.int64
+    assert EncodedLabels.of(np.array(["a", "b"]), "auto").classes.dtype.kind == "U"
 
 
 @pytest.mark.parametrize("y", [[-1, 1, 1], [-1.0, 1.0], [-2, -1, 0, 1, 2]])
 def test_minus_one_is_a_class_beside_1_alone_or_beside_other_negative_numbers(y):
-    assert -1 in Labels.of(y, "auto").classes
+    assert -1 in EncodedLabels.of(y, "auto").classes
 
 
 def test_minus_one_beside_0_and_1_is_unknown_with_a_warning_that_asks():
     with pytest.warns(UserWarning, match="unknown=None if -1 is a class"):
-        assert Labels.of([-1, 0, 1], "auto").classes.tolist() == [0, 1]
+        assert EncodedLabels.of([-1, 0, 1], "auto").classes.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(("unknown", "classes"), [(-1, [0, 1]), (None, [-1, 0, 1])])
 def test_whoever_says_what_minus_one_means_is_not_warned(unknown, classes):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Labels.of([-1, 0, 1], unknown).classes.tolist() == classes
+        assert EncodedLabels.of([-1, 0, 1], unknown).classes.tolist() == classes
 
 
 def test_unknown_can_be_any_label():
-    assert Labels.of(["a", "?", "b"], "?").ids.tolist() == [0, -1, 1]
+    assert EncodedLabels.of(["a", "?", "b"], "?").ids.tolist() == [0, -1, 1]
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "None"])
 def test_an_unknown_label_that_was_made_into_text_is_refused(text):
     y = np.array(["a", "b", text])
     with pytest.raises(InputError, match=f"say unknown={text!r}, or say unknown=None"):
-        Labels.of(y, "auto")
-    assert Labels.of(y, text).classes.tolist() == ["a", "b"]
-    assert text in Labels.of(y, None).classes
+        EncodedLabels.of(y, "auto")
+    assert EncodedLabels.of(y, text).classes.tolist() == ["a", "b"]
+    assert text in EncodedLabels.of(y, None).classes
 
 
 def test_labels_that_cannot_be_learnt_are_refused():
     with pytest.raises(GraphError, match="all known labels are 3, one class"):
-        Labels.of([3, 3, None], "auto")
+        EncodedLabels.of([3, 3, None], "auto")
     with pytest.raises(GraphError, match="-1 is taken as unknown; say unknown=None"):
-        Labels.of([-1, 0, 0], "auto")
+        EncodedLabels.of([-1, 0, 0], "auto")
     with pytest.raises(GraphError, match="no row has a known label"):
-        Labels.of([None, -1], "auto")
+        EncodedLabels.of([None, -1], "auto")
     with pytest.raises(ValueError, match="Unknown label type"):
-        Labels.of([0.1, 0.7, 1.3], "auto")
+        EncodedLabels.of([0.1, 0.7, 1.3], "auto")
     for mixed in ([0, "a", 1], [1, "a"]):
         with pytest.raises(
             InputError, match=r"labels of different types, such as \d and 'a'; make"
         ):
-            Labels.of(mixed, "auto")
+            EncodedLabels.of(mixed, "auto")
 
 
 def test_a_row_to_score_is_known_by_the_classes_that_were_trained_on():

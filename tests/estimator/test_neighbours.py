@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from gcnii.errors import InputError
-from gcnii.estimator import GCNIIClassifier, Neighbours, refuse_unjoinable
+from gcnii.estimator import GCNIIClassifier, NearestRows, refuse_unjoinable
 from gcnii.nn import MODELS
 from gcnii.propagation import propagation_matrix
 from gcnii.train.plan import make_plan, model_defaults
@@ -19,24 +19,24 @@ def dense(graph):
 
 
 def test_each_row_is_joined_to_its_nearest_others():
-    graph = Neighbours.of(LINE, 1).graph(LINE)
+    graph = NearestRows.of(LINE, 1).graph(LINE)
     assert graph.edges.tolist() == [[0, 1, 2, 3], [1, 0, 1, 2]]
 
 
 def test_a_few_rows_are_joined_to_all_others():
-    assert Neighbours.of(LINE, 10).graph(LINE).m == 6
+    assert NearestRows.of(LINE, 10).graph(LINE).m == 6
 
 
 def test_distances_are_of_x_as_given_and_features_are_standardised():
     X = np.array([[0.0, 0.0], [0.0, 100.0], [1.0, 0.0]])
-    graph = Neighbours.of(X, 1).graph(X)
+    graph = NearestRows.of(X, 1).graph(X)
     assert graph.edges[1].tolist() == [2, 0, 0]
     assert np.allclose(graph.X.mean(0), 0)
     assert np.allclose(graph.X.std(0), 1)
 
 
 def test_a_new_row_gathers_and_is_not_gathered_from():
-    neighbours = Neighbours.of(LINE, 2)
+    neighbours = NearestRows.of(LINE, 2)
     graph = neighbours.graph(LINE)
     P = dense(neighbours.joined(graph, np.array([[2.9], [0.1]])))
     assert np.array_equal(P[:4, :4], dense(graph))
@@ -47,7 +47,7 @@ def test_a_new_row_gathers_and_is_not_gathered_from():
 
 def test_sparse_rows_stay_sparse():
     X = sp.csr_array(LINE)
-    neighbours = Neighbours.of(X, 1)
+    neighbours = NearestRows.of(X, 1)
     graph = neighbours.joined(neighbours.graph(X), X[:2])
     assert sp.issparse(graph.X)
     assert graph.n == 6

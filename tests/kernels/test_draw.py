@@ -8,7 +8,7 @@ import torch
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.train import neighbours
-from gcnii.train.neighbours import HistoryHop, Neighbours, NeighbourSampler
+from gcnii.train.neighbours import HistoryHop, NeighbourBatches, NeighbourSampler
 
 FANOUTS = {"some": (2, 4), "one and all": (1, 0), "more than there are": (400, 3)}
 
@@ -16,7 +16,7 @@ FANOUTS = {"some": (2, 4), "one and all": (1, 0), "more than there are": (400, 3
 def batches(links, X, fanout, history, device):
     settings = {"size": 70, "fanout": fanout, "layers": 3, "history": history}
     nodes = torch.arange(0, len(X), 2)
-    return Neighbours(links.to(device, torch.float32), X.to(device), nodes, **settings)
+    return NeighbourBatches(links.to(device, torch.float32), X.to(device), nodes, **settings)
 
 
 def arrays(batch):

@@ -17,7 +17,7 @@ from gcnii.nn.cluster_gcn import neighbour_sum
 from gcnii.nn.graphsage import LONGEST, LSTMConv, MeanConv, PoolConv, Turns
 from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.results.fit import fit
-from gcnii.train.neighbours import Neighbours
+from gcnii.train.neighbours import NeighbourBatches
 
 SAMPLED = [name for name, model in MODELS.items() if model.supports_sampling]
 GRAPHSAGE = [name for name in SAMPLED if name.startswith("graphsage")]
@@ -70,7 +70,7 @@ def test_with_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, 
     links, X = GraphAdjacency.of(adjacency(graph), "mean"), exact_features(graph)
     model = build(name, graph, layers=3)
     scores = model(links.whole, X)
-    batches = Neighbours(
+    batches = NeighbourBatches(
         links, X, torch.arange(0, 30, 3), size=4, fanout=(0,), layers=3, history="cv"
     )
     for batch in batches.epoch(0, 0):

@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics
 
 from gcnii.targets import Classes, SeveralLabels
-from gcnii.targets.scores import Answers, Counts, confusion
+from gcnii.targets.scores import Answers, ClassCounts, confusion
 
 M, K = 120, 4
 
@@ -90,7 +90,7 @@ def test_counts_by_class_are_those_of_scikit_learn():
     guess = np.where(a.guess == 2, 1, a.guess)  # class 2 is never predicted
     C = confusion(a.y, guess, K)
     np.testing.assert_array_equal(C, metrics.confusion_matrix(a.y, guess))
-    found = Counts.of_confusion(C)
+    found = ClassCounts.of_confusion(C)
     expected = metrics.precision_recall_fscore_support(a.y, guess, zero_division=np.nan)
     for mine, theirs in zip(
         (found.precision, found.recall, found.f1, found.support), expected, strict=True

@@ -6,6 +6,6 @@ from gcnii.graph.graph import Graph as Graph
 from gcnii.graph.graph import Role as Role
 from gcnii.graph.graph import Split as Split
 from gcnii.graph.graph import splits_of as splits_of
+from gcnii.graph.piece import GlobalIndices as GlobalIndices
 from gcnii.graph.piece import Piece as Piece
-from gcnii.graph.piece import Places as Places
 from gcnii.graph.piece import Whole as Whole

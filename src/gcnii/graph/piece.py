@@ -47,7 +47,7 @@ class Whole:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class GlobalIndices:
     """Where the links and values of a piece stand in the whole graph.
 
     first   direction → (rows,) the number of the first entry of each row of A + I, of those that
@@ -80,7 +80,7 @@ class Piece(Graph):
 
     rows: Numbers
     whole: Whole
-    places: Places | None = None
+    places: GlobalIndices | None = None
 
     def __post_init__(self) -> None:
         """Check nothing: a piece is not a graph of its own."""

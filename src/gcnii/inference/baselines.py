@@ -274,7 +274,7 @@ Nodes = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood:
+class NodeNeighbourhoods:
     """Of each node of a graph; edges are taken in both directions and without their weights."""
 
     graph: Graph
@@ -309,7 +309,7 @@ class Neighbourhood:
         return found
 
 
-def groups(around: Neighbourhood, split: Split, right: Nodes) -> Groups:
+def groups(around: NodeNeighbourhoods, split: Split, right: Nodes) -> Groups:
     """Accuracy by degree, by homophily and by distance, of test nodes that are right or wrong."""
     return {
         "degree": by_degree(around.degree[split.test], right),

@@ -24,14 +24,14 @@ from gcnii.inference.baselines import (
     FEATURES,
     GRAPH,
     MAJORITY,
-    Neighbourhood,
+    NodeNeighbourhoods,
     baseline,
     baselines_of,
     groups,
     notes,
     twins,
 )
-from gcnii.inference.tables import Score, called, tables
+from gcnii.inference.tables import ShownScore, called, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.card import never_predicted, unbeaten
 from gcnii.results.result import Result
@@ -123,7 +123,7 @@ class Evaluation:
     def __repr__(self) -> str:
         """One line."""
         own = self.metric
-        score = f"{called(self, own)} {Score.named(own, self.scores[own]).cell}"
+        score = f"{called(self, own)} {ShownScore.named(own, self.scores[own]).cell}"
         count = f", {len(self.warnings)} warnings" if self.warnings else ""
         return f"Evaluation({self.model} on {self.graph}: {score}{count})"
 
@@ -162,9 +162,9 @@ class Found:
         return [run.split for run in self.result.runs]
 
     @cached_property
-    def around(self) -> Neighbourhood:
+    def around(self) -> NodeNeighbourhoods:
         """What the graph is like around each node."""
-        return Neighbourhood(self.graph)
+        return NodeNeighbourhoods(self.graph)
 
     def mean(self, metric: str) -> float:
         """Of the runs."""

@@ -31,7 +31,7 @@ from gcnii.inference.page_figures import (
     score_rows,
 )
 from gcnii.inference.predict import known_labels
-from gcnii.inference.tables import CALIBRATION, GRADED, GROUPS, RANKED, Score, called
+from gcnii.inference.tables import CALIBRATION, GRADED, GROUPS, RANKED, ShownScore, called
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.html import is_page, one_file
 from gcnii.results.result import Result
@@ -44,7 +44,7 @@ SEEDS = 12  # that are named one by one
 
 def verdict(result: Result, evaluation: Evaluation) -> str:
     """The score with its interval, and what naming the largest class would give."""
-    metric, own = evaluation.metric, Score(evaluation.scores[evaluation.metric])
+    metric, own = evaluation.metric, ShownScore(evaluation.scores[evaluation.metric])
     runs = len(evaluation.runs)
     mean = f" as the mean of {runs} runs" if runs > 1 else ""
     nodes = f"{evaluation.nodes:,} test {'node' if evaluation.nodes == 1 else 'nodes'}"
@@ -316,7 +316,7 @@ def page(
         curves=draw_curves(result),
         confusions=Confusions.of(evaluation),
         calibration=_calibration(result, graph, device),
-        score_of=Score.of,
+        score_of=ShownScore.of,
         plot=plot,
         graded=GRADED,
         ranked=RANKED,

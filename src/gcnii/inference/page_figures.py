@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import visible
 from gcnii.inference.evaluate import Evaluation
-from gcnii.inference.tables import Score, called
+from gcnii.inference.tables import ShownScore, called
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import short
 from gcnii.results.result import Result
@@ -174,7 +174,7 @@ class Confusions:
         )
 
 
-def plot(score: Score) -> Markup:
+def plot(score: ShownScore) -> Markup:
     """A dot at the number on a rail from 0 to 100 %, with its interval as a bar."""
     mean, low, high = score.estimate.mean, score.estimate.low, score.estimate.high
     if score.plain or isnan(mean):
@@ -191,10 +191,12 @@ def _x(share: float) -> str:
     return f"{100 * min(max(share, 0), 1):.1f}"
 
 
-def score_rows(evaluation: Evaluation) -> dict[str, list[Score]]:
+def score_rows(evaluation: Evaluation) -> dict[str, list[ShownScore]]:
     """By the score's name: the model's own, then that of each baseline."""
     everyone, rows = (evaluation.scores, *evaluation.baselines.values()), {}
     for name in evaluation.scores:
         worse = " (lower is better)" if SCORES[name].lower_is_better else ""
-        rows[called(evaluation, name) + worse] = [Score.named(name, one[name]) for one in everyone]
+        rows[called(evaluation, name) + worse] = [
+            ShownScore.named(name, one[name]) for one in everyone
+        ]
     return rows

@@ -38,19 +38,19 @@ LONGEST = 24  # characters of a class's name
 
 
 @dataclass(frozen=True)
-class Score:
+class ShownScore:
     """A number with its interval as text; a share in % unless `plain`."""
 
     estimate: Estimate
     plain: bool = False
 
     @classmethod
-    def named(cls, name: str, estimate: Estimate) -> Score:
+    def named(cls, name: str, estimate: Estimate) -> ShownScore:
         """The score of this name; the log loss is not a share."""
         return cls(estimate, SCORES[name].most > 1)
 
     @classmethod
-    def of(cls, row: Document, name: str, ends: str | None = None) -> Score:
+    def of(cls, row: Document, name: str, ends: str | None = None) -> ShownScore:
         """A score of a row; its interval is at `{ends}low` and `{ends}high`, if anywhere."""
         names = [name] if ends is None else [name, f"{ends}low", f"{ends}high"]
         return cls(Estimate(*(nan if row[one] is None else row[one] for one in names)))
@@ -97,7 +97,7 @@ def _scores(evaluation: Evaluation) -> Group:
     what = f"mean of {runs} runs, 95 % interval over them" if runs > 1 else "95 % interval"
     over = evaluation.interval if runs == 1 else "each on its own split"
     for name, estimate in evaluation.scores.items():
-        cells = (Score.named(name, one).cell for one in (estimate, usual[name]))
+        cells = (ShownScore.named(name, one).cell for one in (estimate, usual[name]))
         table.add_row(called(evaluation, name), *cells)
     title = f"{evaluation.model} on {evaluation.graph}: test nodes, {what}, {over}"
     return Group(Text(visible(title)), table)
@@ -109,7 +109,7 @@ def _beside(evaluation: Evaluation) -> Table:
     table = plain_table("beside it", called(evaluation, metric), "difference")
     for name, scores in evaluation.baselines.items():
         gap = _difference(evaluation.differences.get(name))
-        table.add_row(name, Score.named(metric, scores[metric]).cell, gap)
+        table.add_row(name, ShownScore.named(metric, scores[metric]).cell, gap)
     return table
 
 
@@ -139,8 +139,8 @@ def _classes(evaluation: Evaluation) -> Group:
         rows = tuple(sorted(rows, key=lambda row: -row["support"])[:ROWS])
         title += f"; the {ROWS} largest of {len(evaluation.classes)}, --json or document() has all"
     for row in rows:
-        graded = (Score.of(row, name, f"{name}_").cell for name in GRADED)
-        ranked = (Score.of(row, name).cell for name in RANKED)
+        graded = (ShownScore.of(row, name, f"{name}_").cell for name in GRADED)
+        ranked = (ShownScore.of(row, name).cell for name in RANKED)
         table.add_row(_short(row["name"]), *graded, *ranked, row["support"], row["predicted"])
     return Group(Text(title), table)
 
@@ -152,7 +152,9 @@ def _calibration(evaluation: Evaluation) -> Group:
     if len(rows) > ROWS:
         title += f"; the {ROWS} rarest of {len(rows)}, --json has all"
     for row in rows[:ROWS]:
-        table.add_row(_short(row["name"]), *(Score.of(row, *place).cell for place in CALIBRATION))
+        table.add_row(
+            _short(row["name"]), *(ShownScore.of(row, *place).cell for place in CALIBRATION)
+        )
     return Group(Text(title), table)
 
 
@@ -185,7 +187,7 @@ def _most_confused(names: Sequence[str], C: NDArray[np.int64]) -> Group:
 def _group(head: str, rows: Sequence[Document]) -> Table:
     table = plain_table(head, "nodes", "accuracy")
     for row in rows:
-        table.add_row(row["group"], str(row["nodes"]), Score.of(row, "accuracy", "").cell)
+        table.add_row(row["group"], str(row["nodes"]), ShownScore.of(row, "accuracy", "").cell)
     return table
 
 

@@ -21,7 +21,13 @@ from gcnii.graph import Graph
 from gcnii.report.tables import markdown_table
 from gcnii.results.result import KEPT, Result
 from gcnii.targets import Target
-from gcnii.targets.scores import Counts, confusion, frequent_confusions, mean_and_spread, percent
+from gcnii.targets.scores import (
+    ClassCounts,
+    confusion,
+    frequent_confusions,
+    mean_and_spread,
+    percent,
+)
 from gcnii.targets.target import FEW, LEAST, Floats, error_left
 from gcnii.train.recipe import Recipe, in_force
 
@@ -83,7 +89,7 @@ def short_form(result: Result, device: str = "auto") -> ShortForm | None:
     return _summary(result, counts, majority)
 
 
-def _summary(result: Result, counts: Sequence[Counts], majority: Sequence[float]) -> ShortForm:
+def _summary(result: Result, counts: Sequence[ClassCounts], majority: Sequence[float]) -> ShortForm:
     target = result.target
     score, usual = float(np.mean([one.micro_f1 for one in counts])), float(np.mean(majority))
     balanced = None

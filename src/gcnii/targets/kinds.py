@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from gcnii.errors import InputError
-from gcnii.targets.scores import CLASS_SCORES, LABEL_SCORES, Counts, confusion
+from gcnii.targets.scores import CLASS_SCORES, LABEL_SCORES, ClassCounts, confusion
 from gcnii.targets.target import HALF, Bools, Floats, Ints, Target, Total, alone, bisected, log_mean
 
 TINY = 1e-300  # the logarithm of 0 is none
@@ -114,8 +114,8 @@ class Classes(Target):
     def indicators(self, y: Ints) -> Floats:
         return np.asarray(np.eye(self.k)[y])
 
-    def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> Counts:
-        return Counts.of_confusion(confusion(y, guess, self.k, weights))
+    def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> ClassCounts:
+        return ClassCounts.of_confusion(confusion(y, guess, self.k, weights))
 
     def log_losses(self, P: Floats, y: Ints) -> Floats:
         return np.asarray(-np.log(P[np.arange(len(y)), y]))
@@ -288,11 +288,11 @@ class SeveralLabels(Target):
     def indicators(self, y: Ints) -> Floats:
         return y.astype(np.float64)
 
-    def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> Counts:
+    def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> ClassCounts:
         found = (y * guess, y, guess)
         if weights is None:
-            return Counts(*(one.sum(0, dtype=np.float64) for one in found))
-        return Counts(*(weights.T @ one for one in found))
+            return ClassCounts(*(one.sum(0, dtype=np.float64) for one in found))
+        return ClassCounts(*(weights.T @ one for one in found))
 
     def log_losses(self, P: Floats, y: Ints) -> Floats:
         """The mean over the labels."""

@@ -112,7 +112,7 @@ class Answers:
         return replace(self, P=self.P[nodes], guess=self.guess[nodes], y=self.y[nodes], part=part)
 
     @cached_property
-    def counts(self) -> Counts:
+    def counts(self) -> ClassCounts:
         """Class by class."""
         return self.target.counts(self.y, self.guess, self.weights)
 
@@ -239,7 +239,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class ClassCounts:
     """How many nodes of each class are found, are there, and are predicted, each (…, k)."""
 
     hits: Floats
@@ -247,7 +247,7 @@ class Counts:
     predicted: Floats
 
     @classmethod
-    def of_confusion(cls, C: Floats) -> Counts:
+    def of_confusion(cls, C: Floats) -> ClassCounts:
         """Of confusion matrices (…, k, k), whose rows are the true classes."""
         return cls(C.diagonal(axis1=-2, axis2=-1), C.sum(-1), C.sum(-2))
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from gcnii.targets.scores import Counts, Score
+    from gcnii.targets.scores import ClassCounts, Score
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -257,7 +257,7 @@ class Target(ABC):
         return self.decided(self.indicators(y).mean(0, keepdims=True))
 
     @abstractmethod
-    def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> Counts:
+    def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> ClassCounts:
         """How many nodes of each class are there, are predicted, and are found."""
 
     @abstractmethod

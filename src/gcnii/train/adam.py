@@ -18,7 +18,7 @@ BETAS, EPS = (0.9, 0.999), 1e-8  # torch's own defaults
 ALIGNED = 16  # numbers; products are slower on matrices that start at odd addresses
 
 
-class Layout:
+class WeightLayout:
     """Where each weight is stored in the row (size,) of its group.
 
     shapes  of the weights, by name

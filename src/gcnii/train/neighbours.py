@@ -273,7 +273,7 @@ class Sampler(Protocol):
         """The matrix of up to `fanout` links of these nodes (0: all), and its columns' nodes."""
 
 
-class Neighbours:
+class NeighbourBatches:
     """A step sees `size` of the training nodes, and a sample of neighbours, hop by hop.
 
     nodes    (m,) the training nodes; each epoch takes them in another order

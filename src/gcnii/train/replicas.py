@@ -18,7 +18,7 @@ from gcnii.dropout import LEVELS, drop_edges, drop_nodes, epoch_key, kept_of, ke
 from gcnii.nn import Model
 from gcnii.nn.model import numbers_of, set_numbers
 from gcnii.targets.objective import Objective
-from gcnii.train.adam import MOMENTS, Group, Layout, Stack, make_adam
+from gcnii.train.adam import MOMENTS, Group, Stack, WeightLayout, make_adam
 from gcnii.train.batches import Batch
 from gcnii.train.plan import Plan
 
@@ -45,7 +45,7 @@ class Replicas:
         self.recipes = [plan.recipe for plan in plans]
         each = [dict(model.named_parameters()) for model in models]
         kinds = {name: _kind(name, self.model) for name in each[0]}
-        self.layout = Layout({name: weight.shape for name, weight in each[0].items()}, kinds)
+        self.layout = WeightLayout({name: weight.shape for name, weight in each[0].items()}, kinds)
         stack = {name: torch.stack([own[name].detach() for own in each]) for name in each[0]}
         flats = [flat.to(device) for flat in self.layout.pack(stack)]
         self._set_weights(flats, [flat.clone() for flat in flats])

@@ -27,7 +27,7 @@ from gcnii.propagation import (
 from gcnii.targets.objective import Share
 from gcnii.train.batches import Batch, Batches, Full, Subgraphs
 from gcnii.train.clusters import cluster
-from gcnii.train.neighbours import Neighbours
+from gcnii.train.neighbours import NeighbourBatches
 from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe
 from gcnii.train.scaling import Scaling
@@ -103,9 +103,9 @@ class Task:
             case "neighbours":
                 return self._neighbours(split, size)
 
-    def _neighbours(self, split: int, size: int) -> Neighbours:
+    def _neighbours(self, split: int, size: int) -> NeighbourBatches:
         recipe = self.plan.recipe
-        return Neighbours(
+        return NeighbourBatches(
             self.adjacency,
             self.X,
             self._tensor(np.flatnonzero(self.graph.splits[split].train)),

@@ -36,7 +36,7 @@ from gcnii_paper.bench.graphs import BenchGraph
 Mask = NDArray[np.bool_]
 
 
-class Network(nn.Module):
+class BaselineNetwork(nn.Module):
     """GCNII's skeleton with torch's dropout and dense X; `convs` are the baseline's layers."""
 
     def __init__(self, d: int, k: int, convs: list[nn.Module], width: int, rate: float):
@@ -82,7 +82,7 @@ class Skip(nn.Module):
         return added
 
 
-def build_network(who: Who, plan: Plan, d: int, k: int) -> Network:
+def build_network(who: Who, plan: Plan, d: int, k: int) -> BaselineNetwork:
     """The plan's network, `gcnii` or `gcnii-ppi`, made of the baseline's layers."""
     layers, width, alpha, lam, rate = (
         plan.model_settings[name] for name in ("layers", "width", "alpha", "lam", "dropout")
@@ -91,7 +91,7 @@ def build_network(who: Who, plan: Plan, d: int, k: int) -> Network:
     convs: list[nn.Module] = [layer(width, alpha, lam, l) for l in range(1, layers + 1)]
     if plan.model == "gcnii-ppi":
         convs = [Skip(conv) for conv in convs]
-    return Network(d, k, convs, width, rate)
+    return BaselineNetwork(d, k, convs, width, rate)
 
 
 def _pyg_layer(width: int, alpha: float, lam: float, l: int) -> nn.Module:
@@ -124,7 +124,7 @@ class TrainingPart:
     y: Tensor
     nodes: Tensor
 
-    def loss(self, network: Network) -> Tensor:
+    def loss(self, network: BaselineNetwork) -> Tensor:
         """The entropy of the nodes' scores."""
         return entropy(network(self.X, self.adjacency)[self.nodes], self.y[self.nodes])
 
@@ -205,14 +205,14 @@ Hop = tuple[Tensor, int]  # (2, links): source and row, and the number of rows
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class NeighbourLists:
     """Who is a neighbour of whom, without loops, in CSR form: rows (n + 1,), columns (links,)."""
 
     rows: Tensor
     columns: Tensor
 
     @classmethod
-    def of(cls, bench_graph: BenchGraph, device: torch.device) -> Links:
+    def of(cls, bench_graph: BenchGraph, device: torch.device) -> NeighbourLists:
         """The links of a graph."""
         pattern = bench_graph.links.pattern
         there = bench_graph.links.weights.cpu() != 0
@@ -312,7 +312,7 @@ class SampledTraining:
         graph, recipe = bench_graph.graph, plan.recipe
         layers, split = plan.model_settings["layers"], graph.splits[0]
         self.fanout = [*recipe.fanout, *[recipe.fanout[-1]] * layers][:layers]
-        self.links, self.size = Links.of(bench_graph, device), recipe.batch_size
+        self.links, self.size = NeighbourLists.of(bench_graph, device), recipe.batch_size
         self.X, self.y = dense_tensors(graph, device, recipe.dtype)
         self.train, self.val = (
             torch.tensor(np.flatnonzero(mask), device=device) for mask in (split.train, split.val)

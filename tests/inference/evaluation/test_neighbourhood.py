@@ -6,7 +6,7 @@ import pytest
 
 from gcnii import Graph
 from gcnii.inference.baselines import (
-    Neighbourhood,
+    NodeNeighbourhoods,
     by_degree,
     by_distance,
     by_homophily,
@@ -33,7 +33,7 @@ def G(graph):
 
 
 def test_degree_and_homophily_are_counted_over_both_directions(graph, G):
-    around = Neighbourhood(graph)
+    around = NodeNeighbourhoods(graph)
     assert around.degree.tolist() == [G.degree(i) for i in range(graph.n)]
     for i in range(graph.n):
         labels = [graph.labels[j] for j in G[i] if graph.labels[j] >= 0]
@@ -47,7 +47,7 @@ def test_distance_is_the_number_of_steps_up_to_three(graph, G):
     train = np.arange(graph.n) % 17 == 0
     lengths = nx.multi_source_dijkstra_path_length(G, set(np.flatnonzero(train).tolist()))
     expected = [lengths.get(i, np.inf) for i in range(graph.n)]
-    found = Neighbourhood(graph).distance(train)
+    found = NodeNeighbourhoods(graph).distance(train)
     assert found.tolist() == [one if one <= 3 else np.inf for one in expected]
 
 

@@ -7,7 +7,7 @@ import torch
 
 from gcnii.propagation import Sparse
 from gcnii.train.neighbours import Hops
-from gcnii_paper.bench.baselines import Links, SampledTraining, sampled_network
+from gcnii_paper.bench.baselines import NeighbourLists, SampledTraining, sampled_network
 from gcnii_paper.bench.cases import CASES, Line, Named, Shape
 from gcnii_paper.bench.graphs import make_bench_graph
 from gcnii_paper.bench.runners import make_runner, plan_of
@@ -77,7 +77,7 @@ def test_on_the_same_links_it_gives_our_model_s_scores_to_the_last_digits(model)
 
 def test_it_draws_different_links_up_to_the_number_and_all_where_none_is_given():
     bench_graph = make_bench_graph(SHAPE, CPU)
-    links, nodes = Links.of(bench_graph, CPU), torch.tensor([7, 3, 50, 11])
+    links, nodes = NeighbourLists.of(bench_graph, CPU), torch.tensor([7, 3, 50, 11])
     there = bench_graph.links.whole.to_dense() > 0
     for fanout in (3, 0):
         (source, row), reached = links.draw(nodes, fanout)

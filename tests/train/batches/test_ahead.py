@@ -12,7 +12,7 @@ from gcnii.propagation import GraphAdjacency, adjacency
 from gcnii.results.fit import fit
 from gcnii.train import neighbours as module
 from gcnii.train.callbacks import StopTraining
-from gcnii.train.neighbours import Neighbours, ahead
+from gcnii.train.neighbours import NeighbourBatches, ahead
 
 SETTINGS = {"layers": 2, "width": 8, "epochs": 4, "device": "cpu", "batch_size": 7, "threads": 1}
 KINDS = {
@@ -150,7 +150,9 @@ def test_a_killed_training_resumes_to_what_it_is_without_the_thread(model, monke
 
 def test_two_epochs_of_one_sampler_may_be_under_way_at_once():
     links = GraphAdjacency.of(adjacency(graph()))
-    batches = Neighbours(links, torch.eye(60), torch.arange(60), size=9, fanout=(2, 3), layers=2)
+    batches = NeighbourBatches(
+        links, torch.eye(60), torch.arange(60), size=9, fanout=(2, 3), layers=2
+    )
     alone = [[batch.X for batch in batches.epoch(0, epoch)] for epoch in range(2)]
     at_once = zip(batches.epoch(0, 0), batches.epoch(0, 1), strict=True)
     for first, second, (one, other) in zip(*alone, at_once, strict=True):

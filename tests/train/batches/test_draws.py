@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from support.literal.drawing import draw
 
 from gcnii.propagation import GraphAdjacency
-from gcnii.train.neighbours import HistoryHop, Neighbours, NeighbourSampler, shuffled
+from gcnii.train.neighbours import HistoryHop, NeighbourBatches, NeighbourSampler, shuffled
 
 SHAPES = {  # fanout, history
     "some": ((3, 5), "none"),
@@ -33,7 +33,9 @@ def neighbours(A, norm, fanout, history="none", size=64, layers=3, nodes=None):
     nodes = torch.arange(0, A.shape[0], 2) if nodes is None else nodes
     links = GraphAdjacency.of(A, norm)
     X = torch.arange(A.shape[0], dtype=torch.float64)[:, None]
-    return Neighbours(links, X, nodes, size=size, fanout=fanout, layers=layers, history=history)
+    return NeighbourBatches(
+        links, X, nodes, size=size, fanout=fanout, layers=layers, history=history
+    )
 
 
 @pytest.mark.parametrize("norm", ["mean", "symmetric", "walk"])

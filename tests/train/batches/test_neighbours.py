@@ -17,7 +17,7 @@ from gcnii.results.fit import fit
 from gcnii.train.neighbours import (
     ActivationHistory,
     HistoryHop,
-    Neighbours,
+    NeighbourBatches,
     NeighbourSampler,
 )
 
@@ -32,7 +32,7 @@ def tangle(n=40, seed=0):
 def neighbours(A, nodes=None, norm="mean", X=None, **settings):
     X = torch.arange(A.shape[0], dtype=torch.float64)[:, None] if X is None else X
     nodes = torch.arange(A.shape[0]) if nodes is None else nodes
-    return Neighbours(
+    return NeighbourBatches(
         GraphAdjacency.of(A, norm),
         X,
         nodes,
@@ -244,13 +244,13 @@ def test_a_hop_without_its_transpose_passes_the_gradient_of_one_with_it(replicas
 
 @pytest.mark.parametrize(("model", "made"), [("graphsage-mean", False), ("gat", True)])
 def test_the_first_hop_is_transposed_only_where_a_gradient_passes_it(model, made, monkeypatch):
-    batches, draw = [], Neighbours._batch
+    batches, draw = [], NeighbourBatches._batch
 
     def seen(self, *args):
         batches.append(draw(self, *args))
         return batches[-1]
 
-    monkeypatch.setattr(Neighbours, "_batch", seen)
+    monkeypatch.setattr(NeighbourBatches, "_batch", seen)
     settings = {"layers": 2, "width": 8, "epochs": 1, "device": "cpu", "threads": 1}
     fit(data.load("csbm", n=60), model, batches="neighbours", fanout=(3,), **settings)
     assert batches

@@ -53,7 +53,7 @@ class Field(NamedTuple):
         return own if own in (LABEL, *IDS, ":TYPE", IGNORED) else self.name
 
 
-class File(NamedTuple):
+class CsvFile(NamedTuple):
     """A CSV file and its header."""
 
     path: Path
@@ -119,13 +119,13 @@ def _first_line(path: Path) -> str:
         return ""
 
 
-def _file(path: Path) -> File:
+def _file(path: Path) -> CsvFile:
     """The file with the fields of its first line; none if it cannot be read."""
     try:
         cells = next(csv.reader([_first_line(path)]), [])
     except csv.Error:
         cells = []
-    return File(path, tuple(map(_field, cells)))
+    return CsvFile(path, tuple(map(_field, cells)))
 
 
 def _field(cell: str) -> Field:
@@ -136,7 +136,7 @@ def _field(cell: str) -> Field:
     return Field(found["name"].strip(), kind, found["group"] or "")
 
 
-def _table(files: Sequence[File], *, grouped: bool) -> Cells:
+def _table(files: Sequence[CsvFile], *, grouped: bool) -> Cells:
     """The rows of all files as one table, None where a cell is empty; ids have their groups."""
     pieces, given, height = [], 0, 0
     for file in files:
@@ -164,7 +164,7 @@ def _table(files: Sequence[File], *, grouped: bool) -> Cells:
     return table
 
 
-def _rows(file: File) -> Iterator[list[str]]:
+def _rows(file: CsvFile) -> Iterator[list[str]]:
     with file.path.open("rb") as start:
         if len(start.readline(FIRST_LINE)) == FIRST_LINE:
             size = f"{FIRST_LINE:,} bytes or more"
@@ -186,7 +186,7 @@ def _rows(file: File) -> Iterator[list[str]]:
         ) from None
 
 
-def _kinds(files: Sequence[File]) -> dict[str, str]:
+def _kinds(files: Sequence[CsvFile]) -> dict[str, str]:
     """The type of each property; one that has two types is refused."""
     kinds: dict[str, str] = {}
     for file in files:

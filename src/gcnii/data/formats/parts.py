@@ -62,7 +62,7 @@ from gcnii.files import (
     read_document,
     write_document,
 )
-from gcnii.graph import ROLES, Graph, Piece, Places, Split, Whole
+from gcnii.graph import ROLES, GlobalIndices, Graph, Piece, Split, Whole
 from gcnii.graph.arrays import freeze
 from gcnii.graph.columns import Columns
 from gcnii.graph.piece import Numbers
@@ -198,7 +198,7 @@ def _piece(tensors: Tensors, manifest: Document, each: int) -> Piece:
         name.removeprefix("first."): one for name, one in tensors.items() if name[:6] == "first."
     }
     owner = tensors["halo.part"] // each
-    where = Places(first, tensors["pairs"], tensors["halo"], owner, tensors.get("X.first"))
+    where = GlobalIndices(first, tensors["pairs"], tensors["halo"], owner, tensors.get("X.first"))
     classes, features = (one and tuple(one) for one in (manifest["classes"], manifest["features"]))
     columns = manifest["columns"]
     piece = Piece(
@@ -221,7 +221,7 @@ def _piece(tensors: Tensors, manifest: Document, each: int) -> Piece:
     return piece
 
 
-def _refuse_places(piece: Piece, where: Places, degree: Array) -> None:
+def _refuse_places(piece: Piece, where: GlobalIndices, degree: Array) -> None:
     """Raise DataError for numbers that do not fit the rows of a piece."""
     n, height = piece.n, len(piece.rows)
     by_row = [piece.labels, degree, *where.first.values(), *(s.train for s in piece.splits)]

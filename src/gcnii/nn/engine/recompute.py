@@ -26,7 +26,7 @@ from gcnii.propagation.sparse import VmapInfo
 
 
 def recompute(
-    function: Callable[..., Tensor], *inputs: Tensor, place: Place | None = None
+    function: Callable[..., Tensor], *inputs: Tensor, place: SegmentInput | None = None
 ) -> Tensor:
     """function(*inputs), of which only the inputs are kept for backward.
 
@@ -42,7 +42,9 @@ class Recompute(torch.autograd.Function):
     """A function of tensors that runs again in backward; under vmap, the function is vmapped."""
 
     @staticmethod
-    def forward(function: Callable[..., Tensor], place: Place | None, *inputs: Tensor) -> Tensor:
+    def forward(
+        function: Callable[..., Tensor], place: SegmentInput | None, *inputs: Tensor
+    ) -> Tensor:
         """Run the function; torch records nothing."""
         if place is not None:
             place.put(inputs[0])
@@ -75,7 +77,7 @@ class Recompute(torch.autograd.Function):
         info: VmapInfo,
         in_dims: tuple[int | None, ...],
         function: Callable[..., Tensor],
-        place: Place | None,
+        place: SegmentInput | None,
         *inputs: Tensor,
     ) -> tuple[Tensor, int]:
         """Recompute all replicas in one pass."""
@@ -146,10 +148,10 @@ class Stash:
         self.device = device
         self.side = torch.cuda.Stream(device) if device.type == "cuda" else None
         self.free: list[HostBuffer] = []
-        self.last: Place | None = None
+        self.last: SegmentInput | None = None
         self.moving: list[Tensor] = []
 
-    def place(self, *, first: bool, last: bool) -> Place:
+    def place(self, *, first: bool, last: bool) -> SegmentInput:
         """For the input of the next segment.
 
         The first one's is H0, which all segments need, and the last one's is needed as soon as
@@ -158,7 +160,7 @@ class Stash:
         if first:
             self.settle()
         before = None if first else self.last
-        self.last = Place(self, before, stays=first or last or self.side is None)
+        self.last = SegmentInput(self, before, stays=first or last or self.side is None)
         return self.last
 
     def settle(self) -> None:
@@ -187,10 +189,10 @@ class Stash:
         return HostBuffer(size, pinned=self.side is not None)
 
 
-class Place:
+class SegmentInput:
     """The place of one segment's input; `before` is that of the segment before."""
 
-    def __init__(self, stash: Stash, before: Place | None, *, stays: bool):
+    def __init__(self, stash: Stash, before: SegmentInput | None, *, stays: bool):
         self.stash, self.before, self.stays = stash, before, stays
         self.tensor: Tensor | None = None
         self.like: Tensor | None = None  # on the meta device: shape, strides and dtype

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii.errors import InputError, UsageError
-from gcnii.graph import Piece, Places
+from gcnii.graph import GlobalIndices, Piece
 from gcnii.graph.piece import Numbers
 from gcnii.graph.weights import EdgeWeights, weighed
 from gcnii.propagation import Direction, GraphAdjacency, Loops, Norm, Sparse
@@ -103,7 +103,7 @@ class _Neighbourhood:
     at     (rows,) which of them are the piece's own
     """
 
-    def __init__(self, piece: Piece, places: Places, edge_weights: EdgeWeights = "raw"):
+    def __init__(self, piece: Piece, places: GlobalIndices, edge_weights: EdgeWeights = "raw"):
         self.piece, self.places = piece, places
         self.nodes = np.sort(np.concatenate([piece.rows, places.halo]))
         self.at = np.searchsorted(self.nodes, piece.rows)
@@ -136,7 +136,7 @@ class _Neighbourhood:
         )
 
 
-def _pairs(piece: Piece, places: Places, recipe: Recipe) -> Tensor:
+def _pairs(piece: Piece, places: GlobalIndices, recipe: Recipe) -> Tensor:
     """Those of both directions are in the file; one-way links have some of them.
 
     All is made again, because few trainings ask, and what is kept takes memory in all others.
