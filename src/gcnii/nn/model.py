@@ -172,7 +172,7 @@ class Model(nn.Module):
     # Whether it uses P in products P @ H alone and else treats every row by itself, so that several
     # processes can share the nodes of a graph.
     can_be_cut: ClassVar[bool] = False
-    # Its settings that are but numbers in a formula: replicas of one batch may differ in them.
+    # Its settings that are plain numbers in a formula: replicas of one batch may differ in them.
     batched: ClassVar[frozenset[str]] = frozenset({"dropout"})
     # Whether it can recompute activations in backward instead of keeping them, and whether it does.
     can_recompute: ClassVar[bool] = False

@@ -174,12 +174,12 @@ class Result:
 
     Attributes
     ----------
-    origin
+    origin : Origin
         What is remembered of the graph: `name`, `n`, `classes`, `source`, …
     runs : tuple
         One for each seed: `seed`, `split`, `test`, `val`, `val_loss`, `best_epoch`, `epochs`,
         `seconds`.
-    plan
+    plan : Plan
         The model and every setting in force, `result.plan.settings`, of the runs of setting 0.
     interrupted : bool
         Whether it was stopped before its end.
