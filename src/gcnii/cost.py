@@ -72,7 +72,6 @@ class Network:
         return 8 if self.precision == "float64" else 2 if halves else 4
 
     def weights(self, d: int, k: int) -> int:
-        """The number of weights."""
         h = self.width
         return self.layers * self.matrices * h * h + (d + 1) * h + (h + 1) * k
 
@@ -170,7 +169,6 @@ class Rates:
 
     @classmethod
     def of(cls, document: Document) -> Rates:
-        """From what `document` gave."""
         return cls(**document | {"cache": inf if document["cache"] is None else document["cache"]})
 
 
@@ -432,7 +430,6 @@ class Seconds:
 
     @property
     def total(self) -> float:
-        """All of them."""
         return self.sparse + self.dense + self.passes + self.around + self.exchange + self.host
 
 
@@ -718,7 +715,6 @@ class _Turns:
         self.matrices, self.now = matrices, 0
 
     def __call__(self) -> Tensor:
-        """The next one."""
         self.now = (self.now + 1) % len(self.matrices)
         return self.matrices[self.now]
 

@@ -68,7 +68,6 @@ class Problems:
         self.columns: object = None
 
     def add(self, sentence: str) -> None:
-        """Note a problem."""
         self.found.append(sentence)
 
     def add_each(self, rows: Iterable[int], sentence: Callable[[int], str]) -> None:

@@ -4,7 +4,9 @@ import doctest
 import inspect
 import re
 import warnings
+from functools import cached_property
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -40,6 +42,15 @@ def test_a_function_says_what_it_takes_and_returns_with_an_example(name):
 @pytest.mark.parametrize("name", sorted(set(PUBLIC) - set(FUNCTIONS) - set(ERRORS)))
 def test_a_class_has_an_example(name):
     assert sections(name)[-1] == "Examples"
+
+
+@pytest.mark.parametrize("name", sorted(set(PUBLIC) - set(FUNCTIONS)))
+def test_a_public_method_is_documented(name):
+    thing = getattr(gcnii, name)
+    kinds = (FunctionType, classmethod, property, cached_property)
+    methods = [one for one, value in vars(thing).items() if isinstance(value, kinds)]
+    bare = [one for one in methods if not inspect.getdoc(getattr(thing, one))]
+    assert [one for one in bare if not one.startswith("_")] == []
 
 
 @pytest.mark.parametrize("name", [*sorted(set(PUBLIC) - set(ERRORS)), "nn.GCNII"])

@@ -86,7 +86,6 @@ class Advice:
         return dict(sorted(_best_of(own, layers_of).items()))
 
     def summary(self) -> Document:
-        """As JSON."""
         chosen = self.chosen
         return {
             "model": chosen.model,

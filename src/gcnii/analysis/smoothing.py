@@ -285,7 +285,6 @@ class SmoothnessMeter:
 
     @classmethod
     def of(cls, graph: Graph, edge_weights: EdgeWeights = "raw") -> SmoothnessMeter:
-        """The meter of a Graph."""
         return cls(graph.edges, graph.n, weights=graph.weights, edge_weights=edge_weights)
 
     @torch.no_grad()

@@ -91,7 +91,6 @@ class Watch(HiddenStates):
         return diagnose(self.examine(), **about)
 
     def examine(self) -> tuple[LayerReport, ...]:
-        """Measure every layer."""
         return examine(self, self._meter, self._probe)
 
     @cached_property

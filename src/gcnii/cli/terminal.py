@@ -47,12 +47,10 @@ class NamedStream(io.TextIOWrapper):
         self.stream = stream  # which closes the file when nobody has it any more
 
     def write(self, text: str) -> int:
-        """Write the text."""
         with naming(STDOUT):
             return super().write(text)
 
     def flush(self) -> None:
-        """Hand on what was written."""
         with naming(STDOUT):
             super().flush()
 
@@ -124,7 +122,6 @@ class _VisibleConsole(Console):
     """A console that shows control characters in a cell as escapes instead of obeying them."""
 
     def render_str(self, text: str, **how: Any) -> Text:
-        """Rich's text of a string."""
         return super().render_str(visible(text), **how)
 
 

@@ -155,8 +155,7 @@ UNKNOWN = -1
 class Tensor(Protocol):
     """What is used of a torch tensor, so that torch need not be loaded."""
 
-    def detach(self) -> Any:
-        """The tensor without its gradient."""
+    def detach(self) -> Any: ...
 
 
 class _Numbers(NamedTuple):

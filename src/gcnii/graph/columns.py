@@ -354,7 +354,6 @@ class Columns:
         return replace(table, columns=cells)
 
     def document(self) -> list[Document]:
-        """As JSON."""
         return [column.document() for column in self.columns]
 
     @classmethod

@@ -380,7 +380,6 @@ class Graph:
             yield self.weights
 
     def __repr__(self) -> str:
-        """One line: name and counts."""
         kind = "directed" if self.directed else "undirected"
         edges = f"{self.m} {kind}{' weighted' if self.weighted else ''} edges"
         return f"Graph({self.name}: {self.n} nodes, {edges}, {self.d} features, {self.k} classes)"

@@ -54,7 +54,6 @@ class Help:
     difference: Estimate
 
     def document(self) -> Document:
-        """As JSON."""
         own = self.difference.document()
         return {"sentence": self.sentence, "difference": own.pop("mean"), **own}
 
@@ -99,7 +98,6 @@ class Evaluation:
     differences: Scores = field(default_factory=dict)
 
     def document(self) -> Document:
-        """As JSON."""
         plain = {name: json_value(value) for name, value in vars(self).items()}
         return plain | {
             "scores": _documents(self.scores),
@@ -121,7 +119,6 @@ class Evaluation:
         return "\n".join((*lines, *(f"warning: {one}" for one in self.warnings)))
 
     def __repr__(self) -> str:
-        """One line."""
         own = self.metric
         score = f"{called(self, own)} {ShownScore.named(own, self.scores[own]).cell}"
         count = f", {len(self.warnings)} warnings" if self.warnings else ""
@@ -158,7 +155,6 @@ class Found:
 
     @cached_property
     def splits(self) -> list[int]:
-        """The split of each run."""
         return [run.split for run in self.result.runs]
 
     @cached_property
@@ -167,11 +163,9 @@ class Found:
         return NodeNeighbourhoods(self.graph)
 
     def mean(self, metric: str) -> float:
-        """Of the runs."""
         return float(np.mean([one.scores[metric] for one in self.answers]))
 
     def baseline_mean(self, name: str, metric: str) -> float:
-        """Of the splits."""
         return float(np.mean([one.scores[metric] for one in self.baselines[name].values()]))
 
     def lead(self, name: str, metric: str = "") -> Estimate:

@@ -103,7 +103,6 @@ class Proof:
         return pstdev(self.random)
 
     def document(self) -> Document:
-        """As JSON."""
         drawn = {"after_mean": self.random_mean, "after_std": self.random_deviation}
         return {
             "links": [asdict(link) for link in self.links],
@@ -177,11 +176,9 @@ class Explanation:
         return f"{head}{why} {last} of {whole} of {self.score:.2f}"
 
     def __str__(self) -> str:
-        """The sentence."""
         return self.sentence
 
     def document(self) -> Document:
-        """As JSON."""
         parts = ("nodes", "features", "hops")
         shares = {name: [asdict(one) for one in getattr(self, name)] for name in parts}
         about = ("graph", "model", "node", "label", "probability", "predicted", "known", "against")
@@ -311,7 +308,6 @@ class _Answer:
         self.hops, self.before = self.network.paths(node)
 
     def explanation(self, top: int) -> Explanation:
-        """In words and names."""
         asked, own, strong = self.asked, self.shares, strongest(self.effect, top)
         run, label = self.network.run, self.names[asked.label]
         (me,) = self._nodes([asked.node])

@@ -170,7 +170,6 @@ class Slots:
 
     @property
     def blocks(self) -> int:
-        """The number of blocks."""
         return len(self.offsets) - 1
 
     def with_values(self, values: Tensor) -> SlottedMatrix:

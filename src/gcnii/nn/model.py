@@ -104,7 +104,6 @@ class MatMul(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        """Save both factors."""
         ctx.save_for_backward(*inputs)
 
     @staticmethod

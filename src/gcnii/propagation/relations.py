@@ -110,7 +110,6 @@ class RelationalAdjacency:
 
     @property
     def pattern(self) -> Pattern:
-        """The entries of the links."""
         return self.links.pattern
 
     @property

@@ -338,17 +338,14 @@ class Sparse(TakenByLinear):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(rows, columns)."""
         return self.pattern.shape
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of the values."""
         return self.values.dtype
 
     @property
     def device(self) -> torch.device:
-        """The device of the values."""
         return self.values.device
 
     def __repr__(self) -> str:
@@ -464,8 +461,7 @@ class VmapInfo(Protocol):
     """What torch tells a vmap rule: the number of replicas."""
 
     @property
-    def batch_size(self) -> int:
-        """The number of replicas."""
+    def batch_size(self) -> int: ...
 
 
 class Product(torch.autograd.Function):
@@ -564,7 +560,6 @@ class Dots(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Pattern], output: Tensor) -> None:
-        """Save both matrices."""
         G, H, ctx.pattern = inputs
         ctx.save_for_backward(G, H)
 

@@ -54,11 +54,9 @@ class ShortForm:
     measured: str = "accuracy"
 
     def document(self) -> Document:
-        """As JSON."""
         return {name: json_value(value) for name, value in vars(self).items() if value is not None}
 
     def lines(self) -> list[str]:
-        """For the terminal."""
         shown = [f"{self.measured} {percent(self.score)} (majority {percent(self.majority)})"]
         if self.balanced_accuracy is not None:
             shown.append(f"balanced accuracy {percent(self.balanced_accuracy)}")

@@ -41,7 +41,6 @@ class LightTask:
 
     @property
     def device(self) -> torch.device:
-        """The CPU."""
         return torch.device("cpu")
 
 

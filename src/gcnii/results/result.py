@@ -142,7 +142,6 @@ class Origin:
     loaded_with: Mapping[str, object] = field(default_factory=dict)
 
     def document(self) -> Document:
-        """As JSON."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
         options = {name: _storable(one) for name, one in self.loaded_with.items()}
         columns = self.columns and self.columns.document()
@@ -150,7 +149,6 @@ class Origin:
 
     @classmethod
     def of_document(cls, document: Document) -> Origin:
-        """From JSON."""
         named = {name: document.get(name) and tuple(document[name]) for name in NAMES}
         columns = document.get("columns")
         made = {"columns": columns and Columns.of_document(columns)}

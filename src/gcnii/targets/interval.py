@@ -27,7 +27,6 @@ class Estimate:
     high: float = nan
 
     def document(self) -> Document:
-        """As JSON."""
         return {name: json_value(float(value)) for name, value in vars(self).items()}
 
 

@@ -313,8 +313,7 @@ class Labelled(Protocol):
         """Number of classes, or of labels if a node can have several."""
 
     @property
-    def classes(self) -> tuple[str, ...] | None:
-        """Their names."""
+    def classes(self) -> tuple[str, ...] | None: ...
 
     @property
     def multilabel(self) -> bool:

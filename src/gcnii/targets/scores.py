@@ -67,7 +67,6 @@ class Score:
 
     @property
     def most(self) -> float:
-        """Its highest value."""
         return inf if self.over == "losses" else 1.0
 
 
@@ -93,12 +92,10 @@ class Answers:
 
     @property
     def m(self) -> int:
-        """Number of nodes."""
         return len(self.y)
 
     @property
     def k(self) -> int:
-        """Number of classes."""
         return int(self.P.shape[1])
 
     @property
@@ -113,7 +110,6 @@ class Answers:
 
     @cached_property
     def counts(self) -> ClassCounts:
-        """Class by class."""
         return self.target.counts(self.y, self.guess, self.weights)
 
     def mean(self, values: Floats | Bools) -> Floats:

@@ -65,7 +65,6 @@ class Full(Batches):
     static = True
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
-        """Yield the one batch."""
         yield self.batch
 
 

@@ -339,7 +339,6 @@ class VisibleColumn(TextColumn):
     """Text of a bar on one line, with control characters as escapes: names are of the user's."""
 
     def render(self, task: Task) -> Text:
-        """Rich's text."""
         shown = super().render(task)
         shown.plain = one_line(shown.plain)
         return shown

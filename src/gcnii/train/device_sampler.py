@@ -30,7 +30,6 @@ class DeviceSampler:
 
     @classmethod
     def of(cls, P: Sparse) -> DeviceSampler:
-        """A sampler of this matrix."""
         row, column = P.pattern.row_of, P.pattern.columns
         link = (row != column) & (P.values != 0)
         count = torch.bincount(row[link], minlength=P.shape[0])

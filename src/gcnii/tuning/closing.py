@@ -46,7 +46,6 @@ class Importance:
     error: float
 
     def document(self) -> Document:
-        """As JSON."""
         return {"name": self.name, "share": round(self.share, 4), "error": round(self.error, 4)}
 
 

@@ -53,8 +53,7 @@ class Proposer(Protocol):
     """Where a worker's trials come from."""
 
     @property
-    def sampler(self) -> BaseSampler:
-        """What the study proposes by."""
+    def sampler(self) -> BaseSampler: ...
 
     def propose(self, trial: Trial, first: Proposal | None) -> Proposal:
         """Settle a trial's settings; `first` is the first of its batch, if that is another."""
@@ -134,7 +133,6 @@ class PointsFirst(BaseSampler):
         return self.base.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: OptunaStudy, trial: FrozenTrial) -> None:
-        """Begin a trial."""
         first = first_number(trial)
         others = study.get_trials(deepcopy=False)[:first]
         self.place = first - sum(GIVEN_BACK in other.system_attrs for other in others)

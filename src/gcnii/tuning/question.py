@@ -207,7 +207,6 @@ class Question:
 
     @property
     def name(self) -> str:
-        """The name of its study."""
         return f"{self.graph.name}-{document_key(self.identity)}"
 
     @property

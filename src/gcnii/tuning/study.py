@@ -192,7 +192,6 @@ class Spent:
 
     @property
     def seconds(self) -> float:
-        """Until now."""
         return time.time() - self.start
 
     def refuse_over(self, budget: float | None) -> None:

@@ -93,7 +93,6 @@ class Trial:
         )
 
     def document(self) -> Document:
-        """As JSON."""
         lists = {name: list(getattr(self, name)) for name in ("val", "val_loss", "epochs")}
         return {
             "number": self.number,

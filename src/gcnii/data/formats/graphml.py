@@ -125,7 +125,6 @@ class Document:
         raise DataError("a document type is not read; remove the <!DOCTYPE …> declaration")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Begin an element."""
         name = tag.rpartition(" ")[2]
         if self.data:
             self.unused.add(self.keys[self.key].name)
@@ -141,7 +140,6 @@ class Document:
             self.pieces.append(text)
 
     def end(self, tag: str) -> None:
-        """End an element."""
         name = self.open.pop()
         if self.data and len(self.open) == self.data:
             self.data = 0

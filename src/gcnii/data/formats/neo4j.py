@@ -61,7 +61,6 @@ class CsvFile(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns."""
         return [field.column for field in self.header]
 
 

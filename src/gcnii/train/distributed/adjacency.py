@@ -235,7 +235,6 @@ class Exchanged(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Save nothing."""
         ctx.mark_non_differentiable(output)
 
     @staticmethod

@@ -313,12 +313,10 @@ class Total(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, sums: Tensor, world: World) -> Tensor:
-        """Add up."""
         return world.added(sums)
 
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor, None]:
-        """The gradient as it is."""
         return G, None
 
 
