@@ -9,11 +9,12 @@ import pytest
 import torch
 from support import chromium
 from support.no_network import sitecustomize
+from support.waiting import wait_until
 
 from gcnii.data import load
 from gcnii.data.download import fetch
 from gcnii.errors import DataError
-from gcnii.train import group, hardware
+from gcnii.train import callbacks, group, hardware
 
 
 @pytest.fixture(scope="session")
@@ -82,6 +83,23 @@ def keep_stopped_runs(monkeypatch):
 def without_kernels(monkeypatch):
     """`without_kernels()`: from now on, Triton's kernels are not used."""
     return lambda: monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
+
+
+@pytest.fixture
+def line_of_progress(monkeypatch, capsys):
+    """Lines of progress come every 20 ms: `line_of_progress(line)` waits for one on stderr, and
+    returns all so far; nothing may be printed to stdout.
+    """
+    monkeypatch.setattr(callbacks, "EVERY", 0.02)
+    lines = []
+
+    def come(line):
+        out, err = capsys.readouterr()
+        assert out == ""
+        lines.extend(filter(None, err.splitlines()))
+        return line in lines
+
+    return lambda line: wait_until(lambda: come(line)) and lines
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import torch
 from support.tasks import complain, die, refuse, whoami
 from support.tiny_cells import cell
+from support.waiting import PATIENCE, wait_until
 
 from gcnii.parallel import run_parallel
 from gcnii_paper.ledger import Ledger, measured
@@ -92,11 +92,9 @@ def test_tasks_hear_of_ctrl_c_and_end_with_a_killed_parent(number, when, tmp_pat
         env=os.environ | {"PYTHONPATH": paths},
         stderr=subprocess.PIPE,
     )
-    until = time.monotonic() + 60
-    while not when(process, tmp_path) and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: when(process, tmp_path))
     process.send_signal(number)
-    _, said = process.communicate(timeout=120)  # stderr ends when the last of them has
+    _, said = process.communicate(timeout=PATIENCE)  # stderr ends when the last of them has
     assert process.returncode != 0
     assert said.count(b"Traceback") == (number == signal.SIGINT)  # the parent's own
     heard = number == signal.SIGINT and when is begun

@@ -51,13 +51,6 @@ def test_the_commands_that_it_names_exist(tmp_path):
         assert re.search(rf"│ {name} ", known), name
 
 
-def test_the_marks_are_explained_before_the_table():
-    table = README.index("|GCNII|")
-    used = [mark for mark in "●▲▼◆" if mark in README[table:]]
-    assert used
-    assert all(README.index(mark) < table for mark in used)
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     folder = (ROOT / page).parent

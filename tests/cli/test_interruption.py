@@ -3,10 +3,10 @@
 import json
 import shutil
 import signal
-import time
 
 import pytest
 from support.command_line import SAVING, call, files, finish, start
+from support.waiting import wait_until
 
 from gcnii.results.bundle import open_bundle
 
@@ -44,11 +44,9 @@ def stop(folder, home, number):
     process = start(
         "train", home / "pets", *WORDS, "--out", folder, cwd=home, program=("-c", SAVING)
     )
-    deadline = time.monotonic() + 60
-    while not (folder / "checkpoint.safetensors").exists():
-        assert process.poll() is None, finish(process)
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+    checkpoint = folder / "checkpoint.safetensors"
+    wait_until(lambda: process.poll() is not None or checkpoint.exists())
+    assert process.poll() is None, finish(process)
     process.send_signal(number)
     return finish(process)
 

@@ -3,10 +3,10 @@
 import json
 import os
 import shutil
-import time
 
 import pytest
 from support.command_line import SMALL, call, finish, start, write_pets
+from support.waiting import wait_until
 
 import gcnii
 from gcnii.files import refuse_replacing
@@ -134,9 +134,8 @@ SLOWLY = (
 
 
 def wait_for(path, process):
-    while not path.exists():
-        assert process.poll() is None, finish(process).err
-        time.sleep(0.05)
+    wait_until(lambda: process.poll() is not None or path.exists())
+    assert process.poll() is None, finish(process).err
 
 
 @pytest.mark.slow

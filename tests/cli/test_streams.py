@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from support.command_line import SMALL, call, run, write_pets
+from support.waiting import PATIENCE
 
 from gcnii.cli import terminal
 from gcnii.errors import LONGEST_LINE as LONGEST
@@ -34,7 +35,7 @@ def in_a_terminal(*words, cwd, **environment):
     while chunk := _receive(ours):
         sent += chunk
     os.close(ours)
-    return process.wait(timeout=60), sent.decode("utf-8", "replace")
+    return process.wait(timeout=PATIENCE), sent.decode("utf-8", "replace")
 
 
 def _receive(terminal):

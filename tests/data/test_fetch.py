@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from support.local_server import CONTENT
+from support.waiting import PATIENCE
 
 from gcnii.data import download, fetch, load
 from gcnii.errors import DataError
@@ -250,11 +251,11 @@ fetch("toy")
 
 
 def test_two_processes_can_fetch_at_once(server, toy, cache):
-    both_have_asked = threading.Barrier(2, timeout=120)
+    both_have_asked = threading.Barrier(2, timeout=PATIENCE)
     server.answer = lambda handler: both_have_asked.wait() < 0  # then both are served at once
     (file,) = toy.files
     script = SCRIPT.format(url=file.url, digest=file.digest)
     both = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
-    assert [process.wait(timeout=120) for process in both] == [0, 0]
+    assert [process.wait(timeout=PATIENCE) for process in both] == [0, 0]
     assert leftovers(cache) == ["file.bin"]
     assert fetch("toy", offline=True)[0].read_bytes() == CONTENT

@@ -11,6 +11,7 @@ import pytest
 from support import postgres
 from support.command_line import call
 from support.manual import PAGES, blocks, measured_commands, words
+from support.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +87,7 @@ def answer_to(line, folder):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     return done.returncode, done.stderr
 

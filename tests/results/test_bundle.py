@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from support.command_line import BUNDLE_FILES
 from support.fitting import fitting
+from support.waiting import PATIENCE
 
 import gcnii
 from gcnii import data
@@ -314,7 +315,7 @@ def test_saves_of_two_processes_into_one_folder_leave_a_whole_bundle(tmp_path):
     for one in both:
         one.stdin.write(b"\n")
         one.stdin.close()
-    assert [one.wait(timeout=120) for one in both] == [0, 0]
+    assert [one.wait(timeout=PATIENCE) for one in both] == [0, 0]
     assert gcnii.open_bundle(tmp_path / "shared", curves=True).runs
     assert sorted(path.name for path in (tmp_path / "shared").iterdir()) == BUNDLE_FILES
 

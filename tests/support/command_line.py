@@ -12,6 +12,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import gcnii.cli
+from support.waiting import PATIENCE
 
 SMALL = ("--layers", "2", "--width", "8", "--epochs", "3", "--device", "cpu")
 BUNDLE_FILES = ["card.md", "curves.csv", "model.safetensors", "run.json"]
@@ -54,7 +55,7 @@ def listen():
 
 def finish(process):
     """Wait for the process, and return its answer."""
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     return Answer(process.returncode, out, err)
 
 
@@ -73,7 +74,7 @@ def call(*words, cwd):
         stack.enter_context(mock.patch.object(sys, "argv", ["gcnii", *map(str, words)]))
         stack.enter_context(contextlib.chdir(cwd))
         # However busy the machine is, no line of progress comes between the lines of an answer.
-        stack.enter_context(mock.patch("gcnii.train.callbacks.EVERY", 600.0))
+        stack.enter_context(mock.patch("gcnii.train.callbacks.EVERY", PATIENCE))
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
         try:

@@ -2,7 +2,8 @@
 
 The process reads a JSON document per line: {words, cwd, out, err} starts a command, and is answered
 with its number; {wait: number} is answered with the exit code, or minus the signal that ended it.
-Trials of a killed worker are given back after seconds here, and winners are trained with two seeds.
+Trials of a killed worker are given back after seconds here, winners are trained with two seeds, and
+no line of progress comes between the lines of an answer.
 """
 
 import json
@@ -15,6 +16,7 @@ import traceback
 from pathlib import Path
 
 from support.command_line import Answer, call, write_pets
+from support.waiting import PATIENCE
 
 HEARTBEAT, GRACE = 1, 3
 
@@ -76,11 +78,13 @@ def prepare():
     """Import all that a study needs, by doing a small one."""
     import torch
 
+    from gcnii.train import callbacks
     from gcnii.tuning import closing, question, storage
 
     torch.set_num_threads(1)
     storage.HEARTBEAT, storage.GRACE = HEARTBEAT, GRACE
     question.FINAL = closing.FINAL = 2
+    callbacks.EVERY = PATIENCE
     with tempfile.TemporaryDirectory() as folder:
         write_pets(Path(folder) / "pets")
         words = ("--trials", 2, "--epochs", 1, "--seeds", 1, "--device", "cpu", "--threads", 1)

@@ -23,6 +23,7 @@ import gcnii
 import gcnii.cli.train
 from gcnii.cli import main
 from gcnii.train.distributed import world
+from support.waiting import wait_until
 
 
 def answered(words):
@@ -48,10 +49,7 @@ def answered(words):
 def _begin(folder, case, rank, size):
     """All begin a case together, whoever was done first with the one before."""
     (folder / f"{case}.{rank}.here").touch()
-    end = time.monotonic() + 120
-    while not all((folder / f"{case}.{one}.here").exists() for one in range(size)):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_until(lambda: all((folder / f"{case}.{one}.here").exists() for one in range(size)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.waiting import PATIENCE
+
 TESTS = Path(__file__).parent.parent
 
 
@@ -12,7 +14,7 @@ def torchrun(size, *words):
     """Run `python WORDS` in so many processes, to their end."""
     process = started(size, *words)
     with process:
-        out, errors = process.communicate(timeout=300)
+        out, errors = process.communicate(timeout=PATIENCE)
     return subprocess.CompletedProcess(words, process.returncode, out, errors)
 
 

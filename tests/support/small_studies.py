@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import time
 from contextlib import contextmanager
 from unittest import mock
 
@@ -13,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gcnii.tuning.storage import open_storage
 from gcnii.tuning.trials import trials_of
+from support import waiting
 
 QUICK = {"epochs": 8, "patience": 3, "seeds": 2, "device": "cpu", "threads": 1}
 WORDS = ("--epochs", 8, "--patience", 3, "--seeds", 2, "--device", "cpu", "--threads", 1)
@@ -66,10 +66,7 @@ def look(url, query=STATES):
 
 def wait_until(url, ready, query=STATES):
     """Wait until `ready` is true of what a query finds, by default the states of the trials."""
-    until = time.monotonic() + 60
-    while not ready(found := look(url, query)):
-        assert time.monotonic() < until, found
-        time.sleep(0.01)
+    waiting.wait_until(lambda: ready(look(url, query)))
 
 
 def hold(process, url):

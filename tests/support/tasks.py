@@ -7,6 +7,8 @@ import warnings
 
 import torch
 
+from support.waiting import PATIENCE
+
 
 def whoami(item):
     """The process that did it, and its number of threads."""
@@ -31,7 +33,7 @@ def wait(item):
     """Sleep until Ctrl-C, which is answered by making a file."""
     item.with_suffix(".begun").touch()
     try:
-        time.sleep(60)
+        time.sleep(PATIENCE)
     except KeyboardInterrupt:
         item.touch()
         raise

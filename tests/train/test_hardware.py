@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from scipy.spatial import KDTree
+from support.waiting import PATIENCE
 
 from gcnii import data, load
 from gcnii.errors import InputError
@@ -252,7 +253,7 @@ print(two)
 def test_a_process_that_is_forked_after_a_fit_trains_with_one_thread():
     many = os.environ | {"OMP_NUM_THREADS": "2"}
     done = subprocess.run(
-        [sys.executable, "-c", FORKING], env=many, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", FORKING], env=many, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == (

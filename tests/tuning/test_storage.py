@@ -2,7 +2,6 @@
 
 import shutil
 import threading
-import time
 import warnings
 from itertools import chain
 
@@ -11,6 +10,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 from support.small_studies import states, study_at
+from support.waiting import wait_until
 
 from gcnii.errors import InputError
 from gcnii.tuning import storage as room
@@ -121,9 +121,7 @@ def test_the_trials_of_a_living_worker_are_not(study, monkeypatch):
     with Held(study) as held:
         held.claim(), held.claim()  # one is trained, and one waits for its turn
         let_die(study)
-        until = time.monotonic() + 60
-        while study._storage._get_stale_trial_ids(study._study_id) and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until(lambda: not study._storage._get_stale_trial_ids(study._study_id))
         Held(study).give_back_lost()
         assert [trial.state.name for trial in study.get_trials()] == ["RUNNING"] * 2
 

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from support.tiny_cells import run
+from support.waiting import PATIENCE, wait_until
 
 from gcnii_paper import ledger as ledger_module
 from gcnii_paper.ledger import Ledger, LedgerError
@@ -84,7 +85,7 @@ def hold(path, ready):
     ledger = Ledger(path)
     ledger.claim("key", range(3), 3)
     ready.set()
-    time.sleep(60)
+    time.sleep(PATIENCE)
 
 
 def test_the_claims_of_a_killed_process_are_void(ledger, path):
@@ -92,7 +93,7 @@ def test_the_claims_of_a_killed_process_are_void(ledger, path):
     ready = context.Event()
     process = context.Process(target=hold, args=(path, ready))
     process.start()
-    assert ready.wait(30)
+    assert ready.wait(PATIENCE)
     assert ledger.claim("key", range(3), 3) == []
     os.kill(process.pid, signal.SIGKILL)
     process.join()
@@ -123,8 +124,7 @@ def test_a_process_that_lives_here_keeps_its_claims_however_silent_it_is(ledger,
 def test_a_killed_process_that_its_parent_has_not_waited_for_keeps_no_claim(ledger, path):
     process = multiprocessing.get_context("spawn").Process(target=claim_and_hang, args=(path,))
     process.start()
-    while not ledger.claimed("key"):
-        time.sleep(0.05)
+    wait_until(lambda: ledger.claimed("key"))
     os.kill(process.pid, signal.SIGKILL)
     # it is dead, and stays in the system's list
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -135,7 +135,7 @@ def test_a_killed_process_that_its_parent_has_not_waited_for_keeps_no_claim(ledg
 def claim_and_hang(path):
     ledger = Ledger(path)
     ledger.claim("key", range(1), 1)
-    time.sleep(60)
+    time.sleep(PATIENCE)
 
 
 def test_a_name_with_a_meaning_to_sqlite_is_the_name_of_a_file(tmp_path, monkeypatch):
@@ -181,7 +181,7 @@ def test_two_processes_at_once_share_the_seeds(path):
     for process in processes:
         process.start()
     start.set()
-    seeds = [seed for _ in processes for seed in taken.get(timeout=60)]
+    seeds = [seed for _ in processes for seed in taken.get(timeout=PATIENCE)]
     for process in processes:
         process.join()
     assert sorted(seeds) == list(range(40))

@@ -6,6 +6,7 @@ import time
 import pytest
 import torch
 from support.killing import Killed, killed_after_a_save
+from support.waiting import PATIENCE
 
 from gcnii import data
 from gcnii.propagation import GraphAdjacency, adjacency
@@ -61,7 +62,7 @@ def test_the_next_batch_is_made_while_one_is_in_use_and_no_further_one():
 
     batches = ahead(maker(number) for number in range(4))
     assert next(batches) == 0
-    assert second.wait(5)  # nobody has asked for it
+    assert second.wait(PATIENCE)  # nobody has asked for it
     time.sleep(0.05)
     assert [number for number, _ in made] == [0, 1]
     assert list(batches) == [1, 2, 3]

@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch.distributed as dist
 from support.processes import TESTS, started, torchrun
+from support.waiting import PATIENCE, wait_until
 
 import gcnii
 from gcnii.train.distributed import world as room
@@ -69,20 +69,13 @@ def ranks_of(torchrun_pid):
     return found
 
 
-def wait_for(what, seconds=120):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def killed(folder, size, rank, sent):
     """Start a training, and send one of its processes a signal when a checkpoint is there."""
     words = (*WORDS, "--epochs", "100", "--out", folder)
     with started(size, COMMAND, *words) as process:
-        wait_for((folder / "checkpoint.safetensors").exists)
+        wait_until((folder / "checkpoint.safetensors").exists)
         os.kill(ranks_of(process.pid)[rank] if rank is not None else process.pid, sent)
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
     return errors
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 from support.processes import TESTS
 from support.together import graph_of
+from support.waiting import PATIENCE
 from torch.distributed import HashStore
 
 import gcnii
@@ -22,7 +23,7 @@ from gcnii.train.distributed.shard import pack
 
 SMALL = ("--layers", "2", "--width", "4", "--epochs", "2", "--device", "cpu", "--threads", "1")
 JOINING = 1.5  # seconds for which a process waits for one that never comes, instead of 50
-SOON = 45  # seconds, on a machine that others use, too; who is not told waits for 60 or more
+SOON = PATIENCE / 2  # seconds; who is not told waits for PATIENCE or more
 SAME = "start all of them with the same graph, settings, seeds, output folder and version"
 
 
@@ -59,7 +60,7 @@ def case_of(tmp_path, name, one=(), other=(), graphs=("g", "g"), outs=None, **ab
     ]
     version = [gcnii.__version__] * 2
     usual = {"ranks": ranks, "env": [{}, {}], "version": version, "port": free_port()}
-    return usual | {"joining": 60, "dies": None} | about
+    return usual | {"joining": PATIENCE, "dies": None} | about
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def run(path, cases):
         subprocess.Popen([*words, str(rank), path / "cases.json", answers], env=env, **pipes)
         for rank in range(2)
     ]
-    printed = [one.communicate(timeout=240)[0] for one in both]
+    printed = [one.communicate(timeout=PATIENCE)[0] for one in both]
     assert [one.returncode for one in both] == [0, 9], printed
     assert "gloo" not in "".join(printed)
 
