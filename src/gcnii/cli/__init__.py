@@ -20,14 +20,14 @@ from types import FrameType
 
 try:
     from cyclopts import App, CycloptsError, Parameter, Token, convert
+
+    from gcnii import __version__
+    from gcnii.cli.help import FLAGS, epilogue
+    from gcnii.cli.terminal import STDOUT, prepare_streams
+    from gcnii.errors import GcniiError, InputError, one_line
+    from gcnii_paper.cli import register
 except KeyboardInterrupt:  # before there is a `main` to report it
     sys.exit("gcnii: stopped")
-
-from gcnii import __version__
-from gcnii.cli.help import FLAGS, epilogue
-from gcnii.cli.terminal import STDOUT, prepare_streams
-from gcnii.errors import GcniiError, InputError, one_line
-from gcnii_paper.cli import register
 
 LARGEST_INT = 2**31 - 1  # of a flag: any tensor's size and any clock can hold it
 OUT_OF_MEMORY = (
