@@ -1,10 +1,10 @@
-"""Weights: their initial values, and products by them with a gradient that suits a GPU.
-
-The interface of every model: `model(P, X) → scores`, and a card that says where it is from.
+"""The interface of every model: `model(P, X) → scores`, and a card that says where it is from.
 
 A model knows one set of settings.  Within a batch of replicas, a number of a module that differs
 between them (α, β_l, the share that dropout keeps) is a buffer, which holds the number of the
 replica at hand as a tensor ().
+
+First come the weights: their initial values, and products by them with a gradient that suits a GPU.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""Where a sparse matrix has its entries: Pattern, or CutPattern where processes share its rows.
+"""Sparse: a matrix that multiplies, on any device, with gradients and under vmap.
+
+A Pattern says where it has its entries.  Where processes share its rows it is a CutPattern: each
+process has `near`, on the columns of its own nodes, and `far`, on those of its halo, the nodes of
+other processes that it gathers from.
 
     M H = M_near H + M_far halo(H)        Mᵀ G = M_nearᵀ G + back(M_farᵀ G)
 
-Each process then has some rows of a square M: `near`, on the columns of its own nodes, and `far`,
-on those of its halo, the nodes of other processes that it gathers from.  Values are those of near's
-entries, followed by far's.  Either product sends rows, and is the sum of a product by what is near
-and of one by what arrives.
-
-Sparse: a sparse matrix that multiplies, on any device, with gradients and under vmap.
-
-The one sparse product, with its gradients and its vmap rule; and sums over entries.
+Values are those of near's entries, followed by far's.  The one sparse product is last, with its
+gradients and its vmap rule.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A bundle: run.json, model.safetensors, curves.csv, card.md; whole or not at all, no pickle.
 
 run.json is the record.  It is written last and decides which of the other files count: it holds
-their digests, and a seal of its own.
-
-The folder of a training: claimed while it trains; what somebody else made there is not lost.
+their digests, and a seal of its own.  The folder is claimed while a training runs, and nothing in
+it that somebody else made is lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a training survives kill -9, a full disk and Ctrl-C: checkpoints, and a stop between epochs.
+"""How a training survives kill -9 and a full disk.
 
 A checkpoint is one file, written whole, from which a killed training resumes to the same numbers.
 It holds its SHA-256, and the one before it stays beside it: a damaged file costs a few epochs, and
