@@ -35,6 +35,7 @@ from gcnii.nn.model import uniform
 from gcnii.propagation import Sparse
 from gcnii.propagation.attention import row_max
 from gcnii.propagation.sparse import row_sums, to_entries
+from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import record_of
@@ -74,13 +75,9 @@ def _differences(found: Sequence[Document], score: str) -> str:
     # The values of a setting stand together; what was left out comes last.
     labels.sort(key=lambda label: (_setting(label) is None, settings.index(_setting(label))))
     heads = [SCORES[score], *(one["graph"] for one in found)]
-    lines = [f"|{'|'.join(heads)}|", f"|{'---|' * len(heads)}"]
-    own = [100 * np.mean(one["rows"][RECORD][score]) for one in found]
-    lines.append(f"|the record|{'|'.join(f'{mean:.1f}' for mean in own)}|")
-    lines += [
-        f"|{label}|{'|'.join(_cell(one, label, score) for one in found)}|" for label in labels
-    ]
-    return "\n".join([*lines, ""])
+    own = (f"{100 * np.mean(one['rows'][RECORD][score]):.1f}" for one in found)
+    rows = ([label, *(_cell(one, label, score) for one in found)] for label in labels)
+    return markdown_table(heads, [["the record", *own], *rows])
 
 
 def _cell(found: Document, label: str, score: str) -> str:
@@ -108,13 +105,13 @@ def _gap(gaps: NDArray[np.float64]) -> str:
 def _by_depth(found: Document) -> str:
     """The paper's GCNII on one graph at several depths, without and with attention."""
     heads = (found["graph"], "validation", "test", "seconds")
-    lines = [f"|{'|'.join(heads)}|", f"|{'---|' * len(heads)}"]
+    rows = []
     for label, row in found["rows"].items():
         val, test = (_array(row[score]) for score in SCORES)
         spread = 100 * test.std(ddof=1)
         cells = (label, f"{100 * val.mean():.1f}", f"{100 * test.mean():.1f} ± {spread:.1f}")
-        lines.append(f"|{'|'.join(cells)}|{row['seconds']:.0f}|")
-    return "\n".join([*lines, ""])
+        rows.append((*cells, f"{row['seconds']:.0f}"))
+    return markdown_table(heads, rows)
 
 
 def _array(numbers: Sequence[float]) -> NDArray[np.float64]:

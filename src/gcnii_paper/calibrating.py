@@ -25,14 +25,12 @@ import gcnii
 from gcnii.errors import InputError
 from gcnii.files import Document, read_document, write_document
 from gcnii.nn.settings import Settings
+from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
 from gcnii.targets import Classes, target_of
 from gcnii.targets.kinds import Sets, conformal_sets
 
-MOVED = (
-    "benchmarks/calibrating.py",
-    "-m gcnii_paper.calibrating",
-)  # in older records
+MOVED = ("benchmarks/calibrating.py", "-m gcnii_paper.calibrating")  # in older records
 _SETS = {"coverage": float, "size": float}
 _RUN = {"temperature": float, "before": float, "after": float, "after_20": float}
 SHAPE = {
@@ -60,9 +58,7 @@ def read_calibrations(folder: Path) -> list[Document]:
 
 def calibration_table(measured: list[Document]) -> str:
     """One row for each graph, and whether the bars are met."""
-    lines = [f"|{'|'.join(HEADS)}|", f"|{'---|' * len(HEADS)}"]
-    lines += [f"|{'|'.join(_cells(one))}|" for one in measured]
-    first = measured[0]
+    table, first = markdown_table(HEADS, map(_cells, measured)), measured[0]
     settings = ", ".join(f"{name} {value}" for name, value in first["settings"].items())
     about = (
         f"GCNII ({settings}, else the graph's default settings), mean over {len(first['runs'])} "
@@ -70,7 +66,7 @@ def calibration_table(measured: list[Document]) -> str:
         f"{first['redivisions']} random redivisions of validation and test nodes."
     )
     commands = sorted({f"    {one['command'].replace(*MOVED)}" for one in measured})
-    return "\n".join([*lines, "", about, "", _verdict(measured), "", *commands]) + "\n"
+    return "\n".join([table, about, "", _verdict(measured), "", *commands]) + "\n"
 
 
 def _mean(one: Document, key: str) -> float:
@@ -175,11 +171,7 @@ def main() -> None:
     for name in given.graphs:
         found = measure(name, given.seeds) | {"command": command, **made}
         write_document(given.out / f"{name}.json", found)
-        means = {
-            key: np.mean([run[key] for run in found["runs"]])
-            for key in ("temperature", "before", "after", "after_20")
-        }
-        words = "  ".join(f"{key} {value:.3f}" for key, value in means.items())
+        words = "  ".join(f"{key} {_mean(found, key):.3f}" for key in _RUN)
         sizes = "  ".join(
             f"{kind}: coverage {one['coverage']:.3f}, size {one['size']:.2f}"
             for kind, one in found["sets"].items()

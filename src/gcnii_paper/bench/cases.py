@@ -243,19 +243,15 @@ _ALL = (
         cuda=_race(CORA, replicas=100, precisions=PRECISIONS),
         why_cuda="a CPU trains one run after the other, which is what cora-1 measures",
     ),
-    BenchCase(
-        name="citeseer-10",
-        title="GCNII, 32 layers × 256, ten runs; on a CPU one after the other",
-        cpu=_race(CITESEER),
-        cuda=_race(CITESEER, replicas=10, precisions=PRECISIONS),
-        rounds=5,
-    ),
-    BenchCase(
-        name="pubmed-10",
-        title="GCNII, 16 layers × 256, ten runs; on a CPU one after the other",
-        cpu=_race(PUBMED),
-        cuda=_race(PUBMED, replicas=10, precisions=PRECISIONS),
-        rounds=5,
+    *(
+        BenchCase(
+            name=f"{graph.name}-10",
+            title=f"GCNII, {layers} layers × 256, ten runs; on a CPU one after the other",
+            cpu=_race(graph),
+            cuda=_race(graph, replicas=10, precisions=PRECISIONS),
+            rounds=5,
+        )
+        for graph, layers in ((CITESEER, 32), (PUBMED, 16))
     ),
     BenchCase(
         name="ppi",
@@ -312,33 +308,13 @@ _ALL = (
         cpu=_options(),
         cuda=_options(),
     ),
-    BenchCase(
-        name="sage-ppi",
-        title="2 layers × 128 on sampled neighbours, 512 nodes a step",
-        cpu=_sage(SMALL_PPI),
-        cuda=_sage(PPI),
-        rounds=5,
-    ),
-    BenchCase(
-        name="sage-photo",
-        title="2 layers × 128 on sampled neighbours, 512 nodes a step",
-        cpu=_sage(PHOTO),
-        cuda=_sage(PHOTO),
-        rounds=5,
-    ),
-    BenchCase(
-        name="gat-ppi",
-        title="GAT, 2 layers of 8 heads × 8 on sampled neighbours, 512 nodes a step",
-        cpu=_gat(SMALL_PPI),
-        cuda=_gat(PPI),
-        rounds=5,
-    ),
-    BenchCase(
-        name="gat-photo",
-        title="GAT, 2 layers of 8 heads × 8 on sampled neighbours, 512 nodes a step",
-        cpu=_gat(PHOTO),
-        cuda=_gat(PHOTO),
-        rounds=5,
+    *(
+        BenchCase(name=f"{name}-{graph}", title=title, cpu=make(cpu), cuda=make(cuda), rounds=5)
+        for name, title, make in (
+            ("sage", "2 layers × 128 on sampled neighbours, 512 nodes a step", _sage),
+            ("gat", "GAT, 2 layers of 8 heads × 8 on sampled neighbours, 512 nodes a step", _gat),
+        )
+        for graph, cpu, cuda in (("ppi", SMALL_PPI, PPI), ("photo", PHOTO, PHOTO))
     ),
     BenchCase(
         name="table2-cora",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
@@ -14,11 +14,28 @@ from torch import Tensor
 from gcnii import data
 from gcnii.errors import DataError
 from gcnii.graph import Graph, Split
-from gcnii.propagation import GraphAdjacency, adjacency
+from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
 from gcnii.propagation.sparse import Pattern
+from gcnii.train.group import ReplicaGroup
+from gcnii.train.plan import Plan, make_plan
+from gcnii.train.task import Task
 from gcnii_paper.bench.cases import Named, Shape
 
 TRAINING, VALIDATION = 20, 500  # nodes per class, and nodes: Planetoid's
+ENDLESS = {"epochs": 20_000, "patience": 20_000}  # more than are ever timed: nothing stops early
+
+
+def endless_plan(layers: int, width: int, memory: str) -> Plan:
+    """GCNII without early stopping."""
+    return make_plan("gcnii", {"layers": layers, "width": width, "memory": memory, **ENDLESS})
+
+
+def advance(group: ReplicaGroup, count: int) -> int:
+    """Train that number of epochs or slightly more; their number."""
+    start = group.epoch
+    while group.epoch - start < count:
+        group.advance()
+    return group.epoch - start
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +51,21 @@ class BenchGraph:
     links: GraphAdjacency
     drawn: bool
 
+    @classmethod
+    def of(cls, graph: Graph) -> BenchGraph:
+        """A graph with its own links."""
+        return cls(graph, GraphAdjacency.of(adjacency(graph)), drawn=False)
+
     @property
     def entries(self) -> int:
         """The number of stored entries of P̃."""
         return len(self.links.pattern.columns)
+
+    def task(self, plan: Plan, device: torch.device) -> Task:
+        """The plan on this graph, with the features as they are."""
+        links = replace(self.links, norm=plan.recipe.norm).to(device, plan.recipe.dtype)
+        X = feature_matrix(self.graph, dtype=plan.recipe.dtype).to(device)
+        return Task(self.graph, plan, device, links, X)
 
 
 def make_bench_graph(source: Named | Shape, device: torch.device) -> BenchGraph:
@@ -50,7 +78,7 @@ def make_bench_graph(source: Named | Shape, device: torch.device) -> BenchGraph:
         if not data.lookup(source.name).files:
             raise  # no file was missing: the parameters are wrong
         return _drawn(_shape_of(source.name), device, f"a drawn graph of {source.name}'s size")
-    return BenchGraph(graph, GraphAdjacency.of(adjacency(graph)), drawn=False)
+    return BenchGraph.of(graph)
 
 
 def _shape_of(name: str) -> Shape:
@@ -61,18 +89,23 @@ def _shape_of(name: str) -> Shape:
 
 def _drawn(shape: Shape, device: torch.device, name: str) -> BenchGraph:
     random = np.random.default_rng(0)
-    roles = np.full(shape.n, "test", dtype=object)
-    training = min(TRAINING * shape.k, shape.n // 3)
-    roles[:training] = "train"
-    roles[training : training + min(VALIDATION, shape.n // 3)] = "val"
+    training, validation = (min(count, shape.n // 3) for count in (TRAINING * shape.k, VALIDATION))
     graph = Graph(
         X=_features(shape, random),
         edges=np.zeros((2, 0), np.int64),
         y=np.arange(shape.n) % shape.k,
-        splits=(Split.of_roles(roles),),
+        splits=_splits(shape.n, training, validation),
         name=name,
     )
     return BenchGraph(graph, draw_links(shape, device), drawn=True)
+
+
+def _splits(n: int, training: int, validation: int) -> tuple[Split]:
+    """The first nodes for training, the next for validation, the rest for testing."""
+    roles = np.full(n, "test", dtype=object)
+    roles[:training] = "train"
+    roles[training : training + validation] = "val"
+    return (Split.of_roles(roles),)
 
 
 def _features(shape: Shape, random: np.random.Generator) -> NDArray[np.float32] | sp.csr_array:
@@ -125,13 +158,10 @@ def near_graph(
         random.random(len(begin)) < far, random.integers(n, size=len(begin)), begin + step
     )
     number = random.permutation(n)
-    roles = np.full(n, "test", dtype=object)
-    roles[: TRAINING * k] = "train"
-    roles[TRAINING * k : TRAINING * k + VALIDATION] = "val"
     return Graph(
         X=random.standard_normal((n, d), dtype=np.float32),
         edges=number[np.stack([begin, end % n])],
         y=np.arange(n) % k,
-        splits=(Split.of_roles(roles),),
+        splits=_splits(n, TRAINING * k, VALIDATION),
         name=f"a near graph of {n:,} nodes",
     )

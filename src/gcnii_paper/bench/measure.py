@@ -6,7 +6,7 @@ The result is a JSON document with all that is needed to measure and to judge it
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from math import ceil, inf
@@ -212,23 +212,33 @@ COUNTED = (
 
 def document(found: Measured) -> Document:
     """The case as a JSON document; times are in seconds per epoch."""
-    case, device = found.case, found.device
+    case = found.case
+    words = f" --rounds {found.rounds}" + (f" --scale {case.scale:g}" if case.scale < 1 else "")
+    cores = {"threads": torch.get_num_threads()}
     return {
-        "case": case.name,
-        "title": case.title,
-        "command": f"gcnii bench {case.name} --device {device.type} --rounds {found.rounds}"
-        + (f" --scale {case.scale:g}" if case.scale < 1 else ""),
-        "device": device_name(device),
-        "processor": processor(),
-        "threads": torch.get_num_threads(),
-        "versions": versions(),
-        "commit": commit(),
+        **heading(case.name, case.title, found.device, words, cores),
         "graph": _graph(found.lines[0].bench_graph),
         "per": list(case.per),
         "rates": asdict(found.rates),
         "floor": COUNTED,
         "lines": [_line(found, line) for line in found.lines],
         "notes": found.notes,
+    }
+
+
+def heading(
+    name: str, title: str, device: torch.device, words: str, cores: Mapping[str, int | None]
+) -> Document:
+    """What a document begins with; `words` are further ones of the command."""
+    return {
+        "case": name,
+        "title": title,
+        "command": f"gcnii bench {name} --device {device.type}{words}",
+        "device": device_name(device),
+        "processor": processor(),
+        **cores,
+        "versions": versions(),
+        "commit": commit(),
     }
 
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
@@ -22,16 +22,14 @@ from gcnii.errors import GcniiError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.graph.arrays import freeze
-from gcnii.propagation import feature_matrix
 from gcnii.results.fit import Session, fit_plans
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
 from gcnii.train.run import Run
-from gcnii.train.task import Task
 from gcnii_paper.bench.baselines import BaselineTraining, SampledTraining
 from gcnii_paper.bench.cases import Line, Named, Shape
-from gcnii_paper.bench.graphs import BenchGraph, make_bench_graph
+from gcnii_paper.bench.graphs import ENDLESS, BenchGraph, advance, make_bench_graph
 from gcnii_paper.bench.limits import EpochWork, wait_for
 
 # The command of the words after it, and the peak of the process as the last line.
@@ -84,7 +82,6 @@ def _with_edges(bench_graph: BenchGraph) -> Graph:
 
 # trains that number of epochs or slightly more, waits for the device, and returns their number
 Epochs = Callable[[int], int]
-ENDLESS = 20_000  # epochs; more than are ever timed, so that nothing stops early
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +107,7 @@ def plan_of(line: Line) -> Plan:
     """The line's settings over the preset of its graph, without early stopping."""
     # Plain PyTorch computes TF32 products of float32 weights by a switch of its own.
     precision = line.precision if line.who == "gcnii" else "float32"
-    return _plan(line, epochs=ENDLESS, patience=ENDLESS, precision=precision)
+    return _plan(line, precision=precision, **ENDLESS)
 
 
 def _plan(line: Line, **more: object) -> Plan:
@@ -145,8 +142,6 @@ def make_runner(line: Line, bench_graph: BenchGraph, device: torch.device) -> Ru
     if line.who == "end-to-end":
         return end_to_end(line, device)
     if line.who == "predict":
-        pass  # one case needs it
-
         prediction = Prediction(line, bench_graph, _plan(line))
         return Runner(prediction.runs, prediction.facts)
     if line.who == "gcnii":
@@ -158,18 +153,13 @@ def make_runner(line: Line, bench_graph: BenchGraph, device: torch.device) -> Ru
 
 def ours(line: Line, bench_graph: BenchGraph, device: torch.device) -> Epochs:
     """The epochs of `fit`: a step for each batch, an evaluation, and the best weights kept."""
-    plan, graph = plan_of(line), bench_graph.graph
-    links = replace(bench_graph.links, norm=plan.recipe.norm).to(device, plan.recipe.dtype)
-    X = feature_matrix(graph, dtype=plan.recipe.dtype).to(device)
     runs = [Run(seed) for seed in range(line.replicas)]
-    group = ReplicaGroup(Task(graph, plan, device, links, X), runs)
+    group = ReplicaGroup(bench_graph.task(plan_of(line), device), runs)
 
     def epochs(count: int) -> int:
-        start = group.epoch
-        while group.epoch - start < count:
-            group.advance()
+        done = advance(group, count)
         wait_for(device)
-        return group.epoch - start
+        return done
 
     return epochs
 

@@ -24,12 +24,11 @@ from gcnii.errors import GcniiError
 from gcnii.files import NOTHING, Document, Shape, read_document, write_document
 from gcnii.graph import Graph
 from gcnii.propagation import adjacency
-from gcnii.results.provenance import commit, versions
+from gcnii.results.provenance import commit
 from gcnii.train.clusters import metis
 from gcnii.train.distributed.shard import blocks
-from gcnii.train.hardware import device_name
 from gcnii_paper.bench.graphs import near_graph
-from gcnii_paper.bench.measure import processor
+from gcnii_paper.bench.measure import heading
 from gcnii_paper.bench.single import Training
 from gcnii_paper.bench.worker import Order
 
@@ -188,7 +187,7 @@ def run_workers(order: Order, size: int) -> Document:
     return {"layers": order.layers, "width": order.width, **found}
 
 
-NAME = "scale"
+NAME, TITLE = "scale", "growth, and one graph over several processes"
 OnStep = Callable[[str], None]
 
 
@@ -222,14 +221,7 @@ def measure(device: torch.device, on_step: OnStep) -> Document:
             "processes": told("processes", over_processes()),
         }
     return {
-        "case": NAME,
-        "title": "growth, and one graph over several processes",
-        "command": f"gcnii bench {NAME} --device {device.type}",
-        "device": device_name(device),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "versions": versions(),
-        "commit": commit(),
+        **heading(NAME, TITLE, device, "", {"cores": os.cpu_count()}),
         **{part: [] for part in ("cuts", "growth", "planned")},
         **found,
     }

@@ -24,14 +24,13 @@ from gcnii.graph import Graph
 from gcnii.memory import Held
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
-from gcnii.train.plan import make_plan
 from gcnii.train.run import Run
 from gcnii.train.task import Task
+from gcnii_paper.bench.graphs import endless_plan
 from gcnii_paper.bench.limits import Peak
 
 CPU = torch.device("cpu")
 ROUNDS = 2
-ENDLESS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +76,7 @@ def _like(training: Training) -> Size:
 
 
 def _group(graph: Graph, training: Training) -> ReplicaGroup:
-    settings = {"layers": training.layers, "width": training.width, "memory": training.memory}
-    plan = make_plan("gcnii", settings | {"epochs": ENDLESS, "patience": ENDLESS})
+    plan = endless_plan(training.layers, training.width, training.memory)
     return ReplicaGroup(Task.of(graph, plan, CPU), [Run(0)])
 
 

@@ -19,20 +19,22 @@ import torch
 from torch import Tensor
 
 from gcnii.files import Document, write_document
-from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
 from gcnii.propagation.sparse import Wait
 from gcnii.train.distributed.shard import spread
 from gcnii.train.distributed.world import World, joined, own_device
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
-from gcnii.train.plan import make_plan
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.cases import PRODUCTS
-from gcnii_paper.bench.graphs import BenchGraph, make_bench_graph, near_graph
+from gcnii_paper.bench.graphs import (
+    BenchGraph,
+    advance,
+    endless_plan,
+    make_bench_graph,
+    near_graph,
+)
 from gcnii_paper.bench.limits import Peak, timed
-
-ENDLESS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,7 @@ def work(order: Order) -> Document | None:
         task = _task(order, device, ours)
         group = ReplicaGroup(task, [Run(0)])
         peak.begin()
-        _epochs(group, 1)
+        advance(group, 1)
         answer = _rounds(order, device, group, ours)
         answer["nodes"] = task.X.shape[0]
         # A CPU's would be mostly that of the libraries, which this process has just loaded.
@@ -121,7 +123,7 @@ def _rounds(
 
 def _one_of(order: Order, device: torch.device, group: ReplicaGroup) -> float:
     """Seconds of an epoch, one of `order.epochs`."""
-    spent, done = timed(device, lambda: _epochs(group, order.epochs))
+    spent, done = timed(device, lambda: advance(group, order.epochs))
     return spent / done
 
 
@@ -138,28 +140,13 @@ def _computing(
         return best
 
 
-def _epochs(group: ReplicaGroup, count: int) -> int:
-    start = group.epoch
-    while group.epoch - start < count:
-        group.advance()
-    return group.epoch - start
-
-
 def _task(order: Order, device: torch.device, world: World | None) -> Task:
-    settings = {"layers": order.layers, "width": order.width, "memory": order.memory}
-    plan = make_plan("gcnii", settings | {"epochs": ENDLESS, "patience": ENDLESS})
+    plan = endless_plan(order.layers, order.width, order.memory)
     if world:
         return spread(near_graph(order.n), plan, device, world)
-    found = _graph(order, device)
-    X = feature_matrix(found.graph, dtype=plan.recipe.dtype).to(device)
-    return Task(found.graph, plan, device, found.links.to(device, plan.recipe.dtype), X)
-
-
-def _graph(order: Order, device: torch.device) -> BenchGraph:
     if not order.n:
-        return make_bench_graph(PRODUCTS, device)
-    graph = near_graph(order.n)
-    return BenchGraph(graph, GraphAdjacency.of(adjacency(graph)), drawn=False)
+        return make_bench_graph(PRODUCTS, device).task(plan, device)
+    return BenchGraph.of(near_graph(order.n)).task(plan, device)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,7 @@ from gcnii_paper.tables import beyond
 from gcnii_paper.tables.registry import TITLES, cells_of, choose
 
 if TYPE_CHECKING:
-    from gcnii_paper.defaults.choose import Study
-    from gcnii_paper.defaults.measure import Records
+    from gcnii_paper.defaults import Records, Study
     from gcnii_paper.ledger import Ledger
     from gcnii_paper.search import Search
     from gcnii_paper.tables.cells import Cell, MeasuredCell
@@ -395,8 +394,7 @@ def defaults(
     if data:
         _refuse_not_a_folder(data, "a download of these files")
     records = _default_records(only, out, device)
-    from gcnii_paper.defaults.choose import Study
-    from gcnii_paper.defaults.measure import measure
+    from gcnii_paper.defaults import Study, measure
 
     told = partial(print, file=sys.stderr, flush=True)
     with _says_what_is_kept(f"{out} keeps every finished model"):
@@ -406,7 +404,7 @@ def defaults(
 
 def _default_records(only: str, out: Path, device: str) -> Records:
     from gcnii.train.hardware import choose_device
-    from gcnii_paper.defaults.measure import GRAPHS, Records
+    from gcnii_paper.defaults import GRAPHS, Records
 
     if not any(only in name for name in GRAPHS):
         raise InputError(f"no graph has {only!r} in its name; known: {', '.join(GRAPHS)}")

@@ -23,8 +23,7 @@ from gcnii.train.own import (
     UNLIKE,
     kind_of,
 )
-from gcnii_paper.defaults.choose import Row, Study, mean
-from gcnii_paper.defaults.measure import GCNII, ITSELF, WHOM, candidates
+from gcnii_paper.defaults import GCNII, ITSELF, WHOM, Row, Study, candidates, mean
 
 HEADS = (
     *("graph", "ρ", "homophily", "default", "best baseline", "difference", "in force", "setting"),

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gcnii.errors import InputError
-from gcnii.files import Document, atomic_write
+from gcnii.files import NOTHING, Document, atomic_write, read_document
+from gcnii.report.tables import markdown_table
+from gcnii.targets.scores import percent
+from gcnii.tuning.question import BASELINES
 from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
-from gcnii_paper.defaults.choose import Study
-from gcnii_paper.defaults.measure import Records
+from gcnii_paper.defaults import Records, Study
 from gcnii_paper.explaining import explaining_table, read_measured
 from gcnii_paper.report.beyond import beyond_rows, section, short_table
 from gcnii_paper.report.defaults_page import defaults_page
@@ -27,8 +29,45 @@ from gcnii_paper.report.speed import (
     speed_sentence,
     speed_tables,
 )
-from gcnii_paper.report.tuning_table import read_studies, tuning_table
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
+
+_TESTED = {"test_mean": (float, NOTHING), "test_std": (float, NOTHING), "test": list}
+SHAPE = {
+    "graph": str,
+    "measured": str,
+    "tried": int,
+    "winner": {"model": str, "val": float},
+    "final": _TESTED,
+    "baselines": {str: _TESTED},
+    "seconds": float,
+    "command": str,
+    "device": str,
+}
+HEADS = ("graph", "metric", "settings tried", "winner", "val", "test", *BASELINES, "seconds")
+
+
+def read_studies(folder: Path) -> list[Document]:
+    """The studies in a folder, in the order of their names."""
+    return [read_document(path, SHAPE, "study", dict) for path in sorted(folder.glob("*.json"))]
+
+
+def tuning_table(studies: list[Document]) -> str:
+    """What `gcnii tune` reached: one row for each study, and the command behind each."""
+    table = markdown_table(HEADS, map(_cells, studies))
+    devices = ", ".join(sorted({study["device"] for study in studies}))
+    about = f"On {devices}; test scores are mean ± deviation (runs). The commands:"
+    commands = [f"    {study['command']}" for study in studies]
+    return "\n".join([table, about, "", *commands]) + "\n"
+
+
+def _cells(study: Document) -> list[str]:
+    final, others = study["final"], study["baselines"]
+    spread = f"{percent(final['test_mean'])} ± {percent(final['test_std'])} ({len(final['test'])})"
+    plain = (percent(others[one]["test_mean"]) if one in others else "–" for one in BASELINES)
+    won = study["winner"]
+    about = [study["graph"], study["measured"], str(study["tried"]), won["model"]]
+    return [*about, percent(won["val"]), spread, *plain, f"{study['seconds']:.0f}"]
+
 
 PLACE = re.compile(
     r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!-- end of results -->)", re.DOTALL

@@ -9,8 +9,16 @@ import pytest
 
 from gcnii.data import load
 from gcnii.train.own import ASSUMED, BASELINES, DEFAULTS, LOW, Traits, homophily_of
-from gcnii_paper.defaults.choose import Study, choose, criterion
-from gcnii_paper.defaults.measure import GCNII, GRAPHS, Records, batches, candidates
+from gcnii_paper.defaults import (
+    GCNII,
+    GRAPHS,
+    Records,
+    Study,
+    batches,
+    candidates,
+    choose,
+    criterion,
+)
 from gcnii_paper.report.defaults_page import as_document, defaults_page
 
 ROOT = Path(__file__).parents[3]

@@ -7,8 +7,8 @@ import pytest
 from gcnii.train import own
 from gcnii.train.own import BASELINES, Traits, own_default, shared
 from gcnii.train.plan import batch_key, make_plan
-from gcnii_paper.defaults import measure
-from gcnii_paper.defaults.measure import Records, settings_of
+from gcnii_paper import defaults
+from gcnii_paper.defaults import Records, settings_of
 
 pytestmark = pytest.mark.slow
 
@@ -55,18 +55,18 @@ def test_baselines_share_scale_and_stopping_with_the_candidates(traits):
 def tiny(real_data, monkeypatch):
     """Texas alone, four settings of GCNII+ in two shapes, two epochs each."""
     real_data("texas")
-    few = measure.ITSELF[:2] + measure.ITSELF[-2:]
-    monkeypatch.setattr(measure, "candidates", lambda kind: few)
+    few = defaults.ITSELF[:2] + defaults.ITSELF[-2:]
+    monkeypatch.setattr(defaults, "candidates", lambda kind: few)
     monkeypatch.setattr(own, "STOP", {"epochs": 2, "patience": 2})
-    monkeypatch.setattr(measure, "GRAPHS", ("texas",))
+    monkeypatch.setattr(defaults, "GRAPHS", ("texas",))
     return {"word": "texas", "device": "cpu"}
 
 
 def test_what_is_held_is_not_trained_again(tiny, tmp_path):
     said = []
-    measure.measure(Records(tmp_path / "all.json"), **tiny, told=said.append)
+    defaults.measure(Records(tmp_path / "all.json"), **tiny, told=said.append)
     assert len(said) == 6  # GCNII+ and five baselines
-    measure.measure(Records(tmp_path / "all.json"), **tiny, told=said.append)
+    defaults.measure(Records(tmp_path / "all.json"), **tiny, told=said.append)
     assert len(said) == 6
     document = Records(tmp_path / "all.json").documents["texas"]
     assert [len(document["runs"]), document["sparse"], document["directed"]] == [9, True, True]
@@ -76,22 +76,22 @@ def test_what_is_held_is_not_trained_again(tiny, tmp_path):
 
 def test_only_what_is_missing_of_a_model_is_trained(tiny, tmp_path):
     records, said = Records(tmp_path), []
-    measure.measure(records, **tiny, told=str)
+    defaults.measure(records, **tiny, told=str)
     del records.documents["texas"]["runs"][1:3]  # of GCNII+, which is measured first
-    measure.measure(records, **tiny, told=said.append)
+    defaults.measure(records, **tiny, told=said.append)
     assert len(said) == 1
     assert ": 2 settings" in said[0]
 
 
 def test_files_that_the_catalog_lacks_are_left_out_without_a_folder(tmp_path):
     said = []
-    measure.measure(Records(tmp_path), word="humango", told=said.append)
+    defaults.measure(Records(tmp_path), word="humango", told=said.append)
     assert said == ["left out without a folder that holds their npz files: humango"]
 
 
 def test_no_batch_is_begun_when_time_is_up(tiny, tmp_path):
     said = []
-    measure.measure(Records(tmp_path), **tiny, minutes=-1, told=said.append)
+    defaults.measure(Records(tmp_path), **tiny, minutes=-1, told=said.append)
     assert said == []
 
 
@@ -101,9 +101,9 @@ def test_a_failure_is_told_and_the_others_go_on(tiny, tmp_path, monkeypatch):
             raise RuntimeError("no attention")
         return fit(graph, plans, *words, **how)
 
-    fit, said = measure.fit_plans, []
-    monkeypatch.setattr(measure, "fit_plans", fails)
-    measure.measure(Records(tmp_path), **tiny, told=said.append)
+    fit, said = defaults.fit_plans, []
+    monkeypatch.setattr(defaults, "fit_plans", fails)
+    defaults.measure(Records(tmp_path), **tiny, told=said.append)
     assert sum("no attention" in line for line in said) == 1
     assert len(said) == 6
 
@@ -116,7 +116,7 @@ def test_memory_that_is_short_is_shared_out(tiny, tmp_path, monkeypatch):
             raise MemoryError
         return fit(graph, plans, session, **how)
 
-    fit, asked = measure.fit_plans, []
-    monkeypatch.setattr(measure, "fit_plans", fails)
-    measure.measure(Records(tmp_path), **tiny, told=str)
-    assert asked == [*measure.SMALLER] * 7  # GCNII+ has two shapes
+    fit, asked = defaults.fit_plans, []
+    monkeypatch.setattr(defaults, "fit_plans", fails)
+    defaults.measure(Records(tmp_path), **tiny, told=str)
+    assert asked == [*defaults.SMALLER] * 7  # GCNII+ has two shapes

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from support.made_up_cells import around, measured
 
-from gcnii_paper.defaults.choose import Study
-from gcnii_paper.defaults.measure import Records
+from gcnii_paper.defaults import Records, Study
 from gcnii_paper.report.defaults_page import defaults_page
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import LINES, draw_depth

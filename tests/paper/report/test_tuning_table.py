@@ -6,7 +6,7 @@ import pytest
 
 from gcnii.errors import InputError
 from gcnii.files import write_document
-from gcnii_paper.report.tuning_table import read_studies, tuning_table
+from gcnii_paper.report.readme import read_studies, tuning_table
 
 ROOT = Path(__file__).parents[3]
 
