@@ -1,5 +1,6 @@
 """Scores on the training graph are computed once, as one batch; everything else reads them."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -79,3 +80,12 @@ def test_scores_that_are_too_many_to_keep_are_computed_when_asked_for(graph, mon
     np.testing.assert_array_equal(again.predict_proba(graph), kept.predict_proba(graph))
     one = again.alone(1)
     np.testing.assert_array_equal(one.predict_proba(graph), kept.alone(1).predict_proba(graph))
+
+
+def test_a_result_can_be_pickled_with_the_scores_that_it_keeps(graph, monkeypatch):
+    kept = gcnii.fit(graph, seeds=range(2), split=0, **SMALL)
+    again = pickle.loads(pickle.dumps(kept))
+    np.testing.assert_array_equal(again.predict_proba(graph), kept.predict_proba(graph))
+    monkeypatch.setattr("gcnii.results.result.KEPT", 0)
+    asked = pickle.loads(pickle.dumps(replace(kept, outputs=None).scored(graph, "cpu")))
+    np.testing.assert_array_equal(asked.outputs.scores[1], kept.outputs.scores[1])

@@ -6,7 +6,7 @@ Result: the trained runs of a fit, their scores, and what they predict.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isnan, nan
@@ -62,11 +62,12 @@ class Scores(Protocol):
 class Recomputed:
     """Scores that are too many to be kept: those of run rows[i] are computed when asked for."""
 
-    compute: Callable[[int], Tensor]
+    result: Result
+    inputs: Task | LightTask
     rows: Sequence[int]
 
     def __getitem__(self, i: int, /) -> Tensor:
-        return self.compute(self.rows[i])
+        return self.result._output("forward", self.rows[i], self.inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class Outputs:
             return replace(self, weights=weights, scores=self.scores[list(rows)])
         assert isinstance(self.scores, Recomputed)
         own = [self.scores.rows[i] for i in rows]
-        return replace(self, weights=weights, scores=Recomputed(self.scores.compute, own))
+        return replace(self, weights=weights, scores=replace(self.scores, rows=own))
 
 
 @torch.no_grad()
@@ -113,7 +114,12 @@ def scores_of(model: Model, weights: Stack, task: Task, at_once: int | None = No
     if at_once > 1:
         return vmap(one, chunk_size=at_once)(stack).cpu()
     each = ({name: weight[i] for name, weight in stack.items()} for i in range(runs))
-    return torch.stack([one(weights).cpu() for weights in each])
+    return _stacked([one(weights).cpu() for weights in each])
+
+
+def _stacked(each: Sequence[Tensor]) -> Tensor:
+    """(runs, …); the scores of a single run, which may be large, are not copied."""
+    return each[0][None] if len(each) == 1 else torch.stack(list(each))
 
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -303,7 +309,7 @@ class Result:
         inputs = self._inputs(graph, device) if inputs is None else inputs
         count = len(self.runs)
         if count * graph.n * self.origin.k > KEPT:
-            again = Recomputed(lambda i: self._output("forward", i, inputs), range(count))
+            again = Recomputed(self, inputs, range(count))
             return replace(self, outputs=Outputs(graph, self.weights, again))
         return replace(self, outputs=Outputs(graph, self.weights, self._every_score(inputs)))
 
@@ -318,15 +324,14 @@ class Result:
     def _every_score(self, inputs: Task | LightTask) -> torch.Tensor:
         """(runs, n, k) on the CPU; the runs of one setting are one batch."""
         if not isinstance(inputs, Task):
-            each = (self._output("forward", i, inputs) for i in range(len(self.runs)))
-            return torch.stack(list(each))
+            return _stacked([self._output("forward", i, inputs) for i in range(len(self.runs))])
         parts: dict[int, torch.Tensor] = {}
         for setting in dict.fromkeys(run.setting for run in self.runs):
             rows = [i for i, run in enumerate(self.runs) if run.setting == setting]
             weights = {name: weight[rows] for name, weight in self.weights.items()}
             model = self.plans[setting].build(self.origin.d, self.origin.k)
             parts |= dict(zip(rows, scores_of(model, weights, inputs), strict=True))
-        return torch.stack([parts[i] for i in range(len(self.runs))])
+        return _stacked([parts[i] for i in range(len(self.runs))])
 
     def gathered(self, task: Task) -> Result:
         """The same, with the scores of each run for all nodes of splits, of several processes.
