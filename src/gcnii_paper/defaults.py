@@ -33,10 +33,10 @@ from gcnii.targets import target_of
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.own import (
-    BASELINES,
     DEFAULTS,
     FEATURES,
     LINKS,
+    MEASURED_BASELINES,
     Traits,
     kind_of,
     own_default,
@@ -261,7 +261,7 @@ def batches(records: Records, word: str) -> list[Batch]:
     """Those that are not complete, in order of value, on the graphs whose names hold this word."""
     every = (
         Batch(name, model, records.held(name, model))
-        for model in (*OURS, *BASELINES)
+        for model in (*OURS, *MEASURED_BASELINES)
         for name in GRAPHS
         if word in name
     )
@@ -414,7 +414,7 @@ def criterion(candidate: Settings, kind: int, documents: Iterable[Document]) -> 
     """mean_g [ val(candidate, g) - max_b val(b, g) ], over graphs g and baselines b."""
     return fmean(
         mean(scores(document, DEFAULTS[kind].model, "val", candidate))
-        - max(mean(scores(document, name, "val")) for name in BASELINES)
+        - max(mean(scores(document, name, "val")) for name in MEASURED_BASELINES)
         for document in documents
     )
 
@@ -487,14 +487,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Study:
+class DefaultsStudy:
     """All that was measured: what is chosen for each kind, and a row for each graph."""
 
     chosen: tuple[Settings | None, ...]
     rows: Sequence[Row]
 
     @classmethod
-    def of(cls, records: Records) -> Study:
+    def of(cls, records: Records) -> DefaultsStudy:
         """The study of these records, without graphs that were not measured completely."""
         documents = {name: one for name, one in records.documents.items() if _complete(one)}
         kinds = {name: kind_of(traits_of(one)) for name, one in documents.items()}
@@ -528,7 +528,8 @@ class Study:
     def baselines(self) -> dict[str, float]:
         """The mean test score of each baseline over the counted graphs."""
         return {
-            name: fmean(mean(row.baselines[name]) for row in self.counted) for name in BASELINES
+            name: fmean(mean(row.baselines[name]) for row in self.counted)
+            for name in MEASURED_BASELINES
         }
 
 
@@ -539,7 +540,7 @@ def _complete(document: Document) -> bool:
         scores(document, model, "test", wanted)
         for model, wanted in (
             (default.model, default.settings),
-            *((name, {}) for name in BASELINES),
+            *((name, {}) for name in MEASURED_BASELINES),
         )
     )
 
@@ -557,5 +558,5 @@ def _row(document: Document, others: Sequence[Document]) -> Row:
         left_out,
         percent(default.model, left_out) if left_out else [],
         percent(default.model, default.settings),
-        {name: percent(name, {}) for name in BASELINES},
+        {name: percent(name, {}) for name in MEASURED_BASELINES},
     )

@@ -266,7 +266,7 @@ DIGITS = 4  # of a trial's scores that are kept
 
 
 @dataclass(frozen=True)
-class Study:
+class CheckedStudy:
     """A study that was closed and checked: its graph, its winner, and its document to keep.
 
     record  none if the winner has an option that GCNII+ has no more; its settings were tried still
@@ -285,7 +285,7 @@ def adopt_studies(paths: Sequence[Path], file: Path, folder: Path) -> dict[str, 
     settings; a winner that stops by validation loss before others, whose scores are those of the
     best epoch and so higher by luck.  Nothing is written if one of the studies is refused.
     """
-    held, found = records(file) if file.exists() else {}, dict[str, list[Study]]()
+    held, found = records(file) if file.exists() else {}, dict[str, list[CheckedStudy]]()
     for path in paths:
         study = read_study(path / STUDY if path.is_dir() else path)
         found.setdefault(study.graph, []).append(study)
@@ -299,7 +299,7 @@ def adopt_studies(paths: Sequence[Path], file: Path, folder: Path) -> dict[str, 
     return adopted
 
 
-def _best(name: str, studies: Sequence[Study]) -> Record:
+def _best(name: str, studies: Sequence[CheckedStudy]) -> Record:
     able = [study.record for study in studies if study.record]
     if not able:
         raise InputError(
@@ -314,12 +314,12 @@ def _unbiased(record: Record) -> bool:
     return bool(monitor == "val_loss")
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path) -> CheckedStudy:
     """The study of a document of `gcnii tune`; InputError if it cannot be a record."""
     return read_document(path, SHAPE, "study of `gcnii tune`", _checked_study)
 
 
-def _checked_study(document: Document) -> Study:
+def _checked_study(document: Document) -> CheckedStudy:
     name, won = document["graph"], document["winner"]
     if name not in CATALOG:
         raise InputError(f"{name!r} is not a data set of the catalog")
@@ -338,7 +338,7 @@ def _checked_study(document: Document) -> Study:
     if not GONE & won["settings"].items():
         settings = _differing(won["model"], won["settings"])
         record = Record(won["model"], settings, tried, won["val"])
-    return Study(name, tried, record, _to_keep(document, name))
+    return CheckedStudy(name, tried, record, _to_keep(document, name))
 
 
 def _to_keep(document: Document, name: str) -> Document:

@@ -61,7 +61,7 @@ from gcnii.tuning.tune import require_optuna
 if TYPE_CHECKING:
     from gcnii.analysis.advice import Advice
 
-MODELS = "gcn,gcn-residual,appnp,gcnii"
+EXAMINED = "gcn,gcn-residual,appnp,gcnii"
 DEPTHS = "2,4,8,16,32,64"
 TRIALS = 12  # about a minute for a small graph on a CPU
 
@@ -97,7 +97,7 @@ def doctor(
     graph: Source = "digits",
     /,
     *,
-    model: ModelNames = MODELS,
+    model: ModelNames = EXAMINED,
     depths: Depths = DEPTHS,
     seed: Seed = 0,
     split: Split = 0,

@@ -74,7 +74,7 @@ PresetName = Annotated[
         "`gcnii tune` has found for a data set, including the model.",
     ),
 ]
-Study = Annotated[
+StudyPath = Annotated[
     Path | None,
     Parameter(
         name="--settings",
@@ -144,7 +144,7 @@ def train(
     /,
     *,
     model: ModelName = None,
-    study: Study = None,
+    study: StudyPath = None,
     preset: PresetName = "published",
     runs: Runs = None,
     seed: Seed = 0,

@@ -47,7 +47,7 @@ Candidates = Iterator[Floats]  # (n, k) probabilities of all nodes, one matrix f
 def baseline(name: str, graph: Graph, split: Split) -> Answers:
     """What the baseline of this name says of the test nodes of a split."""
     best: tuple[float, Floats, float] | None = None
-    for P in BASELINES[name](graph, split):
+    for P in PREDICTORS[name](graph, split):
         score, threshold = _judged(graph, P[split.val], split.val)
         if best is None or score > best[0]:
             best = score, P, threshold
@@ -231,7 +231,7 @@ def boosted_rows(graph: Graph, split: Split, columns: int) -> Ints:
     return _sampled(np.flatnonzero(split.train), GROWTH / (max(columns, 1) * trees))
 
 
-BASELINES: dict[str, Callable[[Graph, Split], Candidates]] = {
+PREDICTORS: dict[str, Callable[[Graph, Split], Candidates]] = {
     MAJORITY: majority,
     FEATURES: logistic_regression,
     GRAPH: label_propagation,
@@ -242,7 +242,7 @@ BASELINES: dict[str, Callable[[Graph, Split], Candidates]] = {
 
 def baselines_of(target: Target) -> tuple[str, ...]:
     """Those that answer a graph; trees are for one label per node."""
-    return tuple(one for one in BASELINES if target.exclusive or not one.startswith(BOOSTED))
+    return tuple(one for one in PREDICTORS if target.exclusive or not one.startswith(BOOSTED))
 
 
 def notes(graph: Graph, split: Split) -> Iterator[str]:

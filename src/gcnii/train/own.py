@@ -151,7 +151,7 @@ def agreement(rows: csr_array, labels: np.ndarray) -> float:
 
 FAMILY = ("gcnii", "gcnii-star", "gcnii-star-printed")
 OURS = ("gcnii-plus",)  # nobody published settings for it, on any graph
-BASELINES = ("mlp", "gcn", "gat", "appnp", "graphsage-mean")
+MEASURED_BASELINES = ("mlp", "gcn", "gat", "appnp", "graphsage-mean")
 
 STOP: Settings = {"epochs": 500, "patience": 60}
 LONGEST = 4000  # epochs of a graph of one's own, where the best are still to come after those
@@ -252,7 +252,7 @@ def rule_for(traits: Traits) -> str:
 
 def _going_on(model: str, given: Mapping[str, Any]) -> Settings:
     """Beyond the epochs of the default, unless they are given, or all of them are wanted."""
-    own = model in (*FAMILY, *OURS, *BASELINES)  # others keep their stopping rules
+    own = model in (*FAMILY, *OURS, *MEASURED_BASELINES)  # others keep their stopping rules
     told = "epochs" in given or given.get("monitor") == "last"
     return {"longest": LONGEST} if own and not told else {}
 
@@ -268,7 +268,7 @@ def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Setti
     if model in OURS:
         chosen = DEFAULTS[kind_of(traits)].settings
         return shared(traits) | {"input_dropout": chosen["dropout"], **chosen}
-    if model in BASELINES:
+    if model in MEASURED_BASELINES:
         return shared(traits) | _batches(model, traits, given)
     return features_and_labels(traits)
 

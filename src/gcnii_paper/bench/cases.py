@@ -119,7 +119,7 @@ def _smaller(line: Line, share: float) -> Line:
 
 
 PRECISIONS = ("float32", "tf32", "bfloat16")  # on a GPU; the baselines lack the last
-BASELINES: tuple[Who, ...] = ("pyg", "authors")
+OTHER_CODE: tuple[Who, ...] = ("pyg", "authors")
 CORA, CITESEER, PUBMED = Named("cora"), Named("citeseer"), Named("pubmed")
 PPI = Named("ppi-like", (("n", 2245), ("degree", 27.2)))  # the mean of PPI's training graphs
 # four of its training graphs, and one each for validation and testing
@@ -131,7 +131,7 @@ PRODUCTS = Shape(n=2_449_029, entries=123_718_280, d=100, k=47, hub=17_000)
 
 def _race(
     graph: Named | Shape,
-    baselines: tuple[Who, ...] = BASELINES,
+    baselines: tuple[Who, ...] = OTHER_CODE,
     *,
     model: str = "gcnii",
     replicas: int = 1,

@@ -25,7 +25,7 @@ from gcnii_paper.tables import beyond
 from gcnii_paper.tables.registry import TITLES, cells_of, choose
 
 if TYPE_CHECKING:
-    from gcnii_paper.defaults import Records, Study
+    from gcnii_paper.defaults import DefaultsStudy, Records
     from gcnii_paper.ledger import Ledger
     from gcnii_paper.search import Search
     from gcnii_paper.tables.cells import Cell, MeasuredCell
@@ -394,12 +394,12 @@ def defaults(
     if data:
         _refuse_not_a_folder(data, "a download of these files")
     records = _default_records(only, out, device)
-    from gcnii_paper.defaults import Study, measure
+    from gcnii_paper.defaults import DefaultsStudy, measure
 
     told = partial(print, file=sys.stderr, flush=True)
     with _says_what_is_kept(f"{out} keeps every finished model"):
         measure(records, word=only, data=data, device=device, jobs=jobs, minutes=minutes, told=told)
-    _print_study(Study.of(records), only, json)
+    _print_study(DefaultsStudy.of(records), only, json)
 
 
 def _default_records(only: str, out: Path, device: str) -> Records:
@@ -412,7 +412,7 @@ def _default_records(only: str, out: Path, device: str) -> Records:
     return Records(out)
 
 
-def _print_study(study: Study, only: str, as_json: bool) -> None:
+def _print_study(study: DefaultsStudy, only: str, as_json: bool) -> None:
     from rich.markdown import Markdown
 
     from gcnii.cli.terminal import table_console

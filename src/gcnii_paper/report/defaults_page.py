@@ -23,7 +23,7 @@ from gcnii.train.own import (
     UNLIKE,
     kind_of,
 )
-from gcnii_paper.defaults import GCNII, ITSELF, WHOM, Row, Study, candidates, mean
+from gcnii_paper.defaults import GCNII, ITSELF, WHOM, DefaultsStudy, Row, candidates, mean
 
 HEADS = (
     *("graph", "ρ", "homophily", "default", "best baseline", "difference", "in force", "setting"),
@@ -115,7 +115,7 @@ chosen among: for GCNII the number of layers, then α, λ, dropout, decay_conv a
 """
 
 
-def defaults_page(study: Study) -> str:
+def defaults_page(study: DefaultsStudy) -> str:
     """The page; the study must be complete."""
     if None in study.chosen:
         raise InputError(
@@ -144,7 +144,7 @@ def defaults_page(study: Study) -> str:
     )
 
 
-def chosen_table(study: Study) -> str:
+def chosen_table(study: DefaultsStudy) -> str:
     """What is chosen for each kind of graphs."""
     names = [name for name in GCNII[0] if name != "lr"]
     rows = (
@@ -198,7 +198,7 @@ def setting_words(settings: Settings, kind: int) -> str:
     return "; ".join(one if isinstance(one, str) else f"{one:g}" for one in values)
 
 
-def means_sentence(study: Study) -> str:
+def means_sentence(study: DefaultsStudy) -> str:
     """The mean over the counted graphs, beside that of each baseline."""
     if not study.counted:
         return ""
@@ -210,7 +210,7 @@ def means_sentence(study: Study) -> str:
     )
 
 
-def _misses(study: Study) -> str:
+def _misses(study: DefaultsStudy) -> str:
     """Which graphs are more than a point below their best baseline when left out."""
     below = [row for row in study.counted if row.lead(row.default)[0] < -1]
     told = "; ".join(
@@ -239,7 +239,7 @@ def kind_words() -> list[str]:
     ]
 
 
-def as_document(study: Study, word: str = "") -> Document:
+def as_document(study: DefaultsStudy, word: str = "") -> Document:
     """The study as JSON: rows of the graphs whose names hold this word."""
     return {
         "chosen": dict(zip(kind_words(), study.chosen, strict=True)),

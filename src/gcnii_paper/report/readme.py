@@ -13,7 +13,7 @@ from gcnii.targets.scores import percent
 from gcnii.tuning.question import BASELINES
 from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
-from gcnii_paper.defaults import Records, Study
+from gcnii_paper.defaults import DefaultsStudy, Records
 from gcnii_paper.explaining import explaining_table, read_measured
 from gcnii_paper.report.beyond import beyond_rows, section, short_table
 from gcnii_paper.report.defaults_page import defaults_page
@@ -99,7 +99,7 @@ def update_readme(root: Path) -> list[Path]:
         memory: _filled(memory, speed_tables(read_records(results / "memory"))),
         scale: _filled(scale, scale_tables(results / "bench")),
         docs / "results.md": all_results(cells),
-        docs / "defaults.md": defaults_page(Study.of(Records(results / "defaults"))),
+        docs / "defaults.md": defaults_page(DefaultsStudy.of(Records(results / "defaults"))),
     }
     growth = read_scale(results / "bench" / "scale-cpu.json")
     pictures = [

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from gcnii import Graph, Split, data
 from gcnii.inference import baselines
 from gcnii.inference.baselines import (
-    BASELINES,
+    PREDICTORS,
     baseline,
     baselines_of,
     boosted_rows,
@@ -65,13 +65,13 @@ def test_many_training_nodes_are_sampled(blocks, monkeypatch):
 def test_a_class_without_training_nodes_has_probability_zero(blocks):
     y = np.where(blocks.splits[0].test & (np.arange(blocks.n) % 2 == 0), 2, blocks.labels)
     more = replace(blocks, y=y, classes=("cat", "dog", "cow"))
-    for name in BASELINES:
+    for name in PREDICTORS:
         assert baseline(name, more, more.splits[0]).P[:, 2].max() == 0
 
 
 def test_one_class_alone_is_answered(blocks):
     alone = replace(blocks, y=np.where(blocks.splits[0].train, 1, blocks.labels))
-    for name in BASELINES:
+    for name in PREDICTORS:
         assert (baseline(name, alone, alone.splits[0]).guess == 1).all()
 
 
@@ -170,7 +170,7 @@ def test_wide_features_and_many_nodes_are_reduced_with_a_note(blocks, monkeypatc
 
 
 def test_trees_are_left_out_where_nodes_have_several_labels(blocks):
-    assert set(BASELINES) - {*baselines_of(SeveralLabels(2))} == {
+    assert set(PREDICTORS) - {*baselines_of(SeveralLabels(2))} == {
         "gradient boosting",
         "gradient boosting with neighbours",
     }

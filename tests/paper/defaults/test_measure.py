@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gcnii.train import own
-from gcnii.train.own import BASELINES, Traits, own_default, shared
+from gcnii.train.own import MEASURED_BASELINES, Traits, own_default, shared
 from gcnii.train.plan import batch_key, make_plan
 from gcnii_paper import defaults
 from gcnii_paper.defaults import Records, settings_of
@@ -44,7 +44,7 @@ def test_where_links_or_features_tell_gcnii_plus_is_measured_in_their_place(trai
 @pytest.mark.parametrize("traits", TRAITS, ids=str)
 def test_baselines_share_scale_and_stopping_with_the_candidates(traits):
     candidate = settings_of("gcnii", traits)[0]
-    for model in BASELINES:
+    for model in MEASURED_BASELINES:
         (settings,) = settings_of(model, traits)
         assert {name: settings[name] for name in settings if name != "batches"} == shared(traits)
         assert shared(traits).items() <= candidate.items()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.made_up_cells import around, measured
 
-from gcnii_paper.defaults import Records, Study
+from gcnii_paper.defaults import DefaultsStudy, Records
 from gcnii_paper.report.defaults_page import defaults_page
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import LINES, draw_depth
@@ -61,7 +61,7 @@ def test_the_page_of_the_doctor_has_the_advice_and_the_table_that_results_give()
 
 
 def test_the_page_of_defaults_says_what_the_study_gives():
-    study = Study.of(Records(ROOT / "results" / "defaults"))
+    study = DefaultsStudy.of(Records(ROOT / "results" / "defaults"))
     assert (ROOT / "docs" / "defaults.md").read_text("utf-8") == defaults_page(study)
 
 
