@@ -152,7 +152,7 @@ def test_a_checkpoint_of_another_command_is_kept_unless_it_may_be_overwritten(
     assert f"{folder} holds the checkpoint of another training; choose" in answer.err
     answer = call(*words, "--overwrite", cwd=tmp_path)
     checkpoint = folder / "checkpoint.safetensors"
-    assert answer.err == f"gcnii: {checkpoint} is of another training; starting over\n"
+    assert answer.err == f"gcnii: {checkpoint} belongs to another training; starting over\n"
     assert json.loads(answer.out)["runs"][0]["epochs"] == 2
 
 

@@ -274,7 +274,7 @@ def test_two_graphs_of_one_name_have_bundles_of_their_own(tmp_path):
     first, second = sorted((tmp_path / "runs").iterdir())
     answer = call("predict", "runs/pets-gcnii", cwd=tmp_path)
     names = f"runs/{first.name}, runs/{second.name}"
-    sentence = f"2 bundles have names that begin so; give one of {names}"
+    sentence = f"2 bundles have names that begin like this; give one of {names}"
     assert answer == Answer(2, "", f"gcnii: {sentence}\n")
 
 

@@ -189,7 +189,7 @@ def test_quiet_hides_warnings_and_keeps_errors(quiet, home, tmp_path):
     words = (*words, *(["--quiet"] if quiet else []))
     Checkpoint({"of": "another"}, [], []).save(tmp_path / "bundle" / "checkpoint.safetensors")
     answer = call(*words, cwd=tmp_path)
-    told = "gcnii: bundle/checkpoint.safetensors is of another training; starting over\n"
+    told = "gcnii: bundle/checkpoint.safetensors belongs to another training; starting over\n"
     assert (answer.code, answer.err) == (0, "" if quiet else told)
     assert "test accuracy" in answer.out
     assert call(*words, "--lr", -1, cwd=tmp_path).err.startswith("gcnii: lr must be ")

@@ -176,7 +176,7 @@ def test_a_checkpoint_is_removed_with_the_one_before_and_nothing_else(path):
 @pytest.mark.usefixtures("small_files")
 def test_a_full_disk_is_told_once_and_training_goes_on(graph, path):
     with pytest.warns(
-        UserWarning, match=f"cannot save {path}: File too large; going on without it"
+        UserWarning, match=f"cannot save {path}: File too large; continuing without it"
     ) as told:
         result = fit(graph, checkpoint=path, **HOW)
     assert len(told) == 1

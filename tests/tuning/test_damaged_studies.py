@@ -199,7 +199,7 @@ def test_a_plausible_score_in_place_of_another_is_noticed(graph, kept, tampered)
     folder = changed(tampered, better)
     with closing(sqlite3.connect(folder / "study.db")) as file, file:
         file.execute("UPDATE trial_values SET value = 0.99 WHERE trial_id = 3")
-    with pytest.raises(DataError, match="setting 2: what is told of it was changed; restore it"):
+    with pytest.raises(DataError, match="setting 2: its record was changed; restore it"):
         resumed(graph, folder)
 
 
@@ -234,9 +234,12 @@ def test_a_missing_table_or_row_is_refused_or_costs_nothing(table, graph, tamper
         (f"UPDATE trial_params SET {WIDER} WHERE param_name = 'lr'", "lr is not searched in this"),
         (f"UPDATE trial_params SET {NESTED} WHERE param_name = 'model'", "model is not searched"),
         ("DELETE FROM trial_params WHERE param_name = 'lr'", "parameters are missing"),
-        ("DELETE FROM trial_user_attributes WHERE key = 'told'", "nothing is told of it"),
+        ("DELETE FROM trial_user_attributes WHERE key = 'told'", "it has ended without a record"),
         ("DELETE FROM trials WHERE number = 0", "rows of trial_.* belong to nothing"),
-        ("UPDATE trial_heartbeats SET heartbeat = '9999-01-01 00:00:00'", "heard of in the future"),
+        (
+            "UPDATE trial_heartbeats SET heartbeat = '9999-01-01 00:00:00'",
+            "lies in the future",
+        ),
         ("UPDATE trial_system_attributes SET value_json = '99'", "must repeat an earlier setting"),
         ("UPDATE alembic_version SET version_num = 'v99'", "is damaged: The runtime optuna"),
         ("DROP TABLE trial_values", "the table trial_values is missing"),

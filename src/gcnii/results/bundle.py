@@ -76,7 +76,7 @@ GRAPH = {
     "directed": bool,
     "classes": NAMES,
     "source": str,
-    # A bundle from before there were these has none of them.
+    # bundles of older versions lack these
     "features": Maybe(NAMES),
     "columns": Maybe(([Only(COLUMN)], NOTHING)),
     "weighted": Maybe(bool),
@@ -99,9 +99,9 @@ SHAPE = {
     "graph": Only(GRAPH),
     "fingerprint": str,
     "model": str,
-    "settings": dict,  # Plan knows what they must be
-    "scaling": Maybe(dict),  # and Scaling what this must
-    "metric": Maybe(str),  # a bundle from before there were several has none
+    "settings": dict,  # checked by Plan
+    "scaling": Maybe(dict),  # checked by Scaling
+    "metric": Maybe(str),  # older bundles lack it
     "runs": [Only(RUN)],
     "test_mean": SCORE,
     "test_std": SCORE,
@@ -119,7 +119,7 @@ SHAPE = {
 
 
 def read_record(folder: Path) -> Document:
-    """The record of the bundle in this folder; BundleError if it is none, or was changed."""
+    """The record of the bundle in this folder; BundleError if there is none, or it was changed."""
     path = folder / "run.json"
     try:
         record = read_document(path, {}, "bundle's record", dict)
@@ -153,7 +153,7 @@ def _lacking(folder: Path) -> str:
 
 @contextmanager
 def refusing(path: Path) -> Iterator[None]:
-    """Within, what cannot be used is no bundle's record."""
+    """Raise BundleError where a record cannot be used."""
     try:
         yield
     except (InputError, OverflowError, RecursionError) as error:
@@ -255,7 +255,7 @@ def save(result: Result, folder: Path, *, overwrite: bool = False, command: str 
 def save_claimed(
     result: Result, folder: Path, *, overwrite: bool = False, command: str = ""
 ) -> Path:
-    """`save` for whoever has claimed the folder."""
+    """`save`, once the folder is claimed."""
     if result.others:
         raise InputError(
             f"a bundle holds one setting, this result {len(result.plans)}; save one of them: "
@@ -336,7 +336,7 @@ def refuse_bundle(
 ) -> None:
     """Raise InputError if a bundle of these runs may not be saved to the folder: see `Result.save`.
 
-    The weights are not asked: damage to them must not stop the repetition of their training.
+    The weights are not read: damage to them must not prevent training them again.
     """
     if not (folder / "run.json").exists():
         if strangers := [name for name in DIGESTS if (folder / name).exists()]:
@@ -357,7 +357,7 @@ def refuse_bundle(
 
 
 def _why_kept(held: Result, training: Document, runs: Sequence[Run], interrupted: bool) -> str:
-    """What makes a bundle worth more than one of these runs; empty where nothing does."""
+    """Why a bundle must not be replaced by one of these runs; empty where it may be."""
     if held.plan.identity(held.origin.fingerprint) != training:
         return f"the bundle of another training ({held!r})"
     new = {(run.seed, run.split) for run in runs}
@@ -448,7 +448,9 @@ def _bundle_folder(folder: Path) -> Path:
     found = sorted(path.parent for path in folder.parent.glob(f"{pattern}/run.json"))
     if len(found) > 1:
         names = ", ".join(map(str, found))
-        raise BundleError(f"{len(found)} bundles have names that begin so; give one of {names}")
+        raise BundleError(
+            f"{len(found)} bundles have names that begin like this; give one of {names}"
+        )
     return found[0] if found else folder
 
 
@@ -524,7 +526,7 @@ def _read(folder: Path, name: str, digest: str | None) -> bytes:
 
 @contextmanager
 def _refusing_special() -> Iterator[None]:
-    """Within, what is not a regular file, or not a path, makes the folder no bundle."""
+    """Raise BundleError for what is not a regular file, or not a path."""
     try:
         yield
     except InputError as error:
@@ -559,7 +561,7 @@ def run_folder(graph: Graph, plan: Plan) -> Path:
 def claimed_folder(
     folder: Path, graph: Graph, plan: Plan, runs: Sequence[Run], overwrite: bool = False
 ) -> Iterator[None]:
-    """Within, the folder is this training's; InputError, before any work, if it may not be."""
+    """Claim the folder for this training; InputError, before any work, if that is not possible."""
     with claimed(folder):
         entries = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
         # What a killed write leaves behind is hidden, and so is what systems put into any folder.
@@ -601,7 +603,7 @@ def save_run(result: Result, folder: Path, *, overwrite: bool = False, command: 
 
 
 def _saved_elsewhere(result: Result, folder: Path, command: str) -> str:
-    """Save what was trained although its folder was taken meanwhile; words that say where it is."""
+    """Save to a spare folder, because the folder was taken meanwhile; words that say where."""
     spare = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
     try:
         result.save(spare, command=command)

@@ -106,7 +106,7 @@ def _summary(result: Result, counts: Sequence[ClassCounts], majority: Sequence[f
 
 
 def few_validation_nodes(result: Result) -> str:
-    """What is left to doubt in probabilities if few nodes calibrate them; else empty."""
+    """A warning if few nodes calibrate the probabilities; else empty."""
     best, graph = result.runs[result.best], result.trained_on
     nodes = FEW if graph is None else int(graph.splits[best.split].val.sum())
     if nodes >= FEW:

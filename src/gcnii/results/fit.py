@@ -71,7 +71,7 @@ class Session:
     offline: bool = False
 
 
-SILENT = Session()  # on the best device, watched by nobody
+SILENT = Session()  # on the best device, without callbacks
 
 
 def fit(
@@ -172,7 +172,7 @@ def fit(
 
 
 def notice_limit(result: Result) -> None:
-    """Say which runs on a graph of one's own ended at their limit, still getting better."""
+    """Warn of runs on a user's own graph that ended at their limit while still improving."""
     recipes = [plan.recipe for plan in result.plans]
     short = [run for run in result.runs if recipes[run.setting].cut_short(run)]
     if short and result.trained_on is not None and not result.trained_on.catalog_name:
@@ -286,7 +286,7 @@ def _log_epoch(now: EpochReport) -> None:
 
 
 def draws(verbose: bool | None) -> bool:
-    """Whether to draw a bar; unless told, where stderr is a terminal or a notebook."""
+    """Whether to draw a bar; by default, if stderr is a terminal or a notebook."""
     if verbose is not None:
         return verbose
     console = Console(stderr=True)

@@ -45,7 +45,7 @@ class LightTask:
 
 
 def suits(plan: Plan) -> bool:
-    """Whether the plan's models and its P̃ can be had so."""
+    """Whether the plan's models and its P̃ can be computed in this way."""
     recipe = plan.recipe
     plain = recipe.geometry == recipe.diffusion == "none"
     skeleton = issubclass(MODELS[plan.model], GCNIISkeleton)

@@ -130,7 +130,7 @@ LARGE = 1 << 24
 
 @dataclass(frozen=True)
 class Origin:
-    """What a result remembers of its graph, so that it opens where the data is not."""
+    """What a result remembers of its graph, so that it opens without the data."""
 
     name: str
     fingerprint: str
@@ -141,7 +141,7 @@ class Origin:
     directed: bool
     classes: tuple[str, ...] | None
     source: str
-    # A bundle from before there were these has none of them.
+    # bundles of older versions lack these
     features: tuple[str, ...] | None = None
     columns: Columns | None = None
     weighted: bool = False

@@ -50,7 +50,7 @@ def percentiles(
     """The mean, and the 2.5th and the 97.5th percentile of the draws, moved so as to hold it.
 
     NaN draws are left out; without a single draw, no interval.  Where all nodes are right, or all
-    wrong, all draws are alike and say nothing of other nodes: see `of_sizes`.
+    wrong, all draws are alike and say nothing about other nodes: see `of_sizes`.
     """
     known = draws[~np.isnan(draws)]
     if not len(known) or isnan(mean):
@@ -86,7 +86,7 @@ def wilson(p: float, n: float) -> tuple[float, float]:
     """Wilson's 95 % interval of a share p of n nodes; it holds p."""
     middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
     reach = Z / (1 + Z**2 / n) * sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    # Of p = 0 and 1, rounding could leave it out by the last digit.
+    # At p = 0 and 1, rounding could exclude p by the last digit.
     return max(min(middle - reach, p), 0.0), min(max(middle + reach, p), 1.0)
 
 

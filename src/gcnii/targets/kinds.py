@@ -21,7 +21,7 @@ from gcnii.errors import InputError
 from gcnii.targets.scores import CLASS_SCORES, LABEL_SCORES, ClassCounts, confusion
 from gcnii.targets.target import HALF, Bools, Floats, Ints, Target, Total, alone, bisected, log_mean
 
-TINY = 1e-300  # the logarithm of 0 is none
+TINY = 1e-300  # 0 has no logarithm
 Sets: TypeAlias = Literal["lac", "aps"]
 
 
@@ -92,8 +92,8 @@ class Classes(Target):
 
         Guo et al. take the likeliest T; but a few confident mistakes weigh so much in the
         likelihood that it is too warm: on Citeseer's validation nodes a mean confidence of 0.65
-        where 0.70 are right.  With Laplace's two nodes more, of which one is right: of few nodes
-        that are all right, T would else be 0.  Confidence falls as T rises.
+        where 0.70 are right.  Laplace's rule adds two nodes, one of them right: otherwise T would
+        be 0 for a few nodes that are all right.  Confidence falls as T rises.
         """
         if np.ptp(scores, axis=1).max() == 0:
             return 1.0  # no temperature changes anything

@@ -112,7 +112,7 @@ class Objective:
 
     @cached_property
     def _counts(self) -> dict[Role, Tensor]:
-        """Made once, because the other processes are asked."""
+        """Made once, because it needs the other processes."""
         return {role: self.total(mask.sum(-1)) for role, mask in self.masks.items()}
 
     def overall(self, mean: Tensor) -> Tensor:
@@ -176,8 +176,8 @@ class Objective:
 def positive_class(graph: Graph, named: str = "", total: Total = alone) -> int | None:
     """The class that ROC AUC and average precision are of; None: the mean over all.
 
-    The named one; without a name, of two classes the one of fewer training nodes over all splits,
-    of as many the second.
+    The named one; without a name, of two classes the one with fewer training nodes over all splits,
+    or the second if equal.
 
     total  adds up the counts of several processes
     """
@@ -201,7 +201,7 @@ def positive_class(graph: Graph, named: str = "", total: Total = alone) -> int |
 def refuse_unranked(
     graph: Graph, metric: Metric, splits: Iterable[int], positive: str = ""
 ) -> None:
-    """Raise GraphError if validation nodes of one of these splits cannot be put in order."""
+    """Raise GraphError if validation nodes of one of these splits cannot be ranked."""
     target, j = target_of(graph), positive_class(graph, positive) if positive else None
     for split in sorted(set(splits)):
         alike, what = graph.val_is_alike(split), "a label"

@@ -442,7 +442,7 @@ LABEL_SCORES = (
     *(LOG_LOSS, ECE, ROC_AUC, AVERAGE_PRECISION),
 )
 SCORES = {score.key: score for score in (*CLASS_SCORES, *LABEL_SCORES)}
-# What `metric` may be; rare classes count little in a share of all nodes, and in others enough.
+# What `metric` may be; accuracy gives rare classes little weight, the others enough.
 METRICS = ("auto", *(score.setting for score in CLASS_SCORES if score.setting))
 RARE = tuple(one.setting for one in CLASS_SCORES if one.setting and one.over != "nodes")
 if TYPE_CHECKING:

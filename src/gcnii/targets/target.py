@@ -31,7 +31,7 @@ BINS = 15
 COLDEST, WARMEST = 1e-2, 1e2  # between which a temperature is looked for
 HALVINGS = 60  # of that interval, on a logarithmic scale
 LEAST = 10  # validation nodes, below which no temperature is looked for
-FEW = 100  # validation nodes, below which the error that is left is worth a word
+FEW = 100  # validation nodes, below which the remaining error is reported
 
 
 def alone(sums: Tensor) -> Tensor:
@@ -184,7 +184,7 @@ class Target(ABC):
 
     @abstractmethod
     def best_temperature(self, scores: Floats, y: Ints) -> float:
-        """T with which scores (n, k) are as sure of labels y as they are right."""
+        """T at which the confidence of scores (n, k) matches their accuracy on labels y."""
 
     @abstractmethod
     def tempered(self, P: Floats, T: float) -> Floats:
@@ -239,7 +239,7 @@ class Target(ABC):
     def calibration_error(self, P: Floats, y: Ints, bins: int = BINS) -> float:
         """The expected calibration error: the mean gap of the bins' confidence and accuracy.
 
-        NaN without nodes.  It cannot be negative, so of few nodes it is too large.
+        NaN without nodes.  It cannot be negative, so it is too large for few nodes.
         """
         found = self.reliability(P, y, bins)
         total = sum(one.nodes for one in found)
@@ -277,7 +277,7 @@ def bisected(too_cold: Callable[[float], bool]) -> float:
 def error_left(right: int, nodes: int) -> float:
     """A standard error of these nodes' accuracy: probabilities fitted to it can be so far off.
 
-    With Laplace's two nodes more, so that it is not 0 where all are right.
+    Laplace's rule adds two nodes, so that it is not 0 where all are right.
     """
     share = (right + 1) / (nodes + 2)
     return sqrt(share * (1 - share) / max(nodes, 1))

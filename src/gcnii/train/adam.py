@@ -71,7 +71,7 @@ class Group(NamedTuple):
 
     @property
     def alike(self) -> bool:
-        """Whether all replicas have the same."""
+        """Whether all replicas agree in both numbers."""
         return len(set(self.decay)) == len(set(self.lr)) == 1
 
 
@@ -121,7 +121,7 @@ class FusedAdam:
 
 
 class MixedAdam:
-    """What torch's Adam computes, for each replica (r, size) of each group with its own numbers.
+    """Adam as torch computes it, with a learning rate and a decay for each replica (r, size).
 
     Torch's fused Adam has one learning rate and one decay for a whole tensor.
 

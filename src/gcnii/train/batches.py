@@ -46,14 +46,14 @@ class Batches(Protocol):
     static: bool
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
-        """The batches of an epoch: the same again for the same seed and epoch."""
+        """The batches of an epoch, the same for the same seed and epoch."""
 
     def state(self) -> dict[str, Tensor]:
-        """What a checkpoint must keep beside the weights: nothing, of most."""
+        """What a checkpoint must keep besides the weights; empty for most batches."""
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
+        """Continue from what `state` returned."""
         return
 
 

@@ -291,7 +291,7 @@ def training_bar(title: str, epochs: int) -> Iterator[Callback]:
 
 @contextmanager
 def lines_without_bar(now: Callable[[], str], *, hidden: bool = False) -> Iterator[None]:
-    """Within, a plain line on stderr now and then, which says what `now` does.
+    """Print a plain line on stderr now and then in this context, with what `now` returns.
 
     For where there is no bar, in a pipe or a file: nobody should wait for minutes without a word.
     """
@@ -336,7 +336,7 @@ def _text(what: str, width: int) -> TextColumn:
 
 
 class VisibleColumn(TextColumn):
-    """Text of a bar on one line, with control characters as escapes: names are of the user's."""
+    """Text of a bar on one line, with control characters escaped: names come from the user."""
 
     def render(self, task: Task) -> Text:
         shown = super().render(task)

@@ -96,7 +96,7 @@ class Checkpoint:
     def load(cls, path: Path, device: torch.device) -> Checkpoint | None:
         """The checkpoint, or the one before it if it is damaged; None where neither can be used.
 
-        What a killed process has left of writing one is removed.
+        Partial files of a killed process are removed.
         """
         remove_stale(path)
         refuse_foreign(path)
@@ -111,7 +111,7 @@ class Checkpoint:
             else:
                 if damaged:
                     notice(f"{damaged[0]}; resuming from the checkpoint before it")
-                    with suppress(OSError):  # of a folder that can only be read
+                    with suppress(OSError):  # the folder is read-only
                         file.replace(path)  # or the next save would keep the damaged one instead
                 return checkpoint
         if damaged:
@@ -138,7 +138,7 @@ class Checkpoint:
         return checkpoint
 
     def is_of(self, identity: Document) -> bool:
-        """Whether it is of this training; one from before a setting existed may be."""
+        """Whether it belongs to this training, as one written before a setting existed may."""
         return _in_force(self.identity) == _in_force(identity)
 
     def _check_names(self) -> None:
@@ -158,7 +158,7 @@ def refuse_foreign(path: Path) -> None:
     found = [file for file in (path, before(path)) if file.exists()]
     for file in found:
         refuse_special(file)
-    # A damaged one is known by what is left of it, or by the one beside it.
+    # A damaged one is recognised by what is left of it, or by the one beside it.
     if found and not any(_is_checkpoint(file) for file in found):
         raise InputError(f"{found[0]} is not a checkpoint; choose another name, or move it away")
 
@@ -178,7 +178,7 @@ def before(path: Path) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a checkpoint, the one before it, and what killed processes have left of them."""
+    """Remove a checkpoint, the one before it, and partial files of killed processes."""
     for file in (path, before(path)):
         file.unlink(missing_ok=True)
     remove_stale(path)
@@ -224,7 +224,7 @@ def _run(held: Document) -> Run:
 
 
 def training_identity(graph: Graph, plans: Sequence[Plan], runs: Sequence[Run]) -> Document:
-    """What makes a training this very one: only its own checkpoint resumes it."""
+    """What identifies a training: only its own checkpoint resumes it."""
     identity: Document = {
         "model": plans[0].model,
         "settings": plans[0].settings,

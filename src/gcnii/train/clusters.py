@@ -23,7 +23,7 @@ PASSES = 20  # over all nodes, in each undone step
 
 
 def cluster(A: sp.csr_array, count: int) -> Labels:
-    """The cluster (n,) of each node, 0 … count - 1; the same again for the same links."""
+    """The cluster (n,) of each node, 0 … count - 1; the same for the same links."""
     links = _undirected(A)
     count = min(count, links.shape[0])
     if count == 1:
@@ -44,7 +44,7 @@ def metis(A: sp.csr_array, count: int) -> Labels | None:
 
 
 def cutter() -> str:
-    """What cuts on this machine: another cutter gives other clusters, and so other numbers."""
+    """Which program cuts graphs here: another gives other clusters, and so other numbers."""
     try:
         return f"pymetis {version('pymetis')}"
     except PackageNotFoundError:
@@ -185,7 +185,7 @@ def _move(
     """Of the nodes, by their gain, those for which the target has room and which their own cluster
     can spare.
 
-    Who loses by it moves only as long as the own cluster is too large.
+    A node that loses by it moves only while its own cluster is too large.
     """
     nodes = nodes[np.lexsort((-gain[nodes], target[nodes]))]
     nodes = nodes[_running(weight[nodes], target[nodes]) <= room[target[nodes]]]

@@ -40,7 +40,7 @@ class DeviceSampler:
 
     @property
     def device(self) -> torch.device:
-        """Where nodes are taken and given."""
+        """The device of the nodes that it takes and returns."""
         return self.P.device
 
     def can_draw(self, fanout: int) -> bool:
@@ -85,7 +85,7 @@ class DeviceSampler:
         return HistoryHop(*parts, reached, history, layer), reached
 
     def _reached(self, nodes: Tensor, met: Tensor) -> tuple[Tensor, Tensor]:
-        """The nodes, followed by those others that were met; and the place of each of them."""
+        """The nodes, followed by the others that were reached; and the position of each of them."""
         met.index_fill_(0, nodes, 0)
         reached = torch.cat([nodes, met.nonzero()[:, 0]])  # waits for the device
         place = torch.empty(len(met), dtype=torch.int32, device=self.device)

@@ -86,14 +86,14 @@ class CapturedEpoch:
         except torch.OutOfMemoryError:
             raise  # without a graph it would not fit either; the caller may try fewer replicas
         except RuntimeError as error:
-            # What broke the capture, and not what its end met with because of it.
+            # The error that broke the capture, not the one that ending it raised in turn.
             first = error.__context__ if isinstance(error.__context__, RuntimeError) else error
             self.refused, self.why_not = True, str(first).splitlines()[0]
 
 
 @contextmanager
 def _aside(stream: torch.cuda.Stream | None) -> Iterator[None]:
-    """Within, on this stream: the default one cannot be captured, and warm-up belongs on it too."""
+    """Use this stream: the default one cannot be captured, and warm-up belongs on it too."""
     if stream is None:
         yield
         return
@@ -107,7 +107,7 @@ def _aside(stream: torch.cuda.Stream | None) -> Iterator[None]:
 def cuda_graph(epoch: Work, pool: Pool | None) -> Work:
     """Capture on the current stream, into memory of this pool."""
     graph = torch.cuda.CUDAGraph()
-    # What other threads do meanwhile goes to streams of their own and breaks nothing here.
+    # Other threads use streams of their own meanwhile, and do not break the capture.
     with torch.cuda.graph(graph, pool, torch.cuda.current_stream(), "thread_local"):
         epoch()
     return graph.replay
@@ -179,7 +179,7 @@ class ReplicaGroup:
         return Objective.of(*about, recipe.scored_by, weigh, share, recipe.positive)
 
     def _holds_less(self) -> bool:
-        """Let activations be computed again, and go to the host, if need be; whether they go there.
+        """Recompute or offload activations if memory is short; return whether they are offloaded.
 
         What one process needs, all do: their segments must be the same.
         """
@@ -280,7 +280,7 @@ class ReplicaGroup:
         self.losses.zero_()
 
     def _view(self, batch: Batch) -> View:
-        """Made once for each batch, because asking whether it has training nodes waits."""
+        """Made once for each batch, because counting its training nodes waits for the device."""
         if batch not in self.views:
             objective = self.objective.at(batch.nodes)
             size = objective.count("train")
@@ -388,7 +388,7 @@ class ReplicaGroup:
         return copies | {"adam": adam, "batches": self.batches.state()}
 
     def restore(self, stacks: dict[str, Stack]) -> None:
-        """Go on from what `stacks` gave."""
+        """Continue from what `stacks` returned."""
         moments, steps = [stacks[name] for name in MOMENTS], stacks["adam"]["steps"].tolist()
         # Version 0.1 wrote one number for all.
         every = steps if len(steps) == len(self.runs) else steps * len(self.runs)
@@ -439,14 +439,14 @@ class Training:
             yield ReplicaGroup(self.task, self._next(self.size))
 
     def _line_up(self, batch: int | None) -> None:
-        """Put the runs that have not begun in a line, and say how many are trained at once."""
+        """Queue the runs that have not begun, and return how many are trained at once."""
         self.waiting = [run for run in self.runs if run.epochs == 0 and run.key not in self.done]
         size = batch or (len(self.waiting) if is_gpu(self.task.device) else 1)
         # Where a step does not see the full graph, each seed draws batches of its own.
         self.size = max(size, 1) if self.task.plan.recipe.batches == "full" else 1
 
     def _next(self, count: int) -> list[Run]:
-        """The next runs in the line, which leave it."""
+        """Take the next runs from the queue."""
         runs, self.waiting = self.waiting[:count], self.waiting[count:]
         return runs
 
@@ -487,7 +487,7 @@ class Training:
             for first in sorted({epochs for _, epochs in before}):
                 self._report([run for run, epochs in before if epochs == first], first)
         except Exception:
-            self.save(group)  # the mistake of a callback costs no epochs
+            self.save(group)  # an error in a callback costs no epochs
             raise
 
     def _collect(self, group: ReplicaGroup) -> None:
@@ -555,7 +555,7 @@ class Training:
             Checkpoint(self.identity, self.runs, active, stacks).save(self.path)
             log.info("saved a checkpoint at epoch %d: %s", group.epoch, self.path)
         except OSError as error:
-            self._warn(f"cannot save {self.path}: {error.strerror}; going on without it")
+            self._warn(f"cannot save {self.path}: {error.strerror}; continuing without it")
         self.saved = time.monotonic()
         self.pause = max(SAVE_EVERY, (self.saved - start) / SAVE_SHARE)
 
@@ -583,10 +583,10 @@ class Training:
         return [group]
 
     def _saved(self) -> Checkpoint | None:
-        """The checkpoint, if there is one of this very training."""
+        """The checkpoint, if there is one of this training."""
         saved = self._read(self.path) if self.path else None
         if saved and not saved.is_of(self.identity):
-            notice(f"{self.path} is of another training; starting over")
+            notice(f"{self.path} belongs to another training; starting over")
             return None
         return saved
 

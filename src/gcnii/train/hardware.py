@@ -66,7 +66,7 @@ def device_name(device: torch.device) -> str:
 
 @contextmanager
 def arithmetic(recipe: Recipe, device: torch.device) -> Iterator[None]:
-    """Within, numbers are multiplied and stored in the recipe's precision.
+    """Multiply and store numbers in the recipe's precision in this context.
 
     tf32      float32 matrices are multiplied with 10 bits of mantissa and summed in float32
     bfloat16  the same, and activations have 7 bits; weights, sums and the loss stay float32
@@ -98,7 +98,7 @@ class ProductPrecision:
 
     @contextmanager
     def at(self, precision: str) -> Iterator[None]:
-        """Within, it is this one."""
+        """Use this precision in this context."""
         with self.free:
             self.free.wait_for(lambda: not self.users or precision == _product_precision())
             if not self.users:
@@ -124,7 +124,7 @@ def _product_precision() -> str:
 
 @contextmanager
 def ordinary_autograd() -> Iterator[None]:
-    """Within, gradients are recorded and numbers keep their type, whatever the caller has set."""
+    """Record gradients and keep the type of numbers, whatever the caller has set."""
     with (
         torch.inference_mode(False),
         torch.enable_grad(),
@@ -157,7 +157,7 @@ class CpuThreads:
 
     @contextmanager
     def at(self, number: int) -> Iterator[None]:
-        """Within, this thread has this number."""
+        """Use this number of threads in this thread."""
         me = threading.get_ident()
         with self.lock:
             others = self.inside and me not in self.inside
@@ -212,7 +212,7 @@ def threads_for(task: Task, asked: int | None = None, batch: int | None = None) 
 
 @contextmanager
 def suited_threads(numbers: int) -> Iterator[None]:
-    """Within, torch has one CPU thread where a layer has few numbers, as in training."""
+    """Use one CPU thread where a layer has few numbers, as in training."""
     with CPU_THREADS.at(_threads(numbers)):
         yield
 
@@ -223,7 +223,7 @@ def _threads(numbers: int) -> int:
 
 
 def _spins_for_long() -> bool:
-    """Whether torch was loaded before `gcnii` could tell its threads to wait without a core."""
+    """Whether torch was loaded before `gcnii` could shorten the spinning of its threads."""
     return not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
 
 
@@ -242,7 +242,7 @@ def _crowded(threads: int) -> bool:
 
 @contextmanager
 def tuned_cpu(threads: int | None = None) -> Iterator[None]:
-    """Within, denormals count as zero and torch has this number of threads.
+    """Count denormals as zero and use this number of threads in this context.
 
     From now on, freed memory is kept for the next epoch, and torch has one thread in processes that
     are forked.
@@ -334,14 +334,14 @@ def lacks_memory(error: BaseException) -> bool:
 def _free(device: torch.device) -> float:
     """Bytes, as far as the system tells."""
     if is_gpu(device):
-        # What torch keeps of a training before counts as free: the next one is given it.
+        # Memory that torch keeps from an earlier training counts as free: the next one gets it.
         idle = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(torch.cuda.mem_get_info(device)[0] + idle)
     return _host_free()
 
 
 def _host_free() -> float:
-    """Bytes of the host's memory that can be had: what the system can spare, within its limit."""
+    """Available bytes of the host's memory: what the system can spare, within its limit."""
     try:
         able = _lines(MEMINFO)["MemAvailable"] * 1024
     except (OSError, KeyError):  # not on Linux

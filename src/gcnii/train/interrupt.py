@@ -34,7 +34,7 @@ class Interrupt:
 
     def _acknowledge(self, number: int) -> None:
         if multiprocessing.parent_process() or not sys.stderr:
-            return  # who started this process has been asked, too
+            return  # the process that started this one got the signal, too
         again = "; press Ctrl-C again to stop now" if number == signal.SIGINT else ""
         # A signal may come while the same stream is being written to, which then refuses.
         with suppress(RuntimeError, OSError, ValueError):
@@ -43,12 +43,12 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Within, the first Ctrl-C, SIGTERM or SIGHUP asks to stop instead of ending the process.
+    """Let the first Ctrl-C, SIGTERM or SIGHUP ask to stop instead of ending the process.
 
     Nothing changes in other threads, which get no signals, for a signal that is ignored, as SIGHUP
     is under nohup, and for a SIGTERM or SIGHUP for which the program has a handler of its own.
-    Within another of these it is the same one, which then knows of a signal that came to a training
-    in its last epoch.
+    Nested contexts share one Interrupt, which then knows of a signal that came in the last epoch of
+    a training.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
@@ -67,7 +67,7 @@ def interruptible() -> Iterator[Interrupt]:
 
 
 def _outer() -> Interrupt | None:
-    """The interrupt that the signals ask already, if there is one."""
+    """The Interrupt that handles the signals already, if there is one."""
     asked = (getattr(signal.getsignal(number), "__self__", None) for number in STOPPED_BY)
     return next((one for one in asked if isinstance(one, Interrupt)), None)
 

@@ -110,7 +110,7 @@ class NeighbourSampler:
 
     @property
     def device(self) -> torch.device:
-        """Where nodes are taken and given."""
+        """The device of the nodes that it takes and returns."""
         return torch.device("cpu")
 
     def sample(
@@ -260,11 +260,11 @@ class Hops:
 
 
 class Sampler(Protocol):
-    """Draws neighbours; the same ones, wherever it draws them."""
+    """Draws neighbours, the same ones on every device."""
 
     @property
     def device(self) -> torch.device:
-        """Where nodes are taken and given."""
+        """The device of the nodes that it takes and returns."""
 
     def sample(
         self, nodes: Tensor, fanout: int, random: np.random.Generator,
@@ -317,7 +317,7 @@ class NeighbourBatches:
                     self.history.settle()
 
     def _batch(self, targets: Numbers, at: tuple[int, int, int]) -> Batch:
-        """It reads no history, which belongs to the step that runs meanwhile."""
+        """Does not read the history, which belongs to the step that runs meanwhile."""
         random = np.random.default_rng(at)
         hops: list[Sparse] = []
         chosen = torch.from_numpy(targets)
@@ -342,7 +342,7 @@ class NeighbourBatches:
         return {str(layer): table for layer, table in tables.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on with this h̄."""
+        """Continue with this h̄."""
         if self.history:
             self.history.tables = {int(layer): table for layer, table in state.items()}
 

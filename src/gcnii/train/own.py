@@ -25,7 +25,7 @@ MOSTLY = 0.5  # share of nonzero entries below which features count as sparse
 DRAWN = 0.6  # share of the labelled nodes that a graph without splits would train on
 FEWEST = 20  # edges between training nodes, below which their homophily is not estimated
 ASSUMED = 1.0  # the homophily where it is not estimated
-UNLIKE = 0.2  # the homophily below which linked nodes say little by being alike
+UNLIKE = 0.2  # the homophily below which a node's neighbours say little about its class
 LEAST = 50  # training nodes, below which what else tells their classes is not estimated
 COMPARED = 2000  # training nodes of which the nearest are sought; more would tell little more
 
@@ -130,7 +130,7 @@ def agreement(rows: csr_array, labels: np.ndarray) -> float:
     """Cohen's κ between a node's label and that of the nearest other node, to four digits.
 
     Nearest is the largest cosine of rows.  κ is 1 if all agree, and 0 if they agree as often as
-    labels of these frequencies do by chance, which is often where one class is most of all.  It is
+    labels of these frequencies do by chance, which is often where one class dominates.  It is
     multiplied by the share of the nodes that have anything in common with another.
     """
     rows = rows.astype(np.float64)
@@ -154,7 +154,7 @@ OURS = ("gcnii-plus",)  # nobody published settings for it, on any graph
 MEASURED_BASELINES = ("mlp", "gcn", "gat", "appnp", "graphsage-mean")
 
 STOP: Settings = {"epochs": 500, "patience": 60}
-LONGEST = 4000  # epochs of a graph of one's own, where the best are still to come after those
+LONGEST = 4000  # epochs on a user's own graph that still improves after STOP's
 # Ranges of ρ: [0, 1), [1, 30) and [30, ∞).
 BOUNDS = (1, 30)
 # A graph with ρ < 1 and a homophily below this has the setting of [1, 30).
@@ -251,7 +251,7 @@ def rule_for(traits: Traits) -> str:
 
 
 def _going_on(model: str, given: Mapping[str, Any]) -> Settings:
-    """Beyond the epochs of the default, unless they are given, or all of them are wanted."""
+    """Let runs continue past the default's epochs, unless epochs or the monitor `last` is given."""
     own = model in (*FAMILY, *OURS, *MEASURED_BASELINES)  # others keep their stopping rules
     told = "epochs" in given or given.get("monitor") == "last"
     return {"longest": LONGEST} if own and not told else {}
@@ -274,7 +274,7 @@ def own_default(model: str, traits: Traits, given: Container[str] = ()) -> Setti
 
 
 def own_links(model: str, graph: Graph) -> Settings:
-    """How links are used in a graph of your own; those of the catalog keep the paper's ways."""
+    """How edges are used in a graph of your own; graphs of the catalog follow the paper."""
     # Whom a node links to was measured with its out-links; in-links beside them cost 6 to 10 points
     # on Chameleon and Squirrel.  Elsewhere nobody knows which of the two ways tells the class.
     by_out_links = model in OURS and kind_of(Traits.of(graph)) == LINKS

@@ -108,7 +108,7 @@ def make_plan(
     return Plan(model, model_settings, recipe, {name: sources[name] for name in known})
 
 
-# Settings for which no mask is drawn at 0, so that the masks of dropout are other ones.
+# Settings that draw no mask at 0, after which the masks of dropout differ.
 DRAWN = ("drop_edge", "drop_node")
 
 
@@ -170,7 +170,7 @@ def make_plans(
 
 
 def _is_list(name: str, value: object, model: str) -> bool:
-    """Whether the value of a setting is several; `fanout` is one tuple."""
+    """Whether a setting is given several values; `fanout` is one tuple."""
     hints = recipe_hints() | model_hints(model)
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
     return several and not (name in hints and get_origin(get_args(hints[name])[0]) is tuple)
@@ -217,7 +217,7 @@ def _usual_model(graph: Graph) -> str:
 
 
 def source_of_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
-    """Where the model that `chosen_model` answers comes from, in words."""
+    """Where the model that `chosen_model` returns comes from, in words."""
     if preset == "record":
         return "record"
     if model is not None and model != "":
@@ -227,7 +227,7 @@ def source_of_model(model: str | None, graph: Graph, preset: Preset = "published
 
 
 def auto_scale(graph: Graph) -> Kind:
-    """What the scale "auto" means for a graph; a piece of one was told."""
+    """What the scale "auto" means for a graph; a Piece knows it of the whole."""
     if isinstance(graph, Piece):
         return cast(Kind, graph.whole.known["scale"])
     return choose(graph.X, graph.columns)
@@ -247,7 +247,7 @@ def _auto_weights(graph: Graph) -> EdgeWeights:
 
 
 def warn_of_skew(graph: Graph, plan: Plan, given: Container[str]) -> None:
-    """Warn if a few heavy edges decide, or if that was avoided without being asked for."""
+    """Warn if a few heavy edges dominate, or if that was avoided without being asked for."""
     kind = plan.recipe.edge_weights
     if not graph.weighted or (kind == "raw" and isinstance(graph, Piece)):
         return
@@ -256,7 +256,7 @@ def warn_of_skew(graph: Graph, plan: Plan, given: Container[str]) -> None:
 
 
 def refuse_weights(model: str, recipe: Recipe) -> None:
-    """Raise InputError if this model, trained so, would not use edge weights."""
+    """Raise InputError if this model would not use edge weights with this recipe."""
     if recipe.edge_weights == "none":
         return
     if recipe.geometry != "none":
@@ -306,7 +306,7 @@ def _check_batches(name: str, recipe: Recipe) -> None:
             f"got {recipe.drop_edge}"
         )
     if recipe.history != "none" and not model.supports_history:
-        raise InputError(f"{name} has no use for old activations; set history to none")
+        raise InputError(f"{name} does not use old activations; set history to none")
     if recipe.history != "none" and recipe.views > 1:
         raise InputError(
             f"history {recipe.history} remembers one activation of each node, got {recipe.views} "

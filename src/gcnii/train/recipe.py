@@ -444,18 +444,18 @@ class Recipe:
         return RULES[self.monitor]
 
     def allowed(self, epochs: int) -> int:
-        """The number of epochs that are allowed to a run that has done so many."""
+        """The limit of epochs for a run that has done this number of them."""
         return self.epochs if epochs < self.epochs else max(self.epochs, self.longest)
 
     def cut_short(self, run: Run) -> bool:
-        """Whether a run ended at its limit, while its best epochs were still to come."""
+        """Whether a run ended at its limit while validation was still improving."""
         at_limit = run.stopped and run.epochs >= max(self.epochs, self.longest) > self.patience
         return at_limit and self.monitor != "last" and run.epochs - run.best_epoch <= self.patience
 
     def best(self, runs: Sequence[Run]) -> int:
-        """The place of the run that was best on validation."""
+        """The index of the run that was best on validation."""
         badness = [-run.val if self.rule.by_score else run.val_loss for run in runs]
-        # That of a run that diverged, or has nothing to be judged by, is not a number.
+        # NaN for a run that diverged, or that has nothing to be judged by.
         return min(range(len(runs)), key=lambda i: (isnan(badness[i]), badness[i]))
 
     @property

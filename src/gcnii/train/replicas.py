@@ -57,7 +57,7 @@ class Replicas:
         moments: Sequence[list[Tensor]] = (),
         steps: Sequence[int] = (),
     ) -> None:
-        """Go on from these weights, and Adam's moments after these numbers of steps."""
+        """Continue from these weights, and Adam's moments after these numbers of steps."""
         self.flats, self.best_flats = [flat.detach().requires_grad_() for flat in flats], best
         self.idle_keys = epoch_key(self.seeds, 0)  # for passes that drop nothing
         differing = set_numbers(self.model, self.own_numbers, self.recipe.dtype)
@@ -85,12 +85,12 @@ class Replicas:
     def load(
         self, weights: Stack, best: Stack, moments: Sequence[Stack], steps: Sequence[int]
     ) -> None:
-        """Go on from these weights, and Adam's moments after these numbers of steps."""
+        """Continue from these weights, and Adam's moments after these numbers of steps."""
         pack = self.layout.pack
         self._set_weights(pack(weights), pack(best), [pack(moment) for moment in moments], steps)
 
     def narrow(self, rows: Tensor) -> None:
-        """Go on with some of the replicas."""
+        """Continue with some of the replicas."""
         steps, which = self.adam.steps, rows.tolist()
         self.seeds, self.own_numbers = self.seeds[rows], [self.own_numbers[i] for i in which]
         self.recipes = [self.recipes[i] for i in which]
@@ -101,7 +101,7 @@ class Replicas:
         self._set_weights(flats, best, moments, [steps[i] for i in which])
 
     def join(self, plans: Sequence[Plan], seeds: Sequence[int]) -> None:
-        """Add replicas, which begin now."""
+        """Add replicas that begin now."""
         others = Replicas(plans, *self.sizes, seeds, self.seeds.device)
         fresh = [torch.zeros_like(flat) for flat in others.flats]
         moments = [_joined(moment, fresh) for moment in self.adam.moments]

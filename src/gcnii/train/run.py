@@ -88,7 +88,7 @@ class Run:
     patience: Patience = field(default=Patience(), repr=False)
 
     def stand(self, now: Standing) -> None:
-        """Take over where it stands."""
+        """Update the record with where the run stands."""
         self.val_loss, self.val, self.test, self.best_epoch, *_ = now
         self.epochs, self.stopped, self.patience = now.epochs, now.stopped, now.patience
 

@@ -54,7 +54,7 @@ def _alone(numbers: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Across:
-    """How numbers of some rows become those of all, where several processes have some rows each.
+    """How processes that have some rows each combine their numbers.
 
     added  the sum of what each process has
     most   the largest that a process has, number by number
@@ -232,7 +232,7 @@ def _standardised(X: Dense, mean: Floats, deviation: Floats) -> Dense:
 
 
 def _divided(X: Dense, deviation: Floats, shift: Floats | float = 0.0) -> Dense:
-    """X / deviation - shift; of a number beyond X's dtype, the largest that it has."""
+    """X / deviation - shift; what exceeds X's dtype becomes its largest number."""
     largest = np.finfo(X.dtype).max
     with np.errstate(over="ignore"):
         scaled = X / deviation - shift

@@ -222,7 +222,7 @@ class StoppingState:
         self.clock = self.clock[rows].contiguous()
 
     def join(self, others: StoppingState) -> None:
-        """Go on with more replicas."""
+        """Continue with more replicas."""
         self.table = torch.cat([self.table, others.table], 1)
         self.limits = torch.cat([self.limits, others.limits], 1)
         self.history = torch.cat([self.history, others.history], 2)

@@ -209,5 +209,5 @@ def distribution(search: Range | Choice) -> BaseDistribution:
 
 
 def quiet() -> None:
-    """Let Optuna say nothing but errors: what it warns of as experimental is tested here."""
+    """Silence Optuna but for errors: what it warns of as experimental is tested here."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -34,7 +34,7 @@ from gcnii.train.run import make_runs
 
 Space: TypeAlias = dict[str, Range | Choice]
 
-# Nothing to a model without the graph.
+# Without effect on a model that does not use the graph.
 OF_LINKS = ("direction", "edge_weights", "loops", "norm", "decay_conv")
 OF_VIEWS = ("views", "drop_node", "consistency", "sharpen", "warm_up")  # for few labels
 FEW_SHARE = 0.1  # share of the nodes, below which labels are few
@@ -86,7 +86,7 @@ def loops_of(model: str, graph: Graph, fixed: Settings) -> tuple[Loops, ...]:
 
 
 def parameter(model: str, name: str) -> str:
-    """What Optuna calls a setting: one of a model's own is not another model's."""
+    """Optuna's name of a setting, in which a model's own settings carry the model's name."""
     return f"{model}.{name}" if name in model_hints(model) else name
 
 
@@ -186,7 +186,7 @@ class Question:
 
     @property
     def identity(self) -> Document:
-        """What makes it this question: the same one goes on where its study stopped.
+        """What identifies the question: asked again, it resumes its study.
 
         No label of a test node is in it, for proposals are drawn from it.
         """
@@ -315,7 +315,7 @@ def _deep(chosen: Settings, layers: int, width: int) -> list[Point]:
     return [point, ("gcnii", {**chosen, "layers": layers, "width": width})]
 
 
-# Hardly held back at all, beside what the study of defaults chose.
+# Hardly regularised, in addition to what the study of defaults chose.
 FREE: Settings = {
     **{"alpha": 0.2, "lam": 1.5, "dropout": 0.1},
     **{"lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5},

@@ -57,7 +57,7 @@ BEATING = "Heartbeat of storage"  # a warning of Optuna's: `Held` does it here
 
 
 class StorageLost(GcniiError, RuntimeError):
-    """A storage has stopped to answer in the middle of a search."""
+    """A storage has stopped answering in the middle of a search."""
 
     @classmethod
     def of(cls, url: str, error: Exception) -> StorageLost:
@@ -289,7 +289,7 @@ class Held:
         )
 
     def _is_nameless(self, trial: FrozenTrial, beats: Mapping[int, datetime]) -> bool:
-        """Whether nobody says that it is his."""
+        """Whether no worker claims it."""
         return "worker" not in trial.user_attrs or (
             self.backend is not None and trial._trial_id not in beats
         )
@@ -431,7 +431,7 @@ def _check_heartbeats(study: OptunaStudy, trials: list[FrozenTrial]) -> None:
     running = [trial._trial_id for trial in trials if trial.state == TrialState.RUNNING]
     now, beats = heartbeats(study, running)
     if any((beat - now).total_seconds() > AHEAD for beat in beats.values()):
-        raise InputError("a worker was heard of in the future")
+        raise InputError("a worker's heartbeat lies in the future")
 
 
 def _check_trial(trial: FrozenTrial, question: Question) -> None:
@@ -451,7 +451,7 @@ def _check_trial(trial: FrozenTrial, question: Question) -> None:
 
 
 def _check_params(trial: FrozenTrial, question: Question) -> None:
-    """Raise InputError for parameters that the question does not ask for, or not so."""
+    """Raise InputError for parameters outside of the question's search space."""
     kinds: dict[str, BaseDistribution] = {"model": CategoricalDistribution(question.models)}
     if trial.distributions.get("model") == kinds["model"]:
         model = trial.params["model"]
@@ -469,15 +469,15 @@ def _check_params(trial: FrozenTrial, question: Question) -> None:
 def _check_told(trial: FrozenTrial, question: Question) -> None:
     told = trial.user_attrs.get("told")
     if not isinstance(told, dict):
-        raise InputError("it has ended, and nothing is told of it")
+        raise InputError("it has ended without a record")
     check(told, TOLD)
     rest = {name: one for name, one in told.items() if name != "seal"}
     if "seal" in told and told["seal"] != document_key(rest):
-        raise InputError("what is told of it was changed")
+        raise InputError("its record was changed")
     if not all(_is_rung(*one) for seeds in told["rungs"].values() for one in seeds.items()):
-        raise InputError("its scores on the way are not numbers")
+        raise InputError("its intermediate scores are not numbers")
     if not all(rung.isdigit() for rung in told["rungs"]):
-        raise InputError("its scores on the way are not of epochs")
+        raise InputError("its intermediate scores are not of epochs")
     _check_settings(trial, told, question)
     _check_scores(trial, told, question.seeds)
 

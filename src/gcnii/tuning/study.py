@@ -49,7 +49,7 @@ REFRESH = 0.5  # seconds
 COMMON = ("timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
 CLUSTER = "cluster"
 CLUSTERS = ("slurm", "local")  # local: processes of this machine in the place of Slurm's
-LOOK = 1.0  # seconds between two looks at the jobs
+LOOK = 1.0  # seconds between two checks of the jobs
 PATIENCE = 60.0  # seconds in which jobs that are stopped may give their trials back
 LONGEST = 24 * 60  # minutes of a job without a budget; submitit's own default is 5
 MARGIN = 10  # minutes that a job may take longer than the search
@@ -195,7 +195,7 @@ class Spent:
         return time.time() - self.start
 
     def refuse_over(self, budget: float | None) -> None:
-        """Raise InputError if the time is over before anything was tried."""
+        """Raise InputError if the time ran out before anything was tried."""
         spent = self.seconds
         if budget is not None and spent >= budget and not self.study.get_trials(deepcopy=False):
             raise InputError(
@@ -204,13 +204,13 @@ class Spent:
             )
 
     def keep(self) -> None:
-        """Write it down, for the command that goes on."""
+        """Store it, for the command that resumes the study."""
         self.study.set_user_attr("seconds", round(self.seconds, 1))
 
 
 @contextmanager
 def ended_as_by_ctrl_c() -> Iterator[None]:
-    """Within, SIGTERM and SIGHUP raise KeyboardInterrupt, so that workers are told to stop."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, so that workers are told to stop."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""A worker: takes trials, trains them batch by batch, and tells the study, until it is enough.
+"""A worker: takes trials and trains them batch by batch, until the study is at its limits.
 
 Successive halving is the one rule by which a setting is given up before its training ends.  At
 epochs e, 2e, 4e, …, where e = patience + 1, a setting stays if its validation score so far, that of
@@ -137,13 +137,13 @@ class Halving:
 
 FILLED = 1 << 24  # numbers of all replicas' states in one layer: a GPU gains little from more
 MOST = 16  # settings at once, and as many that take the places of those that leave
-PAUSE = 0.5  # seconds between two looks at what others are doing
+PAUSE = 0.5  # seconds between two checks of what others are doing
 LOOK = 3.0  # seconds between two estimates of the final trainings
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search is enough.
+    """When a search ends.
 
     trials    settings in all, those of other workers among them; None: any number
     deadline  when all is to be done, the final training too, by `time.time`; None: any time
@@ -211,7 +211,7 @@ def search(
 
 
 def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
-    """Those that can be trained as one batch together."""
+    """Those that can be trained together as one batch."""
     found: dict[str, list[Proposal]] = {}
     for proposal in batch:
         found.setdefault(batch_key(proposal.plan), []).append(proposal)
@@ -260,7 +260,7 @@ class Worker:
         return min(max(self.capacity(proposal) // self.question.seeds, 1), MOST)
 
     def capacity(self, proposal: Proposal) -> int:
-        """How many replicas of this shape, with all their views, fill the device: one a CPU."""
+        """How many replicas of this shape, with all their views, fill the device: one on a CPU."""
         if self.on_cpu:
             return 1
         settings = proposal.plan.settings
@@ -291,7 +291,7 @@ class Worker:
             self.held.release(proposal.trial)
 
     def _runs(self, batch: Sequence[Proposal], halving: Halving) -> list[Run]:
-        """The runs of all settings: on a GPU at once; on a CPU seed by seed, while worth it."""
+        """The runs of all settings: on a GPU at once; on a CPU seed by seed, while it pays."""
         question, seeds = self.question, range(self.question.seeds)
         at_once = self.at_once(batch[0]) * question.seeds
         plans = [proposal.plan for proposal in batch]
@@ -328,7 +328,7 @@ class Worker:
             else:
                 self.study.tell(trial, score, skip_if_finished=True)
         except UpdateFinishedTrialError:
-            pass  # it was given back: this worker had not been heard of for too long
+            pass  # it was given back: this worker's heartbeat was too old
 
 
 def _slots(study: OptunaStudy, most: int | None) -> bool:

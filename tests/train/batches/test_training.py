@@ -131,7 +131,7 @@ def test_neighbours_are_drawn_for_the_training_nodes_once_an_epoch(graphs):
         (
             "graphsage-pool",
             {"history": "cv"},
-            "graphsage-pool has no use for old activations; set history to none",
+            "graphsage-pool does not use old activations; set history to none",
         ),
         (
             "gcn",

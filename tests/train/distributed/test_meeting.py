@@ -211,7 +211,7 @@ def test_all_processes_refuse_what_differs_and_name_it(name, sentence, met):
         ("no graph", "missing", "(so the other processes ended, too)"),
         ("damaged part", "part-1.safetensors is damaged", "rank 1: "),
         ("port", "rank 1 did not find rank 0 at 127.0.0.1:", "rank 1 of 2 did not start within"),
-        ("silent port", "rank 1 found something else than rank 0 at 127", "rank 1 of 2 did not"),
+        ("silent port", "rank 1 found something other than rank 0 at 127", "rank 1 of 2 did not"),
         ("bad port", "MASTER_PORT must be an integer from 0 to 65535, got 'http'", "rank 1 of 2"),
         ("rank", "RANK must be an integer from 0 to 1, got '2'", "rank 1 of 2 did not start"),
         ("negative rank", "RANK must be an integer from 0 to 1, got '-1'", "rank 1 of 2 did not"),
@@ -236,7 +236,7 @@ def test_a_process_that_fails_before_the_meeting_is_not_waited_for(name, own, ot
     [
         ("no graph of rank 0", "missing", "rank 0: "),
         ("used folder", "used holds 'thesis.tex', which", "rank 0: "),
-        ("port taken", "rank 0 cannot listen at 127.0.0.1:", "found something else than rank 0"),
+        ("port taken", "rank 0 cannot listen at 127.0.0.1:", "found something other than rank 0"),
     ],
 )
 def test_what_rank_0_refuses_is_told_to_the_others(name, own, other, met):

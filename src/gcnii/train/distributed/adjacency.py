@@ -139,7 +139,7 @@ class _Neighbourhood:
 def _pairs(piece: Piece, places: GlobalIndices, recipe: Recipe) -> Tensor:
     """Those of both directions are in the file; one-way links have some of them.
 
-    All is made again, because few trainings ask, and what is kept takes memory in all others.
+    They are recomputed: few trainings need them, and keeping them would cost all others memory.
     """
     here = _Neighbourhood(piece, places)
     both, _ = here.rows("both", "keep")
@@ -218,7 +218,7 @@ class Halo:
     def collect(self) -> Pattern:
         """(rows, sent): which of the rows sent are one of the rows here.
 
-        Sums over it have a fixed order, so that a training is the same again on a GPU, too.
+        Sums over it have a fixed order, so that training is reproducible on a GPU, too.
         """
         order = torch.argsort(self.sent, stable=True)
         shape = self.rows, len(self.sent)

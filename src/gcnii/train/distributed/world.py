@@ -1,4 +1,4 @@
-"""World: the processes that torchrun started, what they tell one another, and who is missed."""
+"""World: the processes that torchrun started, what they tell one another, and which are lost."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class World:
         return numbers
 
     def hurry(self) -> None:
-        """From now on, nobody waits long for an answer: all are training."""
+        """Shorten the timeout: from now on all processes are training."""
         self.begun.set()
         dist.distributed_c10d._set_pg_timeout(WAITING)
 
@@ -209,7 +209,7 @@ class World:
     def withdraw(self, error: Exception) -> None:
         """Tell the others why this process cannot take part; they end when they wait for it."""
         _stop_listening()
-        with suppress(RuntimeError):  # of a store that has gone
+        with suppress(RuntimeError):  # the store is gone
             self.store.set(f"failed/{self.rank}", str(error) or type(error).__name__)
             self.say_alive()
             _leave()
@@ -224,7 +224,7 @@ class World:
 
 @contextmanager
 def meeting(world: World | None) -> Iterator[dict[str, object]]:
-    """Within, a process reads what it was given, and notes it; at the end, all compare notes.
+    """Let a process read and note what it was given; at the end, all compare notes.
 
     What fails within is told to the others.
     """
@@ -322,7 +322,7 @@ class Total(torch.autograd.Function):
 
 @contextmanager
 def _asking() -> Iterator[None]:
-    """Within, a failure of torch.distributed means that another process is lost."""
+    """Take a failure of torch.distributed to mean that another process is lost."""
     try:
         yield
     except RuntimeError as error:
@@ -384,7 +384,7 @@ def _store(rank: int, size: int) -> Store:
         except RuntimeError as error:
             made.append(error)
 
-    # torch waits without end for a server that takes connections and never answers.
+    # torch waits forever for a server that takes connections and never answers.
     thread = Thread(target=make, daemon=True)
     thread.start()
     thread.join(JOINING.total_seconds())
@@ -396,13 +396,13 @@ def _store(rank: int, size: int) -> Store:
             f"rank 0 cannot listen at {host}:{port}: {reason}; choose another MASTER_PORT"
         )
     raise InputError(
-        f"rank {rank} found something else than rank 0 at {host}:{port}; give all processes the "
+        f"rank {rank} found something other than rank 0 at {host}:{port}; give all processes the "
         "same MASTER_ADDR and MASTER_PORT"
     )
 
 
 def _wait_for_host(rank: int, host: str, port: int) -> None:
-    """Return once a server listens there; torch prints its own frames if it waits in vain."""
+    """Return once a server listens there; torch prints its own frames if it times out."""
     end = time.monotonic() + JOINING.total_seconds()
     while True:
         left = end - time.monotonic()
@@ -486,7 +486,7 @@ def _a_gpu_each() -> bool:
 
 @contextmanager
 def _telling() -> Iterator[None]:
-    """Within, the first SIGINT or SIGTERM raises Told."""
+    """Let the first SIGINT or SIGTERM raise Told."""
     told = list[int]()
 
     def tell(number: int, frame: FrameType | None) -> None:
@@ -508,9 +508,9 @@ def _stop_listening() -> None:
 
 
 def _obituary(world: World) -> RankEnded:
-    """Who is missed, for the user; those who still wait for this process are let go first."""
+    """A sentence on the lost processes; those that still wait for this one are released first."""
     end = time.monotonic() + GRACE
-    with suppress(RuntimeError):  # of a store that has gone
+    with suppress(RuntimeError):  # the store is gone
         world.say_alive()  # before leaving, which may take long
     _leave()
     begun = world.begun.is_set()
@@ -531,6 +531,6 @@ def _obituary(world: World) -> RankEnded:
 
 
 def _leave() -> None:
-    with suppress(Exception):  # of a world that has fallen apart
+    with suppress(Exception):  # other processes are gone
         if dist.is_initialized():
             dist.destroy_process_group()
