@@ -22,7 +22,7 @@ try:
     from cyclopts import App, CycloptsError, Parameter, Token, convert
 
     from gcnii import __version__
-    from gcnii.cli.help import FLAGS, epilogue
+    from gcnii.cli.flags import FLAGS, epilogue
     from gcnii.cli.terminal import STDOUT, prepare_streams
     from gcnii.errors import GcniiError, InputError, one_line
     from gcnii_paper.cli import register

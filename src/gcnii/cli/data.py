@@ -141,7 +141,7 @@ def pack(
     json: Json = False,
 ) -> None:
     """Write a graph to one .safetensors file, or to a folder of parts, which load at once."""
-    refuse_below_one("--parts", parts)
+    refuse_below_one(parts=parts)
     target = user_path(str(out))
     source = "" if path in data.CATALOG else str(user_path(path))
     if parts is None:

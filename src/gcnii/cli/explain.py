@@ -64,7 +64,7 @@ def explain(
     """Say why the best run by validation gives a node its label."""
     if quiet:
         warnings.simplefilter("ignore")
-    refuse_below_one("--top", top)
+    refuse_below_one(top=top)
     if out:
         if out.suffix not in (".png", ".svg"):
             raise InputError(f"--out must end in .png or .svg, got {out.name}")

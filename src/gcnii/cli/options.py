@@ -11,7 +11,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from gcnii.cli.help import REST_TABLES, RUNNING
+from gcnii.cli.flags import REST_TABLES, RUNNING
 from gcnii.cli.terminal import reading_bar
 from gcnii.data import CATALOG, load, load_share
 from gcnii.errors import InputError
@@ -131,10 +131,14 @@ def load_graph(
         return load_share(source, *share, offline=offline, watcher=watcher, **options)
 
 
-def refuse_below_one(flag: str, number: int | None) -> None:
-    """Raise InputError if a count is given and is not at least 1."""
-    if number is not None and number < 1:
-        raise InputError(f"{flag} must be at least 1, got {number}")
+def refuse_below_one(**counts: int | None) -> None:
+    """Raise InputError for a flag (--runs for `runs`) that is given and is not at least 1.
+
+    A flag's value is an integer already; `nn.settings.whole` checks what Python code passes.
+    """
+    for name, number in counts.items():
+        if number is not None and number < 1:
+            raise InputError(f"--{name} must be at least 1, got {number}")
 
 
 def refuse_unwritable(folder: Path, flag: str = "--out") -> None:

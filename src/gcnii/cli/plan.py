@@ -86,8 +86,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Say what a training will take: memory by kind, seconds an epoch, traffic between devices."""
-    for flag, number in (("--layers", layers), ("--width", width), ("--devices", devices)):
-        refuse_below_one(flag, number)
+    refuse_below_one(layers=layers, width=width, devices=devices)
     machines = _machines(devices, machines)
     where = _device(device)
     Network(model=model, precision=precision)  # refuses before anything is read
@@ -105,7 +104,7 @@ def plan(
 
 
 def _machines(devices: int, machines: int | None) -> int:
-    refuse_below_one("--machines", machines)
+    refuse_below_one(machines=machines)
     found = machines or -(-devices // PER_MACHINE)
     if devices % found:
         raise InputError(

@@ -18,8 +18,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 import gcnii
-from gcnii.cli.flags import with_settings
-from gcnii.cli.help import RUNNING
+from gcnii.cli.flags import RUNNING, with_settings
 from gcnii.cli.options import (
     Device,
     Json,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from gcnii.analysis.report import draw_study, importance_table, trial_table
-from gcnii.cli.flags import with_settings
-from gcnii.cli.help import rest
+from gcnii.cli.flags import rest, with_settings
 from gcnii.cli.options import (
     Device,
     Json,
@@ -120,8 +119,7 @@ def tune(
     require_optuna()
     from gcnii.tuning.study import Tuner
 
-    for flag, count in (("--trials", trials), ("--seeds", seeds), ("--jobs", jobs)):
-        refuse_below_one(flag, count)
+    refuse_below_one(trials=trials, seeds=seeds, jobs=jobs)
     limits = limits_of(budget, trials)
     options, names, measured = _options(slurm), _names(models), _metric(metric)
     fixed = {name: value for name, value in settings.items() if value is not None}

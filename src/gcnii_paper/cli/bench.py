@@ -47,7 +47,7 @@ def bench(
     """Measure an epoch's time and peak memory, here and elsewhere, beside the least possible."""
     names = [name for name in cases or ("cora-1",) if name != SCALE]
     chosen = [find_case(name).scaled(scale) for name in names]
-    refuse_below_one("--rounds", rounds)
+    refuse_below_one(rounds=rounds)
     if out:
         refuse_unwritable(out)
     records = []

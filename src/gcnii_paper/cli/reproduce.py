@@ -88,8 +88,7 @@ def reproduce(
     """Run what is missing of a table or figure, and print it beside the paper's numbers."""
     best = beyond.choose_best(only) if table == beyond.NAME else ()
     cells = _records_of(best) if best else choose(table, only)
-    refuse_below_one("--runs", runs)
-    refuse_below_one("--jobs", jobs)
+    refuse_below_one(runs=runs, jobs=jobs)
     found = _run(cells, ledger, runs=runs, device=device, jobs=jobs)
     if best:
         _print_beyond(best, [*found, *_plain(best, ledger)], json)
@@ -276,8 +275,7 @@ def search(
     if budget is not None:
         notice(f"--budget is called --trials now; use --trials {budget}")
         trials = budget
-    refuse_below_one("--trials", trials)
-    refuse_below_one("--jobs", jobs)
+    refuse_below_one(trials=trials, jobs=jobs)
     refuse_unwritable(out)
     searches = _choose(name, device)
     with _says_what_is_kept(f"{out} keeps every finished try"):
@@ -389,7 +387,7 @@ def defaults(
     json: Json = False,
 ) -> None:
     """The default for graphs without published settings: measure what is missing, and choose."""
-    refuse_below_one("--jobs", jobs)
+    refuse_below_one(jobs=jobs)
     refuse_unwritable(out)
     if data:
         _refuse_not_a_folder(data, "a download of these files")
