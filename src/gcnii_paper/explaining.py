@@ -86,21 +86,20 @@ def _cells(name: str, way: Document) -> list[str]:
     return [WAYS[name], f"{way['drop']:+.4f}", "" if own else compared, f"{way['seconds']:.3f}"]
 
 
+def _met(true: bool) -> str:
+    return "met" if true else "missed"
+
+
 def _verdict(ways: Document) -> str:
     """Whether each part of the bar is met."""
     own, random, search = ways["gradient"], ways["random"], ways["search"]
     enough = own["drop"] >= LEAST_RATIO * max(random["drop"], 0.0)
-    if random["drop"] > 0:
-        ratio = f"{own['drop'] / random['drop']:.0f} times that of random links"
-    else:
-        ratio = "and random links do not lower the probability at all"
     versus, share = search["against"], own["seconds"] / search["seconds"]
-    weaker = versus["high"] < 0
     return (
-        f"The bar: the drop is at least {LEAST_RATIO} times that of random links "
-        f"({'met' if enough else 'missed'}: {own['drop']:+.4f}, {ratio}); it is not significantly "
-        f"below the search's ({'missed' if weaker else 'met'}); and finding the links takes less "
-        f"than a tenth of its time ({'met' if share < MOST_TIME else 'missed'}: 1/{1 / share:.0f})."
+        f"The bar: the drop is at least {LEAST_RATIO} times that of random links ({_met(enough)}: "
+        f"{own['drop']:+.4f} against {random['drop']:+.4f}); it is not significantly below the "
+        f"search's ({_met(versus['high'] >= 0)}); and finding the links takes less than a tenth of "
+        f"its time ({_met(share < MOST_TIME)}: 1/{1 / share:.0f})."
     )
 
 

@@ -32,7 +32,7 @@ def test_a_missed_bar_is_said(measured):
     ways["search"] |= {"seconds": 1.0, "against": {"mean": -0.02, "low": -0.03, "high": -0.01}}
     ways["random"]["drop"] = 0.02
     text = explaining_table(worse)
-    assert "(missed: +0.0400, 2 times that of random links)" in text
+    assert "(missed: +0.0400 against +0.0200)" in text
     assert "significantly below the search's (missed)" in text
     assert "(missed: 1/3)" in text
 

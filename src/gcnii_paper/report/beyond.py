@@ -187,7 +187,8 @@ Not of the paper: for each data set, the best settings that `gcnii tune` has fou
 validation alone among the number of settings that is given, beside the best credible number that
 was published, with the epoch chosen by validation. Mean ± standard deviation (runs); GCNII has the
 paper's settings; the difference is paired by split, on a single split by seed: mean ± standard
-error (pairs). Test nodes took no part in the search, but some of its seeds are among these.
+error (pairs). Some seeds of the search are among these. On data sets with several splits, a test
+node of one split trained or validated in others during the search, as is common practice.
 `gcnii train NAME --preset record` trains such a model.
 
 Verdicts: {RULE}
