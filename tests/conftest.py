@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from support import chromium
+from support import chromium, knobs
 from support.no_network import sitecustomize
 from support.waiting import wait_until
 
 from gcnii.data import load
 from gcnii.data.download import fetch
 from gcnii.errors import DataError
-from gcnii.train import callbacks, group, hardware
+from gcnii.train import group, hardware
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +57,7 @@ def _seeded():
 @pytest.fixture
 def save_every_epoch(monkeypatch):
     """Every epoch ends with a checkpoint, however long writing it takes."""
-    monkeypatch.setattr(group, "SAVE_EVERY", 0)
+    monkeypatch.setattr(knobs.SAVE_EVERY, 0)
     monkeypatch.setattr(group, "SAVE_SHARE", float("inf"))
 
 
@@ -82,7 +82,7 @@ def keep_stopped_runs(monkeypatch):
 @pytest.fixture
 def without_kernels(monkeypatch):
     """`without_kernels()`: from now on, Triton's kernels are not used."""
-    return lambda: monkeypatch.setattr("gcnii.kernels.usable", lambda tensor: False)
+    return lambda: monkeypatch.setattr(knobs.USABLE, lambda tensor: False)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def line_of_progress(monkeypatch, capsys):
     """Lines of progress come every 20 ms: `line_of_progress(line)` waits for one on stderr, and
     returns all so far; nothing may be printed to stdout.
     """
-    monkeypatch.setattr(callbacks, "EVERY", 0.02)
+    monkeypatch.setattr(knobs.LINES_EVERY, 0.02)
     lines = []
 
     def come(line):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support import knobs
 
 import gcnii
 from gcnii_paper.ledger import Ledger, run_key
@@ -57,7 +58,7 @@ def test_runs_of_an_old_ledger_are_not_run_again(tmp_path, monkeypatch):
     settings = SETTINGS | {"epochs": 3, "patience": 3}
     where = {"table": "table2", "row": "GCNII", "column": "Drawn", "graph": "csbm"}
     cell = Cell(model="gcnii", settings=settings, runs=2, **where)
-    monkeypatch.setattr("gcnii_paper.reproduce.fit_plans", None)  # nothing is left to train
+    monkeypatch.setattr(knobs.REPRODUCED_FIT, None)  # nothing is left to train
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         reproduce([cell], ledger, device="cpu")
         assert [run.seed for run in ledger.runs(run_key(cell))] == [0, 1]

@@ -3,6 +3,7 @@
 from unittest import mock
 
 import pytest
+from support import knobs
 
 from gcnii.analysis import Doctor, checkup
 from gcnii.data import load
@@ -12,7 +13,7 @@ from gcnii.results import fit
 @pytest.fixture(scope="module", autouse=True)
 def short():
     """Trainings of two epochs."""
-    with mock.patch.object(checkup, "EPOCHS", 2):
+    with mock.patch(knobs.EXAMINED_EPOCHS, 2):
         yield
 
 
@@ -34,7 +35,7 @@ def test_a_plan_is_made_once_per_training(doctor):
 def test_an_interrupted_training_ends_the_checkup(doctor):
     stopped = mock.Mock(interrupted=True)
     with (
-        mock.patch.object(checkup, "fit_plans", return_value=stopped),
+        mock.patch(knobs.EXAMINED_FIT, return_value=stopped),
         pytest.raises(KeyboardInterrupt),
     ):
         doctor.check("gcn", 2)

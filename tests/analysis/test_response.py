@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support import knobs
 
 from gcnii.analysis.filters import (
     LOWEST,
@@ -111,7 +112,7 @@ def test_more_probes_are_closer_and_their_error_bars_contain_the_truth(small):
 
 
 def test_windows_on_a_large_graph_show_the_same_filter(small, monkeypatch):
-    monkeypatch.setattr("gcnii.analysis.filters.SMALL", 10)
+    monkeypatch.setattr(knobs.SMALL_GRAPH, 10)
     torch.manual_seed(0)
     found = response(opened(APPNP(5, 2, layers=10, alpha=0.2)), *small, probes=4, bands=12)
     known = found.beside(pagerank_filter(found.frequency, 0.2, layers=10))
@@ -123,7 +124,7 @@ def test_windows_on_a_large_graph_show_the_same_filter(small, monkeypatch):
 def test_windows_hold_the_share_of_the_spectrum_that_lies_in_them(small, monkeypatch):
     P, _ = small
     exact = eigenspaces(P)
-    monkeypatch.setattr("gcnii.analysis.filters.SMALL", 10)
+    monkeypatch.setattr(knobs.SMALL_GRAPH, 10)
     near = random_bands(P, 4, 50)
     lowest, windows = near[:LOWEST], near[LOWEST:]
     np.testing.assert_allclose(
@@ -137,7 +138,7 @@ def test_windows_hold_the_share_of_the_spectrum_that_lies_in_them(small, monkeyp
 
 
 def test_a_window_leaves_out_the_eigenvectors_that_are_bands_of_their_own(small, monkeypatch):
-    monkeypatch.setattr("gcnii.analysis.filters.SMALL", 10)
+    monkeypatch.setattr(knobs.SMALL_GRAPH, 10)
     first, *_, last = random_bands(small[0], 4, 3)
     torch.testing.assert_close(
         first.signals[:, 0] @ last.signals, torch.zeros(3).double(), atol=1e-4, rtol=0

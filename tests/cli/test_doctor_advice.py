@@ -5,9 +5,8 @@ import shlex
 from unittest import mock
 
 import pytest
+from support import knobs
 from support.command_line import call
-
-from gcnii.analysis import checkup
 
 pytest.importorskip("optuna")
 
@@ -20,7 +19,7 @@ QUICK = ("--model", "gcn,gcnii", "--depths", "2", "--device", "cpu", "--trials",
 def short():
     """Train for a few epochs only."""
     with (
-        mock.patch.object(checkup, "EPOCHS", 3),
+        mock.patch(knobs.EXAMINED_EPOCHS, 3),
         mock.patch.dict(advice.LENGTH, {"epochs": 6, "patience": 3}),
     ):
         yield
@@ -76,7 +75,7 @@ def test_without_trials_there_is_no_advice(home):
 
 
 def test_without_optuna_the_examination_goes_on(home):
-    with mock.patch("gcnii.tuning.tune.find_spec", return_value=None):
+    with mock.patch(knobs.FIND_OPTUNA, return_value=None):
         answer = call("doctor", "pets", *QUICK, cwd=home)
     assert answer.code == 0
     assert (

@@ -7,11 +7,11 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+from support import knobs
 from support.command_line import call, files
 from torch import nn
 
 import gcnii
-from gcnii.analysis import checkup
 from gcnii.cli import doctor
 from gcnii.propagation import feature_matrix, propagation_matrix
 from gcnii.train.group import Diverged
@@ -22,7 +22,7 @@ QUICK = ("--model", "gcn,gcnii", "--depths", "4,2", "--device", "cpu", "--trials
 @pytest.fixture(scope="module", autouse=True)
 def short():
     """Train for three epochs only."""
-    with mock.patch.object(checkup, "EPOCHS", 3):
+    with mock.patch(knobs.EXAMINED_EPOCHS, 3):
         yield
 
 
@@ -81,14 +81,14 @@ def test_each_question_has_a_figure_in_both_formats(home, tmp_path):
 
 
 def test_a_quiet_doctor_prints_its_answer_and_nothing_else(home):
-    with mock.patch.object(checkup, "fit_plans", side_effect=Diverged("the loss is not finite")):
+    with mock.patch(knobs.EXAMINED_FIT, side_effect=Diverged("the loss is not finite")):
         answer = call("doctor", "pets", *QUICK, "--quiet", cwd=home)
     assert (answer.code, answer.err) == (0, "")
     assert "gcnii" in answer.out
 
 
 def test_a_training_that_diverges_does_not_end_the_examination(home):
-    with mock.patch.object(checkup, "fit_plans", side_effect=Diverged("the loss is not finite")):
+    with mock.patch(knobs.EXAMINED_FIT, side_effect=Diverged("the loss is not finite")):
         answer = call("doctor", "pets", *QUICK, "--json", cwd=home)
     assert answer.code == 0
     assert (

@@ -5,10 +5,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from support import knobs
 from support.command_line import call, files
 
 import gcnii
-from gcnii.analysis import checkup
 from gcnii.analysis.filters import refuse_filters
 from gcnii.errors import InputError
 from gcnii.train.plan import make_plan
@@ -19,7 +19,7 @@ QUICK = ("--depths", "4,2", "--device", "cpu", "--trials", "0")
 @pytest.fixture(scope="module", autouse=True)
 def short():
     """Train for three epochs only."""
-    with mock.patch.object(checkup, "EPOCHS", 3):
+    with mock.patch(knobs.EXAMINED_EPOCHS, 3):
         yield
 
 

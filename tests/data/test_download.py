@@ -10,6 +10,7 @@ import zipfile
 from base64 import b64encode
 
 import pytest
+from support import knobs
 from support.local_server import CONTENT, add
 from support.waiting import wait_until
 
@@ -41,7 +42,7 @@ def hung_up(write, times):
 def impatient(monkeypatch):
     """The same limits of time, but a hundred times as short; and one attempt."""
     monkeypatch.setattr(download, "WINDOW", 0.3)
-    monkeypatch.setattr(download, "ATTEMPTS", 1)
+    monkeypatch.setattr(knobs.ATTEMPTS, 1)
 
 
 def drip(handler):
@@ -206,7 +207,7 @@ def test_a_mirror_that_is_not_an_address_is_refused_at_once(mirror, server, toy,
     ],
 )
 def test_a_password_in_the_address_of_a_mirror_is_never_printed(mirror, server, toy, monkeypatch):
-    monkeypatch.setattr(download, "ATTEMPTS", 1)
+    monkeypatch.setattr(knobs.ATTEMPTS, 1)
     monkeypatch.setenv("GCNII_MIRROR", mirror)
     with pytest.raises(DataError) as error:
         fetch("toy")

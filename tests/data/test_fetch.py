@@ -5,6 +5,7 @@ import sys
 import threading
 
 import pytest
+from support import knobs
 from support.local_server import CONTENT
 from support.waiting import PATIENCE
 
@@ -126,7 +127,7 @@ def test_a_missing_file_is_asked_for_once(server, toy):
 
 def test_a_silent_server_is_given_up_on(server, toy, monkeypatch):
     monkeypatch.setattr(download, "TIMEOUT", 0.05)
-    monkeypatch.setattr(download, "ATTEMPTS", 2)
+    monkeypatch.setattr(knobs.ATTEMPTS, 2)
     # waits until the other side hangs up
     server.answer = lambda handler: handler.rfile.read(1) == b""
     with pytest.raises(DataError, match=r"in 2 attempts \(timed out\)"):

@@ -11,13 +11,13 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from support import knobs
 from support.killing import Killed, killed_after_a_save
 
 from gcnii.data import load
 from gcnii.results.bundle import open_bundle
 from gcnii.results.fit import fit
 from gcnii.results.result import Result
-from gcnii.train import group
 from hostile.damage import CANARY, damaged_bytes, damaged_document, damaged_tensors
 from hostile.folders import encoded, write
 from hostile.judging import Lost, Silent, Wrong, answer_of, nothing_written
@@ -114,7 +114,7 @@ class Checkpoints:
         path.unlink(missing_ok=True)
         for _ in range(saves):
             try:
-                with mock.patch.object(group, "SAVE_EVERY", 0.0), killed_after_a_save():
+                with mock.patch(knobs.SAVE_EVERY, 0.0), killed_after_a_save():
                     fit(self.graph, checkpoint=path, **WORDS)
             except Killed:
                 continue

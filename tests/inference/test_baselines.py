@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from support import knobs
 
 from gcnii import Graph, Split, data
 from gcnii.inference import baselines
@@ -23,7 +24,7 @@ from gcnii.targets import SeveralLabels
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
-    monkeypatch.setattr(baselines, "TREES", 0)
+    monkeypatch.setattr(knobs.TREES, 0)
 
 
 def test_the_majority_is_that_of_the_training_nodes(lopsided):
@@ -144,7 +145,7 @@ def test_neighbours_are_means_and_shares_and_none_is_missing():
 
 
 def test_trees_with_neighbours_find_what_the_columns_do_not_say(blocks, monkeypatch):
-    monkeypatch.setattr(baselines, "TREES", 100)
+    monkeypatch.setattr(knobs.TREES, 100)
     alone, around = (
         baseline(name, blocks, blocks.splits[0]).scores["roc_auc"]
         for name in ("gradient boosting", "gradient boosting with neighbours")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn import metrics
+from support import knobs
 
 from gcnii import Graph, InputError, Split, data, fit, open_bundle
 
@@ -22,7 +23,7 @@ KEYS = {
 def _few_draws(monkeypatch):
     """Numbers of draws matter to intervals only, and these tests train a few epochs."""
     monkeypatch.setattr("gcnii.targets.scores.RANKED", 0)
-    monkeypatch.setattr("gcnii.inference.baselines.TREES", 0)
+    monkeypatch.setattr(knobs.TREES, 0)
 
 
 def quietly(result, *args, **how):

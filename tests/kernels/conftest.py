@@ -4,8 +4,7 @@ import os
 
 import pytest
 import torch
-
-from gcnii import kernels
+from support import knobs
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
@@ -17,5 +16,5 @@ def device(monkeypatch):
     pytest.importorskip("triton", reason="no Triton")
     if torch.cuda.is_available():
         return "cuda"
-    monkeypatch.setattr(kernels, "usable", lambda tensor: True)
+    monkeypatch.setattr(knobs.USABLE, lambda tensor: True)
     return "cpu"

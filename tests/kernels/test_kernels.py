@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from support import knobs
 
 from gcnii.dropout import LEVELS, _first_key, epoch_key, keep_mask, levels
 from gcnii.kernels.layouts import schedule_of, slots_of
@@ -99,7 +100,7 @@ def test_keys_are_those_of_the_cpu(device, epochs, step):
     seeds, epochs = torch.tensor([0, 2**40 + 1, -3]), torch.tensor(epochs, dtype=torch.int32)
     number = None if step is None else torch.tensor(step, dtype=torch.int32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gcnii.kernels.usable", lambda tensor: False)
+        patch.setattr(knobs.USABLE, lambda tensor: False)
         expected = epoch_key(seeds, epochs, step or 0)
     given = (None if one is None else one.to(device) for one in (seeds, epochs, number))
     assert torch.equal(epoch_keys(*given, _first_key(torch.device(device))).cpu(), expected)
@@ -121,7 +122,7 @@ def test_masks_are_those_of_the_cpu(device, count):
 
 def keep_mask_on_cpu(keys, count, kept):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gcnii.kernels.usable", lambda tensor: False)
+        patch.setattr(knobs.USABLE, lambda tensor: False)
         return keep_mask(keys, count, kept)
 
 
@@ -188,7 +189,7 @@ def test_gradients_of_gcnii_stars_second_weights_are_h0_transposed_times_dz(
 ):
     from gcnii.kernels import stack
 
-    monkeypatch.setattr("gcnii.kernels.LONG", rows_for_each)  # one by one, and at once
+    monkeypatch.setattr(knobs.LONG_ROWS, rows_for_each)  # one by one, and at once
     H0 = torch.randn(replicas, 50, 8, device=device)
     dZ = torch.randn(replicas, layers, 50, 8, device=device)
     expected = torch.einsum("rni,rlnj->lrij", H0.double(), dZ.double())

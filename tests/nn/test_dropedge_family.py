@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support import knobs
 from support.literal import LITERAL
 from support.small_models import both_ways, build, inputs, plan, web
 
@@ -25,7 +26,7 @@ def graph():
 
 @pytest.fixture
 def many_groups(monkeypatch):
-    monkeypatch.setattr(dropedge, "KEPT", 1)
+    monkeypatch.setattr(knobs.KEPT_ACTIVATIONS, 1)
 
 
 def curves(result):
@@ -167,7 +168,7 @@ def test_incep_computes_the_same_numbers_twice(monkeypatch):
 def test_the_groups_of_incep_change_nothing(monkeypatch):
     model = build("incep", web(), layers=8, dropout=0.4, self_weight=True)
     whole = gradients(model, web())
-    monkeypatch.setattr(dropedge, "KEPT", 5 * 30 * 8)
+    monkeypatch.setattr(knobs.KEPT_ACTIVATIONS, 5 * 30 * 8)
     for one, other in zip(whole[1], gradients(model, web())[1], strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
 
@@ -188,7 +189,7 @@ def test_incep_keeps_far_less_when_it_computes_twice(monkeypatch):
         return scores
 
     count()
-    monkeypatch.setattr(dropedge, "KEPT", 20 * 30 * 8)
+    monkeypatch.setattr(knobs.KEPT_ACTIVATIONS, 20 * 30 * 8)
     count()
     assert kept[1] < kept[0] / 3
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support import knobs
 from torch.func import vmap
 
 from gcnii import data
@@ -26,7 +27,7 @@ def numbers(*shape):
     ids=["alone", "replicas", "replicas in other places", "shared features"],
 )
 def test_it_is_the_plain_product_with_its_gradients(H, W, dims, rows_for_each, monkeypatch):
-    monkeypatch.setattr("gcnii.kernels.LONG", rows_for_each)
+    monkeypatch.setattr(knobs.LONG_ROWS, rows_for_each)
     H, W = numbers(*H), numbers(*W)
     plain, ours = (
         (torch.matmul, MatMul.apply)
@@ -53,7 +54,7 @@ def test_a_gradient_that_nobody_asks_for_is_not_computed():
 @pytest.mark.cuda
 @pytest.mark.parametrize("model", ["dropedge-gcn", "jknet", "incep"])
 def test_dropedges_networks_train_on_cuda_as_on_the_cpu(model, monkeypatch):
-    monkeypatch.setattr("gcnii.kernels.LONG", 1)
+    monkeypatch.setattr(knobs.LONG_ROWS, 1)
     graph = data.load("csbm", n=120, degree=6, signal=3.0, labels_per_class=10)
     settings = {"layers": 4, "width": 16, "epochs": 12, "drop_edge": 0.3}
     settings |= {"self_weight": True, "batch_norm": True}

@@ -7,11 +7,11 @@ import weakref
 
 import pytest
 import torch
+from support import knobs
 from support.tiny_cells import cell
 
 from gcnii.analysis import by_degree
 from gcnii.results.fit import fit, fit_plans
-from gcnii.train import group as loop
 from gcnii.train.replicas import Replicas
 from gcnii_paper import reproduce as module
 from gcnii_paper.ledger import Ledger, measured, open_graph, run_key
@@ -33,7 +33,7 @@ def fitted(monkeypatch):
         calls.append(list(seeds))
         return fit_plans(*words, seeds=seeds, **settings)
 
-    monkeypatch.setattr(module, "fit_plans", listen)
+    monkeypatch.setattr(knobs.REPRODUCED_FIT, listen)
     return calls
 
 
@@ -108,7 +108,7 @@ def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(
             weight.data[replicas.seeds == 1] = torch.nan
         return losses
 
-    monkeypatch.setattr(Replicas, "step", step)
+    monkeypatch.setattr(knobs.STEP, step)
     work = CellWork(cell(), ledger, 3, "cpu")
     work.batch = 3
     lost = (
@@ -159,9 +159,9 @@ STEP = Replicas.step
 def gpu(monkeypatch, tmp_path):
     """A small GPU that all steps are done on, though by the CPU."""
     gpu = SmallGPU(room=3, folder=tmp_path)
-    monkeypatch.setattr(Replicas, "step", lambda *words: gpu.step(*words))
+    monkeypatch.setattr(knobs.STEP, lambda *words: gpu.step(*words))
     monkeypatch.setattr(module, "choose_device", lambda name: torch.device("cuda"))
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(knobs.SAVE_EVERY, 0.0)
     return gpu
 
 
@@ -231,7 +231,7 @@ def test_a_cell_that_never_fits_on_a_cpu_is_left_out_likewise(ledger, monkeypatc
             "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
         )
 
-    monkeypatch.setattr(module, "fit_plans", fail)
+    monkeypatch.setattr(knobs.REPRODUCED_FIT, fail)
     with pytest.warns(
         UserWarning, match="table2/gcnii/drawn is left out: a single run does not fit into memory"
     ):
@@ -267,7 +267,7 @@ def test_ctrl_c_keeps_what_is_finished(ledger, monkeypatch):
         result.runs[0].stopped = options["seeds"] == [0]
         return result
 
-    monkeypatch.setattr(module, "fit_plans", stopped)
+    monkeypatch.setattr(knobs.REPRODUCED_FIT, stopped)
     for kept in (1, 1):  # the second is stopped in the middle of seed 1
         with pytest.raises(KeyboardInterrupt):
             reproduce([cell()], ledger, device="cpu")

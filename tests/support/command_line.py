@@ -12,6 +12,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import gcnii.cli
+from support import knobs
 from support.waiting import PATIENCE
 
 SMALL = ("--layers", "2", "--width", "8", "--epochs", "3", "--device", "cpu")
@@ -74,7 +75,7 @@ def call(*words, cwd):
         stack.enter_context(mock.patch.object(sys, "argv", ["gcnii", *map(str, words)]))
         stack.enter_context(contextlib.chdir(cwd))
         # However busy the machine is, no line of progress comes between the lines of an answer.
-        stack.enter_context(mock.patch("gcnii.train.callbacks.EVERY", PATIENCE))
+        stack.enter_context(mock.patch(knobs.LINES_EVERY, PATIENCE))
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
         try:

@@ -11,13 +11,13 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from support import knobs
 from support.killing import Killed, killed_after_a_save
 
 import gcnii
 from gcnii import data
 from gcnii.errors import InputError
 from gcnii.results.fit import fit
-from gcnii.train import group as loop
 from gcnii.train.checkpoint import Checkpoint, before, remove
 from gcnii.train.interrupt import interruptible
 from gcnii.train.run import Run
@@ -252,7 +252,7 @@ def test_a_thread_handles_no_signals(default_signals):
 def test_the_second_ctrl_c_stops_at_once_and_loses_nothing_that_was_saved(graph, path, monkeypatch):
     def press(now):
         if now.epoch == 3:
-            monkeypatch.setattr(loop, "SAVE_EVERY", 1000.0)  # no other save
+            monkeypatch.setattr(knobs.SAVE_EVERY, 1000.0)  # no other save
             os.kill(os.getpid(), signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support import knobs
 from support.fitting import fitting
 from support.killing import Killed, killed_after_a_save
 
@@ -195,7 +196,7 @@ def test_a_checkpoint_for_which_there_is_no_room_is_an_error_of_the_disk_and_nam
 
 
 def test_checkpoints_take_a_small_share_of_the_time(graph, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SAVE_EVERY", 0)
+    monkeypatch.setattr(knobs.SAVE_EVERY, 0)
     saves = []
     monkeypatch.setattr(loop.Checkpoint, "save", lambda self, path: saves.append(time.sleep(0.05)))
     start = time.monotonic()

@@ -7,6 +7,7 @@ from contextlib import closing
 from unittest import mock
 
 import pytest
+from support import knobs
 from support.small_studies import QUICK, few_runs, settings_tried
 
 import gcnii
@@ -92,9 +93,9 @@ def tampered(kept, tmp_path):
 def _quick():
     """The dead are given up sooner, and nothing is trained anew in the end."""
     with (
-        mock.patch.object(storage, "GRACE", 1),
+        mock.patch(knobs.GRACE, 1),
         mock.patch.object(worker, "PAUSE", 0.02),
-        mock.patch("gcnii.tuning.study.close", side_effect=lambda *words: throw(words)),
+        mock.patch(knobs.CLOSE, side_effect=lambda *words: throw(words)),
     ):
         yield
 
@@ -114,7 +115,7 @@ def resumed(graph, folder):
 def untouched(graph, kept, tmp_path_factory):
     folder = tmp_path_factory.mktemp("untouched")
     shutil.copy(kept, folder)
-    with few_runs(), mock.patch("gcnii.tuning.study.close", side_effect=lambda *a: throw(a)):
+    with few_runs(), mock.patch(knobs.CLOSE, side_effect=lambda *a: throw(a)):
         return settings_tried(resumed(graph, folder))
 
 

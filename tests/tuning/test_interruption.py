@@ -4,6 +4,7 @@ import json
 import signal
 
 import pytest
+from support import knobs
 from support.command_line import call, files, write_pets
 from support.forking import GRACE, HEARTBEAT
 from support.small_studies import done, finished, hold, states, training, wait_until
@@ -61,7 +62,7 @@ def go_on(folder, before, whole, *more):
 @pytest.fixture(autouse=True)
 def _like_the_forks(monkeypatch):
     monkeypatch.setattr(storage, "HEARTBEAT", HEARTBEAT)
-    monkeypatch.setattr(storage, "GRACE", GRACE)
+    monkeypatch.setattr(knobs.GRACE, GRACE)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from support import knobs
 from support.small_studies import QUICK
 
 import gcnii
@@ -40,7 +41,7 @@ def test_it_is_a_bar_of_trials_or_else_of_time(budget, trials, shown, capsys, mo
 
     best = list(tuned.trials[:2])
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(study, "trials_of", lambda study: best)
+    monkeypatch.setattr(knobs.BAR_TRIALS, lambda study: best)
     with study.study_bar(tuned.question, SPENT, budget, trials, True):
         pass
     said = capsys.readouterr().err
@@ -56,7 +57,7 @@ def test_a_storage_that_is_away_for_a_moment_does_not_end_the_bar(capsys, monkey
         raise OSError
 
     monkeypatch.setattr(study, "REFRESH", 0.01)
-    monkeypatch.setattr(study, "trials_of", fail)
+    monkeypatch.setattr(knobs.BAR_TRIALS, fail)
     with study.study_bar(tuned.question, SPENT, 10.0, None, True) as show:
         show("final training: gcn")
     assert "tuning csbm" in capsys.readouterr().err
@@ -70,7 +71,7 @@ def test_without_a_terminal_a_command_says_now_and_then_how_far_it_is(
     best = tuned.trials[0]
     first = f"gcnii: tuning csbm: 1 settings, best {100 * best.score:.1f} ({best.model}); 5 of 10 s"
     last = "gcnii: tuning csbm: final training: gcn; 5 of 10 s"
-    monkeypatch.setattr(study, "trials_of", lambda study: [best])
+    monkeypatch.setattr(knobs.BAR_TRIALS, lambda study: [best])
     with study.study_bar(tuned.question, SPENT, 10.0, None, None, True) as show:
         line_of_progress(first)
         show("final training: gcn")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support import knobs
 from support.small_studies import QUICK, settings_tried
 
 import gcnii
@@ -95,7 +96,7 @@ def test_no_test_label_is_graded_before_the_study_is_closed(graph, monkeypatch):
             seen.append((role, bool(self.masks[role].any()))) or score(self, scores, role)
         ),
     )
-    monkeypatch.setattr("gcnii.tuning.study.close", lambda *_: None)
+    monkeypatch.setattr(knobs.CLOSE, lambda *_: None)
     with pytest.raises(TypeError):  # there is nothing to save
         gcnii.tune(graph, trials=3, layers=2, **QUICK)
     assert ("val", True) in seen

@@ -9,6 +9,7 @@ import optuna
 import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
+from support import knobs
 from support.small_studies import states, study_at
 from support.waiting import wait_until
 
@@ -169,7 +170,7 @@ def test_a_trial_whose_worker_died_before_it_left_its_name_is_given_back(study, 
     other = Held(study)
     other.give_back_lost()
     assert [trial.state.name for trial in study.get_trials()] == ["RUNNING"]
-    monkeypatch.setattr(room, "GRACE", -1)  # as if this worker had waited for it long enough
+    monkeypatch.setattr(knobs.GRACE, -1)  # as if this worker had waited for it long enough
     other.give_back_lost()
     assert [trial.state.name for trial in study.get_trials()] == ["FAIL", "WAITING"]
 

@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+from support import knobs
 from support.command_line import files
 from support.small_studies import QUICK, few_runs, finished, settings_tried
 
@@ -165,7 +166,7 @@ def test_one_model_may_be_named_without_a_list(graph):
 
 
 def test_without_optuna_the_extra_is_named(graph, monkeypatch):
-    monkeypatch.setattr("gcnii.tuning.tune.find_spec", lambda name: None)
+    monkeypatch.setattr(knobs.FIND_OPTUNA, lambda name: None)
     with pytest.raises(InputError) as refused:
         gcnii.tune(graph, trials=2)
     assert str(refused.value) == "tune needs Optuna; install it: pip install 'gcnii[tune]'"

@@ -8,6 +8,7 @@ import optuna
 import pytest
 import torch
 from optuna.exceptions import StorageInternalError
+from support import knobs
 from support.small_studies import QUICK
 
 import gcnii
@@ -85,7 +86,7 @@ def test_the_runs_of_a_trial_that_fell_behind_are_fewer(question, study):
 
 
 def test_several_settings_of_one_shape_are_trained_at_once(question, study, monkeypatch):
-    monkeypatch.setattr(Worker, "at_once", lambda *_: 2)  # as a GPU would
+    monkeypatch.setattr(knobs.AT_ONCE, lambda *_: 2)  # as a GPU would
     batches, train = [], Worker.train
     monkeypatch.setattr(
         Worker,
@@ -109,7 +110,7 @@ def test_fewer_settings_fill_a_gpu_where_each_has_several_views(question, monkey
 
 def test_a_setting_is_scored_alike_alone_and_in_a_batch(question, study, monkeypatch):
     search(question, study, Limits(trials=6), **HOW)
-    monkeypatch.setattr(Worker, "at_once", lambda *_: 3)
+    monkeypatch.setattr(knobs.AT_ONCE, lambda *_: 3)
     other = optuna.create_study(direction="maximize", sampler=sampler_of(question))
     search(question, other, Limits(trials=6), **HOW)
     for one, two in zip(trials_of(study), trials_of(other), strict=True):
@@ -121,8 +122,7 @@ def test_a_setting_is_scored_alike_alone_and_in_a_batch(question, study, monkeyp
 def test_a_setting_that_diverges_is_lost_and_the_study_goes_on(graph, monkeypatch):
     fitted = room.fitted
     monkeypatch.setattr(
-        room,
-        "fitted",
+        knobs.FITTED,
         lambda graph, plans, *words, **how: (
             None if plans[0].recipe.scale == "none" else fitted(graph, plans, *words, **how)
         ),
@@ -150,8 +150,8 @@ def test_what_does_not_fit_in_memory_is_tried_in_smaller_batches_and_then_lost(g
         sizes.append(session.batch)
         raise MemoryError
 
-    monkeypatch.setattr(Worker, "at_once", lambda *_: 4)
-    monkeypatch.setattr("gcnii.tuning.trials.fit_plans", refuse)
+    monkeypatch.setattr(knobs.AT_ONCE, lambda *_: 4)
+    monkeypatch.setattr(knobs.TRIAL_FIT, refuse)
     with pytest.raises(NothingFound, match="did not fit in memory"):
         gcnii.tune(graph, trials=2, models=["gcn"], **QUICK)
     assert sizes == [8, 2, 1, 8, 2, 1]  # 4 settings of 2 seeds
@@ -161,14 +161,14 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(graph, monkeypatch):
     def fail(*_, **how):
         raise RuntimeError("a mistake of ours")
 
-    monkeypatch.setattr("gcnii.tuning.trials.fit_plans", fail)
+    monkeypatch.setattr(knobs.TRIAL_FIT, fail)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
         gcnii.tune(graph, trials=2, **QUICK)
 
 
 def test_a_worker_that_fails_gives_its_trials_back(question, study, monkeypatch):
-    monkeypatch.setattr(Worker, "at_once", lambda *_: 2)
-    monkeypatch.setattr(room, "fitted", lambda *_, **how: 1 / 0)
+    monkeypatch.setattr(knobs.AT_ONCE, lambda *_: 2)
+    monkeypatch.setattr(knobs.FITTED, lambda *_, **how: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         search(question, study, Limits(trials=6), **HOW)
     assert "RUNNING" not in names(study)
@@ -186,7 +186,7 @@ def test_a_result_that_comes_too_late_is_not_told(question, study, monkeypatch):
             )
         return fitted(*words, **how)
 
-    monkeypatch.setattr(room, "fitted", slow)
+    monkeypatch.setattr(knobs.FITTED, slow)
     search(question, study, Limits(trials=3), **HOW)
     assert names(study)[0] == "FAIL"
     assert len(trials_of(study)) == 3

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support import knobs
 from support.command_line import call
 from support.made_up_records import hold
 
@@ -25,7 +26,7 @@ def test_a_record_is_measured_once_and_kept_in_the_ledger(held, tmp_path, monkey
     (row,) = first["rows"]
     assert (row["graph"], row["ours"]["n"], row["record"]["tried"]) == ("csbm", 3, 40)
     assert first["cells"][0]["model"] == "gcnii-star"
-    monkeypatch.setattr("gcnii_paper.reproduce.fit_plans", None)  # nothing is left to train
+    monkeypatch.setattr(knobs.REPRODUCED_FIT, None)  # nothing is left to train
     assert json.loads(call(*WORDS, "--runs", 3, "--json", cwd=tmp_path).out) == first
     answer = call("reproduce", "export", "--ledger", "ledger.sqlite", cwd=tmp_path)
     assert answer.out == "1 cells in results/cells\n"

@@ -5,6 +5,7 @@ import re
 import signal
 
 import pytest
+from support import knobs
 from support.command_line import call, files, finish, run, start
 from support.waiting import PATIENCE, wait_until
 
@@ -175,7 +176,7 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
     ]
     answer = call("reproduce", "import", "results/cells", "--ledger", "other", cwd=tmp_path)
     assert answer.out == "2 new runs in other\n"
-    monkeypatch.setattr("gcnii_paper.reproduce.fit_plans", None)  # nothing is left to train
+    monkeypatch.setattr(knobs.REPRODUCED_FIT, None)  # nothing is left to train
     assert json.loads(call(*WORDS[:-1], "other", "--runs", 1, cwd=tmp_path).out) == json.loads(
         first.out
     )

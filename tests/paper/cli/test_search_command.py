@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from support import knobs
 from support.command_line import call, files
 
 
@@ -60,7 +61,7 @@ def test_trials_may_still_be_called_budget(tiny, tmp_path):
 
 
 def test_without_optuna_a_search_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr("gcnii.tuning.tune.find_spec", lambda name: None)
+    monkeypatch.setattr(knobs.FIND_OPTUNA, lambda name: None)
     answer = call("reproduce", "search", "table3", cwd=tmp_path)
     assert answer.err.startswith("gcnii: reproduce search needs Optuna; install it: pip install")
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support import knobs
 from support.command_line import call
 from support.tiny_cells import cell
 
@@ -45,7 +46,7 @@ def test_two_machines_do_a_part_each_and_a_third_puts_them_together(tmp_path, mo
     for name in machines:
         words = ("reproduce", "import", tmp_path / name / "cells", "--ledger", "all.sqlite")
         assert done(*words, cwd=home) == "2 new runs in all.sqlite\n"
-    monkeypatch.setattr("gcnii_paper.reproduce.fit_plans", None)  # nothing is left to train
+    monkeypatch.setattr(knobs.REPRODUCED_FIT, None)  # nothing is left to train
     words = ("reproduce", "table2", "--device", "cpu", "--json", "--ledger", "all.sqlite")
     whole = scores(done(*words, cwd=home))
     assert whole == parts

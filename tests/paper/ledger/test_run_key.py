@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support import knobs
 
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import in_force
@@ -16,7 +17,7 @@ MEASURED = Path(__file__).parents[3] / "results" / "cells"
 
 
 def test_cells_that_agree_share_their_runs(real_data, monkeypatch):
-    monkeypatch.setattr("gcnii_paper.ledger.load", real_data)
+    monkeypatch.setattr(knobs.LEDGER_LOAD, real_data)
     names = (
         "table2/gcnii/cora",
         "table3/cora-gcnii/64",
@@ -50,7 +51,7 @@ def test_a_setting_that_is_off_was_always_off():
 
 
 def test_a_plan_has_the_paper_s_settings_without_opening_a_graph(monkeypatch):
-    monkeypatch.setattr("gcnii_paper.ledger.load", None)
+    monkeypatch.setattr(knobs.LEDGER_LOAD, None)
     (cell,) = choose("table2", "table2/gcnii/pubmed")
     settings = plan_of(cell).settings
     assert [settings[name] for name in ("layers", "width", "lam", "dropout")] == [16, 256, 0.4, 0.5]
@@ -69,7 +70,7 @@ def measured():
 
 def test_every_file_of_results_has_the_key_of_its_cell(measured, real_data, monkeypatch):
     """A new setting changes every key: declare its neutral value, or train everything again."""
-    monkeypatch.setattr("gcnii_paper.ledger.load", real_data)
+    monkeypatch.setattr(knobs.LEDGER_LOAD, real_data)
     for cell, found in measured:
         assert run_key(cell) == found.settings_hash, cell.id
         assert in_force(plan_of(cell).settings) == in_force(found.settings), cell.id

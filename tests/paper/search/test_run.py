@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 from optuna import create_study
+from support import knobs
 
 from gcnii.results.fit import Session, fit_plans
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import preset
-from gcnii.tuning import trials, worker
+from gcnii.tuning import worker
 from gcnii.tuning.question import Question
 from gcnii.tuning.worker import Halving
 from gcnii_paper.search import SEARCHES, SEEDS, Search, score
@@ -38,7 +39,7 @@ def trained(monkeypatch):
         seen.append((graph, plans))
         return fit_plans(graph, plans, *words, **options)
 
-    monkeypatch.setattr(trials, "fit_plans", listen)
+    monkeypatch.setattr(knobs.TRIAL_FIT, listen)
     return seen
 
 
@@ -110,7 +111,7 @@ def test_a_try_too_large_for_the_memory_loses(tmp_path, monkeypatch):
     def refuse(*words, **options):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(trials, "fit_plans", refuse)
+    monkeypatch.setattr(knobs.TRIAL_FIT, refuse)
     record = run_search(TINY, tmp_path, 1, "cpu")
     assert (record["winner"], record["tries"][0]["val"]) == (None, [None] * SEEDS)
 
@@ -165,11 +166,11 @@ def test_tries_that_are_kept_are_shown_too(tmp_path):
 
 def test_two_at_one_search_lose_no_try_and_repeat_none(tmp_path, monkeypatch):
     def meanwhile(*words, **options):
-        monkeypatch.setattr(trials, "fit_plans", fit_plans)
+        monkeypatch.setattr(knobs.TRIAL_FIT, fit_plans)
         run_search(TINY, tmp_path, 3, "cpu")  # another process, while the first is at its first try
         return fit_plans(*words, **options)
 
-    monkeypatch.setattr(trials, "fit_plans", meanwhile)
+    monkeypatch.setattr(knobs.TRIAL_FIT, meanwhile)
     told = []
     record = run_search(TINY, tmp_path, 5, "cpu", told.append)
     assert len({json.dumps(one) for one in settings_of(record)}) == record["budget"] == 5
@@ -190,7 +191,7 @@ def test_two_that_have_tried_the_same_propose_different_points_from_then_on(tmp_
         file.write_text(document)
         return fit_plans(*words, **options)
 
-    monkeypatch.setattr(trials, "fit_plans", meanwhile)
+    monkeypatch.setattr(knobs.TRIAL_FIT, meanwhile)
     assert run_search(TINY, tmp_path, 3, "cpu")["tries"] == json.loads(document)["tries"]
     assert len(seen) == 1
 

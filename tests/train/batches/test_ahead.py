@@ -5,6 +5,7 @@ import time
 
 import pytest
 import torch
+from support import knobs
 from support.killing import Killed, killed_after_a_save
 from support.waiting import PATIENCE
 
@@ -118,7 +119,7 @@ def test_a_step_that_fails_leaves_no_thread(monkeypatch):
     def fails(*args, **kwargs):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("gcnii.train.replicas.Replicas.step", fails)
+    monkeypatch.setattr(knobs.STEP, fails)
     with pytest.raises(ZeroDivisionError):
         fit(graph(), "graphsage-mean", **SETTINGS)
     assert threads() == []
