@@ -16,9 +16,9 @@ from hostile.trainings import EDGES, ROWS
 
 TRAIN = ("--layers", "2", "--width", "4", "--epochs", "5", "--patience", "5", "--device", "cpu")
 TRAIN += ("--threads", "1", "--json", "--out", "bundle")
-# Seconds, of the minute that the others wait for a process that never comes, or has ended.
+# Seconds, instead of the minute that the others wait for a process that never comes, or has ended.
 WAITS = dict.fromkeys(("JOINING", "MEETING", "WAITING"), 8.0) | {"GRACE": 5.0}
-SECONDS = 50.0
+SECONDS = 150.0
 
 
 class Ranks:

@@ -18,7 +18,7 @@ from pathlib import Path
 from support.command_line import Answer, call, write_pets
 from support.waiting import PATIENCE
 
-HEARTBEAT, GRACE = 1, 3
+HEARTBEAT, GRACE = 1, 6
 
 
 class Forks:
