@@ -1,6 +1,8 @@
 """Published settings are those of the papers and of their authors' scripts."""
 
-from gcnii.train.presets import preset
+import pytest
+
+from gcnii.train.presets import preset, published_by
 
 STOP = {"lr": 0.01, "epochs": 1500, "patience": 100, "monitor": "val_loss"}
 
@@ -69,3 +71,21 @@ def test_a_preset_is_a_copy_and_empty_where_there_is_none():
     preset("cora", "gcnii")["layers"] = 1
     assert preset("cora", "gcnii")["layers"] == 64
     assert preset("cora", "no-model") == preset("my/folder", "gcnii") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "words"),
+    [
+        ("cora", "gcnii", "Chen et al. 2020 (GCNII)"),
+        ("cora", "ppnp", "Fey & Lenssen 2019, for APPNP"),
+        ("cora", "gcn-identity", "Chen et al. 2020 (GCNII), for GCNII"),
+        ("cora", "jknet", "Rong et al. 2020 (DropEdge), its scripts"),
+        ("texas", "appnp", "Chen et al. 2020 (GCNII), for Table 5; layers are ours"),
+        ("texas", "gat", "Pei et al. 2020 (Geom-GCN)"),
+        ("ppi-like", "geniepath", "GeniePath-pytorch, which re-implements Liu et al. 2019"),
+        ("pubmed-full", "cluster-gcn", "nobody; tried by hand"),
+    ],
+)
+def test_the_source_of_settings_is_who_published_them_for_this_model(name, model, words):
+    assert preset(name, model)
+    assert published_by(name, model) == words

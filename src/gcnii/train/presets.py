@@ -80,8 +80,8 @@ def _gcnii(name: str) -> Mapping[str, Settings]:
 
 def _ablation(model: Settings, training: Settings, alpha: float, lam: float) -> dict[str, Settings]:
     """The same network with other convolutions, or without any."""
-    # paper: silent on their decay; here: L2_d for all weights where β = 1, because L2_c = 0.01 is
-    # meant for β W, not W.
+    # paper: silent on their settings; here: GCNII's, but L2_d for all weights where β = 1, because
+    # L2_c = 0.01 is meant for β W, not W.
     plain = {**model, **training, "decay_conv": training["decay_dense"]}
     return {
         "deep-gcn": plain,
@@ -104,7 +104,7 @@ _QUOTED: Settings = {
 # Wu et al. 2019: epochs, decay
 _SGC = {"cora": (100, 1.3027e-5), "citeseer": (150, 2.3546e-5), "pubmed": (100, 7.4039e-5)}
 
-# Table 5's APPNP: alpha, decay
+# Table 5's APPNP: alpha, decay.  paper: silent on the number of steps; here: 10, as Fey & Lenssen.
 _APPNP = {
     "cora-full": (0.1, 5e-4),
     "citeseer-full": (0.5, 5e-4),
@@ -229,7 +229,8 @@ def _dropedge_web(layers: int, dropped: float, decay: float) -> Settings:
     }
 
 
-# GAT, GaAN and GeniePath, with the settings behind the numbers that the paper quotes.
+# GAT and GaAN, with the settings behind the numbers that the paper quotes; GeniePath, with those of
+# a re-implementation.
 
 # Fey & Lenssen 2019: lr, decay, out_heads
 _GAT = {"cora": (0.005, 5e-4, 1), "citeseer": (0.005, 5e-4, 1), "pubmed": (0.01, 1e-3, 8)}
@@ -407,24 +408,27 @@ _GCNII_PAPER = "Chen et al. 2020 (GCNII)"
 _GEOM_PAPER = "Pei et al. 2020 (Geom-GCN)"
 _FEY = "Fey & Lenssen 2019"
 _SAGE_PAPER = "Hamilton et al. 2017 (GraphSAGE)"
-_WEB_BASELINES = ("jknet", "incep")
 # model → who published its settings, if not the paper that the data set's other settings are of
 _PUBLISHED_BY = {
-    **dict.fromkeys(("gcn", "appnp", "ppnp"), _FEY),
-    "gat": _FEY,
+    **dict.fromkeys(("gcn", "gat", "appnp"), _FEY),
+    "ppnp": f"{_FEY}, for APPNP",
     "sgc": "Wu et al. 2019 (SGC)",
     **dict.fromkeys(("dropedge-gcn", "jknet", "incep"), "Rong et al. 2020 (DropEdge), its scripts"),
-    "jknet-lstm": "Xu et al. 2018 (JKNet); depth, width and step size are GAT's",
+    "jknet-lstm": "Xu et al. 2018 (JKNet); layers, width and lr are GAT's",
     "gat-ppi": "Veličković et al. 2018 (GAT)",
     "gaan": "Zhang et al. 2018 (GaAN)",
-    **dict.fromkeys(("geniepath", "geniepath-lazy"), "Liu et al. 2019 (GeniePath)"),
+    **dict.fromkeys(
+        ("geniepath", "geniepath-lazy"), "GeniePath-pytorch, which re-implements Liu et al. 2019"
+    ),
     **dict.fromkeys(("geom-gcn-i", "geom-gcn-p", "geom-gcn-s"), _GEOM_PAPER),
     **dict.fromkeys(_GRAPHSAGE, _SAGE_PAPER),
     **dict.fromkeys(_VR_GCN, "Chen et al. 2018 (VR-GCN)"),
     "cluster-gcn": "Chiang et al. 2019 (Cluster-GCN)",
     **dict.fromkeys(
-        ("deep-gcn", "gcn-residual", "gcn-initial", "mlp"), f"{_GCNII_PAPER}; decay_conv is ours"
+        ("deep-gcn", "gcn-residual", "gcn-initial", "mlp"),
+        f"{_GCNII_PAPER}, for GCNII; decay_conv is ours",
     ),
+    "gcn-identity": f"{_GCNII_PAPER}, for GCNII",
 }
 
 
@@ -435,8 +439,10 @@ def published_by(name: str, model: str) -> str:
         return "nobody; tried by hand"
     if name in _FULL and model in ("gcn", "gat"):
         return _GEOM_PAPER
-    if name in (_APPNP if model == "appnp" else _DROPEDGE_WEB if model in _WEB_BASELINES else ()):
-        return f"{_GCNII_PAPER}, for Table 5"
+    if name in _APPNP and model == "appnp":
+        return f"{_GCNII_PAPER}, for Table 5; layers are ours"
+    if name in _DROPEDGE_WEB and model in ("jknet", "incep"):
+        return f"{_GCNII_PAPER}, for Table 5; norm, self_weight and batch_norm are ours"
     return _PUBLISHED_BY.get(model, _GCNII_PAPER)
 
 
