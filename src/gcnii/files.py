@@ -180,7 +180,7 @@ def file_sha256(path: Path) -> str:
 
 @contextmanager
 def claimed(folder: Path, patience: float = 0.0) -> Iterator[None]:
-    """Within, the folder is ours to write to; InputError if another has it for so many seconds.
+    """Claim the folder to write to; InputError if another process holds it for so many seconds.
 
     The claim is a lock, which the system takes back however its owner ends.
     """
@@ -238,7 +238,7 @@ def _owner(path: Path) -> str:
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Within, safetensors raises OSError when the disk refuses, as all other writers do."""
+    """Let safetensors raise OSError when the disk refuses, as all other writers do."""
     from safetensors import SafetensorError
 
     try:
@@ -274,7 +274,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Within, the error of a full disk names the file, which it does not by itself."""
+    """Let the error of a full disk name the file, which it does not by itself."""
     try:
         yield
     except OSError as error:

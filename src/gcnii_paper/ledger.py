@@ -242,7 +242,7 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Within, changes are made all or none, and no other process writes."""
+        """Make all changes or none, while no other process writes."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield

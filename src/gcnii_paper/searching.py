@@ -91,7 +91,6 @@ class UntriedPoints(BaseSampler):
     def infer_relative_search_space(
         self, study: OptunaStudy, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """All axes."""
         return dict(self.space)
 
     def sample_relative(

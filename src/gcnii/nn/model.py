@@ -40,7 +40,7 @@ MAKES = {torch.empty, torch.zeros, torch.ones}
 
 
 class DrawnFrom(TorchFunctionMode):
-    """Within, weights are made in float32 on the CPU and drawn from the generator of this seed.
+    """Make weights in float32 on the CPU, drawn from the generator of this seed.
 
     Layers such as `nn.Linear` draw from the generator that all threads share, and take no other.  A
     mode is its thread's own: what other threads draw meanwhile, and torch's random state, do not

@@ -52,7 +52,7 @@ def wait_for(device: torch.device) -> None:
 
 @contextmanager
 def products_in(precision: str) -> Iterator[None]:
-    """Within, torch multiplies float32 matrices in TF32 if `precision` is `tf32`, else in full."""
+    """Let torch multiply float32 matrices in TF32 if `precision` is `tf32`, else in full."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:

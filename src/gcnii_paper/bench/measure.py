@@ -191,7 +191,7 @@ class Entrant:
 
     @contextmanager
     def _fits(self) -> Iterator[None]:
-        """Within, memory may run out, which is then noted as the line's failure."""
+        """Note it as the line's failure if memory runs out."""
         try:
             with products_in(self.timed.line.precision):
                 yield

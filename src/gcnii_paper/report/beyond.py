@@ -140,7 +140,6 @@ class BeyondRow:
         return "" if enough else f"gcnii reproduce {NAME} --only {self.best.cell}"
 
     def document(self) -> Document:
-        """As JSON."""
         ours, plain, found = self.ours, self.plain, self.standing
         return {
             **asdict(self.best),

@@ -126,7 +126,6 @@ class TableCell:
 
     @property
     def word(self) -> str:
-        """One of MARKS."""
         if not self.measured or not self.measured.runs:
             return "missing"
         if self.measured.stand_in:
@@ -189,7 +188,6 @@ class Grid:
 
     @property
     def shown(self) -> list[TableCell]:
-        """Every cell."""
         return [
             cell for rows in self.parts.values() for row in rows.values() for cell in row if cell
         ]
