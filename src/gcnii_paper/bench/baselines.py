@@ -95,13 +95,8 @@ def build_network(who: Who, plan: Plan, d: int, k: int) -> BaselineNetwork:
 
 
 def _pyg_layer(width: int, alpha: float, lam: float, l: int) -> nn.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it uses what torch has deprecated
-        from torch_geometric.nn import GCN2Conv
-    layer: nn.Module = GCN2Conv(
-        width, alpha=alpha, theta=lam, layer=l, normalize=False, add_self_loops=False
-    )
-    return layer
+    how = {"alpha": alpha, "theta": lam, "layer": l, "normalize": False, "add_self_loops": False}
+    return _pyg("GCN2Conv")(width, **how)
 
 
 def adjacency_for(who: Who, links: GraphAdjacency) -> Tensor:
@@ -314,13 +309,11 @@ class SampledTraining:
         self.fanout = [*recipe.fanout, *[recipe.fanout[-1]] * layers][:layers]
         self.links, self.size = NeighbourLists.of(bench_graph, device), recipe.batch_size
         self.X, self.y = dense_tensors(graph, device, recipe.dtype)
-        self.train, self.val = (
-            torch.tensor(np.flatnonzero(mask), device=device) for mask in (split.train, split.val)
-        )
+        self.train, self.val = (_numbers(mask, device) for mask in (split.train, split.val))
         # All nodes, or the graphs with nodes to evaluate.
         asked = split.val | split.test
         part = np.zeros(graph.n) if graph.part is None else graph.part
-        self.asked = torch.tensor(np.flatnonzero(np.isin(part, part[asked])), device=device)
+        self.asked = _numbers(np.isin(part, part[asked]), device)
         self.whole = [(self.links.draw(self.asked, 0)[0], len(self.asked))] * layers
         self.network = sampled_network(plan, graph.d, graph.k).to(device, recipe.dtype)
         self.adam = torch.optim.Adam(

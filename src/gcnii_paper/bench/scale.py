@@ -29,17 +29,17 @@ from gcnii.train.clusters import metis
 from gcnii.train.distributed.shard import blocks
 from gcnii_paper.bench.graphs import near_graph
 from gcnii_paper.bench.measure import heading
-from gcnii_paper.bench.single import Training
-from gcnii_paper.bench.worker import Order
+from gcnii_paper.bench.worker import Order, Training
 
+WORKER = "gcnii_paper.bench.worker"
 TORCHRUN = (
     *("-m", "torch.distributed.run", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"),
     "--nproc-per-node",
 )
 
 
-def launch(module: str, order: Document, shape: Shape, size: int = 0) -> Document:
-    """The answer of `python -m MODULE ORDER ANSWER` with one thread.
+def launch(order: Document, shape: Shape, size: int = 0) -> Document:
+    """The answer of worker.py with one thread.
 
     size  how many processes torchrun starts; 0: one, without torchrun
     """
@@ -47,7 +47,7 @@ def launch(module: str, order: Document, shape: Shape, size: int = 0) -> Documen
     with tempfile.TemporaryDirectory() as folder:
         asked, answer = Path(folder) / "order.json", Path(folder) / "answer.json"
         write_document(asked, order)
-        words = [sys.executable, *start, "-m", module, str(asked), str(answer)]
+        words = [sys.executable, *start, "-m", WORKER, str(asked), str(answer)]
         env = os.environ | {"OMP_NUM_THREADS": "1"}
         done = subprocess.run(words, env=env, capture_output=True, text=True)
         if done.returncode:
@@ -98,7 +98,6 @@ WAYS: dict[str, Callable[[sp.csr_array, int], Labels | None]] = {
 }
 
 
-SINGLE = "gcnii_paper.bench.single"
 SINGLE_ANSWER = {"best": float, "peak_bytes": (int, NOTHING), "rates": dict, "size": dict}
 # The point that all lines go through: nodes, links of a node, layers and width.
 BASE = {"n": 10_000, "degree": 10, "layers": 8, "width": 64}
@@ -141,10 +140,9 @@ def one_training(training: Training) -> Document:
     """In a process of its own."""
     order = asdict(training)
     order["parameters"] |= DRAWN if training.graph == "csbm" else {}
-    return launch(SINGLE, order, SINGLE_ANSWER)
+    return launch(order, SINGLE_ANSWER)
 
 
-WORKER = "gcnii_paper.bench.worker"
 WORKER_ANSWER = {
     **{"seconds": [float], "best": float, "waiting": float, "computing": float, "nodes": int}
 }
@@ -183,7 +181,7 @@ def on_cuda() -> Iterator[Document]:
 
 def run_workers(order: Order, size: int) -> Document:
     """The answer of `size` processes under torchrun; 0: of one process, without it."""
-    found = launch(WORKER, asdict(order), WORKER_ANSWER, size)
+    found = launch(asdict(order), WORKER_ANSWER, size)
     return {"layers": order.layers, "width": order.width, **found}
 
 

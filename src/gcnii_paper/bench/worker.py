@@ -1,8 +1,11 @@
-"""A process that trains some epochs of its part of a graph, and says how long they took.
+"""A process that trains some epochs, and says how long they took.
 
     python -m gcnii_paper.bench.worker ORDER.json ANSWER.json
 
-alone, or under torchrun.  ORDER.json has the fields of `Order`; rank 0 writes ANSWER.json.
+If ORDER.json has the fields of `Order`, it times an epoch of its part of a graph, alone or under
+torchrun; rank 0 writes ANSWER.json.  If it has those of `Training`, it measures the CPU seconds of
+an epoch and the memory that it adds, in a process of its own, because memory that another training
+has freed would not be seen again.
 """
 
 from __future__ import annotations
@@ -10,15 +13,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
 
 import torch
 from torch import Tensor
 
+from gcnii import data
+from gcnii.cost import Network, calibrate
+from gcnii.data.catalog import Size, counted, size_of
 from gcnii.files import Document, write_document
+from gcnii.graph import Graph
+from gcnii.memory import Held
 from gcnii.propagation.sparse import Wait
 from gcnii.train.distributed.shard import spread
 from gcnii.train.distributed.world import World, joined, own_device
@@ -149,8 +157,66 @@ def _task(order: Order, device: torch.device, world: World | None) -> Task:
     return BenchGraph.of(near_graph(order.n)).task(plan, device)
 
 
+CPU = torch.device("cpu")
+ROUNDS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A network on a graph of the catalog; the parameters are those of a generated one."""
+
+    graph: str
+    layers: int
+    width: int
+    memory: Held = "keep"
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+def measured(training: Training) -> Document:
+    """What it takes, and the rates of this CPU: calibrated first, as in `gcnii plan`.
+
+    Later, malloc would have memory at hand that it else has to ask for.
+    """
+    network = Network(layers=training.layers, width=training.width, memory=training.memory)
+    like = _like(training)
+    rates = calibrate(like, network)
+    with tuned_cpu(1):
+        # What a process loads when code first runs is not of this training.
+        _epoch(_group(data.load("csbm", n=100), training))
+        graph = data.load(training.graph, offline=True, **training.parameters)
+        peak = Peak(CPU)
+        group = _group(graph, training)
+        peak.begin()
+        seconds = [_epoch(group) for _ in range(1 + ROUNDS)][1:]
+    about = {"graph": training.graph, "size": asdict(size_of(graph)), "network": asdict(network)}
+    answer = {"rates": rates.document(), "best": min(seconds), "peak_bytes": peak.bytes()}
+    return about | answer
+
+
+def _like(training: Training) -> Size:
+    """The size of the graph, before it is loaded."""
+    if not training.parameters:
+        found = counted(training.graph)
+        assert found is not None
+        return found
+    n, degree = int(training.parameters["n"]), training.parameters["degree"]
+    return Size(n=n, entries=round(n * (degree + 1)), d=1, k=1, stored=n)
+
+
+def _group(graph: Graph, training: Training) -> ReplicaGroup:
+    plan = endless_plan(training.layers, training.width, training.memory)
+    return ReplicaGroup(Task.of(graph, plan, CPU), [Run(0)])
+
+
+def _epoch(group: ReplicaGroup) -> float:
+    start = time.process_time()
+    group.advance()
+    return time.process_time() - start
+
+
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
-    found = work(Order(**json.loads(source.read_text("utf-8"))))
+    asked = json.loads(source.read_text("utf-8"))
+    found = measured(Training(**asked)) if "graph" in asked else work(Order(**asked))
     if found is not None:
         write_document(target, found)

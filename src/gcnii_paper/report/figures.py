@@ -259,14 +259,21 @@ def draw_figure2(arms: Iterable[Arm]) -> Figure:
 
 
 def _draw_arm(axes: Axes, arm: Arm, style: LineStyle) -> None:
+    runs = [arm.test[layers] for layers in arm.means]
+    spread = [stdev(some) if len(some) > 1 else 0 for some in runs]
+    _draw_band(axes, list(arm.means), list(arm.means.values()), spread, style, ARMS[arm.model])
+
+
+def _draw_band(
+    axes: Axes, x: list[int], means: list[float], spread: list[float], style: LineStyle, label: str
+) -> None:
+    """A line, and one standard deviation to either side."""
     colour, marker, dash = style
-    depths, means = list(arm.means), list(arm.means.values())
-    spread = [stdev(arm.test[layers]) if len(arm.test[layers]) > 1 else 0 for layers in depths]
     low, high = (
         [mean + sign * sd for mean, sd in zip(means, spread, strict=True)] for sign in (-1, 1)
     )
-    axes.plot(depths, means, color=colour, marker=marker, linestyle=dash, label=ARMS[arm.model])
-    axes.fill_between(depths, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(x, means, color=colour, marker=marker, linestyle=dash, label=label)
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def ablation_claims(arms: Iterable[Arm]) -> list[Claim]:
@@ -368,12 +375,10 @@ def _layers(cell: MeasuredCell) -> int:
 def _draw_depths(
     axes: Axes, line: Sequence[MeasuredCell], style: LineStyle, ours: str, theirs: str
 ) -> None:
-    colour, marker, dash = style
     depths, means = [_layers(cell) for cell in line], [cell.mean for cell in line]
-    low, high = ([cell.mean + sign * (cell.sd or 0) for cell in line] for sign in (-1, 1))
-    axes.plot(depths, means, color=colour, marker=marker, linestyle=dash, label=f"{ours}, here")
-    axes.fill_between(depths, low, high, color=colour, alpha=0.15, linewidth=0)
+    _draw_band(axes, depths, means, [cell.sd or 0 for cell in line], style, f"{ours}, here")
     printed = [cell.printed.mean if cell.printed else nan for cell in line]
+    colour, marker, _ = style
     (circles,) = axes.plot(depths, printed, marker, color=colour, label=f"{theirs}, paper")
     circles.set(markerfacecolor="none", markersize=10)
 

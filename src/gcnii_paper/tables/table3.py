@@ -10,6 +10,7 @@ settings with all links, as in the scripts of DropEdge's authors.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from gcnii.train.presets import Settings, preset
 from gcnii_paper.tables.cells import Cell, slug
@@ -78,28 +79,23 @@ def _notes(name: str, row: str, layers: int, printed: Printed | None) -> Iterato
 def _cell(name: str, row: str, layers: int) -> Cell:
     model, key = ROWS[row]
     printed = TABLE_3[name][key].get(layers)
-    return Cell(
-        table="table3",
-        row=f"{name.capitalize()} {row}",
-        column=str(layers),
-        graph=name,
-        model=model,
-        settings=_settings(name, row, layers),
-        runs=RUNS,
-        printed=printed,
-        note="; ".join(_notes(name, row, layers, printed)),
-    )
+    settings, note = _settings(name, row, layers), "; ".join(_notes(name, row, layers, printed))
+    return _at(name, layers, row, model=model, settings=settings, printed=printed, note=note)
+
+
+def _at(name: str, layers: int, row: str, **own: Any) -> Cell:
+    """A cell of this table, or below it."""
+    row = f"{name.capitalize()} {row}"
+    return Cell(table="table3", row=row, column=str(layers), graph=name, runs=RUNS, **own)
 
 
 def _kipf(name: str, layers: int) -> Cell:
-    return Cell(
-        table="table3",
-        row=f"{name.capitalize()} GCN, Kipf's",
-        column=str(layers),
-        graph=name,
+    return _at(
+        name,
+        layers,
+        "GCN, Kipf's",
         model="gcn",
         settings={"layers": layers},
-        runs=RUNS,
         printed=TABLE_3[name]["gcn"][layers],
         note="Table 2's GCN made deep; the printed number is of DropEdge's GCN",
         extra=True,
@@ -107,17 +103,14 @@ def _kipf(name: str, layers: int) -> Cell:
 
 
 def _searched(name: str, row: str, layers: int) -> Cell:
-    below = f"{name.capitalize()} {row}, searched"
-    found = ADOPTED.get(f"table3/{slug(below)}/{layers}", {})
+    found = ADOPTED.get(f"table3/{slug(f'{name} {row}, searched')}/{layers}", {})
     winner = OURS if found.keys() - {"layers"} else f"{OURS}, and no others than Table 2's"
-    return Cell(
-        table="table3",
-        row=below,
-        column=str(layers),
-        graph=name,
+    return _at(
+        name,
+        layers,
+        f"{row}, searched",
         model=ROWS[row][0],
         settings={"layers": layers} | found,
-        runs=RUNS,
         printed=TABLE_3[name][ROWS[row][1]][layers],
         note=f"{winner}; {AT_EACH_DEPTH}",
         extra=True,

@@ -9,8 +9,7 @@ import torch
 from gcnii.errors import GcniiError
 from gcnii_paper.bench import scale
 from gcnii_paper.bench.graphs import near_graph
-from gcnii_paper.bench.single import Training, measured
-from gcnii_paper.bench.worker import Order, work
+from gcnii_paper.bench.worker import Order, Training, measured, work
 from gcnii_paper.report.scale import planned_cost
 
 CPU = torch.device("cpu")
@@ -73,7 +72,7 @@ def test_a_training_is_measured_beside_the_rates_of_its_day():
 
 
 def test_what_grows_is_one_of_four_and_the_others_stay(monkeypatch):
-    def answer(module, order, shape):
+    def answer(order, shape):
         n, degree = (order["parameters"][name] for name in ("n", "degree"))
         return {"size": {"entries": n * (degree + 1)}, "order": order}
 
