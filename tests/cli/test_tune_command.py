@@ -15,7 +15,7 @@ KEYS = {
     *("format", "graph", "version", "models", "seeds", "metric", "fixed", "fingerprint"),
     *("measured", "divided_anew", "rule", "searched", "tried", "outcomes", "winner", "runner_up"),
     *("final", "baselines", "lead", "verdict", "importances", "seconds", "command", "device"),
-    "trials",
+    *("notes", "trials"),
 }
 FILES = [*BUNDLE_FILES, "search.png", "study.db", "study.json"]
 SMALL = ("--models", "gcn", "--layers", 2, *WORDS)
@@ -184,7 +184,7 @@ SECRET = "postgresql+psycopg://me:s3cret@127.0.0.1:1/x"
         (("--budget", "5x"), "budget must be a time such as 90s, 10m or 2h, got '5x'; to count s"),
         (("--budget", ""), "budget must be a time such as 90s, 10m or 2h, got ''; to count setti"),
         (("--trials", 0), "--trials must be at least 1, got 0"),
-        (("--trials", 1), "trials must be at least 2, for the two baselines are among them, got"),
+        (("--trials", 1), "trials must be at least 2, the default and a baseline, got"),
         (("--seeds", 0), "--seeds must be at least 1, got 0"),
         (("--seeds", 501), "seeds must be at most 500 per setting, got 501"),
         (("--jobs", 0), "--jobs must be at least 1, got 0"),

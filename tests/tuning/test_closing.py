@@ -182,8 +182,8 @@ class Scored:
         self.test = np.array(test)
 
 
-def verdict(question, winner, **baselines):
-    found = Tuned(question, Scored(*winner[1]), (trial(0, winner[0]),), baselines)
+def verdict(question, winner, *others, **baselines):
+    found = Tuned(question, Scored(*winner[1]), (trial(0, winner[0]), *others), baselines)
     return found.verdict
 
 
@@ -216,7 +216,8 @@ def test_the_verdict_says_whether_the_graph_helps_and_by_how_much(question, mlp,
 
 def test_where_an_mlp_wins_the_graph_does_not_help(question):
     gcn = Scored(0.7, 0.6)
-    assert verdict(question, ("mlp", (0.8, 0.7)), mlp=Scored(0.8, 0.7), gcn=gcn) == (
+    other = trial(1, "gcnii", 0.4)
+    assert verdict(question, ("mlp", (0.8, 0.7)), other, mlp=Scored(0.8, 0.7), gcn=gcn) == (
         "The graph does not help: an MLP on the features alone was best on validation, and on test "
         "it is 10.0 ± 0.0 points of accuracy above gcn."
     )

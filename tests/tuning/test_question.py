@@ -97,7 +97,7 @@ def test_no_test_label_is_graded_before_the_study_is_closed(graph, monkeypatch):
         ),
     )
     monkeypatch.setattr(knobs.CLOSE, lambda *_: None)
-    with pytest.raises(TypeError):  # there is nothing to save
+    with pytest.raises(AttributeError):  # there is nothing to save
         gcnii.tune(graph, trials=3, layers=2, **QUICK)
     assert ("val", True) in seen
     assert ("test", True) not in seen

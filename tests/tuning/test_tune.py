@@ -142,7 +142,7 @@ def test_without_a_budget_and_a_number_of_trials_ten_minutes_are_taken():
     ("words", "sentence"),
     [
         ({"trials": 0}, "trials must be an integer ≥ 1, got 0"),
-        ({"trials": 1}, "trials must be at least 2, for the two baselines are among them, got 1"),
+        ({"trials": 1}, "trials must be at least 2, the default and a baseline, got 1"),
         ({"trials": 2.5}, "trials must be an integer ≥ 1, got 2.5"),
         ({"jobs": 0, "trials": 2}, "jobs must be an integer ≥ 1, got 0"),
         ({"seeds": 0, "trials": 2}, "seeds must be an integer ≥ 1, got 0"),

@@ -128,10 +128,10 @@ def test_a_setting_that_diverges_is_lost_and_the_study_goes_on(graph, monkeypatc
         ),
     )
     monkeypatch.setattr("gcnii.tuning.question.GOOD", (("gcn", {"layers": 3}),))
-    found = gcnii.tune(graph, trials=4, models=["gcn"], **QUICK)
-    assert [trial.outcome for trial in found.trials] == ["complete"] * 3 + ["lost"]
+    found = gcnii.tune(graph, trials=5, models=["gcn"], **QUICK)
+    assert [trial.outcome for trial in found.trials] == ["complete"] * 4 + ["lost"]
     assert (found.trials[-1].settings["scale"], found.trials[-1].val) == ("none", ())
-    assert found.document()["outcomes"] == {"complete": 3, "given up": 0, "lost": 1}
+    assert found.document()["outcomes"] == {"complete": 4, "given up": 0, "lost": 1}
 
 
 def test_a_study_in_which_all_diverge_says_so(graph):
@@ -193,7 +193,7 @@ def test_a_result_that_comes_too_late_is_not_told(question, study, monkeypatch):
 
 
 def test_time_is_over_when_what_is_left_is_needed_for_closing(question, study, monkeypatch):
-    clock = Clock(study, time.time() + 100, Interrupt())
+    clock = Clock(study, Limits(deadline=time.time() + 100), Interrupt())
     assert not clock.over
     trial = Trial(0, "mlp", {}, (0.5,), (1.0,), (8,), 1.0, 60.0, "complete")
     monkeypatch.setattr(room, "trials_of", lambda _: [trial, replace(trial, number=1)])

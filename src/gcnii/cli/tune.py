@@ -50,7 +50,8 @@ Budget = Annotated[
     ),
 ]
 Trials = Annotated[
-    int | None, Parameter(help="Number of settings to try, including the two baselines.")
+    int | None,
+    Parameter(help="Number of settings to try: the default, two baselines and others."),
 ]
 ModelNames = Annotated[
     str | None,

@@ -9,28 +9,32 @@ as Optuna has it), repeated on trials drawn with replacement.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isnan, sqrt
+from math import inf, isnan, sqrt
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import optuna
+import torch
 
 from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
+from gcnii.nn import MODELS
 from gcnii.nn.settings import Settings
 from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Result
+from gcnii.targets.objective import Objective
 from gcnii.targets.scores import percent
 from gcnii.train.hardware import choose_device
 from gcnii.train.interrupt import interruptible
 from gcnii.tuning.proposals import distribution, quiet
-from gcnii.tuning.question import BASELINES, FINAL, STUDY, Question, parameter, parameters_of
+from gcnii.tuning.question import BASELINES, FINAL, FRESH, STUDY, Question, parameter, parameters_of
 from gcnii.tuning.trials import RULE, Outcome, Trial, fitted, ranked, winner_of
 
 FEWEST = 10  # trials, below which nothing can be said
@@ -90,6 +94,8 @@ def _shares(question: Question, trials: Sequence[Trial], model: str) -> dict[str
 
 FORMAT = 1
 FINALISTS = 5
+FEWEST_PAIRS = 3  # runs, without which a difference has no error worth the name
+SLOWER = 1.15  # by which the final training may be slower than the search
 SURE = 2.0  # standard errors, beyond which a difference is called one
 # by the sign of the winner's lead over an MLP
 HELPS = {1: "The graph helps", 0: "It is open whether the graph helps", -1: "The graph does harm"}
@@ -149,6 +155,7 @@ class Tuned:
     baselines: Mapping[str, Result]
     seconds: float = 0.0
     command: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def winner(self) -> Trial:
@@ -159,7 +166,12 @@ class Tuned:
     def runner_up(self) -> Trial | None:
         """The second best by validation, if there is one."""
         second = self.trials[1] if len(self.trials) > 1 else None
-        return second if second and second.outcome == "complete" else None
+        return second if second and second.can_win else None
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the winner was trained anew; else there was no time, and its runs were kept."""
+        return all(run.seed >= FRESH for run in self.result.runs)
 
     @property
     def model(self) -> str:
@@ -183,6 +195,8 @@ class Tuned:
         if not leads and all(one.model == "mlp" for one in ranked(self.trials)):
             how = "no training of a model that sees it was finished"
             return f"Whether the graph helps is not measured: {how}; give the search more time."
+        if self.model == "mlp" and (few := self._too_few()):
+            return few
         if self.model == "mlp":
             gap = leads.get("gcn")
             test = (
@@ -197,6 +211,20 @@ class Tuned:
         if not lead.measured:
             return "There are no test nodes, so whether the graph helps is not measured."
         return f"{HELPS[lead.sign]}: {self.model} is {lead.beside(metric, 'an MLP')}."
+
+    def _too_few(self) -> str:
+        """Why the models that see the graph were not given the chance that an MLP had, if so."""
+        counts = Counter(one.model for one in self.trials if one.can_win)
+        own = {one.model for one in self.trials if one.default}
+        searched = [one for one in counts if one not in BASELINES or one in own]
+        most = max((counts[one] for one in searched if MODELS[one].card.uses_graph), default=0)
+        if most >= counts["mlp"]:
+            return ""
+        return (
+            f"{HELPS[0]}: an MLP on the features alone was best on validation, but no model for "
+            f"graphs was finished with as many settings ({most} against {counts['mlp']}); give the "
+            "search more time."
+        )
 
     @cached_property
     def importances(self) -> list[Importance]:
@@ -223,6 +251,7 @@ class Tuned:
             "baselines": {name: _scores(one) for name, one in self.baselines.items()},
             "lead": {name: vars(lead) for name, lead in leads.items() if lead.measured},
             "verdict": self.verdict,
+            "notes": list(self.notes),
             "importances": [one.document() for one in self.importances],
             "seconds": round(self.seconds, 1),
             "command": self.command,
@@ -243,7 +272,8 @@ class Tuned:
         tried = "1 setting" if len(self.trials) == 1 else f"{len(self.trials)} settings"
         return [
             f"{tried} tried; {best}{after}",
-            f"{result!r}, trained anew with fresh seeds",
+            f"{result!r}{', trained anew with fresh seeds' if self.fresh else ''}",
+            *self.notes,
             *([f"on test: {', '.join(leads)}"] if leads else []),
             self.verdict,
         ]
@@ -265,16 +295,20 @@ def _scores(result: Result) -> Document:
     }
 
 
-def reserve(trials: Sequence[Trial]) -> float:
-    """Seconds that closing may take, judged by the trials so far."""
+def reserve(trials: Sequence[Trial], most: float = inf) -> float:
+    """Seconds that closing may take, judged by the trials so far.
+
+    most  if it is so long, closing does less; but the winner is trained once in any case
+    """
     best = ranked(trials)
     confirming = best[:FINALISTS] if len(best) > 1 else []
-    return sum(trial.final_seconds for trial in (*confirming, *_chosen(best)))
+    whole = sum(trial.final_seconds for trial in (*confirming, *_chosen(best)))
+    return min(whole, max(most, best[0].final_seconds / FINAL if best else 0.0))
 
 
 def _chosen(trials: Sequence[Trial]) -> list[Trial]:
     """What is trained anew, of trials in their order: the best, and the best of each baseline."""
-    best = [trial for trial in trials if trial.outcome == "complete"]
+    best = [trial for trial in trials if trial.can_win]
     found = {trial.number: trial for trial in best[:1]}
     for model in BASELINES:
         found |= {one.number: one for one in [one for one in best if one.model == model][:1]}
@@ -284,19 +318,28 @@ def _chosen(trials: Sequence[Trial]) -> list[Trial]:
 Train = Callable[[Graph, Trial, range], Result | None]
 
 
-def confirmed(question: Question, trials: Sequence[Trial], train: Train) -> list[Trial]:
+def confirmed(
+    question: Question, trials: Sequence[Trial], train: Train, left: float = inf
+) -> list[Trial]:
     """All trials, the best first: the finalists, by more seeds; then those that did not get there.
 
     train  trains a trial's setting on a graph with these seeds; None where it is lost
+    left   seconds; the finalists are as many as there is time for, the default among them
     """
     seeds = question.seeds
     best, more = ranked(trials), range(seeds, seeds + max(FINAL - seeds, seeds))
     finalists = best[:FINALISTS]
+    finalists += [one for one in best[FINALISTS:] if one.default]
+    while len(finalists) > 1 and sum(one.final_seconds for one in finalists) > left:
+        del finalists[-2 if finalists[-1].default else -1]
     if len(finalists) > 1:
+        others = [one for one in best if one not in finalists]
         finalists = [trial.more(train(question.hidden, trial, more)) for trial in finalists]
-    rest = [one for one in (*trials, *finalists) if one.outcome != "complete"]
+    else:
+        finalists, others = best, []
+    rest = [one for one in (*trials, *finalists) if not one.can_win]
     rest.sort(key=lambda trial: (trial.outcome == "lost", trial.number))
-    return [*ranked(finalists), *best[FINALISTS:], *rest]
+    return [*ranked(finalists), *others, *rest]
 
 
 def close(
@@ -304,11 +347,15 @@ def close(
     trials: Sequence[Trial],
     session: Session = SILENT,
     show: Callable[[str], None] = lambda words: None,
+    deadline: float | None = None,
+    kept: Sequence[Result] = (),
 ) -> Tuned:
     """Train the winner and the baselines with fresh seeds on every split, and test them.
 
-    session  where; its checkpoint is the winner's
-    show     told what is trained now
+    session   where; its checkpoint is the winner's
+    show      told what is trained now
+    deadline  by `time.time`, for which seeds are left out, then baselines
+    kept      the default's runs in the search: what there is if it wins and no time is left
 
     If the winner is lost, because a fresh seed diverges, the next best takes its place.
     """
@@ -326,18 +373,88 @@ def close(
 
     with interruptible() as interrupt:
         show("confirming the best few")
-        ordered = confirmed(question, trials, train)
-        while left := [trial for trial in _chosen(ordered) if trial.number not in results]:
+        final = sum(trial.final_seconds for trial in _chosen(ranked(trials)))
+        ordered = confirmed(question, trials, train, _left(deadline) - final)
+        winner_of(ordered)  # or an error, if all were lost
+        has_own = bool(kept) and ordered[0].default and not question.divided_anew
+        counts = _counts(question, _chosen(ordered), on_cpu, _left(deadline), 1 - has_own)
+        if not counts[0]:
+            results[ordered[0].number] = _tested(question.graph, kept, session.device)
+        while left := [one for one in _chosen(ordered)[: len(counts)] if one.number not in results]:
             show(f"final training: {left[0].model}")
-            result = train(question.graph, left[0], question.final_seeds, saves=not results)
+            seeds = question.final_seeds[: counts[0]]
+            result = train(question.graph, left[0], seeds, saves=not results)
             if result is not None:
                 results[left[0].number] = result
             else:
                 ordered = _without(ordered, left[0])
     winner_of(ordered)  # or an error, if all were lost
-    best = {trial.model: trial for trial in reversed(_chosen(ordered))}
+    best = {one.model: one for one in reversed(_chosen(ordered)) if one.number in results}
     baselines = {name: results[best[name].number] for name in BASELINES if name in best}
-    return Tuned(question, results[ordered[0].number], tuple(ordered), baselines)
+    notes = _shortened(question, trials, ordered, counts)
+    return Tuned(question, results[ordered[0].number], tuple(ordered), baselines, notes=notes)
+
+
+def _left(deadline: float | None) -> float:
+    return inf if deadline is None else (deadline - time.time()) / SLOWER
+
+
+def _seeds_in_time(question: Question, chosen: Sequence[Trial], on_cpu: bool, left: float) -> int:
+    """How many of the final seeds there is time for; a GPU trains one or all in the same time."""
+    whole, seeds = sum(trial.final_seconds for trial in chosen), len(question.final_seeds)
+    if whole <= left:
+        return seeds
+    return int(seeds * max(left, 0.0) / whole) if on_cpu else 0
+
+
+def _counts(
+    question: Question, chosen: Sequence[Trial], on_cpu: bool, left: float, least: int = 1
+) -> list[int]:
+    """The final seeds of each that is trained anew, the winner first: the same number for all.
+
+    Baselines are left out where the differences to them would be of too few runs.
+
+    least  for the winner alone
+    """
+    seeds = _seeds_in_time(question, chosen, on_cpu, left)
+    if seeds >= min(FEWEST_PAIRS, len(question.final_seeds)):
+        return [seeds] * len(chosen)
+    return [max(_seeds_in_time(question, chosen[:1], on_cpu, left), least)]
+
+
+def _tested(graph: Graph, kept: Sequence[Result], device: str) -> Result:
+    """Runs that were trained without test nodes, as `fit` would have returned them."""
+    runs = [run for result in kept for run in result.runs]
+    weights = {name: torch.cat([one.weights[name] for one in kept]) for name in kept[0].weights}
+    plan, recipe, cpu = kept[0].plan, kept[0].plan.recipe, torch.device("cpu")
+    result = Result.of(graph, [plan], runs, weights, kept[0].device, False, kept[0].scaling)
+    result = replace(result, positive=kept[0].positive).scored(graph, device)
+    assert result.outputs is not None
+    for i, run in enumerate(runs):
+        how = (graph, [run.split], cpu, recipe.scored_by)
+        objective = Objective.of(*how, positive=recipe.positive)
+        run.test = float(objective.score(result.outputs.scores[i][None], "test"))
+    tuned = recipe.label_threshold == "validation"
+    return (result.with_thresholds() if tuned else result).with_temperatures()
+
+
+def _shortened(
+    question: Question, trials: Sequence[Trial], ordered: Sequence[Trial], counts: Sequence[int]
+) -> tuple[str, ...]:
+    """What closing left out for lack of time, in one sentence."""
+    seeds, most = counts[0], len(question.final_seeds)
+    known = {trial.number: len(trial.val) for trial in trials}
+    words = [
+        *(["the winner's runs in the search were kept"] if not seeds else []),
+        *([f"fresh seeds: {seeds} instead of {most}"] if 0 < seeds < most else []),
+        *(["the baselines were not trained anew"] if len(counts) < len(_chosen(ordered)) else []),
+        *(
+            ["the best few were not confirmed with more seeds"]
+            if len(ranked(trials)) > 1 and len(ordered[0].val) == known[ordered[0].number]
+            else []
+        ),
+    ]
+    return (f"Shortened to keep the budget: {'; '.join(words)}.",) if words else ()
 
 
 def _without(trials: Sequence[Trial], lost: Trial) -> list[Trial]:

@@ -31,7 +31,7 @@ from gcnii.tuning.question import (
     parameters_of,
     settings_of,
 )
-from gcnii.tuning.trials import GIVEN_BACK, first_number, ranked, trials_of
+from gcnii.tuning.trials import DEFAULT, place_of, ranked, trials_of
 from gcnii.tuning.trials import Trial as TriedSetting
 
 STARTUP = 10  # trials before TPE has something to learn from
@@ -67,6 +67,8 @@ class SpaceProposer:
 
     def propose(self, trial: Trial, first: Proposal | None) -> Proposal:
         """Settle a trial's settings; those of a batch agree in shape."""
+        if DEFAULT in trial.user_attrs:
+            return Proposal(trial, self.question.default)
         question, sampler = self.question, self.sampler
         sampler.shape = shape_of(first, question) if first else new_shape(question, sampler, trial)
         return propose(question, trial)
@@ -133,9 +135,7 @@ class PointsFirst(BaseSampler):
         return self.base.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: OptunaStudy, trial: FrozenTrial) -> None:
-        first = first_number(trial)
-        others = study.get_trials(deepcopy=False)[:first]
-        self.place = first - sum(GIVEN_BACK in other.system_attrs for other in others)
+        self.place = place_of(trial, study.get_trials(deepcopy=False))
         self.base = self._tpe(trial.number)
 
 
@@ -163,6 +163,7 @@ def new_shape(question: Question, sampler: PointsFirst, trial: Trial) -> Setting
     if kind < DRAWN:
         return _drawn_shape(question, random)
     best = ranked(trials_of(trial.study)) if kind < DRAWN + CHANGED else []
+    best = [one for one in best if one.model in question.models]  # the default's may not be
     return _changed_shape(question, best[0], random) if best else {}
 
 

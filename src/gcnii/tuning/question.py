@@ -2,8 +2,9 @@
 
 The search sees a graph without test nodes.  Where a single split has few validation nodes, each
 seed divides the nodes that are not test anew.  It tries the settings whose annotations have a
-range, where they make a difference.  It begins with the two baselines, the default, and settings
-that were good on many graphs: with them small budgets already pay.
+range, where they make a difference.  It begins with what `gcnii train` would train, so that a
+search never ends with less, then the two baselines, and settings that were good on many graphs:
+with them small budgets already pay.
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ from gcnii.results.bundle import read_record
 from gcnii.targets import target_of
 from gcnii.targets.scores import RARE, Metric
 from gcnii.train.own import CHOSEN
-from gcnii.train.plan import Plan, known_model, make_plan, model_defaults, model_hints
+from gcnii.train.plan import (
+    Plan,
+    chosen_model,
+    known_model,
+    make_plan,
+    model_defaults,
+    model_hints,
+)
 from gcnii.train.recipe import RECIPE_FIELDS, recipe_hints
 from gcnii.train.run import make_runs
 
@@ -226,6 +234,20 @@ class Question:
         metric = {} if self.metric == "auto" else {"metric": self.metric}
         fixed = {name: one for name, one in self.fixed.items() if name in _known(model)}
         return make_plan(model, {**self.stop, **metric, **settings, **fixed}, self.graph)
+
+    @cached_property
+    def default(self) -> Plan:
+        """What `gcnii train` would train, or the first of the models if they leave that one out.
+
+        It stops as `train` does, but is monitored as all trials are, so that scores are comparable.
+        """
+        model = chosen_model(None, self.graph)
+        if self.models != SEARCHED and model not in self.models:
+            model = self.models[0]
+        same = {name: self.stop[name] for name in ("batches", "monitor")}
+        metric = {} if self.metric == "auto" else {"metric": self.metric}
+        fixed = {name: one for name, one in self.fixed.items() if name in _known(model)}
+        return make_plan(model, {**same, **metric, **fixed}, self.graph)
 
     @cached_property
     def stop(self) -> Settings:

@@ -38,7 +38,7 @@ from gcnii.errors import DataError, GcniiError, InputError, notice, one_line
 from gcnii.files import Document, check, document_key, refuse_special
 from gcnii.tuning.proposals import distribution
 from gcnii.tuning.question import Question, parameter, settings_of
-from gcnii.tuning.trials import FINISHED, GIVEN_BACK, TOLD, first_number
+from gcnii.tuning.trials import DEFAULT, FINISHED, GIVEN_BACK, TOLD, first_number
 
 HEARTBEAT, GRACE = 5, 30  # seconds between two beats, and without one, after which a trial is lost
 CONNECT = 20  # seconds in which a server must answer
@@ -340,6 +340,7 @@ def _wait_again(study: OptunaStudy, trial: FrozenTrial, deaths: int | None = Non
         state=TrialState.WAITING,
         params=trial.params,
         distributions=trial.distributions,
+        user_attrs={DEFAULT: True} if DEFAULT in trial.user_attrs else {},
         system_attrs={GIVEN_BACK: first_number(trial), "deaths": died},
     )
     study.add_trial(again)
@@ -443,7 +444,10 @@ def _check_trial(trial: FrozenTrial, question: Question) -> None:
         raise InputError(f"it must repeat an earlier setting, got {first!r}")
     if not _is_count(deaths) or not 0 <= deaths <= MOST_DEATHS:
         raise InputError(f"it must have cost 0 to {MOST_DEATHS} workers, got {deaths!r}")
-    _check_params(trial, question)
+    if DEFAULT not in trial.user_attrs:
+        _check_params(trial, question)
+    elif trial.params:
+        raise InputError("it is the default, and has parameters")
     if trial.state in FINISHED:
         _check_told(trial, question)
     elif trial.values is not None:
@@ -478,7 +482,8 @@ def _check_told(trial: FrozenTrial, question: Question) -> None:
         raise InputError("its intermediate scores are not numbers")
     if not all(rung.isdigit() for rung in told["rungs"]):
         raise InputError("its intermediate scores are not of epochs")
-    _check_settings(trial, told, question)
+    if DEFAULT not in trial.user_attrs:
+        _check_settings(trial, told, question)
     _check_scores(trial, told, question.seeds)
 
 

@@ -9,6 +9,7 @@ import re
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from typing import Any
 
 from optuna.exceptions import StorageInternalError
 from optuna.study import Study as OptunaStudy
+from optuna.trial import TrialState, create_trial
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskProgressColumn
 
@@ -29,6 +31,7 @@ from gcnii.files import CHECKPOINT, OF_A_BUNDLE, document_key, user_path
 from gcnii.nn.settings import whole
 from gcnii.parallel import run_parallel
 from gcnii.results.fit import SILENT, Session, draws
+from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import lines_without_bar, make_progress
 from gcnii.train.checkpoint import remove
@@ -38,7 +41,7 @@ from gcnii.tuning.closing import Tuned, close
 from gcnii.tuning.proposals import quiet, sampler_of
 from gcnii.tuning.question import STUDY, Question, asked_in
 from gcnii.tuning.storage import StorageLost, open_study, refuse_damaged, sqlite_url
-from gcnii.tuning.trials import Trial, ranked, trials_of
+from gcnii.tuning.trials import DEFAULT, Trial, ranked, trials_of
 from gcnii.tuning.worker import Limits, search
 
 ANOTHER = "choose another folder (out)"
@@ -53,6 +56,8 @@ LOOK = 1.0  # seconds between two checks of the jobs
 PATIENCE = 60.0  # seconds in which jobs that are stopped may give their trials back
 LONGEST = 24 * 60  # minutes of a job without a budget; submitit's own default is 5
 MARGIN = 10  # minutes that a job may take longer than the search
+SAVING = 0.05  # share of a budget in which what was found is written and drawn
+CLOSING = 1 / 3  # share of a budget that the final trainings may take at most
 Show = Callable[[str], None]
 
 
@@ -134,12 +139,18 @@ class Tuner:
     def _searched(
         self, spent: Spent, budget: float | None, trials: int | None, show: Show
     ) -> Tuned:
-        limits = Limits(trials, None if budget is None else spent.start + budget)
+        limits = Limits(trials)
+        if budget is not None:
+            limits = Limits(trials, spent.start + budget * (1 - SAVING), budget * CLOSING)
+        begin_with_default(spent.study)
         try:
-            self._search(limits, spent)
+            kept = self._search(limits, spent)
             path = self.folder / CHECKPOINT if self.writes else None
             session = replace(self.session, checkpoint=path)
-            return close(self.question, trials_of(spent.study), session, show)
+            done = trials_of(spent.study)
+            tuned = close(self.question, done, session, show, limits.deadline, kept)
+            skipped = [] if budget is None else not_begun(spent.study)
+            return replace(tuned, notes=(*skipped, *tuned.notes))
         finally:
             spent.keep()
 
@@ -158,8 +169,8 @@ class Tuner:
             done = trials_of(study)
         return len(done), next(iter(ranked(done)), None)
 
-    def _search(self, limits: Limits, spent: Spent) -> None:
-        """Here, or in several processes, or as jobs of Slurm."""
+    def _search(self, limits: Limits, spent: Spent) -> list[Result]:
+        """Here, or in several processes, or as jobs of Slurm; the default's runs, if here."""
         if self.slurm is not None:
             with ended_as_by_ctrl_c():
                 search_by_slurm(self, limits)
@@ -169,7 +180,24 @@ class Tuner:
                 for _ in run_parallel(one, range(self.jobs), self.jobs):
                     spent.keep()
         else:
-            search(self.question, spent.study, limits, self.session, spent.keep)
+            return search(self.question, spent.study, limits, self.session, spent.keep)
+        return []
+
+
+def begin_with_default(study: OptunaStudy) -> None:
+    """Let what `gcnii train` would train be the next trial, if the study has not had it."""
+    if not any(DEFAULT in trial.user_attrs for trial in study.get_trials(deepcopy=False)):
+        study.add_trial(create_trial(state=TrialState.WAITING, user_attrs={DEFAULT: True}))
+
+
+def not_begun(study: OptunaStudy) -> list[str]:
+    """What was proposed and not begun for lack of time, in a sentence."""
+    waiting = study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
+    models = Counter(str(trial.params.get("model", "a model")) for trial in waiting)
+    if not models:
+        return []
+    which = ", ".join(f"{count} of {model}" for model, count in models.most_common())
+    return [f"Not begun for lack of time: {which}; a larger budget goes on with them."]
 
 
 def one_job(tuner: Tuner, limits: Limits, job: int) -> int:

@@ -26,6 +26,7 @@ from gcnii.train.run import Run
 
 Outcome = Literal["complete", "given up", "lost"]
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+DEFAULT = "default"  # the attribute of the trial that is what `gcnii train` would train
 GIVEN_BACK = "failed_trial"  # the attribute, named as Optuna does, of one that had another number
 RULE = "highest mean validation score; of equals, the one with the lowest validation loss"
 # What a study keeps of a finished trial, as an attribute of Optuna's.
@@ -54,6 +55,7 @@ class Trial:
     val, val_loss  of each seed
     outcome        complete; given up, because it fell behind or time ran out; or lost, because it
                    diverged or did not fit in memory
+    default        whether it is what `gcnii train` would train
     """
 
     number: int
@@ -65,6 +67,12 @@ class Trial:
     seconds: float
     final_seconds: float
     outcome: Outcome
+    default: bool = False
+
+    @property
+    def can_win(self) -> bool:
+        """Whether it is complete; the default may have fewer seeds, because time ran out."""
+        return self.outcome == "complete" or (self.default and self.outcome == "given up")
 
     @property
     def score(self) -> float:
@@ -146,6 +154,7 @@ def trials_of(study: OptunaStudy) -> list[Trial]:
                 seconds=told["seconds"],
                 final_seconds=told["final_seconds"],
                 outcome="lost" if told["lost"] else outcome,
+                default=DEFAULT in frozen.user_attrs,
             )
         )
     return sorted(found, key=lambda trial: trial.number)
@@ -156,10 +165,18 @@ def first_number(trial: FrozenTrial) -> int:
     return int(trial.system_attrs.get(GIVEN_BACK, trial.number))
 
 
+def place_of(trial: FrozenTrial, others: Sequence[FrozenTrial]) -> int:
+    """Its place among those that are neither the default nor another's second attempt."""
+    first = first_number(trial)
+    apart = (other.system_attrs.keys() | other.user_attrs.keys() for other in others[:first])
+    return first - sum(bool({GIVEN_BACK, DEFAULT} & names) for names in apart)
+
+
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
     """Those that could win, the best first: complete, so that all were judged alike."""
-    complete = [trial for trial in trials if trial.outcome == "complete"]
-    return sorted(complete, key=lambda trial: trial.rank, reverse=True)
+    return sorted(
+        filter(lambda trial: trial.can_win, trials), key=lambda trial: trial.rank, reverse=True
+    )
 
 
 def winner_of(trials: Sequence[Trial], model: str | None = None) -> Trial:

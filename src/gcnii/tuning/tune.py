@@ -58,7 +58,7 @@ def tune(
         The time limit of the whole call: "90s", "10m", "2h", or seconds; default: 10m, or none if
         `trials` is given.
     trials : int, optional
-        The number of settings to try, including the baselines.
+        The number of settings to try, including the default and the baselines.
     models : list of str, optional
         Names from `gcnii models`; mlp and gcn are always included, as baselines.
     seeds : int, optional
@@ -127,7 +127,7 @@ def tune(
 def limits_of(budget: str | float | None, trials: int | None) -> tuple[float | None, int | None]:
     """Seconds and number of trials; one of them is given, or the default budget is."""
     if whole("trials", trials, 1) == 1:
-        raise InputError("trials must be at least 2, for the two baselines are among them, got 1")
+        raise InputError("trials must be at least 2, the default and a baseline, got 1")
     if budget is None and trials is not None:
         return None, trials
     return seconds_of(BUDGET if budget is None else budget), trials

@@ -5,7 +5,12 @@ epochs e, 2e, 4e, …, where e = patience + 1, a setting stays if its validation
 the weights that would be kept, is at least the median of all settings of the study that got there.
 Settings are compared seed by seed, because seeds have splits of their own, and judged by the mean
 of the differences.  No setting is given up earlier: e is the first epoch after which patience
-itself can end a training.  The baselines stay: the winner will be compared with them.
+itself can end a training.  The default and the baselines stay: the winner will be compared with
+them.
+
+With a deadline, a trial that would not end in time is not begun, as far as the trials so far tell
+how long an epoch of its model takes.  The default alone is always begun: its first run is what a
+search returns if there is time for nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from math import inf
 from statistics import fmean, median
@@ -25,7 +30,9 @@ from optuna.trial import Trial as OptunaTrial
 from optuna.trial import TrialState
 
 from gcnii.files import Document
+from gcnii.nn.settings import Settings
 from gcnii.results.fit import SILENT, Session
+from gcnii.results.result import Result
 from gcnii.train.hardware import choose_device
 from gcnii.train.interrupt import Interrupt, interruptible
 from gcnii.train.plan import batch_key
@@ -34,7 +41,7 @@ from gcnii.tuning.closing import reserve
 from gcnii.tuning.proposals import Proposal, Proposer, SpaceProposer
 from gcnii.tuning.question import BASELINES, Question
 from gcnii.tuning.storage import Held
-from gcnii.tuning.trials import FINISHED, first_number, fitted, told_of, trials_of
+from gcnii.tuning.trials import DEFAULT, FINISHED, fitted, place_of, told_of, trials_of
 
 FEWEST = 4  # settings at a rung, below which a median says nothing
 
@@ -139,6 +146,7 @@ FILLED = 1 << 24  # numbers of all replicas' states in one layer: a GPU gains li
 MOST = 16  # settings at once, and as many that take the places of those that leave
 PAUSE = 0.5  # seconds between two checks of what others are doing
 LOOK = 3.0  # seconds between two estimates of the final trainings
+MOST_TOO_LONG = 10  # proposals in a row for which there is no time: the search is over
 
 
 @dataclass(frozen=True)
@@ -147,10 +155,12 @@ class Limits:
 
     trials    settings in all, those of other workers among them; None: any number
     deadline  when all is to be done, the final training too, by `time.time`; None: any time
+    closing   seconds of these for the final training, if it would take longer than that
     """
 
     trials: int | None = None
     deadline: float | None = None
+    closing: float = inf
 
 
 class Clock:
@@ -159,8 +169,8 @@ class Clock:
     interrupt  becomes true when someone stops the search
     """
 
-    def __init__(self, study: OptunaStudy, deadline: float | None, interrupt: Interrupt):
-        self.study, self.deadline, self.interrupt = study, deadline, interrupt
+    def __init__(self, study: OptunaStudy, limits: Limits, interrupt: Interrupt):
+        self.study, self.limits, self.interrupt = study, limits, interrupt
         self.reserve, self.looked = 0.0, -inf
 
     def refuse_interrupted(self) -> None:
@@ -169,13 +179,19 @@ class Clock:
             raise KeyboardInterrupt
 
     @property
+    def left(self) -> float:
+        """Seconds for the search."""
+        if self.limits.deadline is None:
+            return inf
+        if time.time() - self.looked > LOOK:
+            trials = trials_of(self.study)
+            self.looked, self.reserve = time.time(), reserve(trials, self.limits.closing)
+        return self.limits.deadline - self.reserve - time.time()
+
+    @property
     def over(self) -> bool:
         """Whether time has run out."""
-        if self.deadline is None or self.interrupt:
-            return bool(self.interrupt)
-        if time.time() - self.looked > LOOK:
-            self.looked, self.reserve = time.time(), reserve(trials_of(self.study))
-        return time.time() + self.reserve >= self.deadline
+        return bool(self.interrupt) or self.left <= 0
 
 
 def search(
@@ -185,36 +201,44 @@ def search(
     session: Session = SILENT,
     after_batch: Callable[[], object] = lambda: None,
     proposer: Proposer | None = None,
-) -> None:
+) -> list[Result]:
     """Train trials until the limits are reached and no trial of any worker is left.
+
+    Returns the default's own runs, if it was trained here.
 
     Ctrl-C and SIGTERM raise KeyboardInterrupt after the epoch; unfinished trials are given back.
     """
     proposer = proposer or SpaceProposer(question)
     study.sampler = proposer.sampler
     with interruptible() as interrupt, Held(study) as held:
-        clock = Clock(study, limits.deadline, interrupt)
+        clock = Clock(study, limits, interrupt)
         worker = Worker(question, study, held, clock, proposer, session)
-        while not clock.over:
+        too_long = 0  # batches in a row
+        while not clock.over and too_long < MOST_TOO_LONG:
             held.give_back_lost()
             batch = list(worker.proposals(limits.trials))
             if not batch:
-                if not study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                    return
+                running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+                if all(trial._trial_id in held.trials for trial in running):
+                    break
                 time.sleep(PAUSE)  # others train; if they die, their trials come back
-            # Those that are not begun in time are given back.
+            # Those that are not begun in time are given back at the end.
             for some in takewhile(lambda _: not clock.over, _by_shape(batch)):
-                worker.train(some)
-                clock.looked = -inf  # there is more to judge by
-                after_batch()
+                too_long += 1
+                if worker.expected(some[0]) <= clock.left:
+                    worker.train(some)
+                    clock.looked, too_long = -inf, 0  # there is more to judge by
+                    after_batch()
         clock.refuse_interrupted()
+    return worker.kept
 
 
 def _by_shape(batch: Sequence[Proposal]) -> list[list[Proposal]]:
-    """Those that can be trained together as one batch."""
-    found: dict[str, list[Proposal]] = {}
+    """Those that can be trained together as one batch; the default alone, for it is never cut."""
+    found: dict[tuple[bool, str], list[Proposal]] = {}
     for proposal in batch:
-        found.setdefault(batch_key(proposal.plan), []).append(proposal)
+        key = DEFAULT in proposal.trial.user_attrs, batch_key(proposal.plan)
+        found.setdefault(key, []).append(proposal)
     return list(found.values())
 
 
@@ -228,6 +252,7 @@ class Worker:
     clock: Clock
     proposer: Proposer
     session: Session
+    kept: list[Result] = field(default_factory=list)
 
     @property
     def on_cpu(self) -> bool:
@@ -270,13 +295,15 @@ class Worker:
     def train(self, batch: Sequence[Proposal]) -> None:
         """Train proposals of one shape and tell the study."""
         frozen = [proposal.trial._cached_frozen_trial for proposal in batch]
-        recipe = batch[0].plan.recipe
+        recipe, others = batch[0].plan.recipe, self.study.get_trials(deepcopy=False)
+        default = DEFAULT in frozen[0].user_attrs
+        stay = {i for i, trial in enumerate(frozen) if place_of(trial, others) < len(BASELINES)}
         halving = Halving(
             [trial.number for trial in frozen],
             recipe.patience,
             _standings(self.study),
-            lambda: self.clock.over,
-            {i for i, trial in enumerate(frozen) if first_number(trial) < len(BASELINES)},
+            (lambda: bool(self.clock.interrupt)) if default else (lambda: self.clock.over),
+            {0} if default else stay,
             recipe.rule.by_score,
         )
         start = time.perf_counter()
@@ -297,7 +324,12 @@ class Worker:
         plans = [proposal.plan for proposal in batch]
         session = replace(self.session, leave=halving)
         runs: list[Run] = []
+        start, default = time.perf_counter(), DEFAULT in batch[0].trial.user_attrs
         for some in [[seed] for seed in seeds] if self.on_cpu else [list(seeds)]:
+            spent, left = time.perf_counter() - start, self.clock.left
+            # The default leaves half of the time to others, if it has to do with fewer seeds.
+            if runs and (spent if default else spent / len(runs)) > left:
+                halving.cut |= set(range(len(batch))) - halving.behind
             if len(halving.behind | halving.cut) == len(batch):
                 break
             result = fitted(question.hidden, plans, at_once, session, some)
@@ -306,7 +338,25 @@ class Worker:
             if result.interrupted:
                 raise KeyboardInterrupt
             runs += result.runs
+            if default:
+                self.kept.append(result)
         return runs
+
+    def expected(self, proposal: Proposal) -> float:
+        """Seconds that training this takes, by what an epoch took in the trials so far.
+
+        Those of its model tell, or else all; an epoch takes longer the more and the wider layers.
+        """
+        done = [one for one in trials_of(self.study) if one.final_seconds and sum(one.epochs)]
+        if DEFAULT in proposal.trial.user_attrs or not done:
+            return 0.0
+        own = [one for one in done if one.model == proposal.plan.model] or done
+        epoch = median(one.final_seconds / fmean(one.epochs) / _size(one.settings) for one in own)
+        epochs = median(fmean(one.epochs) for one in own)
+        final = epoch * epochs * _size(proposal.plan.settings)
+        return (
+            final * self.question.seeds / len(self.question.final_seeds) if self.on_cpu else final
+        )
 
     def _final_seconds(self, proposal: Proposal, runs: int, seconds: float) -> float:
         """How long this setting's final training may take, if so many runs took these seconds.
@@ -329,6 +379,12 @@ class Worker:
                 self.study.tell(trial, score, skip_if_finished=True)
         except UpdateFinishedTrialError:
             pass  # it was given back: this worker's heartbeat was too old
+
+
+def _size(settings: Settings) -> float:
+    """By which the time of an epoch grows: that of all layers' states, on the same graph."""
+    width = settings.get("width", 64) * settings.get("heads", 1)
+    return float((settings.get("layers", 1) + 1) * width * settings["views"])
 
 
 def _slots(study: OptunaStudy, most: int | None) -> bool:
