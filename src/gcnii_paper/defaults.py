@@ -102,11 +102,7 @@ WHOM_ALL: Settings = {
 }
 WHOM = tuple(  # a node's class is told by whom it links to
     {**WHOM_ALL, **one, **decays}
-    for one in _each(
-        layers=(4, 2),
-        dropout=(0.0, 0.2, 0.5),
-        input_dropout=(0.0, 0.3),
-    )
+    for one in _each(layers=(4, 2), dropout=(0.0, 0.2, 0.5), input_dropout=(0.0, 0.3))
     for decays in (
         {"decay_conv": 1e-5, "decay_dense": 1e-5},
         {"decay_conv": 1e-4, "decay_dense": 1e-3},

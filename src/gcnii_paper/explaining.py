@@ -37,11 +37,7 @@ from gcnii.results.provenance import commit, versions
 from gcnii.results.result import Result
 
 MOVED = ("benchmarks/explaining.py", "-m gcnii_paper.explaining")  # in older records
-_WAY = {
-    "drop": float,
-    "seconds": float,
-    "against": {"mean": float, "low": float, "high": float},
-}
+_WAY = {"drop": float, "seconds": float, "against": {"mean": float, "low": float, "high": float}}
 SHAPE = {
     **{"graph": str, "model": str, "command": str, "device": str},
     **{"layers": int, "nodes": int, "links": int, "draws": int, "test": float},

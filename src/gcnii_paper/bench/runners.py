@@ -175,10 +175,8 @@ def end_to_end(line: Line, device: torch.device) -> Runner:
             graph, seeds = data.load(name, offline=True), range(line.replicas)
             session = Session(device=str(device))
             result = fit_plans(graph, [_plan(line)], session, seeds=seeds)
-            epochs = [run.epochs for run in result.runs]
-            facts.update(
-                test_mean=float(result.test.mean()), test_std=float(result.test.std(ddof=1))
-            )
+            test, epochs = result.test, [run.epochs for run in result.runs]
+            facts.update(test_mean=float(test.mean()), test_std=float(test.std(ddof=1)))
             facts.update(runs=len(epochs), epochs_mean=float(np.mean(epochs)))
         return count
 

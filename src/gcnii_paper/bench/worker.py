@@ -35,13 +35,7 @@ from gcnii.train.hardware import tuned_cpu
 from gcnii.train.run import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.cases import PRODUCTS
-from gcnii_paper.bench.graphs import (
-    BenchGraph,
-    advance,
-    endless_plan,
-    make_bench_graph,
-    near_graph,
-)
+from gcnii_paper.bench.graphs import BenchGraph, advance, endless_plan, make_bench_graph, near_graph
 from gcnii_paper.bench.limits import Peak, timed
 
 

@@ -334,9 +334,7 @@ def adopt(folder: Searches = Path("results/search"), /, *, out: Adopted = None) 
 
 @app.command(name="adopt-record")
 def adopt_record(
-    *studies: Studies,
-    out: RecordFile = None,
-    keep: StudiesFolder = Path("results/beyond/studies"),
+    *studies: Studies, out: RecordFile = None, keep: StudiesFolder = Path("results/beyond/studies")
 ) -> None:
     """Make the winners of studies of `gcnii tune` the record settings of their data sets.
 

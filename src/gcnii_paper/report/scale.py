@@ -78,16 +78,9 @@ def read_scale(path: Path) -> Document:
 
 def parts_of(record: Document) -> list[Part]:
     """The tables of one document."""
-    found = []
-    if record["processes"]:
-        found.append(_processes(record))
-    if record["cuts"]:
-        found.append(_cuts(record["cuts"]))
-    if record["planned"]:
-        found.append(_planned(record["planned"]))
-    if record["growth"]:
-        found.append(_growth(record["growth"]))
-    return found
+    found = [_processes(record)] if record["processes"] else []
+    makers = {"cuts": _cuts, "planned": _planned, "growth": _growth}
+    return found + [make(record[name]) for name, make in makers.items() if record[name]]
 
 
 def terminal_tables(record: Document) -> Iterable[Table]:
@@ -133,10 +126,8 @@ def papers_plans() -> Part:
 def _plan_row(
     size: Size, layers: int, width: int, precision: str, memory: str, devices: int
 ) -> Sequence[str]:
-    cut, network = (
-        estimated_cut(size, devices),
-        Network(layers=layers, width=width, precision=precision),
-    )
+    cut = estimated_cut(size, devices)
+    network = Network(layers=layers, width=width, precision=precision)
     network = chosen_memory(memory, network, cut.nodes, H200)
     cost = estimate(size, network, H200, cut, devices, -(-devices // 8))
     held, spent = cost.memory, cost.seconds
@@ -265,20 +256,16 @@ def _draw(axes: Axes, points: Sequence[Document], word: str) -> None:
     from matplotlib.ticker import LogFormatter
 
     x, costs = [row["value"] for row in points], [planned_cost(row) for row in points]
-    times, held = (
-        [1000 * row["best"] for row in points],
-        [row["peak_bytes"] / 2**20 for row in points],
-    )
-    foretold = (
-        [1000 * cost.seconds.total for cost in costs],
-        [cost.memory.total / 2**20 for cost in costs],
-    )
+    times = [1000 * row["best"] for row in points]
+    held = [row["peak_bytes"] / 2**20 for row in points]
+    planned_times = [1000 * cost.seconds.total for cost in costs]
+    planned_held = [cost.memory.total / 2**20 for cost in costs]
     axes.set(xscale="log", yscale="log")
     axes.yaxis.set_major_formatter(LogFormatter())
     axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.9)))
     for y, plan, style, name in (
-        (times, foretold[0], TIME, "ms of an epoch"),
-        (held, foretold[1], HELD, "MiB at the peak"),
+        (times, planned_times, TIME, "ms of an epoch"),
+        (held, planned_held, HELD, "MiB at the peak"),
     ):
         draw_line(axes, x, y, style, name)
         axes.plot(x, plan, ":", color=style.colour, label=f"{name}, planned")
