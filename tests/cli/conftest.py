@@ -1,7 +1,10 @@
 """Trainings that several tests share, each done once."""
 
+import os
+from unittest import mock
+
 import pytest
-from support.command_line import BUNDLE, SMALL, run, write_pets
+from support.command_line import BUNDLE, SMALL, call, run, write_pets
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +24,8 @@ def trained_json(home):
 @pytest.fixture(scope="session")
 def trained(home):
     """The answer of `gcnii train pets` in a terminal that is too narrow."""
-    return run("train", "pets", *SMALL, "--out", BUNDLE, cwd=home, COLUMNS="20")
+    with mock.patch.dict(os.environ, COLUMNS="20"):
+        return call("train", "pets", *SMALL, "--out", BUNDLE, cwd=home)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from support.command_line import SMALL, Answer, call, files, run, write_pets
+from support.command_line import SMALL, Answer, call, files, write_pets
 
 from gcnii import fit, load, open_bundle
 from gcnii.train.own import Traits, own_default
@@ -73,7 +73,7 @@ def test_a_graph_without_labels_is_valid_but_cannot_be_trained_on(tmp_path):
 
 
 def test_predict_writes_the_users_names_and_probabilities(home, bundle, tmp_path):
-    answer = run("predict", bundle, "--out", "new/labels.csv", cwd=tmp_path)
+    answer = call("predict", bundle, "--out", "new/labels.csv", cwd=tmp_path)
     assert answer == Answer(0, "12 nodes labelled: new/labels.csv\n", "")
     text = (tmp_path / "new/labels.csv").read_text()
     assert text.splitlines()[0] == "node,label,probability,known,split,p(cat),p(dog)"
@@ -280,11 +280,12 @@ def test_two_graphs_of_one_name_have_bundles_of_their_own(tmp_path):
 
 def test_without_flags_a_graph_gets_the_default_and_its_bundle_says_so(tmp_path):
     write_pets(tmp_path / "pets")  # 6 training nodes, 2 features
-    answer = call("train", "pets", "--alpha", "0.3", "--out", "bundle", cwd=tmp_path)
+    own = ("--alpha", "0.3", "--epochs", "5")
+    answer = call("train", "pets", *own, "--out", "bundle", cwd=tmp_path)
     assert answer.code == 0, answer.err
     settings = json.loads((tmp_path / "bundle" / "run.json").read_text())["settings"]
     expected = own_default("gcnii", Traits.of(load(tmp_path / "pets")))
-    assert settings == settings | expected | {"alpha": 0.3}
+    assert settings == settings | expected | {"alpha": 0.3, "epochs": 5}
     assert (settings["layers"], settings["scale"], settings["dropout"]) == (8, "standard", 0.5)
 
 
