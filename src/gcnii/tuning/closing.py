@@ -206,6 +206,8 @@ class Tuned:
             return f"The graph does not help: {how}{test}."
         if "mlp" not in leads:
             how = "no training of an MLP was finished"
+            if any(one.model == "mlp" for one in ranked(self.trials)):
+                how = "there was no time to train an MLP again with new seeds"
             return f"Whether the graph helps is not measured: {how}; give the search more time."
         lead = leads["mlp"]
         if not lead.measured:

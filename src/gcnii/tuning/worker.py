@@ -345,12 +345,13 @@ class Worker:
     def expected(self, proposal: Proposal) -> float:
         """Seconds that training this takes, by what an epoch took in the trials so far.
 
-        Those of its model tell, or else all; an epoch takes longer the more and the wider layers.
+        Those of its model tell; 0 if there are none, for then it is tried, and cut in time.  An
+        epoch takes longer the more and the wider layers.
         """
         done = [one for one in trials_of(self.study) if one.final_seconds and sum(one.epochs)]
-        if DEFAULT in proposal.trial.user_attrs or not done:
+        own = [one for one in done if one.model == proposal.plan.model]
+        if DEFAULT in proposal.trial.user_attrs or not own:
             return 0.0
-        own = [one for one in done if one.model == proposal.plan.model] or done
         epoch = median(one.final_seconds / fmean(one.epochs) / _size(one.settings) for one in own)
         epochs = median(fmean(one.epochs) for one in own)
         final = epoch * epochs * _size(proposal.plan.settings)
