@@ -173,11 +173,9 @@ def test_a_checkpoint_is_removed_with_the_one_before_and_nothing_else(path):
     assert list(path.parent.iterdir()) == [other]
 
 
-@pytest.mark.usefixtures("small_files")
-def test_a_full_disk_is_told_once_and_training_goes_on(graph, path):
-    with pytest.warns(
-        UserWarning, match=f"cannot save {path}: File too large; continuing without it"
-    ) as told:
+def test_a_full_disk_is_told_once_and_training_goes_on(graph, path, small_files):
+    sentence = f"cannot save {path}: File too large; continuing without it"
+    with small_files(), pytest.warns(UserWarning, match=sentence) as told:
         result = fit(graph, checkpoint=path, **HOW)
     assert len(told) == 1
     assert result.runs[0].curve == whole_run(graph).runs[0].curve

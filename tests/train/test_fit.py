@@ -186,10 +186,11 @@ def test_a_run_with_nothing_to_grade_has_no_test_score(graph):
     assert result.summary()["test_mean"] is None
 
 
-@pytest.mark.usefixtures("small_files")
-def test_a_checkpoint_for_which_there_is_no_room_is_an_error_of_the_disk_and_named(tmp_path):
+def test_a_checkpoint_for_which_there_is_no_room_is_an_error_of_the_disk_and_named(
+    tmp_path, small_files
+):
     checkpoint = Checkpoint({}, [Run(0)], [0], {"now": {"W": torch.zeros(9999)}})
-    with pytest.raises(OSError, match="File too large") as told:
+    with small_files(), pytest.raises(OSError, match="File too large") as told:
         checkpoint.save(tmp_path / "checkpoint")
     assert told.value.filename == str(tmp_path / "checkpoint")
     assert not list(tmp_path.iterdir())

