@@ -33,7 +33,7 @@ def document():
         "tried": len(trials),
         "searched": {"gcn": ["layers", "lr", "scale"], "mlp": ["lr", "scale"]},
         "trials": trials,
-        "winner": {"model": "gcn"},
+        "winner": {"number": 0, "model": "gcn"},
         "importances": [
             {"name": "lr", "share": 0.7, "error": 0.12},
             {"name": "layers", "share": 0.3, "error": 0.05},
