@@ -85,7 +85,7 @@ def test_settings_are_explained_by_their_sources_and_nothing_is_trained(tmp_path
     settings = found["settings"]
     assert settings["lr"] == {"value": 0.5, "source": "given"}
     assert settings["memory"] == {"value": "keep", "source": "given"}  # though no number needs it
-    assert settings["layers"] == {"value": 64, "source": "published: nobody; tried by hand"}
+    assert settings["layers"] == {"value": 64, "source": "preset, tried by hand"}
     assert settings["alpha"] == {"value": 0.1, "source": "default of gcnii"}
     assert settings["loops"] == {"value": "keep", "source": "default of Recipe"}
     assert files(tmp_path) == []

@@ -235,7 +235,8 @@ def presets_for(
     """
     given, name = given or {}, graph.catalog_name
     if model not in OURS and not uses_own_default(name):
-        yield f"published: {published_by(name, model)}", preset(name, model)
+        who = published_by(name, model)
+        yield f"published: {who}" if who else "preset, tried by hand", preset(name, model)
         return
     if not name:
         yield "own graph: its edges", own_links(model, graph)

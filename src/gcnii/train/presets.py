@@ -433,10 +433,10 @@ _PUBLISHED_BY = {
 
 
 def published_by(name: str, model: str) -> str:
-    """Who published the settings of a model on a data set, or that they were tried by hand."""
+    """Who published the settings of a model on a data set; "" if they were tried by hand."""
     name = SHARED.get(name, name)
     if name == "digits" or (name == "pubmed-full" and model in (*_GRAPHSAGE, "cluster-gcn")):
-        return "nobody; tried by hand"
+        return ""
     if name in _FULL and model in ("gcn", "gat"):
         return _GEOM_PAPER
     if name in _APPNP and model == "appnp":
