@@ -331,7 +331,7 @@ COPIES = {"cuda": 2.0, "cpu": 2.5}
 WEIGHTS = {"cuda": 6.5, "cpu": 7.0}
 # Matrices of n · h beside those that are kept: H0, gradients and masks in the making.
 WORK = {"cuda": 5.0, "cpu": 7.0}
-# On a CPU, matrices below LARGEST_POOLED are not handed back to the system: so many are held.
+# On a CPU, matrices below LARGEST_POOLED are not handed back to the system; this many are held.
 POOLED, POOLED_AGAIN = 16.0, 22.0
 
 

@@ -180,7 +180,7 @@ def file_sha256(path: Path) -> str:
 
 @contextmanager
 def claimed(folder: Path, patience: float = 0.0) -> Iterator[None]:
-    """Claim the folder to write to; InputError if another process holds it for so many seconds.
+    """Claim the folder to write to; InputError if another process holds it for `patience` seconds.
 
     The claim is a lock, which the system takes back however its owner ends.
     """

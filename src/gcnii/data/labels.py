@@ -75,7 +75,7 @@ def _note_regression(classes: Sequence[str], labelled: int, problems: Problems) 
 
 
 def warn_of_numbers(classes: int, labelled: int) -> None:
-    """Warn where so many whole numbers are labels of so few nodes that they seem to be amounts."""
+    """Warn where integer labels are many and each has few nodes: they may be amounts."""
     if classes > MOST_CLASSES and labelled < FEW_NODES * classes:
         notice(
             f"the labels of {labelled} nodes are {classes} different whole numbers, each of which "

@@ -125,7 +125,7 @@ def training_rows(graph: Graph, split: Split) -> Ints:
 
 
 def _sampled(rows: Ints, count: float) -> Ints:
-    """About so many of the rows, by chance and in order; at least FEWEST and at most ROWS."""
+    """A random sample of about `count` rows, in order; at least FEWEST and at most ROWS."""
     most = int(np.clip(count, FEWEST, ROWS))
     if len(rows) <= most:
         return rows

@@ -222,7 +222,7 @@ def _refuse_names(names: list[str] | None, what: str, count: int) -> None:
 
 
 def refuse_misfit(weights: Stack, plan: Plan, d: int, k: int, runs: int) -> None:
-    """Raise InputError if these are not the weights of so many runs of the plan's model.
+    """Raise InputError if these are not the weights of `runs` runs of the plan's model.
 
     A network with a layer for each tensor, and two more, has too many weights already if its layers
     have any; so no larger one is built to find out, and on the meta device it takes no memory.

@@ -62,7 +62,7 @@ def percentiles(
 
 
 def of_sizes(mean: float, sizes: Sequence[float], least: float, most: float) -> Estimate:
-    """The interval of a mean over parts of so many nodes, where all nodes are right, or all wrong.
+    """The interval of a mean over parts of these sizes, where all nodes are right, or all wrong.
 
     As far from it as Wilson's interval of 0 of n reaches, the parts by the sum of squares.
     """

@@ -160,7 +160,7 @@ def read(path: Path) -> Graph:
 
 
 def read_piece(path: Path, rank: int, size: int) -> Piece:
-    """What process `rank` of so many has: as many parts as each of the others; no other is read."""
+    """The parts of process `rank`, as many as each of the `size` processes has; no others."""
     manifest = read_manifest(path)
     parts = len(manifest["parts"])
     if parts % size:
