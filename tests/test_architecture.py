@@ -23,6 +23,7 @@ ROOMS = [
     "dropout",
     "nn",
     "targets",
+    "members",
     "train",
     "results",
     "parallel",

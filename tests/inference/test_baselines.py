@@ -1,5 +1,6 @@
 """Baselines: what needs no model, or no graph, or no features."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,22 +10,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from support import knobs
 
-from gcnii import Graph, Split, data
+from gcnii import data
 from gcnii.inference import baselines
 from gcnii.inference.baselines import (
     PREDICTORS,
     baseline,
     baselines_of,
-    boosted_rows,
     notes,
     training_rows,
 )
-from gcnii.targets import SeveralLabels
+from gcnii.members import trees
+from gcnii.targets import SeveralLabels, target_of
 
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
-    monkeypatch.setattr(knobs.TREES, 0)
+    monkeypatch.setattr(knobs.ROUNDS, 1)
 
 
 def test_the_majority_is_that_of_the_training_nodes(lopsided):
@@ -76,76 +77,18 @@ def test_one_class_alone_is_answered(blocks):
         assert (baseline(name, alone, alone.splits[0]).guess == 1).all()
 
 
-def dense_propagation(graph, split, alpha):
-    """(1 - α) (I - α P̃)⁻¹ Y0, rows made to sum to 1."""
-    A = np.zeros((graph.n, graph.n))
-    weights = np.ones(graph.edges.shape[1]) if graph.weights is None else graph.weights
-    for (u, v), w in zip(graph.edges.T, weights, strict=True):
-        A[u, v] = A[v, u] = w
-    np.fill_diagonal(A, 0)
-    size = np.maximum(A.sum(1), 1e-300)
-    P = A / np.sqrt(size[:, None] * size)
-    start = np.eye(graph.k)[graph.labels] * split.train[:, None]
-    Y = np.linalg.solve(np.eye(graph.n) - alpha * P, start)
-    return Y / Y.sum(1, keepdims=True)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_labels_are_propagated_as_in_the_closed_form(blocks, weighted, monkeypatch):
-    monkeypatch.setattr(baselines, "ALPHAS", (0.5,))
-    edges = np.unique(np.sort(blocks.edges, 0), axis=1)
-    weights = np.random.default_rng(0).random(edges.shape[1]) if weighted else None
-    graph = replace(blocks, edges=edges, weights=weights)
-    split = graph.splits[0]
-    said = baseline("label propagation", graph, split)
-    expected = dense_propagation(graph, split, 0.5)[split.test]
-    np.testing.assert_allclose(said.P, expected, atol=1e-6)
-    assert said.scores["accuracy"] > 0.8
-
-
-def test_a_node_that_no_label_reaches_has_the_shares_of_the_training_nodes():
-    split = Split.of_roles(["train", "train", "train", "test", "val"])
-    graph = Graph(X=np.ones((5, 1)), edges=[[0], [1]], y=[0, 0, 1, 1, 1], splits=(split,))
-    said = baseline("label propagation", graph, split)
-    np.testing.assert_allclose(said.P, [[2 / 3, 1 / 3]])
-
-
 @pytest.mark.slow
 def test_several_labels_are_answered_with_a_threshold_of_validation():
     graph = data.load("ppi-like", graphs=3, n=100, degree=2)
     split = graph.splits[0]
-    for name in baselines_of(SeveralLabels(2)):
+    for name in baselines_of(target_of(graph)):
         said = baseline(name, graph, split)
         assert said.guess.shape == said.y.shape == said.P.shape
         assert said.scores["micro_f1"] > 0.3
 
 
-def test_trees_see_no_label_but_those_of_training_neighbours(blocks):
-    split, X = blocks.splits[0], np.asarray(blocks.X, np.float32)
-    seen = baselines._around(blocks, split, X)
-    hidden = replace(blocks, y=np.where(split.train, blocks.labels, 1 - blocks.labels))
-    np.testing.assert_array_equal(baselines._around(hidden, split, X), seen)
-    for i in np.flatnonzero(split.train)[:5]:
-        y = blocks.labels.copy()
-        y[i] = 1 - y[i]
-        other = baselines._around(replace(blocks, y=y), split, X)
-        np.testing.assert_array_equal(other[i], seen[i])  # its own label is not among its columns
-        changed = np.flatnonzero((other != seen).any(1) & ~np.isnan(seen).any(1))
-        u, v = blocks.edges
-        assert set(changed) <= {*v[u == i].tolist(), *u[v == i].tolist()}
-
-
-def test_neighbours_are_means_and_shares_and_none_is_missing():
-    split = Split.of_roles(["train", "train", "test", "val"])
-    graph = Graph(X=[[1.0], [3.0], [5.0], [7.0]], edges=[[0, 1, 2], [2, 2, 2]], y=[0, 1, 1, 0])
-    seen = baselines._around(graph, split, graph.X)
-    np.testing.assert_allclose(seen[2], [2.0, 0.5, 0.5, 2.0, 2.0])
-    np.testing.assert_allclose(seen[0], [5.0, np.nan, np.nan, 1.0, 0.0])
-    np.testing.assert_allclose(seen[3], [np.nan, np.nan, np.nan, 0.0, 0.0])
-
-
 def test_trees_with_neighbours_find_what_the_columns_do_not_say(blocks, monkeypatch):
-    monkeypatch.setattr(knobs.TREES, 100)
+    monkeypatch.setattr(knobs.ROUNDS, 100)
     alone, around = (
         baseline(name, blocks, blocks.splits[0]).scores["roc_auc"]
         for name in ("gradient boosting", "gradient boosting with neighbours")
@@ -157,23 +100,23 @@ def test_wide_features_and_many_nodes_are_reduced_with_a_note(blocks, monkeypatc
     split = blocks.splits[0]
     assert [*notes(blocks, split)] == []
     words = sp.random_array((blocks.n, 400), density=0.05, format="csr", rng=0)
-    wide = replace(blocks, X=words)
-    assert baselines._own(wide).shape == (blocks.n, 64)
-    assert [*notes(wide, split)] == [
+    assert [*notes(replace(blocks, X=words), split)] == [
         "gradient boosting saw 64 columns (SVD) in place of 400 features"
     ]
-    monkeypatch.setattr(baselines, "GROWTH", 0)
-    monkeypatch.setattr(baselines, "FEWEST", 10)
-    rows = boosted_rows(blocks, split, 5)
-    assert len(rows) == 10
-    assert split.train[rows].all()
+    monkeypatch.setattr(trees, "GROWTH", 0)
+    monkeypatch.setattr(trees, "FEWEST", 10)
     assert "gradient boosting saw 10 of the 40 training nodes, to save time" in notes(blocks, split)
+    said = baseline("gradient boosting", blocks, split)
+    assert said.P.shape == (split.test.sum(), 2)
 
 
-def test_trees_are_left_out_where_nodes_have_several_labels(blocks):
-    assert set(PREDICTORS) - {*baselines_of(SeveralLabels(2))} == {
-        "gradient boosting",
-        "gradient boosting with neighbours",
-    }
-    many = replace(blocks, y=np.stack([blocks.labels, 1 - blocks.labels], 1))
-    assert next(notes(many, many.splits[0])).startswith("gradient boosting is for nodes with one")
+def test_without_trees_the_other_baselines_are_left_and_a_note_says_why(blocks, monkeypatch):
+    trees_alone = {"gradient boosting", "gradient boosting with neighbours"}
+    assert set(PREDICTORS) - {*baselines_of(SeveralLabels(121))} == trees_alone
+    assert set(PREDICTORS) == {*baselines_of(SeveralLabels(2))}
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    assert set(PREDICTORS) - {*baselines_of(SeveralLabels(2))} == trees_alone
+    assert [*notes(blocks, blocks.splits[0])] == [
+        "gradient boosting is left out: trees need LightGBM, which is not installed; "
+        "pip install lightgbm"
+    ]

@@ -23,7 +23,7 @@ KEYS = {
 def _few_draws(monkeypatch):
     """Numbers of draws matter to intervals only, and these tests train a few epochs."""
     monkeypatch.setattr("gcnii.targets.scores.RANKED", 0)
-    monkeypatch.setattr(knobs.TREES, 0)
+    monkeypatch.setattr(knobs.ROUNDS, 1)
 
 
 def quietly(result, *args, **how):
@@ -188,8 +188,9 @@ def test_fifteen_nodes_that_are_all_right_are_no_proof(blocks, seeds):
     assert found.graph_helps.difference.low < 0 < found.graph_helps.difference.high
 
 
-def test_trees_that_are_better_are_said_with_the_paired_difference():
+def test_trees_that_are_better_are_said_with_the_paired_difference(monkeypatch):
     """The label is whether two columns have one sign, which no product of X and a matrix tells."""
+    monkeypatch.setattr(knobs.ROUNDS, 20)
     random, n = np.random.default_rng(0), 600
     X = random.normal(size=(n, 2))
     roles = np.repeat(["train", "val", "test"], n // 3)

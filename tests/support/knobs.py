@@ -1,4 +1,4 @@
-"""Where what several tests replace is: `monkeypatch.setattr(knobs.TREES, 0)`."""
+"""Where what several tests replace is: `monkeypatch.setattr(knobs.ROUNDS, 1)`."""
 
 # trainings
 SAVE_EVERY = "gcnii.train.group.SAVE_EVERY"  # seconds between two checkpoints
@@ -21,7 +21,7 @@ FIND_OPTUNA = "gcnii.tuning.tune.find_spec"
 EXAMINED_EPOCHS = "gcnii.analysis.checkup.EPOCHS"  # of each training
 EXAMINED_FIT = "gcnii.analysis.checkup.fit_plans"
 SMALL_GRAPH = "gcnii.analysis.filters.SMALL"  # nodes up to which all eigenvectors are computed
-TREES = "gcnii.inference.baselines.TREES"  # of the boosted baseline, in all
+ROUNDS = "gcnii.members.trees.ROUNDS"  # of boosting, at most
 
 # data and the paper's study
 ATTEMPTS = "gcnii.data.download.ATTEMPTS"  # how often a file is asked for

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from math import inf
 from typing import Any
@@ -22,6 +22,10 @@ from numpy.typing import NDArray
 from gcnii.analysis.degree import span
 from gcnii.files import Document
 from gcnii.graph import Features, Graph, Split
+from gcnii.members.forest import available
+from gcnii.members.known import Known
+from gcnii.members.propagation import LabelPropagation
+from gcnii.members.trees import NARROW, WIDE, Columns, Trees, refusal, work
 from gcnii.propagation.adjacency import adjacency
 from gcnii.targets import Target, target_of
 from gcnii.targets.interval import wilson
@@ -29,15 +33,8 @@ from gcnii.targets.scores import Answers, percent, share
 from gcnii.targets.target import HALF, Floats, Ints
 
 CS = (0.1, 1.0, 10.0)  # inverse strengths of logistic regression
-ALPHAS = (0.5, 0.9, 0.99)  # how much of a label is the neighbours'
-STEPS = 50
 ROWS, WORK = 20_000, 50_000_000  # training nodes of logistic regression; times entries and classes
 FEWEST = 1000
-LINKS = 200_000_000  # edges × labels, beyond which labels are propagated with one α and few steps
-# Of gradient boosting: columns of X beyond which it is reduced, and to how many; trees per class,
-# and of all classes; training nodes × columns × trees, and nodes to be answered × trees.
-WIDE, NARROW = 128, 64
-ROUNDS, TREES, GROWTH = 100, 500, 500_000_000
 MAJORITY, FEATURES, GRAPH = "majority", "logistic regression", "label propagation"
 BOOSTED, BOOSTED_AROUND = "gradient boosting", "gradient boosting with neighbours"
 
@@ -121,114 +118,21 @@ def training_rows(graph: Graph, split: Split) -> Ints:
     """The training nodes that logistic regression sees: all, or a sample of what takes long."""
     rows = np.flatnonzero(split.train)
     entries = graph.X.nnz / graph.n if isinstance(graph.X, sp.csr_array) else graph.d
-    return _sampled(rows, WORK / (max(entries, 1) * graph.k))
-
-
-def _sampled(rows: Ints, count: float) -> Ints:
-    """A random sample of about `count` rows, in order; at least FEWEST and at most ROWS."""
-    most = int(np.clip(count, FEWEST, ROWS))
+    most = int(np.clip(WORK / (max(entries, 1) * graph.k), FEWEST, ROWS))
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
 
 def label_propagation(graph: Graph, split: Split) -> Candidates:
-    """Y ← α P̃ Y + (1 - α) Y0 from the training labels, with P̃ = D^-½ A D^-½ (Zhou et al. 2003).
-
-    Edges count in both directions.  A node that no label reaches has the majority's shares.
-    """
-    A = adjacency(graph, "both", "remove")
-    size = np.asarray(A.sum(1)).ravel()
-    scale = sp.diags_array(np.divide(1, np.sqrt(size), out=np.zeros(graph.n), where=size > 0))
-    P = sp.csr_array(scale @ A @ scale)
-    large = A.nnz * graph.k > LINKS
-    # The last column says how much of any training label has come to a node.
-    start = np.column_stack([_targets(graph), np.ones(graph.n)]) * split.train[:, None]
-    for alpha in ALPHAS[1:2] if large else ALPHAS:
-        Y = start
-        for _ in range(STEPS // 5 if large else STEPS):
-            Y = alpha * (P @ Y) + (1 - alpha) * start
-        come = Y[:, -1:]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            yield np.where(come > 0, Y[:, :-1] / come, _prior(graph, split))
+    """On the graph alone: the labels of the training nodes spread along the edges."""
+    yield LabelPropagation.fit(graph, split)(graph, Known.of(graph, split))
 
 
-def gradient_boosting(graph: Graph, split: Split) -> Candidates:
-    """Trees on the columns of each node."""
-    yield from _boosted(graph, split, _own(graph))
-
-
-def gradient_boosting_around(graph: Graph, split: Split) -> Candidates:
-    """Trees on a node's columns, its neighbours' means and the labels of those that train."""
-    X = _own(graph)
-    yield from _boosted(graph, split, np.column_stack([X, _around(graph, split, X)]))
-
-
-def _own(graph: Graph) -> NDArray[np.float32]:
-    """(n, c) the columns of X, or NARROW of them that hold most of it, where it is wide."""
-    X = graph.X
-    if graph.d <= WIDE:
-        return np.asarray(X.toarray() if isinstance(X, sp.csr_array) else X, np.float32)
-    from sklearn.decomposition import TruncatedSVD
-
-    rows = np.random.default_rng(0).permutation(graph.n)[:ROWS]
-    few = TruncatedSVD(min(NARROW, len(rows)), random_state=0).fit(X[rows])
-    return np.asarray(few.transform(X), np.float32)
-
-
-def _around(graph: Graph, split: Split, X: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, c + k + 2) the mean columns of neighbours, the shares of their labels, and two counts.
-
-    Only labels of training nodes are counted, and none of a node's own: no node is its neighbour.
-    """
-    A = adjacency(graph, "both", "remove")
-    A = sp.csr_array((np.ones(A.nnz, np.float32), A.indices, A.indptr), A.shape)
-    train = split.train.astype(np.float32)[:, None]
-    degree, known = A @ np.ones_like(train), A @ train
-    labels = A @ (_targets(graph).astype(np.float32) * train)
-    with np.errstate(invalid="ignore"):  # of no neighbours: missing, which trees can take
-        return np.column_stack([A @ X / degree, labels / known, degree, known])
-
-
-def _boosted(graph: Graph, split: Split, X: NDArray[np.float32]) -> Candidates:
-    """As many rounds as give the validation nodes the lowest log loss; on one thread."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
-
-    rows, asked = boosted_rows(graph, split, X.shape[1]), np.flatnonzero(split.val | split.test)
-    y, val = graph.labels[rows], split.val[asked]
-    if (y == y[0]).all():
-        yield from majority(graph, split)
-        return
-    leaf = int(np.clip(len(rows) // 50, 2, 20))
-    trees = HistGradientBoostingClassifier(
-        max_iter=_rounds(graph, split), min_samples_leaf=leaf, early_stopping=False, random_state=0
-    )
-    best, lowest = None, np.inf
-    with threadpool_limits(1):  # threads that wait for each other are slow beside busy processes
-        fitted = trees.fit(X[rows], y)
-        truth = np.searchsorted(fitted.classes_, graph.labels[asked][val])
-        known = np.isin(graph.labels[asked][val], fitted.classes_)
-        for P in fitted.staged_predict_proba(X[asked]):
-            right = P[val][np.flatnonzero(known), truth[known]]
-            loss = -np.log(np.maximum(right, 1e-12)).mean() if known.any() else -np.inf
-            if best is None or loss < lowest:
-                best, lowest = P.copy(), loss
-    answers = np.zeros((graph.n, graph.k))
-    answers[np.ix_(asked, fitted.classes_)] = best
-    yield answers
-
-
-def _rounds(graph: Graph, split: Split) -> int:
-    """Trees of each class; fewer where there are many classes, or nodes to be answered."""
-    asked = max(int((split.val | split.test).sum()), 1)
-    return int(np.clip(min(TREES, GROWTH / asked) / graph.k, 10, ROUNDS))
-
-
-def boosted_rows(graph: Graph, split: Split, columns: int) -> Ints:
-    """The training nodes that gradient boosting sees: all, or a sample of what takes long."""
-    trees = _rounds(graph, split) * (1 if graph.k == 2 else graph.k)
-    return _sampled(np.flatnonzero(split.train), GROWTH / (max(columns, 1) * trees))
+def gradient_boosting(graph: Graph, split: Split, columns: Columns = "own") -> Candidates:
+    """Trees on the columns of each node, or on those and its neighbourhood."""
+    trees = Trees.fit(graph, split, columns=columns)
+    yield trees.probabilities(graph, Known.of(graph, split))
 
 
 PREDICTORS: dict[str, Callable[[Graph, Split], Candidates]] = {
@@ -236,31 +140,30 @@ PREDICTORS: dict[str, Callable[[Graph, Split], Candidates]] = {
     FEATURES: logistic_regression,
     GRAPH: label_propagation,
     BOOSTED: gradient_boosting,
-    BOOSTED_AROUND: gradient_boosting_around,
+    BOOSTED_AROUND: partial(gradient_boosting, columns="neighbourhood"),
 }
 
 
 def baselines_of(target: Target) -> tuple[str, ...]:
-    """Those that answer a graph; trees are for one label per node."""
-    return tuple(one for one in PREDICTORS if target.exclusive or not one.startswith(BOOSTED))
+    """Those that can predict it."""
+    no_trees = available() or refusal(target)
+    return tuple(one for one in PREDICTORS if not no_trees or not one.startswith(BOOSTED))
 
 
 def notes(graph: Graph, split: Split) -> Iterator[str]:
-    """What was left out to save time, or because a node can have several labels."""
-    exclusive = target_of(graph).exclusive
-    there, columns = int(split.train.sum()), min(graph.d, NARROW if graph.d > WIDE else WIDE)
-    seen = {FEATURES: len(training_rows(graph, split))}
-    if not exclusive:
-        yield f"{BOOSTED} is for nodes with one label each, and is left out"
+    """What was left out to save time, or because it cannot be had."""
+    there, seen = int(split.train.sum()), {FEATURES: len(training_rows(graph, split))}
+    if no_trees := available() or refusal(target_of(graph)):
+        yield f"{BOOSTED} is left out: {no_trees}"
     else:
-        seen[BOOSTED] = len(boosted_rows(graph, split, columns))
-        seen[BOOSTED_AROUND] = len(boosted_rows(graph, split, 2 * columns + graph.k + 2))
+        seen[BOOSTED] = len(work(graph, split, "own")[0])
+        seen[BOOSTED_AROUND] = len(work(graph, split, "neighbourhood")[0])
         if graph.d > WIDE:
-            yield f"{BOOSTED} saw {columns} columns (SVD) in place of {graph.d:,} features"
+            yield f"{BOOSTED} saw {NARROW} columns (SVD) in place of {graph.d:,} features"
     for name, used in seen.items():
         if used < there:
             yield f"{name} saw {used:,} of the {there:,} training nodes, to save time"
-    if not exclusive:
+    if not target_of(graph).exclusive:
         yield "accuracy by degree, homophily and distance is for nodes with one label each"
 
 

@@ -277,7 +277,7 @@ def _boosting(found: Found, name: str) -> str:
     own, other = found.mean(found.metric), found.baseline_mean(name, found.metric)
     return (
         f"{name} is better: {found.result.measured} {percent(other)} against {percent(own)}, "
-        f"{_signed(lead)}; {_better(found)}, or use scikit-learn's trees"
+        f"{_signed(lead)}; {_better(found)}, or use the trees"
     )
 
 

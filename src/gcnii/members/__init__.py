@@ -1,0 +1,1 @@
+"""What predicts labels without being a network: label propagation, and trees."""

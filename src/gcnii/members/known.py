@@ -1,0 +1,50 @@
+"""Known: the labels that a member may use to answer, which are those of the training nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gcnii.errors import InputError
+from gcnii.graph import Graph, Split
+from gcnii.targets import target_of
+from gcnii.targets.target import Bools, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The labels of the training nodes, and of no other: there is no place for another's.
+
+    Y          (n, k) ones for what a training node is; a row of zeros for every other node
+    train      (n,) which nodes these are
+    shares     (k,) of the training nodes that are of each class, or have each label
+    exclusive  whether a node has exactly one of the k
+    """
+
+    Y: Floats
+    train: Bools
+    shares: Floats
+    exclusive: bool
+
+    @classmethod
+    def of(cls, graph: Graph, split: Split) -> Known:
+        """What is known of a graph while one of its splits is trained."""
+        target = target_of(graph)
+        Y = target.indicators(graph.labels) * split.train[:, None]
+        return cls(Y, split.train, Y[split.train].mean(0), target.exclusive)
+
+    def reaching(self, n: int) -> Known:
+        """The same for a graph with more nodes, which come last and have no known label."""
+        more = n - len(self.train)
+        if more < 0:
+            raise InputError(
+                f"the graph has {n:,} nodes, but labels of {len(self.train):,} are known; give the "
+                "graph of the training, with new nodes after its own"
+            )
+        Y, train = np.pad(self.Y, ((0, more), (0, 0))), np.pad(self.train, (0, more))
+        return replace(self, Y=Y, train=train)
+
+    def elsewhere(self, n: int) -> Known:
+        """For another graph of n nodes: no label of it is known, but how frequent each is."""
+        return replace(self, Y=np.zeros((n, len(self.shares))), train=np.zeros(n, bool))

@@ -1,0 +1,351 @@
+"""Trees: gradient boosting on a node's own columns, or on those and its neighbourhood.
+
+A node's own label is never among its columns, in training either: not as a neighbour of itself, and
+not as a neighbour of its neighbour.  Labels of validation and test nodes are nowhere (`Known`).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, softmax
+
+from gcnii.errors import BundleError, InputError
+from gcnii.files import NOTHING, Document, Only, check
+from gcnii.graph import Features, Graph, Split
+from gcnii.members.forest import Forest, Table
+from gcnii.members.known import Known
+from gcnii.propagation.adjacency import adjacency
+from gcnii.targets import Target, target_of
+from gcnii.targets.target import Floats, Ints
+
+Columns = Literal["own", "neighbourhood"]
+COLUMNS: tuple[Columns, ...] = get_args(Columns)
+
+WIDE, NARROW = 128, 64  # columns of X beyond which it is reduced, and to how many
+ROWS, FEWEST = 20_000, 1000  # training nodes that are used: at most, and at least
+# Training nodes × columns × trees, and the rounds that it allows; labels of a node, of which each
+# has trees of its own.
+GROWTH, ROUNDS, FEWEST_ROUNDS, MOST_LABELS = 1_500_000_000, 300, 20, 50
+EXACT = 1024  # parts of a typical edge's weight in which weights are counted
+BLOCK = 16  # columns of which minima and maxima are taken at once
+SETTINGS: dict[str, float | int] = {
+    **{"learning_rate": 0.1, "num_leaves": 15, "max_bin": 63},
+    **{"lambda_l2": 1.0},
+}
+MANY = 40  # columns, of which each tree of a wide table looks at half
+SHAPE = Only(
+    {
+        "columns": {*COLUMNS},
+        "features": int,
+        "components": (str, NOTHING),
+        "directed": bool,
+        "exclusive": bool,
+        "shares": [float],
+        "forests": [(str, NOTHING)],
+    }
+)
+
+
+def refusal(target: Target) -> str:
+    """Why no trees are grown for what is predicted; "" if they can be."""
+    if not target.exclusive and target.k > MOST_LABELS:
+        return f"trees would have to be grown for each of {target.k} labels"
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """X as columns for trees: as it is, or reduced where it is wide.
+
+    d           columns of X
+    components  (c, d) onto which X is projected, if it is reduced
+    """
+
+    d: int
+    components: Table | None = None
+
+    @classmethod
+    def of(cls, X: Features) -> Encoder:
+        """As it is up to WIDE columns; else by the NARROW singular vectors that hold most of it."""
+        n, d = X.shape
+        if d <= WIDE:
+            return cls(d)
+        from sklearn.decomposition import TruncatedSVD
+        from threadpoolctl import threadpool_limits
+
+        rows = np.sort(np.random.default_rng(0).permutation(n)[:ROWS])
+        with threadpool_limits(1):  # of little work, a second thread makes it slower
+            few = TruncatedSVD(min(NARROW, len(rows)), random_state=0).fit(X[rows])
+        return cls(d, np.asarray(few.components_, np.float32))
+
+    @property
+    def width(self) -> int:
+        return self.d if self.components is None else len(self.components)
+
+    @property
+    def text(self) -> str | None:
+        """The components as float32 in base 64."""
+        C = self.components
+        return None if C is None else base64.b64encode(C.astype("<f4").tobytes()).decode()
+
+    @classmethod
+    def stored(cls, d: int, text: str | None) -> Encoder:
+        """Of components in base 64; BundleError unless they are finite and fit the features."""
+        if text is None:
+            return cls(d)
+        try:
+            C = np.frombuffer(base64.b64decode(text, validate=True), "<f4").reshape(-1, d)
+        except (binascii.Error, ValueError):
+            C = np.empty((0, d), np.float32)
+        if not len(C) or not np.isfinite(C).all():
+            raise BundleError(f"the components of the trees are not numbers for {d} features")
+        return cls(d, np.asarray(C, np.float32))
+
+    def __call__(self, X: Features) -> Table:
+        """(n, c) the columns of X (n, d)."""
+        if X.shape[1] != self.d:
+            raise InputError(f"the trees take {self.d} features, but X has {X.shape[1]}")
+        if self.components is not None:
+            X = X @ self.components.T
+        return np.asarray(X.toarray() if isinstance(X, sp.csr_array) else X, np.float32)
+
+
+def neighbourhood(graph: Graph, X: Table, known: Known, *, directed: bool) -> Table:
+    """(n, …) what is around each node; NaN for what has no neighbours, which trees can take.
+
+    Mean, least and greatest of the neighbours' columns X; the mean of their means; shares of the
+    known labels among neighbours, and among theirs without the node itself; numbers of neighbours,
+    of those with known labels, and the sum of weights.  Edges count both ways; of `directed`
+    ones, what a node points to and what points to it are apart as well.
+    """
+    A = _counted(adjacency(graph, "both", "remove", "auto"))
+    known = known.reaching(graph.n)
+    near = _mean(A, X)
+    parts: list[Table | Floats] = [
+        near,
+        *_extremes(A, X),
+        _mean(A, np.nan_to_num(near)),
+        *_labels(A, known),
+    ]
+    parts += [_further_labels(A, known), np.diff(A.indptr)[:, None], A.sum(1)[:, None]]
+    for way in ("out", "in") if directed else ():
+        one = _counted(adjacency(graph, way, "remove", "auto"))
+        parts += [_mean(one, X), *_labels(one, known), np.diff(one.indptr)[:, None]]
+    return np.column_stack([part.astype(np.float32) for part in parts])
+
+
+def _counted(A: sp.csr_array) -> sp.csr_array:
+    """A with weights in whole parts, so that sums are exact.
+
+    A label that is taken from a sum then leaves no trace; otherwise rounding would tell it.
+    """
+    A.data = np.maximum(np.round(A.data * EXACT), 1)
+    return A
+
+
+def _mean(A: sp.csr_array, X: Table | Floats) -> Floats:
+    """(n, c) the weighted mean of the neighbours' rows."""
+    size = A.sum(1)[:, None]
+    return np.asarray(np.divide(A @ X, size, out=np.full(X.shape, np.nan), where=size > 0))
+
+
+def _extremes(A: sp.csr_array, X: Table) -> Iterator[Table]:
+    """The least and the greatest of the neighbours' columns, each (n, c)."""
+    some = np.flatnonzero(np.diff(A.indptr))
+    for extreme in (np.minimum, np.maximum):
+        found = np.full(X.shape, np.nan, np.float32)
+        for first in range(0, X.shape[1] if len(some) else 0, BLOCK):
+            block = np.s_[first : first + BLOCK]
+            found[some, block] = extreme.reduceat(X[A.indices, block], A.indptr[some])
+        yield found
+
+
+def _labels(A: sp.csr_array, known: Known) -> tuple[Floats, Floats]:
+    """(n, k) the shares of labels among the neighbours whose labels are known; how many these are.
+
+    A has no loops: a node is not among them.
+    """
+    weight = A @ known.train.astype(np.float64)[:, None]
+    shares = np.divide(A @ known.Y, weight, out=np.full(known.Y.shape, np.nan), where=weight > 0)
+    several = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)
+    return shares, several @ known.train.astype(np.float64)[:, None]
+
+
+def _further_labels(A: sp.csr_array, known: Known) -> Floats:
+    """(n, k) the mean of `_labels` over the neighbours, each without the node that asks.
+
+    A is symmetric: to the sums of j a node i has given A_ij of its own, which are whole numbers and
+    are taken away again.
+    """
+    train = known.train.astype(np.float64)
+    i = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    others = (A @ train)[A.indices] - A.data * train[i]
+    usable = others > 0
+    weights = np.divide(A.data, others, out=np.zeros(A.nnz), where=usable)
+    size = np.bincount(i, A.data * usable, A.shape[0])
+    found = np.full(known.Y.shape, np.nan)
+    for label, Y in enumerate(known.Y.T):
+        sums = (A @ Y)[A.indices] - A.data * Y[i]
+        total = np.bincount(i, weights * sums, A.shape[0])
+        np.divide(total, size, out=found[:, label], where=size > 0)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Boosted trees that answer for every node.
+
+    columns    which they look at
+    encoder    how X becomes columns
+    directed   whether edges were one-way, so that columns tell their ways apart
+    exclusive  whether a node has exactly one of the k
+    shares     (k,) of the training nodes: what is answered where there are no trees
+    forests    one for all classes with training nodes, or one for each label; None where all
+               training nodes are alike
+    """
+
+    columns: Columns
+    encoder: Encoder
+    directed: bool
+    exclusive: bool
+    shares: Floats
+    forests: tuple[Forest | None, ...] = ()
+
+    @classmethod
+    def fit(
+        cls,
+        graph: Graph,
+        split: Split,
+        *,
+        columns: Columns = "neighbourhood",
+        seed: int = 0,
+        threads: int = 1,
+    ) -> Trees:
+        """Grow trees on the training nodes, until the log loss of the validation nodes rises."""
+        if why := refusal(target_of(graph)):
+            raise InputError(why)
+        known = Known.of(graph, split)
+        bare = cls(columns, Encoder.of(graph.X), graph.directed, known.exclusive, known.shares)
+        X, val = bare.table(graph, known), np.flatnonzero(split.val)
+        rows, rounds = work(graph, split, columns)
+        grow = partial(_grown, X, rows, val, rounds=rounds, seed=seed, threads=threads)
+        return replace(bare, forests=tuple(map(grow, bare.targets(graph.labels))))
+
+    @property
+    def classes(self) -> Ints:
+        """Those with training nodes."""
+        return np.flatnonzero(self.shares)
+
+    def targets(self, labels: Ints) -> Iterator[Ints]:
+        """(n,) what each forest is to tell, from 0; -1 where it is unknown or was not learnt."""
+        if not self.exclusive:
+            yield from labels.T
+            return
+        place = np.full(len(self.shares) + 1, -1)  # the last is that of an unknown label, -1
+        place[self.classes] = np.arange(len(self.classes))
+        yield place[labels]
+
+    def table(self, graph: Graph, known: Known) -> Table:
+        """(n, …) the columns of each node."""
+        X = self.encoder(graph.X)
+        if self.columns == "own":
+            return X
+        return np.column_stack([X, neighbourhood(graph, X, known, directed=self.directed)])
+
+    def probabilities(self, graph: Graph, known: Known, *, threads: int = 1) -> Floats:
+        """(n, k) of each node of the graph, also of those that were trained on."""
+        P = np.tile(self.shares, (graph.n, 1))
+        X = self.table(graph, known)
+        for j, forest in enumerate(self.forests):
+            if forest is None:
+                continue
+            scores = forest.scores(X, threads)
+            if not self.exclusive:
+                P[:, j] = expit(scores[:, 0])
+            elif forest.outputs == 1:
+                P[:, self.classes] = np.column_stack([expit(-scores), expit(scores)])
+            else:
+                P[:, self.classes] = softmax(scores, axis=1)
+        return P
+
+    def document(self) -> Document:
+        """Everything as JSON: the forests as LightGBM's text, float32 arrays in base 64."""
+        return {
+            "columns": self.columns,
+            "features": self.encoder.d,
+            "components": self.encoder.text,
+            "directed": self.directed,
+            "exclusive": self.exclusive,
+            "shares": self.shares.tolist(),
+            "forests": [forest and forest.text for forest in self.forests],
+        }
+
+    @classmethod
+    def of(cls, document: Document) -> Trees:
+        """What `document` gave; BundleError for anything else."""
+        try:
+            check(document, SHAPE)
+        except InputError as error:
+            raise BundleError(f"these are not trees that gcnii has written: {error}") from None
+        encoder = Encoder.stored(document["features"], document["components"])
+        shares = np.array(document["shares"], np.float64)
+        kind = document["columns"], encoder, document["directed"], document["exclusive"]
+        bare, texts = cls(*kind, shares), document["forests"]
+        many = len(bare.classes) if bare.exclusive else 2
+        wanted = 1 if bare.exclusive else len(shares)
+        if not many or len(texts) != wanted or (many == 1 and texts != [None]):
+            raise BundleError(f"trees of {len(shares)} labels cannot have {len(texts)} forests")
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise BundleError("the shares of the trees' labels must lie between 0 and 1")
+        outputs = 1 if many == 2 else many
+        forests = (None if one is None else Forest.of(one, bare.width, outputs) for one in texts)
+        return replace(bare, forests=tuple(forests))
+
+    @property
+    def width(self) -> int:
+        """The number of columns of `table`."""
+        return width(self.columns, self.encoder.width, len(self.shares), self.directed)
+
+
+def width(columns: Columns, c: int, k: int, directed: bool) -> int:
+    """The number of columns, of which c are a node's own."""
+    return c if columns == "own" else 5 * c + 2 * k + 3 + 2 * directed * (c + k + 2)
+
+
+def work(graph: Graph, split: Split, columns: Columns) -> tuple[Ints, int]:
+    """The training nodes that are used, all or a sample of what takes long, and the most rounds."""
+    rows, c = np.flatnonzero(split.train), graph.d if graph.d <= WIDE else NARROW
+    each = GROWTH / max(graph.k * width(columns, c, graph.k, graph.directed), 1)
+    most = int(np.clip(each / FEWEST_ROUNDS, FEWEST, ROWS))
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
+    return rows, int(np.clip(each / len(rows), FEWEST_ROUNDS, ROUNDS))
+
+
+def _grown(
+    X: Table, rows: Ints, val: Ints, y: Ints, *, rounds: int, seed: int, threads: int
+) -> Forest | None:
+    """The forest of some training rows; None where they are all alike, or have no columns."""
+    val = val[y[val] >= 0]
+    found = y[rows]
+    if (found == found[0]).all() or not X.shape[1]:
+        return None
+    least = int(np.clip(len(rows) // 50, 2, 20))
+    part = 0.5 if X.shape[1] > MANY else 1.0
+    return Forest.fit(
+        X[rows],
+        found,
+        (X[val], y[val]),
+        settings={**SETTINGS, "min_data_in_leaf": least, "feature_fraction": part},
+        rounds=rounds,
+        seed=seed,
+        threads=threads,
+    )
