@@ -12,7 +12,7 @@ import pytest
 from support.command_line import SMALL, Answer, call, files, write_pets
 
 from gcnii import fit, load, open_bundle
-from gcnii.train.own import Traits, own_default
+from gcnii.train.own import FEW
 
 
 def rows(text):
@@ -284,9 +284,12 @@ def test_without_flags_a_graph_gets_the_default_and_its_bundle_says_so(tmp_path)
     answer = call("train", "pets", *own, "--out", "bundle", cwd=tmp_path)
     assert answer.code == 0, answer.err
     settings = json.loads((tmp_path / "bundle" / "run.json").read_text())["settings"]
-    expected = own_default("gcnii", Traits.of(load(tmp_path / "pets")))
-    assert settings == settings | expected | {"alpha": 0.3, "epochs": 5}
-    assert (settings["layers"], settings["scale"], settings["dropout"]) == (8, "standard", 0.5)
+    assert settings == settings | FEW | {"alpha": 0.3, "epochs": 5}
+    assert (settings["patience"], settings["scale"], settings["direction"]) == (
+        60,
+        "standard",
+        "out",
+    )
 
 
 OUT = ("train", "pets", *SMALL, "--out", "bundle")

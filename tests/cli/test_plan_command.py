@@ -21,7 +21,7 @@ def test_a_well_known_graph_is_planned_from_counts_alone(tmp_path):
         "papers100M: 111,059,956 nodes, 3,342,431,700 entries of P̃, 128 features, 172 classes "
         "(from counts alone)"
     )
-    assert second.startswith("gcnii, 4 layers × 64, float32, memory keep, on 32 × h200 in 4 mach")
+    assert second.startswith("gcnii, 8 layers × 64, float32, memory keep, on 32 × h200 in 4 mach")
     for word in ("P̃", "X", "weights, Adam", "activations kept", "work space", "halo buffers"):
         assert f"\n {word} " in answer.out
     assert "(estimated, from the mean degree)" in answer.out

@@ -91,12 +91,16 @@ def test_settings_are_explained_by_their_sources_and_nothing_is_trained(tmp_path
     assert files(tmp_path) == []
 
 
-def test_settings_of_an_own_graph_come_from_a_rule_and_those_of_a_model_from_its_card(tmp_path):
+def test_settings_of_an_own_graph_come_from_the_default_the_portfolio_and_the_card(tmp_path):
     write_pets(tmp_path / "pets")
     settings = explained("pets", "--model", "gcn", cwd=tmp_path)["settings"]
-    assert settings["epochs"]["source"].startswith("rule for graphs without published settings (ρ ")
+    default = "default for graphs without published settings"
+    assert settings["epochs"]["source"] == settings["longest"]["source"] == default
+    assert settings["scale"]["source"] == f"{default}: auto, by the features"
     assert settings["decay_conv"]["source"] == "card of gcn"
-    assert settings["longest"]["source"] == "own graph: epochs"
+    found = explained("pets", cwd=tmp_path)
+    assert found["model"] == {"value": "gcnii", "source": "default"}
+    assert found["settings"]["alpha"]["source"] == "point gcnii of the portfolio"
 
 
 def test_explained_settings_are_a_table_with_the_settings_that_train_would_have(tmp_path):

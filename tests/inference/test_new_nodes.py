@@ -15,6 +15,7 @@ from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.graph.columns import Column, Columns
 from gcnii.inference.new_nodes import join_new
+from gcnii.train.own import MANY
 
 SMALL = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}
 NODES = pd.DataFrame({"x1": [0.1, 0.9], "id": ["new0", "new1"], "x0": [0.0, 1.0]})
@@ -233,7 +234,7 @@ def churn(n=1500):
 def customers():
     nodes, edges = churn()
     graph = from_frames(nodes, edges)
-    how = {"layers": 4, "width": 64, "epochs": 100, "patience": 100, "edge_weights": "rank"}
+    how = {**MANY, "epochs": 100, "patience": 100, "edge_weights": "rank"}
     model = fit(graph, "gcnii", seeds=[0], device="cpu", **how)
     copies = nodes[::5].reset_index(drop=True)
     copies["id"] = [f"copy {i}" for i in range(len(copies))]

@@ -111,15 +111,15 @@ MIXED = sp.csr_array(np.column_stack([[5e4, 6e4, 7e4, 4e4], [30, 40, 50, 60], np
 @pytest.mark.parametrize(
     ("X", "kind"),
     [
-        (WIDE, "rows"),
-        (WIDE.toarray(), "rows"),
+        (WIDE, "length"),
+        (WIDE.toarray(), "length"),
         (-WIDE, "standard"),
         (MIXED, "standard"),  # rows would hold the income and nothing else
         (MIXED.toarray(), "standard"),
-        (np.eye(3), "none"),
-        (sp.eye_array(3, format="csr"), "none"),
-        (sp.eye_array(30, format="csr"), "rows"),
-        (sp.csr_array((3, 2)), "rows"),
+        (np.eye(3), "length"),
+        (1 - np.eye(3), "standard"),  # mostly ones
+        (sp.eye_array(30, format="csr"), "length"),
+        (sp.csr_array((3, 2)), "length"),
     ],
 )
 def test_auto_is_chosen_by_what_the_features_are(X, kind):

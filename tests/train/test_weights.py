@@ -14,6 +14,7 @@ from gcnii.analysis import Doctor
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
 from gcnii.propagation import feature_matrix, propagation_matrix
+from gcnii.train.own import MANY
 from gcnii.train.plan import make_plan
 from gcnii.train.task import Task, make_adjacency
 
@@ -149,7 +150,7 @@ def test_a_few_large_payments_do_not_decide():
     split = gcnii.Split.of_roles(np.repeat(["train", "val", "test"], [200, 80, 120]))
     shop = gcnii.Graph(X=rng.normal(size=(n, 4)) + 0.3 * y[:, None], edges=edges, y=y)
     shop = payments(replace(shop, splits=(split,)))
-    how = {"epochs": 60, "seeds": range(3), "device": "cpu"}
+    how = {**MANY, "epochs": 60, "seeds": range(3), "device": "cpu"}
     by_rank = gcnii.fit(shop, "gcnii", edge_weights="rank", **how)
     with pytest.warns(UserWarning, match="% of all weight and decide what a node gathers"):
         raw = gcnii.fit(shop, "gcnii", edge_weights="raw", **how)

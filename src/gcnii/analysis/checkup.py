@@ -33,10 +33,9 @@ from gcnii.results.result import Result
 from gcnii.targets.objective import Objective
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device
-from gcnii.train.own import Traits, scale_of
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import uses_own_default
-from gcnii.train.scaling import Scaling
+from gcnii.train.scaling import Scale, Scaling
 from gcnii.train.task import Task
 
 PENALTY = 1e-3  # on ‖W‖²/2, beside the mean loss of a node
@@ -295,7 +294,7 @@ class ProbeBaseline:
     def of(cls, graph: Graph, probe: Probe) -> ProbeBaseline:
         """The baseline of a graph, by a probe made for it; its features are scaled as for a fit."""
         own = uses_own_default(graph.catalog_name)
-        scale = scale_of(Traits.of(graph)) if own else "none"
+        scale: Scale = "auto" if own else "none"
         scaling = Scaling.learn(graph.X, scale, columns=graph.columns)
         X = to_matrix(scaling.apply(graph.X), torch.float64).to_dense()
         return cls(probe.chance, probe.score(X))

@@ -32,7 +32,7 @@ from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError
 from gcnii.files import user_path
 from gcnii.report.tables import plain_table
-from gcnii.train.own import CHOSEN, presets_for
+from gcnii.train.own import first_point, presets_for
 from gcnii.train.presets import Settings, preset
 
 # torch takes seconds to import; a plan from counts alone does without: hence imports below
@@ -157,10 +157,11 @@ def _is_path(source: str) -> bool:
 
 
 def _shape(name: str, graph: Graph | None, model: str) -> tuple[int, int]:
-    """Layers and width as `train` chooses them; a graph not at hand has many labels."""
+    """Layers and width of this model, as `train` chooses them."""
     found: Settings = {}
     if graph is None:
-        found = preset(name, model) or CHOSEN[-1]
+        point = first_point(model)
+        found = preset(name, model) or (point.settings if point else {})
     else:
         for _, settings in presets_for(model, graph):
             found |= settings

@@ -60,8 +60,8 @@ BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
 ModelName = Annotated[
     str | None,
     Parameter(
-        help="A name from `gcnii models`; default: gcnii, gcnii-plus where linked nodes tend to "
-        "differ (docs/defaults.md), or that of the record.",
+        help="A name from `gcnii models`; default: the portfolio for a graph without "
+        "published settings (docs/defaults.md), else gcnii, or that of the record.",
         show_default=False,
     ),
 ]
@@ -254,7 +254,7 @@ def _plan(
     if study is None:
         plan = make_plan(chosen_model(model, graph, preset), given, graph, preset)
         warn_of_skew(graph, plan, given)
-        source = source_of_model(model, graph, preset)
+        source = source_of_model(model, preset)
         return replace(plan, sources={"model": source, **plan.sources})
     if preset == "record":
         raise InputError("--settings and --preset record both choose the settings; give one")

@@ -98,8 +98,7 @@ def fit(
     graph : Graph
         The graph to train on.
     model : str, optional
-        A name of `gcnii models`; default: gcnii, gcnii-plus where linked nodes tend to differ, or
-        the model of the record.
+        A name of `gcnii models`; default: gcnii, or the model of the record.
     seeds : list of int, optional
         The seeds, one run each; default: one for each split of the graph.  Seed s trains on split s
         modulo the number of splits.

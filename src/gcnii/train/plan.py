@@ -26,8 +26,8 @@ from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
 from gcnii.nn.model import DrawnFrom
 from gcnii.nn.settings import Settings, check_settings, setting_of
-from gcnii.train.own import Traits, own_model, presets_for, rule_for
-from gcnii.train.presets import record_of, uses_own_default
+from gcnii.train.own import presets_for
+from gcnii.train.presets import record_of
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import Kind, choose
 
@@ -190,10 +190,7 @@ def _layers(
 
 
 def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
-    """The model that is given; else gcnii, or what suits a graph without published settings.
-
-    With the preset `record` it is that of the record.
-    """
+    """The model that is given; else gcnii, or that of the record with the preset `record`."""
     if not isinstance(graph, Graph):
         raise InputError(
             f"graph must be a gcnii.Graph, got {type(graph).__name__}; gcnii.load reads one"
@@ -201,7 +198,7 @@ def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") 
     if not is_one_of(preset, get_args(Preset)):
         raise InputError(f"preset must be {' or '.join(get_args(Preset))}, got {preset!r}")
     if preset == "published":
-        return _usual_model(graph) if model is None or is_one_of(model, [""]) else model
+        return "gcnii" if model is None or is_one_of(model, [""]) else model
     found = record_of(graph.catalog_name, graph.name).model
     if model is not None and not is_one_of(model, [found]):
         raise InputError(
@@ -211,26 +208,22 @@ def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") 
     return found
 
 
-def _usual_model(graph: Graph) -> str:
-    own = uses_own_default(graph.catalog_name)
-    return own_model(Traits.of(graph)) if own else "gcnii"
-
-
-def source_of_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
+def source_of_model(model: str | None, preset: Preset = "published") -> str:
     """Where the model that `chosen_model` returns comes from, in words."""
     if preset == "record":
         return "record"
-    if model is not None and model != "":
-        return "given"
-    own = uses_own_default(graph.catalog_name)
-    return rule_for(Traits.of(graph)) if own else "default"
+    return "given" if model else "default"
 
 
 def auto_scale(graph: Graph) -> Kind:
     """What the scale "auto" means for a graph; a Piece knows it of the whole."""
-    if isinstance(graph, Piece):
-        return cast(Kind, graph.whole.known["scale"])
-    return choose(graph.X, graph.columns)
+    if not isinstance(graph, Piece):
+        return choose(graph.X, graph.columns)
+    known = graph.whole.known
+    if "traits" in known:  # an older gcnii, in which the default and "auto" differed
+        sparse = cast(Document, known["traits"])["sparse"]
+        return "length" if sparse else "standard"
+    return cast(Kind, known["scale"])
 
 
 def _auto_weights(graph: Graph) -> EdgeWeights:

@@ -188,9 +188,9 @@ class Recipe:
         Scale,
         Setting(
             "scale the features by column (standard, columns) or by row (rows: of sum 1; length: "
-            "of length 1); auto: rows if sparse, ≥ 0 and of one size, none if zeros and ones, else "
-            "standard; default: none for a graph with published settings or a generated one, else "
-            "length if sparse, ≥ 0, of one size and not a table's columns, else standard",
+            "of length 1); auto: length if sparse, ≥ 0, of one size and not a table's columns, "
+            "else standard; default: none for a graph with published settings or a generated one, "
+            "else auto",
             neutral="none",
             search=Choice(("none", "standard", "columns", "rows", "length")),
         ),
@@ -201,8 +201,8 @@ class Recipe:
     direction: Annotated[
         Direction,
         Setting(
-            "in a directed graph, gather from out-neighbours, in-neighbours or both; default: both "
-            "in a graph of your own, else out",
+            "in a directed graph, gather from out-neighbours, in-neighbours or both; default: out "
+            "in a graph with published settings, else both",
             search=Choice(("out", "in", "both")),
         ),
     ] = "out"

@@ -7,11 +7,11 @@ columns   each column divided by its root mean square, that of zeros and ones as
           counts for more than a common one
 rows      each row divided by the sum of its absolute values; a row of zeros stays
 length    each row divided by its length, the root of the sum of squares; a row of zeros stays
-auto      rows for features ≥ 0, mostly zeros, of columns of about one size, such as word counts;
-          none for other zeros and ones; else standard
+auto      length for features ≥ 0, mostly zeros, of columns of about one size, such as word counts;
+          else standard
 
-The columns of a user's table mean different things: for both `auto` and the default each is scaled
-by itself, whatever stands beside it, and the words of a text stay as TF-IDF weighs them.
+The columns of a user's table mean different things: for `auto` each is scaled by itself, whatever
+stands beside it, and the words of a text stay as TF-IDF weighs them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CHUNK = 1 << 22  # numbers at a time in float64: 32 MiB
 # A sparse column counts as larger than the others if its mean entry is so many times the median
 # column's: rows that are divided by their sums would then hold little beside it.
 LARGER = 10
-MOSTLY = 0.1  # share of nonzero entries below which features are mostly zeros
+MOSTLY = 0.5  # share of nonzero entries below which features are mostly zeros
 SHAPE = {
     "kind": set(get_args(Kind)),
     "mean": Maybe([float]),
@@ -133,14 +133,11 @@ class Scaling:
 
 def choose(X: Features, columns: Columns | None = None) -> Kind:
     """What `auto` means for these features, and the columns that they were made of."""
-    if of_a_table(columns):
-        return "standard"
-    if density(X) < MOSTLY:
-        return "rows" if of_one_sign_and_size(X) else "standard"
-    return "none" if _is_binary(_dense(X)).all() else "standard"
+    words = density(X) < MOSTLY and _of_one_sign_and_size(X) and not _of_a_table(columns)
+    return "length" if words else "standard"
 
 
-def of_a_table(columns: Columns | None) -> bool:
+def _of_a_table(columns: Columns | None) -> bool:
     """Whether columns have meanings of their own; those of a matrix alone may be of one kind."""
     return columns is not None and any(one.kind != "matrix" for one in columns.used)
 
@@ -159,7 +156,7 @@ def density(X: Features) -> float:
     return float(nonzeros / (X.shape[0] * X.shape[1]))
 
 
-def of_one_sign_and_size(X: Features) -> bool:
+def _of_one_sign_and_size(X: Features) -> bool:
     """Whether no entry is negative and no column much larger than the others.
 
     Rows can then be divided by their sum or length: no column outweighs the others in them.

@@ -28,7 +28,7 @@ from gcnii.propagation.adjacency import OWN_LOOPS
 from gcnii.results.bundle import read_record
 from gcnii.targets import target_of
 from gcnii.targets.scores import RARE, Metric
-from gcnii.train.own import CHOSEN
+from gcnii.train.own import FEW, MANY, PLAIN, SOME
 from gcnii.train.plan import (
     Plan,
     chosen_model,
@@ -323,26 +323,25 @@ def _divided_anew(graph: Graph, split: Split, seed: int) -> Split:
     return Split(train=train, val=val, test=np.zeros(graph.n, bool))
 
 
-Point = tuple[str, Settings]
+GoodPoint = tuple[str, Settings]
 
 
-def _plus(settings: Settings, layers: int, width: int, **more: object) -> Point:
+def _plus(settings: Settings, layers: int, width: int, **more: object) -> GoodPoint:
     same = {"input_dropout": settings["dropout"]}
-    return "gcnii-plus", {**same, **settings, "layers": layers, "width": width, **more}
+    return "gcnii-plus", {**PLAIN, **same, **settings, "layers": layers, "width": width, **more}
 
 
-def _deep(chosen: Settings, layers: int, width: int) -> list[Point]:
+def _deep(chosen: Settings, layers: int, width: int) -> list[GoodPoint]:
     """GCNII, under its own name for a search that asks for it."""
     point = _plus(chosen, layers, width)
     return [point, ("gcnii", {**chosen, "layers": layers, "width": width})]
 
 
-# Hardly regularised, in addition to what the study of defaults chose.
+# Hardly regularised, in addition to GCNII's points in the portfolio.
 FREE: Settings = {
     **{"alpha": 0.2, "lam": 1.5, "dropout": 0.1},
     **{"lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5},
 }
-FEW, SOME, MANY = CHOSEN
 WIDE: Settings = {"width": 256, "lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5}
 NORMED: Settings = {"self_weight": True, "batch_norm": True}
 # Where a node's neighbours tell its class, but not by being like it: Chameleon, Squirrel.
@@ -367,8 +366,8 @@ LOOSE: Settings = VIEWS | {
     **{"warm_up": 100, "sharpen": 0.1, "alpha": 0.1, "decay_conv": 5e-4, "decay_dense": 1e-3},
 }
 # Those of one shape stand together and are trained as one batch.
-GOOD: tuple[Point, ...] = (
-    *(point for one in (*CHOSEN, FREE) for point in _deep(one, 8, 64)),
+GOOD: tuple[GoodPoint, ...] = (
+    *(point for one in (FEW, SOME, MANY, FREE) for point in _deep(one, 8, 64)),
     *(_plus(one, 16, 64) for one in (VIEWS, MILD, LOOSE)),
     *(_plus(one, 4, 128, **LINKS, input_dropout=0.0) for one in (SOME, MANY, FREE)),
     *(
@@ -387,7 +386,7 @@ SCALES = ("none", "standard", "length")  # with each of which GCNII is tried
 
 def first_points(question: Question) -> list[Settings]:
     """Optuna's parameters of the first trials, `model` among them."""
-    points: list[Point] = [(model, {}) for model in (*BASELINES, question.models[0])]
+    points: list[GoodPoint] = [(model, {}) for model in (*BASELINES, question.models[0])]
     points += GOOD
     points += [
         (model, settings | {"scale": scale}) for scale in SCALES for model, settings in GOOD[:8]

@@ -1,7 +1,7 @@
 """gcnii reproduce: the paper's tables and figures, ours beside the printed numbers.
 
-Its further commands search settings that nobody has published, adopt the winners, measure the study
-behind the default for one's own graphs, and carry runs between a ledger and files.
+Its further commands search settings that nobody has published, adopt the winners, and carry runs
+between a ledger and files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +24,6 @@ from gcnii_paper.tables import beyond
 from gcnii_paper.tables.registry import TITLES, cells_of, choose
 
 if TYPE_CHECKING:
-    from gcnii_paper.defaults import DefaultsStudy, Records
     from gcnii_paper.ledger import Ledger
     from gcnii_paper.search import Search
     from gcnii_paper.tables.cells import Cell, MeasuredCell
@@ -353,79 +351,3 @@ def adopt_record(
         best = f"by validation ({100 * record.val:.1f}) the best of {record.tried} settings"
         print(f"{name}: {record.model}, {best}")
     print(f"{file} holds them; measure them with: gcnii reproduce beyond")
-
-
-OnlyGraphs = Annotated[
-    str, Parameter(show_default=False, help="Only graphs with this text in their name.")
-]
-Data = Annotated[
-    Path | None,
-    Parameter(
-        help="A folder with facebook.npz, humango.npz, cora-ml.npz and twitch-engb.npz, which the "
-        "catalog does not have; without it they are not measured."
-    ),
-]
-Minutes = Annotated[
-    float, Parameter(show_default=False, help="Begin no training after this time; default: none.")
-]
-Out = Annotated[
-    Path, Parameter(help="A folder for GRAPH.json; what it holds is not measured again.")
-]
-
-
-@app.command
-def defaults(
-    *,
-    only: OnlyGraphs = "",
-    data: Data = None,
-    device: Device = "auto",
-    jobs: Jobs = 1,
-    minutes: Minutes = inf,
-    out: Out = Path("results/defaults"),
-    json: Json = False,
-) -> None:
-    """The default for graphs without published settings: measure what is missing, and choose."""
-    refuse_below_one(jobs=jobs)
-    refuse_unwritable(out)
-    if data:
-        _refuse_not_a_folder(data, "a download of these files")
-    records = _default_records(only, out, device)
-    from gcnii_paper.defaults import DefaultsStudy, measure
-
-    told = partial(print, file=sys.stderr, flush=True)
-    with _says_what_is_kept(f"{out} keeps every finished model"):
-        measure(records, word=only, data=data, device=device, jobs=jobs, minutes=minutes, told=told)
-    _print_study(DefaultsStudy.of(records), only, json)
-
-
-def _default_records(only: str, out: Path, device: str) -> Records:
-    from gcnii.train.hardware import choose_device
-    from gcnii_paper.defaults import GRAPHS, Records
-
-    if not any(only in name for name in GRAPHS):
-        raise InputError(f"no graph has {only!r} in its name; known: {', '.join(GRAPHS)}")
-    choose_device(device)  # refuses an unknown one before a graph is loaded
-    return Records(out)
-
-
-def _print_study(study: DefaultsStudy, only: str, as_json: bool) -> None:
-    from rich.markdown import Markdown
-
-    from gcnii.cli.terminal import table_console
-    from gcnii_paper.report.defaults_page import (
-        as_document,
-        chosen_table,
-        means_sentence,
-        rows_table,
-    )
-
-    if as_json:
-        print_json(as_document(study, only))
-        return
-    rows = [row for row in study.rows if only in row.graph]
-    text = "\n".join([rows_table(rows), means_sentence(study), chosen_table(study)])
-    console = table_console()
-    if console.is_terminal:
-        console.print(Markdown(text))
-    else:
-        print(text, end="")

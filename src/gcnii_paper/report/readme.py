@@ -13,10 +13,8 @@ from gcnii.targets.scores import percent
 from gcnii.tuning.question import BASELINES
 from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
-from gcnii_paper.defaults import DefaultsStudy, Records
 from gcnii_paper.explaining import explaining_table, read_measured
 from gcnii_paper.report.beyond import beyond_rows, section, short_table
-from gcnii_paper.report.defaults_page import defaults_page
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import draw_depth
 from gcnii_paper.report.markdown import results_page, scores_table
@@ -99,7 +97,6 @@ def update_readme(root: Path) -> list[Path]:
         memory: _filled(memory, speed_tables(read_records(results / "memory"))),
         scale: _filled(scale, scale_tables(results / "bench")),
         docs / "results.md": all_results(cells),
-        docs / "defaults.md": defaults_page(DefaultsStudy.of(Records(results / "defaults"))),
     }
     growth = read_scale(results / "bench" / "scale-cpu.json")
     pictures = [

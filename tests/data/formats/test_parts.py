@@ -124,6 +124,24 @@ def test_every_process_makes_the_plan_of_one(folder):
             assert make_plan("gcnii", given, piece) == make_plan("gcnii", given, whole)
 
 
+def test_the_columns_of_a_table_are_scaled_in_parts_as_in_the_whole(folder):
+    whole = replace(graph_of(n=60), X=np.eye(60)[:, :6], features=None)  # like words
+    columns = Columns(tuple(Column(f"x{i}", "numeric", median=0.0) for i in range(whole.d)))
+    path = folder(whole._with_table(Table(60, {}), columns))
+    assert make_plan("gcnii", {}, whole).recipe.scale == "length"
+    for piece in pieces_of(path, 4):
+        assert make_plan("gcnii", {}, piece).recipe.scale == "standard"
+
+
+@pytest.mark.parametrize(("sparse", "scale"), [(True, "length"), (False, "standard")])
+def test_parts_of_an_older_gcnii_keep_the_scale_of_their_traits(sparse, scale, folder):
+    path = folder(graph_of(n=60))
+    traits = {"n": 60, "d": 4, "train": 30, "sparse": sparse, "multilabel": False, "homophily": 1.0}
+    rewrite(path, lambda manifest: manifest["known"].update(traits=traits, scale="rows"))
+    for piece in pieces_of(path, 4):
+        assert make_plan("gcnii", {}, piece).recipe.scale == scale
+
+
 @pytest.mark.parametrize("name", [MANIFEST, part_name(0), part_name(1)])
 def test_damage_is_refused_in_one_sentence(name, folder):
     path = folder(graph_of(n=60), 2)
@@ -183,9 +201,15 @@ def forge(path, name, change):
     if change is not None:
         tensors[name] = np.ascontiguousarray(change(held))
     save_file(tensors, path / part_name(0), {"gcnii": ""})
+    digest = sha256((path / part_name(0)).read_bytes()).hexdigest()
+    rewrite(path, lambda manifest: manifest["parts"][0].update(sha256=digest))
+
+
+def rewrite(path, change):
+    """Change the list of parts, and mend its seal."""
     manifest = json.loads((path / MANIFEST).read_text())
-    manifest["parts"][0]["sha256"] = sha256((path / part_name(0)).read_bytes()).hexdigest()
     manifest.pop("seal")
+    change(manifest)
     (path / MANIFEST).write_text(json.dumps(manifest | {"seal": document_key(manifest)}))
 
 

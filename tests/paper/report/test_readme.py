@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from support.made_up_cells import around, measured
 
-from gcnii_paper.defaults import DefaultsStudy, Records
-from gcnii_paper.report.defaults_page import defaults_page
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import LINES, draw_depth
 from gcnii_paper.report.grid import notes
@@ -58,11 +56,6 @@ def test_the_page_of_memory_has_the_tables_that_results_give():
 def test_the_page_of_the_doctor_has_the_advice_and_the_table_that_results_give():
     found = visit_markdown(ROOT / "results" / "doctor" / "cora.json")
     assert marked((ROOT / "docs" / "doctor.md").read_text("utf-8")) == found
-
-
-def test_the_page_of_defaults_says_what_the_study_gives():
-    study = DefaultsStudy.of(Records(ROOT / "results" / "defaults"))
-    assert (ROOT / "docs" / "defaults.md").read_text("utf-8") == defaults_page(study)
 
 
 def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():

@@ -1,7 +1,7 @@
 """A graph cut into parts: a folder from which each of several processes reads its own alone.
 
-parts.json           counts, names of classes and features, the fingerprint and traits of the whole
-                     graph, the SHA-256 of each file, and a seal over all of it
+parts.json           counts, names of classes and features, the fingerprint of the whole
+                     graph, what is known of it, the SHA-256 of each file, and a seal over all of it
 part-I.safetensors   of each part, I = 0, 1, …
 
     rows             (rows,) the numbers of its nodes in the whole graph, sorted
@@ -69,10 +69,6 @@ from gcnii.graph.piece import Numbers
 
 FORM = "a folder that `gcnii data pack --parts` wrote"
 MANIFEST, NAMES, PARTS_VERSION = "parts.json", "names.safetensors", 1
-TRAITS = {
-    **{"sparse": bool, "multilabel": bool, "homophily": float},
-    **{"links": Maybe(float), "features": Maybe(float)},
-}
 PARTS_DOCUMENT = {
     **{name: shape for name, shape in DOCUMENT.items() if name != "digest"},
     **dict.fromkeys(("n", "m", "k"), int),
@@ -82,11 +78,8 @@ PARTS_DOCUMENT = {
     "alike": [bool],
     "classes": ([str], NOTHING),
     "features": ([str], NOTHING),
-    "known": {
-        "scale": str,
-        "traits": {**dict.fromkeys(("n", "d", "train"), int), **TRAITS},
-        "weights": Maybe([float]),
-    },
+    # `traits` chose the scale in parts of an older gcnii.
+    "known": {"scale": str, "traits": Maybe({"sparse": bool}), "weights": Maybe([float])},
     "names": Maybe(str),
     "parts": [{"sha256": str, "nodes": int, "edges": int, "halo": int}],
     "seal": str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,6 @@ from gcnii.targets.objective import Share
 from gcnii.train.clusters import metis
 from gcnii.train.distributed.adjacency import AdjacencyRows, CutAdjacency
 from gcnii.train.distributed.world import World
-from gcnii.train.own import Traits
 from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.scaling import Across, Scaling, choose
 from gcnii.train.task import Task, make_adjacency
@@ -76,7 +75,7 @@ def pack(graph: Graph, folder: Path, parts: int) -> Document:
     both, _ = with_diagonal(adjacency(graph, "both"))
     owner = partition(both, parts) if parts > 1 else np.zeros(graph.n, np.int64)
     numbering = Numbering(_first(graph, both), pair_numbers(both), both.indptr.astype(np.int64))
-    known: Document = {"traits": asdict(Traits.of(graph)), "scale": choose(graph.X)}
+    known: Document = {"scale": choose(graph.X, graph.columns)}
     if graph.weighted:
         known["weights"] = graph.typical_weights.tolist()
     return write(graph, folder, owner, numbering, known)
