@@ -86,6 +86,23 @@ def test_offline_training_does_not_fetch_a_neighbourhood(words, monkeypatch, rea
     assert "outf_nodes_space_relation_texas_poincare.txt for 'texas' on this machine" in answer.err
 
 
+@pytest.mark.parametrize("words", ["predict", "evaluate", "explain", "report run"])
+def test_offline_nothing_fetches_the_neighbourhood_of_a_bundle(
+    words, monkeypatch, real_data, tmp_path
+):
+    graph = real_data("texas")
+    gcnii.fit(graph, "geom-gcn-p", epochs=1, seeds=[0], device="cpu").save(tmp_path / "bundle")
+    monkeypatch.setattr("gcnii.cli.predict.load_training_graph", lambda *_, **__: graph)
+    monkeypatch.setenv("GCNII_DATA", str(tmp_path / "cache"))
+    for name in ("GCNII_MIRROR", "GCNII_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("gcnii.data.download._download", lambda missing: pytest.fail("fetched"))
+    node = ["0"] if words == "explain" else []
+    answer = call(*words.split(), "bundle", *node, "--offline", cwd=tmp_path)
+    assert (answer.code, answer.out) == (2, "")
+    assert "outf_nodes_space_relation_texas_poincare.txt for 'texas' on this machine" in answer.err
+
+
 @pytest.mark.parametrize("words", [(), ("--offline",)])
 def test_a_search_is_told_whether_it_may_fetch(words, monkeypatch, tmp_path):
     def spy(question, *, session, **rest):

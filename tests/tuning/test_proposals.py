@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
@@ -34,6 +35,15 @@ def begun(question, done=0, score=lambda number: number / 100):
         propose(question, trial)
         study.tell(trial, score(number))
     return study
+
+
+def test_models_that_differ_in_their_choices_of_loops_share_a_study(graph):
+    looped = replace(graph, edges=np.append(graph.edges, [[0], [0]], axis=1))
+    question = Question.of(looped, ["geom-gcn-i"])
+    study = begun(question, done=len(first_points(question)) + 3)
+    tried = {trial.params["model"]: trial.params for trial in study.trials}
+    assert tried["geom-gcn-i"]["geom-gcn-i.loops"] in ("keep", "remove")
+    assert tried["gcn"]["loops"] in ("keep", "remove", "none")
 
 
 def test_the_points_come_first_and_in_their_order(question):

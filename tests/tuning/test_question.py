@@ -8,9 +8,12 @@ from support import knobs
 from support.small_studies import QUICK, settings_tried
 
 import gcnii
+from gcnii.data import neighbourhood
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph, Split
+from gcnii.graph.columns import Column, Columns, Table
 from gcnii.targets.objective import Objective
+from gcnii.train.plan import auto_scale
 from gcnii.tuning.question import BASELINES, ENOUGH, FINAL, FRESH, SEARCHED, Question
 
 
@@ -36,6 +39,21 @@ def test_the_hidden_graph_has_no_test_node_and_no_label_of_one(graph):
     assert hidden.k == graph.k
     for split in hidden.splits:
         assert not ((split.train | split.val) & test).any()
+
+
+def test_the_hidden_graph_of_the_catalog_has_its_published_neighbours(real_data):
+    texas = real_data("texas")
+    hidden = Question.of(texas, ["geom-gcn-p"]).hidden
+    found, whole = (neighbourhood(one, "poincare", offline=True) for one in (hidden, texas))
+    assert np.array_equal(found.edges, whole.edges)
+
+
+def test_features_of_a_table_are_scaled_in_a_search_as_in_a_training(graph):
+    columns = Columns(tuple(Column(f"x{i}", "numeric", median=0.0) for i in range(graph.d)))
+    mine = graph._with_table(Table(graph.n, {}), columns)
+    hidden = Question.of(mine).hidden
+    assert hidden.columns == columns
+    assert auto_scale(hidden) == auto_scale(mine) == "standard"
 
 
 def test_a_node_that_is_tested_in_some_splits_alone_keeps_its_label(graph):

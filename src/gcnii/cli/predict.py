@@ -21,6 +21,7 @@ from gcnii.cli.options import (
     switch,
 )
 from gcnii.data import CATALOG, load
+from gcnii.data.download import fetch_neighbourhood
 from gcnii.data.formats import reader_of
 from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
@@ -143,14 +144,20 @@ def _refuse_name(out: Path | None) -> None:
 
 
 def load_asked(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
-    """The graph of --graph, else the one that the model was trained on."""
+    """The graph of --graph, else the one that the model was trained on.
+
+    A geometry's neighbours are fetched here, or refused, so that no prediction fetches any.
+    """
     if graph:
-        return load(graph, offline=offline, **_options(result, graph))
-    if not result.origin.source:
+        found = load(graph, offline=offline, **_options(result, graph))
+    elif not result.origin.source:
         raise InputError(
             f"{bundle} was trained on a graph made in Python; say which graph to label with --graph"
         )
-    return load_training_graph(result, offline=offline)
+    else:
+        found = load_training_graph(result, offline=offline)
+    fetch_neighbourhood(found.catalog_name, result.plan.recipe.geometry, offline)
+    return found
 
 
 def _options(result: Result, graph: str) -> dict[str, object]:

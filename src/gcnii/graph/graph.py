@@ -216,6 +216,11 @@ class Graph:
         known = {"source": source, "catalog_name": catalog_name}
         return copy.copy(self)._set(**known, loaded_with=dict(loaded_with or {}))
 
+    def _loaded_as(self, graph: Graph) -> Self:
+        """The same graph, sharing its arrays, with what `load` knows about another."""
+        known = ("source", "catalog_name", "loaded_with", "table", "columns")
+        return copy.copy(self)._set(**{name: getattr(graph, name) for name in known})
+
     def _with_table(self, table: Table, columns: Columns) -> Graph:
         """The same graph, sharing its arrays, with what its X was encoded from."""
         return copy.copy(self)._set(table=table, columns=columns)

@@ -82,20 +82,24 @@ def few_labels(graph: Graph) -> bool:
 
 def loops_of(model: str, graph: Graph, fixed: Settings) -> tuple[Loops, ...]:
     """The choices of `loops` that differ on this graph, and that what is fixed allows."""
-    recipe = {**MODELS[model].card.recipe, **fixed}
+    refused = _adds_loops({**MODELS[model].card.recipe, **fixed}) or fixed.get("norm") in OWN_LOOPS
     looped = bool((graph.edges[0] == graph.edges[1]).any())
-    refused = (
-        recipe.get("geometry", "none") != "none"
-        or recipe.get("diffusion", "none") != "none"
-        or fixed.get("norm") in OWN_LOOPS
-    )
     kinds: tuple[Loops, ...] = ("keep", "remove") if looped else ("keep",)
     return kinds if refused else (*kinds, "none")
 
 
+def _adds_loops(recipe: Mapping[str, object]) -> bool:
+    """Whether nodes gather from themselves, whatever `loops` says."""
+    return any(recipe.get(name, "none") != "none" for name in ("geometry", "diffusion"))
+
+
 def parameter(model: str, name: str) -> str:
-    """Optuna's name of a setting, in which a model's own settings carry the model's name."""
-    return f"{model}.{name}" if name in model_hints(model) else name
+    """Optuna's name of a setting, in which a model's own settings carry the model's name.
+
+    So do loops where the model has other choices: a study has one set of choices for each name.
+    """
+    own = name in model_hints(model) or (name == "loops" and _adds_loops(MODELS[model].card.recipe))
+    return f"{model}.{name}" if own else name
 
 
 def settings_of(model: str, space: Space, parameters: Mapping[str, object]) -> Settings:
@@ -272,7 +276,7 @@ class Question:
         target = target_of(graph)
         # Without names, k would be lower where only test nodes are of the last class.
         classes = target.names if target.exclusive else graph.classes
-        return replace(graph, y=y, splits=bare, classes=classes)
+        return replace(graph, y=y, splits=bare, classes=classes)._loaded_as(graph)
 
     @property
     def divided_anew(self) -> bool:
