@@ -44,6 +44,16 @@ def test_equal_members_share_the_weight_of_one():
     assert twice[:2].sum() == pytest.approx(alone[0])
 
 
+def test_few_nodes_give_none_of_several_good_members_all_the_weight():
+    y = labels(20)
+    good = [member(y, 0.75, seed) for seed in range(40)]
+    alike = [P for P in good if (P.argmax(1) == y).sum() == 15][:3]
+    weights = greedy(np.stack([*alike, member(labels(20, 9), 0.75, 50)]), y, THREE)
+    assert weights[:3].min() > 0.05
+    assert weights.max() < 0.6
+    assert weights[3] < 0.1
+
+
 def test_the_weights_are_the_same_each_time():
     y = labels(60)
     P = np.stack([member(y, 0.6, i) for i in range(6)])
