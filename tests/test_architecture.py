@@ -37,8 +37,9 @@ ROOMS = [
 # The study of the paper uses the library; its commands are registered in one place.
 STUDY = Path(gcnii_paper.__file__).parent
 REGISTERED = "cli/__init__.py"
-# Result has methods that a later room implements; it is imported when they are called.
-FACADE = {("results/result.py", "inference")}
+# Trained has methods, and fit a portfolio, that a later room implements; it is imported when they
+# are called.
+FACADE = {("results/trained.py", "inference"), ("results/fit.py", "tuning")}
 ROOT = Path(gcnii.__file__).parent
 TESTS = Path(__file__).parent
 LIBRARY = [

@@ -147,6 +147,7 @@ def measure(name: str, seeds: int) -> Document:
     graph = gcnii.load(name)
     settings = (SOME if uses_own_default(name) else {}) | SETTINGS  # what was published, else SOME
     result = gcnii.fit(graph, "gcnii", seeds=range(seeds), device="cpu", threads=1, **settings)
+    assert isinstance(result, gcnii.Result)
     runs, sets = [], {}
     for i, run in enumerate(result.runs):
         split = graph.splits[run.split]

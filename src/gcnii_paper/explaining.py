@@ -284,6 +284,7 @@ def main() -> None:
     graph = gcnii.load("cora")
     result = gcnii.fit(graph, "gcnii", layers=given.layers, seeds=[0], device="cpu", threads=1)
     torch.set_num_threads(1)
+    assert isinstance(result, Result)
     split, trial = graph.splits[0], Trial(result, graph, given.links)
     tried: dict[str, Find] = {
         "of P's values": trial.by_gradient_of_P,

@@ -19,6 +19,7 @@ from gcnii.inference.page import steps as page_steps
 from gcnii.inference.page import write_page
 from gcnii.report.html import is_page
 from gcnii.results.bundle import open_bundle
+from gcnii.results.result import Result
 
 TrainingGraph = Annotated[
     str | None,
@@ -90,6 +91,8 @@ def run(
     if quiet:
         warnings.simplefilter("ignore")
     result = open_bundle(bundle, curves=True)
+    if not isinstance(result, Result):
+        raise InputError("a page shows one model")
     path = _path(bundle, out)
     inputs = [bundle, graph, result.origin.source]
     refuse_replacing(path, is_page, inputs=inputs, overwrite=overwrite)

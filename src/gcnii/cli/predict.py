@@ -38,7 +38,7 @@ from gcnii.inference.predict import (
 )
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.bundle import open_bundle
-from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets.kinds import Sets, refuse_coverage
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _refuse_name(out: Path | None) -> None:
         refuse_unwritable(out.parent)
 
 
-def load_asked(result: Result, bundle: Path, graph: str | None, offline: bool) -> Graph:
+def load_asked(result: Trained, bundle: Path, graph: str | None, offline: bool) -> Graph:
     """The graph of --graph, else the one that the model was trained on.
 
     A geometry's neighbours are fetched here, or refused, so that no prediction fetches any.
@@ -156,11 +156,11 @@ def load_asked(result: Result, bundle: Path, graph: str | None, offline: bool) -
         )
     else:
         found = load_training_graph(result, offline=offline)
-    fetch_neighbourhood(found.catalog_name, result.plan.recipe.geometry, offline)
+    fetch_neighbourhood(found.catalog_name, result.recipe.geometry, offline)
     return found
 
 
-def _options(result: Result, graph: str) -> dict[str, object]:
+def _options(result: Trained, graph: str) -> dict[str, object]:
     """Another graph's columns are called as those of the training, and mean the same."""
     if graph in CATALOG:
         return {}
@@ -172,7 +172,7 @@ def _options(result: Result, graph: str) -> dict[str, object]:
     return {name: value for name, value in options.items() if name in accepted}
 
 
-def notice_change(result: Result, data: Graph, graph: str | None) -> None:
+def notice_change(result: Trained, data: Graph, graph: str | None) -> None:
     """Warn if the graph of the training is not what it was."""
     if not graph and not is_training_graph(result, data):
         notice(f"{data.name} has changed since the model was trained")

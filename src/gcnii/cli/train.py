@@ -6,10 +6,11 @@ import hashlib
 import os
 import shlex
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,7 @@ from gcnii.cli.options import (
     refuse_unwritable,
     switch,
 )
+from gcnii.cli.portfolio import Asked, Running, combine, print_members, seeds_of
 from gcnii.cli.terminal import table_console
 from gcnii.errors import InputError
 from gcnii.files import CHECKPOINT, Document, document_key, refuse_replacing
@@ -49,19 +51,22 @@ from gcnii.train.plan import (
     Plan,
     Preset,
     chosen_model,
+    combines,
     make_plan,
     source_of_model,
     warn_of_skew,
 )
 from gcnii.train.recipe import in_force
 from gcnii.train.run import Run, make_runs
+from gcnii.tuning.portfolio import Effort
 
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
 ModelName = Annotated[
     str | None,
     Parameter(
-        help="A name from `gcnii models`; default: the portfolio for a graph without "
-        "published settings (docs/defaults.md), else gcnii, or that of the record.",
+        help="A name from `gcnii models`, or auto: several models, combined by weights that "
+        "validation chooses. Default: auto on a graph without published settings, else gcnii, or "
+        "the model of the record.",
         show_default=False,
     ),
 ]
@@ -80,6 +85,14 @@ StudyPath = Annotated[
         help="A folder of `gcnii tune`, or a bundle: train with its model and settings, except "
         "those that are given.",
     ),
+]
+EffortName = Annotated[
+    Effort | None,
+    Parameter(help="How much is trained where several models are combined; default: standard."),
+]
+Budget = Annotated[
+    str | None,
+    Parameter(help="How long that may take in all, such as 90s, 5m or 1h."),
 ]
 Runs = Annotated[
     int | None,
@@ -145,6 +158,8 @@ def train(
     model: ModelName = None,
     study: StudyPath = None,
     preset: PresetName = "published",
+    effort: EffortName = None,
+    budget: Budget = None,
     runs: Runs = None,
     seed: Seed = 0,
     split: Split = None,
@@ -165,30 +180,62 @@ def train(
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
     rank, size = started()
     quiet = _silenced(quiet or rank > 0)  # rank 0 speaks for all
+    given, began, alone = _given(settings), time.monotonic(), bool(study or log or tensorboard)
+    how = Running(device, threads, out, overwrite, calibrate, json, quiet, offline)
 
-    def read() -> tuple[Graph, Plan]:
-        data = load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
-        return data, _plan(data, model, _given(settings), study, preset)
+    def read() -> Graph:
+        return load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
 
+    def plan(data: Graph) -> Plan:
+        return _plan(data, model, given, study, preset)
+
+    data = read() if size == 1 else None
+    if data and combines(data, model, preset, given, one_training=alone):
+        asked = Asked(data, given, effort or "standard", budget, runs, seed, split)
+        return print_members(asked, json) if explain_settings else combine(asked, how, began)
+    if effort or budget:
+        raise InputError("--effort and --budget are for several models; leave out --model")
     if explain_settings:
-        return None if rank else _print_settings(*read(), json)
-    where = own_device(choose_device(device))
+        return None if rank else _print_settings(data or read(), plan, json)
+    writing = Writing(log, tensorboard, study)
+    return _train_one(lambda: data or read(), plan, (runs, seed, split), how, writing)
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What is written beside the bundle, and what is read for it."""
+
+    log: str | None
+    tensorboard: Path | None
+    study: Path | None
+
+
+def _train_one(
+    read: Callable[[], Graph],
+    make: Callable[[Graph], Plan],
+    which: tuple[int | None, int, int | None],
+    how: Running,
+    writing: Writing,
+) -> None:
+    """Train one model, in one process or in several that were started together."""
+    (runs, seed, split), (rank, _) = which, started()
+    where = own_device(choose_device(how.device))
     with ExitStack() as claim:  # of the folder, until the bundle is in it
         with joined(where) as world:
             with meeting(world) as given:
-                data, plan = read()
-                seeds = _seeds(data, runs, seed)
-                folder = out or run_folder(data, plan)
+                data = read()
+                plan, seeds = make(data), seeds_of(data, runs, seed)
+                folder = how.out or run_folder(data, plan)
                 own, writers = make_runs(data, seeds, split), list[Callback]()
                 if rank == 0:  # who alone writes
-                    claim.enter_context(_claimed(folder, data, plan, own, overwrite))
-                    writers = _writers(folder, log, tensorboard, data, study, overwrite)
+                    claim.enter_context(_claimed(folder, data, plan, own, how.overwrite))
+                    writers = _writers(folder, writing, data, how.overwrite)
                 if world:
-                    given |= _compared(data, plan, own, folder, where.type, calibrate)
-            session = _session(str(where), threads, quiet, writers, folder, world, offline)
-            result = fit_plans(data, [plan], session, seeds, split, calibrate)
+                    given |= _compared(data, plan, own, folder, where.type, how.calibrate)
+            session = _session(str(where), how, writers, folder, world)
+            result = fit_plans(data, [plan], session, seeds, split, how.calibrate)
         if rank == 0:  # the others have the same result
-            _save_and_print(result, folder, overwrite, json, device)
+            _save_and_print(result, folder, how.overwrite, how.json, how.device)
     if result.interrupted:
         sys.exit(1)
 
@@ -201,22 +248,16 @@ def _silenced(quiet: bool) -> bool:
 
 
 def _session(
-    device: str,
-    threads: int | None,
-    quiet: bool,
-    writers: list[Callback],
-    folder: Path,
-    world: World | None,
-    offline: bool,
+    device: str, how: Running, writers: list[Callback], folder: Path, world: World | None
 ) -> Session:
     return Session(
         device=device,
-        threads=threads,
-        verbose=False if quiet else None,
+        threads=how.threads,
+        verbose=False if how.quiet else None,
         callbacks=writers,
         checkpoint=folder / CHECKPOINT,
         world=world,
-        offline=offline,
+        offline=how.offline,
     )
 
 
@@ -269,8 +310,9 @@ def _plan(
     return replace(plan, sources={**plan.sources, **of_study})
 
 
-def _print_settings(graph: Graph, plan: Plan, as_json: bool) -> None:
+def _print_settings(graph: Graph, make: Callable[[Graph], Plan], as_json: bool) -> None:
     """The settings in force, and what else was given, each with its source."""
+    plan = make(graph)
     counts, sources = in_force(plan.settings), plan.sources
     shown = {
         name: value
@@ -292,24 +334,9 @@ def _given(settings: Mapping[str, object]) -> Settings:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _seeds(graph: Graph, runs: int | None, first: int) -> range:
-    count = max(len(graph.splits), 1) if runs is None else runs
-    if count < 1 or first < 0:
-        raise InputError(
-            f"--runs must be at least 1 and --seed at least 0, got {count} and {first}"
-        )
-    return range(first, first + count)
-
-
-def _writers(
-    bundle: Path,
-    log: str | None,
-    tensorboard: Path | None,
-    graph: Graph,
-    study: Path | None,
-    overwrite: bool,
-) -> list[Callback]:
+def _writers(bundle: Path, writing: Writing, graph: Graph, overwrite: bool) -> list[Callback]:
     """The writers of curves that are asked for; a bundle holds nothing but its own files."""
+    log, tensorboard = writing.log, writing.tensorboard
     if log == BOARD:
         log, tensorboard = None, tensorboard or bundle.parent / BOARD / bundle.name
     table = None if log is None else Path(log)
@@ -321,7 +348,7 @@ def _writers(
         if path:
             refuse_unwritable(path.parent, flag)
     if table:
-        refuse_replacing(table, is_log, inputs=[graph.source, study], overwrite=overwrite)
+        refuse_replacing(table, is_log, inputs=[graph.source, writing.study], overwrite=overwrite)
     return [
         *([CsvLog(table, overwrite=overwrite)] if table else []),
         *([TensorBoard(tensorboard)] if tensorboard else []),

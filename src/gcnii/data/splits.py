@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gcnii.errors import GraphError, check_number
 from gcnii.graph import Graph, Split
+from gcnii.graph.graph import ROLES
 
 Ints = NDArray[np.int64]
 Sizes = Callable[[int], tuple[int, int]]  # members of a class → how many to train and validate on
@@ -69,6 +71,50 @@ def with_stratified_splits(graph: Graph, count: int = 10) -> Graph:
     )
     # It is still the catalog's graph, to be trained with the settings published for it.
     return replace(graph, splits=tuple(splits))._with_origin(graph.source, graph.catalog_name)
+
+
+def is_drawn(graph: Graph) -> bool:
+    """Whether its one split is the one that is drawn where none is given."""
+    if len(graph.splits) != 1 or graph.catalog_name:
+        return False
+    seed, split = graph.loaded_with.get("seed", 0), graph.splits[0]
+    if (
+        not isinstance(seed, int)
+        or not (split.train | split.val | split.test)[graph.labelled].all()
+    ):
+        return False
+    try:
+        drawn = stratified_split(graph.labels, seed)
+    except GraphError:  # there are too few labels to draw one
+        return False
+    return all(np.array_equal(getattr(drawn, role), getattr(split, role)) for role in ROLES)
+
+
+def folded(graph: Graph, folds: int) -> Graph:
+    """The graph with a split for each fold of the nodes that its first split does not test.
+
+    The nodes of a fold validate and the others train; each class is spread evenly over the folds.
+    Test nodes stay what they are.  The same graph gives the same folds, made once.
+    """
+    made = _FOLDED.setdefault(graph, {})
+    if folds not in made:
+        made[folds] = graph.with_splits(_folds(graph, folds))
+    return made[folds]
+
+
+_FOLDED: WeakKeyDictionary[Graph, dict[int, Graph]] = WeakKeyDictionary()
+
+
+def _folds(graph: Graph, folds: int) -> Iterator[Split]:
+    split, y = graph.splits[0], graph.labels
+    known = np.flatnonzero(split.train | split.val)
+    known = np.random.default_rng(0).permutation(known)
+    if y.ndim == 1:
+        known = known[np.argsort(y[known], kind="stable")]
+    fold = np.full(graph.n, -1)
+    fold[known] = np.arange(len(known)) % folds
+    for i in range(folds):
+        yield Split(train=(fold >= 0) & (fold != i), val=fold == i, test=split.test)
 
 
 def rounded_up(members: int) -> tuple[int, int]:

@@ -221,6 +221,13 @@ class Graph:
         known = ("source", "catalog_name", "loaded_with", "table", "columns")
         return copy.copy(self)._set(**{name: getattr(graph, name) for name in known})
 
+    def with_splits(self, splits: Iterable[Split]) -> Self:
+        """The same graph, sharing its arrays, divided in another way."""
+        same = copy.copy(self)._set(splits=splits_of(tuple(splits)))
+        same.__dict__.pop("fingerprint", None)
+        same._check_splits()
+        return same
+
     def _with_table(self, table: Table, columns: Columns) -> Graph:
         """The same graph, sharing its arrays, with what its X was encoded from."""
         return copy.copy(self)._set(table=table, columns=columns)

@@ -35,6 +35,7 @@ from gcnii.inference.tables import ShownScore, called, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.card import never_predicted, unbeaten
 from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets import SeveralLabels
 from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of
 from gcnii.targets.objective import positive_class
@@ -145,7 +146,7 @@ class Found:
     metric     the name of the score that the training was judged by
     """
 
-    result: Result
+    result: Trained
     graph: Graph
     split: int
     said: Answers
@@ -228,7 +229,7 @@ def _signed(lead: Estimate) -> str:
 def warnings_of(found: Found) -> Iterator[str]:
     """One sentence for each thing that makes the scores worth less than they look."""
     counts = found.said.counts
-    target, recipe = found.said.target, found.result.plan.recipe
+    target, recipe = found.said.target, found.result.recipe
     yield from filter(
         None,
         (
@@ -254,7 +255,7 @@ def _majority(found: Found) -> str:
     if lead.low > 0 or (len(leads) > 1 and (leads > 0).all()):
         return ""
     balanced = found.mean("balanced_accuracy") if target.exclusive else None
-    usual, recipe = found.baseline_mean(MAJORITY, metric), found.result.plan.recipe
+    usual, recipe = found.baseline_mean(MAJORITY, metric), found.result.recipe
     return unbeaten(found.mean(metric), usual, balanced, recipe)
 
 
@@ -324,7 +325,7 @@ BOOTSTRAP, RUNS = "bootstrap over nodes", "over runs"
 
 
 def evaluate(
-    result: Result,
+    result: Trained,
     graph: Graph | None = None,
     device: str = "auto",
     *,
@@ -346,7 +347,7 @@ def evaluate(
     _refuse(result, graph)
     if positive is not None or result.positive is None:
         named = "" if positive is None else str(positive)
-        result = replace(result, positive=positive_class(graph, named))
+        result = result.with_positive(positive_class(graph, named))
     every = baselines_of(result.target) if baselines else (MAJORITY,)
     found = _measured(result, graph, device, every, show)
     said, answers, leads = found.said, found.answers, found.differences
@@ -354,7 +355,7 @@ def evaluate(
     C = confusion(said.y, said.guess, said.k).astype(int).tolist() if exclusive else []
     evaluation = Evaluation(
         graph=graph.name,
-        model=result.plan.model,
+        model=result.model,
         metric=found.metric,
         positive=result.positive_name,
         runs=tuple(map(_run, result.runs, answers)),
@@ -378,7 +379,7 @@ def evaluate(
 
 
 def _measured(
-    result: Result,
+    result: Trained,
     graph: Graph,
     device: str,
     names: Iterable[str],
@@ -398,17 +399,17 @@ def _measured(
             for split in sorted({run.split for run in result.runs})
         }
         show(name)
-    metric = result.target.score(result.plan.recipe.scored_by).key
+    metric = result.target.score(result.recipe.scored_by).key
     return Found(result, graph, best.runs[0].split, said, answers, beside, metric)
 
 
-def steps(result: Result, *, baselines: bool = True) -> int:
+def steps(result: Trained, *, baselines: bool = True) -> int:
     """How many steps `evaluate` shows."""
     every = baselines_of(result.target)
     return len(result.runs) + (len(every) if baselines else 1)
 
 
-def graded(result: Result, graph: Graph, device: str = "auto") -> Answers:
+def graded(result: Trained, graph: Graph, device: str = "auto") -> Answers:
     """What the runs of one split say of its test nodes."""
     test = graph.splits[result.runs[0].split].test
     P = result.predict_proba(graph, device)[test]
@@ -417,8 +418,8 @@ def graded(result: Result, graph: Graph, device: str = "auto") -> Answers:
     return Answers(result.target, P, result.decide(P), y, part, result.positive)
 
 
-def _refuse(result: Result, graph: Graph) -> None:
-    if result.others:
+def _refuse(result: Trained, graph: Graph) -> None:
+    if isinstance(result, Result) and result.others:
         raise InputError(
             f"the result holds {len(result.plans)} settings; evaluate one of them: "
             f"result.at({result.runs[result.best].setting}).evaluate(), or another"

@@ -32,7 +32,9 @@ from gcnii.inference.attribution import (
 from gcnii.inference.predict import known_labels
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
+from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.train.hardware import ordinary_autograd, suited_threads
 
 
@@ -247,7 +249,7 @@ DRAWS = 10  # of random links
 
 
 def explain(
-    result: Result,
+    result: Trained,
     graph: Graph | None,
     node: str | int | None,
     *,
@@ -267,6 +269,9 @@ def explain(
     whole("top", top, 1)
     data = load_training_graph(result) if graph is None else graph
     row = find_node(data, node)
+    if isinstance(result, Ensemble):
+        result = result.network_result()
+    assert isinstance(result, Result)
     width = result.plan.model_settings.get("width", data.k)
     with ordinary_autograd(), suited_threads(data.n * width):
         return _Answer(result, data, row, label, against, device).explanation(top)

@@ -25,7 +25,7 @@ from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Column, Columns, Texts
 from gcnii.inference.predict import answered, known_labels, predict_sets, table_of
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
-from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets.kinds import Sets
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ ROLES = (
 
 
 def predict_new(
-    result: Result,
+    result: Trained,
     nodes: IntoDataFrame,
     edges: IntoDataFrame,
     graph: Graph | None = None,
@@ -66,13 +66,13 @@ def predict_new(
     return label_new(result, whole, tables, device, ensemble, coverage, kind)
 
 
-def read_new(result: Result, folder: Path, graph: Graph) -> tuple[Nodes, Rows]:
+def read_new(result: Trained, folder: Path, graph: Graph) -> tuple[Nodes, Rows]:
     """The tables of new nodes in a folder, whose columns are called as in the training."""
     return _as_numbers(open_folder(folder, _reading(graph), result.origin.columns), graph)
 
 
 def label_new(
-    result: Result,
+    result: Trained,
     graph: Graph,
     tables: tuple[Nodes, Rows],
     device: str = "auto",
@@ -131,15 +131,15 @@ def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
     return new, whole
 
 
-def _refuse_another(result: Result, graph: Graph) -> None:
+def _refuse_another(result: Trained, graph: Graph) -> None:
     if not is_training_graph(result, graph):
         raise InputError(
             f"new nodes join the graph that the model was trained on, but {graph.name} has changed "
             "since, or is another graph; restore it, or label a whole graph (predict)"
         )
-    if result.plan.recipe.geometry != "none":
+    if result.recipe.geometry != "none":
         raise InputError(
-            f"{result.plan.model} places all nodes in a plane, where new nodes would move the old "
+            f"{result.model} places all nodes in a plane, where new nodes would move the old "
             "ones; train again with them"
         )
 

@@ -21,9 +21,7 @@ from gcnii.errors import InputError, notice, some_of
 from gcnii.files import atomic_write, first_bytes, refuse_replacing
 from gcnii.graph import Features, Graph
 from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
-from gcnii.nn import MODELS
-from gcnii.propagation.adjacency import adjacency
-from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets import SeveralLabels, Target, target_of
 from gcnii.targets.kinds import Sets, conformal_sets, refuse_coverage
 
@@ -43,27 +41,18 @@ FEWEST = 1000
 MODEL, FEATURES, GUESS = "model", "features", "guess"
 
 
-def unlinked(result: Result, graph: Graph) -> NDArray[np.bool_]:
-    """(n,) the nodes that the model sees without a neighbour; none, if it uses no links."""
-    recipe = result.plan.recipe
-    if not MODELS[result.plan.model].card.uses_graph or recipe.geometry != "none":
-        return np.zeros(graph.n, bool)
-    A = adjacency(graph, recipe.direction, "remove")
-    return np.asarray(np.asarray(A.sum(1)).ravel() == 0)
-
-
-def unknown_kind(result: Result, graph: Graph, known: Graph) -> NDArray[np.bool_]:
+def unknown_kind(result: Trained, graph: Graph, known: Graph) -> NDArray[np.bool_]:
     """(n,) the nodes without links, if the training on the graph `known` had next to none such."""
-    found = unlinked(result, graph)
+    found = result.unlinked(graph)
     if found.any():
         split = known.splits[result.runs[result.predicting()[0]].split]
-        if (unlinked(result, known) & split.train).sum() >= ENOUGH:
+        if (result.unlinked(known) & split.train).sum() >= ENOUGH:
             found[:] = False
     return found
 
 
 def answered(
-    result: Result, graph: Graph, known: Graph | None, device: str, *, ensemble: bool
+    result: Trained, graph: Graph, known: Graph | None, device: str, *, ensemble: bool
 ) -> tuple[Floats, list[str]]:
     """(n, k) probabilities of the nodes of a graph, and the basis of each.
 
@@ -72,11 +61,11 @@ def answered(
     """
     first = 0 if known is None else known.n
     P = result.predict_proba(graph, device, ensemble=ensemble)[first:]
-    if not unlinked(result, graph)[first:].any():
+    if not result.unlinked(graph)[first:].any():
         return P, [MODEL] * len(P)
     known = _at_hand(result) if known is None else known
     if known is None:
-        found = unlinked(result, graph)[first:]
+        found = result.unlinked(graph)[first:]
         notice(
             f"{_count(found)} no links, and the graph of the training, which an answer by the "
             "features needs, is not there; take the model's answer for a guess (basis: guess)"
@@ -100,7 +89,7 @@ def _count(found: NDArray[np.bool_]) -> str:
     return "1 node has" if count == 1 else f"{count:,} nodes have"
 
 
-def _at_hand(result: Result) -> Graph | None:
+def _at_hand(result: Trained) -> Graph | None:
     """The graph of the training, if it can be loaded and has not changed."""
     try:
         known = load_training_graph(result, offline=True)
@@ -120,12 +109,12 @@ class FeaturesOnly:
     get, on average, what they would get with links.
     """
 
-    result: Result
+    result: Trained
     weights: Floats
     bias: Floats
 
     @classmethod
-    def of(cls, result: Result, known: Graph, P: Floats, rows: NDArray[np.bool_]) -> FeaturesOnly:
+    def of(cls, result: Trained, known: Graph, P: Floats, rows: NDArray[np.bool_]) -> FeaturesOnly:
         """Fitted to probabilities P (n, k) of these nodes of the training's graph."""
         X, nodes = result.features(known), np.flatnonzero(rows)
         entries = X.nnz / known.n if isinstance(X, sp.csr_array) else X.shape[1]
@@ -169,7 +158,7 @@ HALVING = 0  # the seed that divides the validation nodes
 
 
 def predict_sets(
-    result: Result,
+    result: Trained,
     graph: Graph | None = None,
     coverage: float = 0.9,
     device: str = "auto",
@@ -240,7 +229,7 @@ DECIMALS = 6  # of a probability
 
 
 def label_table(
-    result: Result,
+    result: Trained,
     graph: Graph,
     device: str = "auto",
     *,
@@ -282,7 +271,7 @@ def label_table(
     return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
 
 
-def _say_unknown_classes(result: Result, graph: Graph) -> None:
+def _say_unknown_classes(result: Trained, graph: Graph) -> None:
     """Warn if known labels are others than the model's, as where classes were renamed."""
     own = set(result.origin.classes or ())
     if own and (other := [name for name in graph.classes or () if name not in own]):
@@ -293,7 +282,7 @@ def _say_unknown_classes(result: Result, graph: Graph) -> None:
 
 
 def table_of(
-    result: Result,
+    result: Trained,
     P: NDArray[np.float64],
     nodes: Sequence[str | int],
     known: Sequence[str | None],

@@ -9,10 +9,10 @@ from gcnii.data import CATALOG, load
 from gcnii.data.formats import reader_of
 from gcnii.errors import DataError, InputError
 from gcnii.graph import Graph
-from gcnii.results.result import Origin, Result
+from gcnii.results.trained import Origin, Trained
 
 
-def is_training_graph(result: Result, graph: Graph) -> bool:
+def is_training_graph(result: Trained, graph: Graph) -> bool:
     """Whether the model was trained on this very graph, with its columns in any order.
 
     Fingerprints say nothing of the names of the classes: they were stored before names were.
@@ -26,7 +26,7 @@ def is_training_graph(result: Result, graph: Graph) -> bool:
     return graph.fingerprint == result.origin.fingerprint
 
 
-def training_graph(result: Result, graph: Graph | None = None) -> Graph:
+def training_graph(result: Trained, graph: Graph | None = None) -> Graph:
     """The given graph if it is that of the training, else the one that was; never another."""
     if graph is not None and is_training_graph(result, graph):
         return graph
@@ -39,10 +39,10 @@ def training_graph(result: Result, graph: Graph | None = None) -> Graph:
     return known
 
 
-def load_training_graph(result: Result, *, offline: bool = False) -> Graph:
+def load_training_graph(result: Trained, *, offline: bool = False) -> Graph:
     """The graph of the training: the one in memory, else from where it was."""
-    if result.trained_on is not None and not (result.outputs and result.outputs.shared):
-        return result.trained_on
+    if result.whole_graph is not None:
+        return result.whole_graph
     origin = result.origin
     if not origin.source:
         raise InputError("the model was trained on a graph made in Python; give it as graph=")

@@ -52,7 +52,8 @@ from gcnii.graph import Graph
 from gcnii.graph.columns import COLUMN, Columns
 from gcnii.results.card import card
 from gcnii.results.provenance import git_state
-from gcnii.results.result import Origin, Result
+from gcnii.results.result import Result
+from gcnii.results.trained import Origin, Trained
 from gcnii.targets import target_of
 from gcnii.targets.target import HALF
 from gcnii.train.adam import Stack
@@ -62,7 +63,7 @@ from gcnii.train.plan import Plan, make_plan
 from gcnii.train.run import Run
 from gcnii.train.scaling import Scaling
 
-FORMAT = 1  # of run.json; a reader refuses a number above its own
+FORMAT, COMBINED = 1, 2  # of run.json: of one model, and of an ensemble
 NAMES = ([str], NOTHING)
 SCORE = (float, NOTHING)
 OPTION = (bool, float, str, NOTHING)
@@ -132,7 +133,8 @@ def read_record(folder: Path) -> Document:
     _refuse_format(folder, record.get("format"))
     with refusing(path):
         _refuse_changed(record)
-    refuse_record(folder, record)
+    if record["format"] == FORMAT:  # an ensemble's is checked where it is opened
+        refuse_record(folder, record)
     return record
 
 
@@ -163,9 +165,9 @@ def refusing(path: Path) -> Iterator[None]:
 
 
 def _refuse_format(folder: Path, found: object) -> None:
-    if type(found) is not int or not 1 <= found <= FORMAT:
+    if type(found) is not int or not 1 <= found <= COMBINED:
         raise BundleError(
-            f"{folder} has bundle format {found}, this gcnii reads up to {FORMAT}; update gcnii"
+            f"{folder} has bundle format {found}, this gcnii reads up to {COMBINED}; update gcnii"
         )
 
 
@@ -180,6 +182,14 @@ def _refuse_changed(record: Document) -> None:
 
 
 def _refuse_contradictions(record: Document) -> None:
+    refuse_graph_and_runs(record)
+    chosen = record["settings"].get("label_threshold") == "validation"
+    if any(("threshold" in run) != chosen for run in record["runs"]):
+        raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")
+
+
+def refuse_graph_and_runs(record: Document) -> None:
+    """Raise InputError if what a record says of its graph and runs cannot be."""
     graph, runs = record["graph"], record["runs"]
     for name in ("n", "d", "k"):
         if graph[name] < 1:
@@ -211,9 +221,6 @@ def _refuse_contradictions(record: Document) -> None:
     known = graph["classes"] or [*map(str, range(graph["k"]))]
     if (positive := record.get("positive", known[0])) not in known:
         raise InputError(f"positive must be one of graph.classes, got {positive!r}")
-    chosen = record["settings"].get("label_threshold") == "validation"
-    if any(("threshold" in run) != chosen for run in runs):
-        raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")
 
 
 def _refuse_names(names: list[str] | None, what: str, count: int) -> None:
@@ -246,10 +253,14 @@ CURVE = ("train_loss", "val_loss", "val")
 PATIENCE = 60.0  # seconds to wait for another `save` into the same folder
 
 
-def save(result: Result, folder: Path, *, overwrite: bool = False, command: str = "") -> Path:
-    """`Result.save`; two that save into one folder do so one after the other."""
+def save(result: Trained, folder: Path, *, overwrite: bool = False, command: str = "") -> Path:
+    """`Trained.save`; two that save into one folder do so one after the other."""
     with claimed(folder, PATIENCE):
-        return save_claimed(result, folder, overwrite=overwrite, command=command)
+        if isinstance(result, Result):
+            return save_claimed(result, folder, overwrite=overwrite, command=command)
+        from gcnii.results.ensemble_bundle import save_ensemble  # few trainings need it
+
+        return save_ensemble(result, folder, overwrite=overwrite, command=command)
 
 
 def save_claimed(
@@ -264,7 +275,7 @@ def save_claimed(
     about = (result.origin.fingerprint, result.plan, result.runs)
     refuse_bundle(folder, *about, interrupted=result.interrupted, overwrite=overwrite)
     if result.made is None:
-        result = replace(result, made=_provenance(result.plan, command))
+        result = replace(result, made=provenance(command, result.plan))
     mark = f"{os.getpid()}.{secrets.token_hex(4)}"
     try:
         record = _write(result, folder, mark)
@@ -274,7 +285,7 @@ def save_claimed(
         raise
     settle(folder, record)
     _clean(folder)
-    open_bundle(folder, curves=True)  # or an error: what cannot be opened is not saved
+    open_result(folder, record, curves=True)  # or an error: what cannot be opened is not saved
     return folder
 
 
@@ -316,11 +327,11 @@ def _write_curves(result: Result, path: Path) -> None:
             rows.writerows((run.seed, epoch, *point) for epoch, point in enumerate(run.curve))
 
 
-def _provenance(plan: Plan, command: str) -> Document:
+def provenance(command: str, plan: Plan | None = None) -> Document:
     """What run.json says of how its bundle was made."""
     python, torch_version = platform.python_version(), str(torch.__version__)
     versions = {"gcnii": __version__, "torch": torch_version, "python": python}
-    clustered = plan.recipe.batches == "clusters"
+    clustered = plan is not None and plan.recipe.batches == "clusters"
     versions |= {"cutter": cutter()} if clustered else {}
     return {"versions": versions, "git": git_state(Path.cwd()), "command": command or None}
 
@@ -346,8 +357,11 @@ def refuse_bundle(
             )
         return
     record = read_record(folder)
-    held = Result(weights={}, **open_record(folder, record))
-    why = _why_kept(held, plan.identity(fingerprint), runs, interrupted)
+    if record["format"] == FORMAT:
+        held = Result(weights={}, **open_record(folder, record))
+        why = _why_kept(held, plan.identity(fingerprint), runs, interrupted)
+    else:
+        why = "the bundle of an ensemble"
     if why and not overwrite:
         raise InputError(
             f"{folder} holds {why}; choose another folder, or overwrite it "
@@ -400,8 +414,8 @@ def settle(folder: Path, record: Document) -> None:
 MADE = ("versions", "git", "command")
 
 
-def open_bundle(folder: Path | str, *, curves: bool = False) -> Result:
-    """The result that `save` wrote; neither the data nor the device of its training is needed.
+def open_bundle(folder: Path | str, *, curves: bool = False) -> Trained:
+    """What `save` wrote; neither the data nor the device of its training is needed.
 
     Parameters
     ----------
@@ -412,7 +426,7 @@ def open_bundle(folder: Path | str, *, curves: bool = False) -> Result:
 
     Returns
     -------
-    Result
+    Result or Ensemble
 
     Raises
     ------
@@ -430,6 +444,15 @@ def open_bundle(folder: Path | str, *, curves: bool = False) -> Result:
     with _refusing_special():
         folder = _bundle_folder(user_path(folder))
     record = read_record(folder)
+    if record["format"] == FORMAT:
+        return open_result(folder, record, curves=curves)
+    from gcnii.results.ensemble_bundle import open_ensemble  # few bundles need it
+
+    return open_ensemble(folder, record, curves=curves)
+
+
+def open_result(folder: Path, record: Document, *, curves: bool = False) -> Result:
+    """The result of one model, whose record has been read and checked."""
     parts = open_record(folder, record)
     with suppress(OSError), _refusing_special():  # the folder may be read-only
         settle(folder, record)
@@ -463,7 +486,7 @@ def open_record(folder: Path, record: Document) -> Document:
             "origin": origin,
             "plan": plan,
             "scaling": _open_scaling(record.get("scaling"), plan.recipe.scale, origin.d),
-            "runs": tuple(_open_run(run) for run in record["runs"]),
+            "runs": tuple(open_run(run) for run in record["runs"]),
             "together": record.get("together"),
             "positive": _open_positive(record, origin, plan),
             "device": record["device"],
@@ -492,7 +515,8 @@ def _open_positive(record: Document, origin: Origin, plan: Plan) -> int | None:
     return 1 if "positive" not in record["settings"] and ranked and target.binary else None
 
 
-def _open_run(summary: Document) -> Run:
+def open_run(summary: Document) -> Run:
+    """The run of what `summary` gave."""
     fields: Document = {name: nan if one is None else one for name, one in summary.items()}
     return Run(**fields)
 

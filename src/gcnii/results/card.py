@@ -20,6 +20,7 @@ from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.report.tables import markdown_table
 from gcnii.results.result import KEPT, Result
+from gcnii.results.trained import Trained
 from gcnii.targets import Target
 from gcnii.targets.scores import (
     ClassCounts,
@@ -29,7 +30,7 @@ from gcnii.targets.scores import (
     percent,
 )
 from gcnii.targets.target import FEW, LEAST, Floats, error_left
-from gcnii.train.recipe import Recipe, in_force
+from gcnii.train.recipe import Recipe
 
 COMMON = 0.75  # of an equal share of the nodes, above which a class is not rare
 WEIGH = "--class-weight balanced (in Python, class_weight='balanced')"
@@ -65,10 +66,10 @@ class ShortForm:
         return [" · ".join(shown), *words, *filter(None, [self.calibration])]
 
 
-def short_form(result: Result, device: str = "auto") -> ShortForm | None:
+def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
     """The short form of what has just been trained; None where nothing is tested."""
     graph = result.trained_on
-    if graph is None or result.others:
+    if graph is None or (isinstance(result, Result) and result.others):
         return None
     rows = [*range(len(result.runs))]
     if len(rows) * graph.n * graph.k > KEPT:
@@ -87,7 +88,9 @@ def short_form(result: Result, device: str = "auto") -> ShortForm | None:
     return _summary(result, counts, majority)
 
 
-def _summary(result: Result, counts: Sequence[ClassCounts], majority: Sequence[float]) -> ShortForm:
+def _summary(
+    result: Trained, counts: Sequence[ClassCounts], majority: Sequence[float]
+) -> ShortForm:
     target = result.target
     score, usual = float(np.mean([one.micro_f1 for one in counts])), float(np.mean(majority))
     balanced = None
@@ -95,7 +98,7 @@ def _summary(result: Result, counts: Sequence[ClassCounts], majority: Sequence[f
         balanced = float(np.mean([one.balanced_accuracy for one in counts]))
     never = np.sum([one.predicted for one in counts], 0) == 0
     there = np.mean([one.support for one in counts], 0)
-    recipe = result.plan.recipe
+    recipe = result.recipe
     sentences = [never_predicted(target, never, there, recipe)]
     sentences.append("" if score > usual else unbeaten(score, usual, balanced, recipe))
     warnings = tuple(filter(None, sentences))
@@ -105,7 +108,7 @@ def _summary(result: Result, counts: Sequence[ClassCounts], majority: Sequence[f
     return ShortForm(score, usual, balanced, macro_f1, warnings, few, measured)
 
 
-def few_validation_nodes(result: Result) -> str:
+def few_validation_nodes(result: Trained) -> str:
     """A warning if few nodes calibrate the probabilities; else empty."""
     best, graph = result.runs[result.best], result.trained_on
     nodes = FEW if graph is None else int(graph.splits[best.split].val.sum())
@@ -177,11 +180,11 @@ MOST_CONFUSIONS = 3
 MARKUP = re.compile(r"([\\`*_{}\[\]<>|&~$])")
 
 
-def card(result: Result) -> str:
+def card(result: Trained) -> str:
     """The card as Markdown; without the graph of the training it has no part on errors."""
     graph = result.trained_on
     device = "cuda" if result.device.startswith("cuda") else "cpu"
-    if graph is not None and not result.others:
+    if graph is not None:
         result = result.scored(graph, device)
     parts = [_title(result), _purpose(result), _scores(result, device)]
     if graph is not None and graph.splits[_split(result)].test.any():
@@ -196,21 +199,19 @@ def plain(name: object) -> str:
     return MARKUP.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\&", "&amp;")
 
 
-def _split(result: Result) -> int:
+def _split(result: Trained) -> int:
     return result.runs[result.best].split
 
 
-def _title(result: Result) -> list[str]:
-    layers = result.plan.model_settings.get("layers")
-    deep = f" with {layers} layers" if layers else ""
+def _title(result: Trained) -> list[str]:
     return [
-        f"# {plain(result.plan.model)} on {plain(result.origin.name)}",
+        f"# {plain(result.title)}, on {plain(result.origin.name)}",
         "",
-        f"A node classifier: {plain(result.plan.model)}{deep}, trained by gcnii.",
+        f"A node classifier: {plain(result.title)}, trained by gcnii.",
     ]
 
 
-def _purpose(result: Result) -> list[str]:
+def _purpose(result: Trained) -> list[str]:
     graph, names = result.origin, result.target.names
     kind = result.target.described
     listed = ", ".join(map(plain, names[:MOST_CLASSES])) + (", …" * (graph.k > MOST_CLASSES))
@@ -228,7 +229,7 @@ def _purpose(result: Result) -> list[str]:
     ]
 
 
-def _scores(result: Result, device: str) -> list[str]:
+def _scores(result: Trained, device: str) -> list[str]:
     splits = len({run.split for run in result.runs})
     runs = "1 run" if len(result.runs) == 1 else f"{len(result.runs)} runs"
     on = "1 split" if splits == 1 else f"{splits} splits"
@@ -245,7 +246,7 @@ def _scores(result: Result, device: str) -> list[str]:
     return lines
 
 
-def _errors(result: Result, graph: Graph, device: str) -> list[str]:
+def _errors(result: Trained, graph: Graph, device: str) -> list[str]:
     """By class, of what `predict` answers on the split of the runs that predict."""
     test = graph.splits[_split(result)].test
     P = result.part(result.predicting()).predict_proba(graph, device)[test]
@@ -281,7 +282,7 @@ def _errors(result: Result, graph: Graph, device: str) -> list[str]:
     ]
 
 
-def _trust(result: Result) -> list[str]:
+def _trust(result: Trained) -> list[str]:
     T, graph, few = result.runs[result.best].temperature, result.trained_on, ""
     if T is None:
         words = "They are not calibrated: no temperature was looked for on validation nodes."
@@ -296,7 +297,7 @@ def _trust(result: Result) -> list[str]:
     return ["## How far to trust its probabilities", "", words, *(["", few] if few else [])]
 
 
-def _made(result: Result) -> list[str]:
+def _made(result: Trained) -> list[str]:
     made = result.made or {}
     seeds = ", ".join(str(run.seed) for run in result.runs[:MOST_CLASSES])
     more = ", …" if len(result.runs) > MOST_CLASSES else ""
@@ -307,7 +308,7 @@ def _made(result: Result) -> list[str]:
         "seeds": seeds + more,
         "device": result.device,
         **{f"version of {name}": one for name, one in made.get("versions", {}).items()},
-        **{name: json_value(one) for name, one in sorted(in_force(result.plan.settings).items())},
+        **{name: json_value(one) for name, one in sorted(result.in_force().items())},
     }
     rows = [(plain(name), plain(one)) for name, one in facts.items() if one is not None]
     return ["## How it was made", "", markdown_table(("what", "value"), rows).rstrip()]

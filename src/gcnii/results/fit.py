@@ -19,6 +19,7 @@ from gcnii.files import user_path
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole, whole_seeds
 from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets.objective import positive_class
 from gcnii.train.callbacks import Callback, EpochReport, training_bar
 from gcnii.train.group import Leave, Training
@@ -31,7 +32,7 @@ from gcnii.train.hardware import (
     threads_for,
     tuned_cpu,
 )
-from gcnii.train.plan import Plan, Preset, chosen_model, make_plans, warn_of_skew
+from gcnii.train.plan import Plan, Preset, chosen_model, combines, make_plans, warn_of_skew
 from gcnii.train.run import make_runs
 from gcnii.train.task import Task
 
@@ -89,16 +90,23 @@ def fit(
     calibrate: Calibrate = "temperature",
     settings: Sequence[Mapping[str, Any]] | None = None,
     preset: Preset = "published",
+    effort: str | None = None,
+    budget: str | float | None = None,
     **given: Any,
-) -> Result:
+) -> Trained:
     """Train a model once per seed, and keep the weights of each run that were best on validation.
+
+    Without a model, a graph that nobody published settings for gets a portfolio: several models,
+    combined by weights that validation chooses.
 
     Parameters
     ----------
     graph : Graph
         The graph to train on.
     model : str, optional
-        A name of `gcnii models`; default: gcnii, or the model of the record.
+        A name of `gcnii models`, or "auto" for the portfolio; default: auto on a graph without
+        published settings, unless settings are given that one model has, else gcnii, or the model
+        of the record.
     seeds : list of int, optional
         The seeds, one run each; default: one for each split of the graph.  Seed s trains on split s
         modulo the number of splits.
@@ -128,12 +136,16 @@ def fit(
     preset : {"published", "record"}
         Where settings that are not given come from: those published for the graph, or else the
         default; or the model and the settings that our searches found best for it.
+    effort : {"quick", "standard", "best"}
+        How much is trained for the portfolio; default: standard.
+    budget : str or float, optional
+        How long the portfolio may take in all, such as "5m", or seconds.
     **given
         Settings of the model and of the Recipe, which override the preset and the defaults.
 
     Returns
     -------
-    Result
+    Result, or Ensemble of a portfolio
 
     Notes
     -----
@@ -153,6 +165,18 @@ def fit(
     >>> result.test.shape
     (2,)
     """
+    one = settings is not None or checkpoint is not None or len(callbacks) > 0
+    if combines(graph, model, preset, given, one_training=one):
+        from gcnii.tuning.portfolio import fit_portfolio  # a later room
+
+        session = Session(device=device, batch=batch, threads=threads, verbose=verbose)
+        how: dict[str, Any] = {"effort": effort or "standard", "budget": budget}
+        ensemble = fit_portfolio(graph, given, session, **how, seeds=seeds, split=split)
+        if draws(verbose):
+            print(ensemble, file=Console(stderr=True).file)
+        return ensemble
+    if effort is not None or budget is not None:
+        raise InputError("effort and budget are for a portfolio; leave them out, or the model")
     plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
     warn_of_skew(graph, plans[0], given)
     session = Session(

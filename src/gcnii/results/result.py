@@ -5,14 +5,11 @@ Result: the trained runs of a fit, their scores, and what they predict.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
-from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -20,29 +17,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call, vmap
 
-from gcnii.errors import GraphError, InputError, notice, visible
-from gcnii.files import Document, json_value, user_path
+from gcnii.errors import GraphError, InputError, notice
+from gcnii.files import Document, json_value
 from gcnii.graph import Features, Graph, Piece
-from gcnii.graph.columns import Columns
-from gcnii.nn import Model
-from gcnii.targets import Target, target_of
-from gcnii.targets.kinds import Sets
+from gcnii.nn import MODELS, Model
+from gcnii.propagation import adjacency
+from gcnii.results.trained import Floats, Origin, Trained
 from gcnii.targets.objective import Objective
 from gcnii.targets.scores import Answers, mean_and_spread
 from gcnii.targets.target import HALF, LEAST
 from gcnii.train.adam import Stack
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
+from gcnii.train.recipe import Recipe, in_force
 from gcnii.train.run import Run
 from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task, learnt
 
 if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
-    from pandas import DataFrame
-
-    from gcnii.inference.evaluate import Evaluation
-    from gcnii.inference.explain import Explanation
     from gcnii.results.light import LightTask
 
 
@@ -122,56 +114,12 @@ def _stacked(each: Sequence[Tensor]) -> Tensor:
     return each[0][None] if len(each) == 1 else torch.stack(list(each))
 
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
-Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
 # Numbers of a layer's state, above which a CPU predicts a block of rows at a time: 64 MiB.
 LARGE = 1 << 24
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What a result remembers of its graph, so that it opens without the data."""
-
-    name: str
-    fingerprint: str
-    n: int
-    d: int
-    k: int
-    multilabel: bool
-    directed: bool
-    classes: tuple[str, ...] | None
-    source: str
-    # bundles of older versions lack these
-    features: tuple[str, ...] | None = None
-    columns: Columns | None = None
-    weighted: bool = False
-    loaded_with: Mapping[str, object] = field(default_factory=dict)
-
-    def document(self) -> Document:
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        options = {name: _storable(one) for name, one in self.loaded_with.items()}
-        columns = self.columns and self.columns.document()
-        return plain | {"columns": columns, "loaded_with": options}
-
-    @classmethod
-    def of_document(cls, document: Document) -> Origin:
-        named = {name: document.get(name) and tuple(document[name]) for name in NAMES}
-        columns = document.get("columns")
-        made = {"columns": columns and Columns.of_document(columns)}
-        options = document.get("loaded_with", {})
-        options |= {name: one for name, one in made.items() if name in options}
-        return cls(**document | named | made | {"loaded_with": options})
-
-
-def _storable(option: object) -> object:
-    """An option of `load` as JSON has it; columns that were given are X's own, and stored once."""
-    if isinstance(option, Columns):
-        return None
-    return sorted(option) if isinstance(option, set | frozenset) else option
-
-
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Trained):
     """The runs of a fit and the best weights of each: their scores, what they predict, `save`.
 
     Several runs on one split are an ensemble: the mean of their probabilities predicts.
@@ -226,20 +174,25 @@ class Result:
     made: Document | None = field(default=None, repr=False, kw_only=True)
 
     @property
-    def graph(self) -> Origin:
-        """Deprecated: `origin`, which it is, or `trained_on`, the Graph."""
-        warnings.warn("result.graph is result.origin now", DeprecationWarning, stacklevel=2)
-        return self.origin
-
-    @cached_property
-    def target(self) -> Target:
-        """What is predicted."""
-        return target_of(self.origin)
-
-    @property
     def plans(self) -> tuple[Plan, ...]:
         """The plan of each setting."""
         return (self.plan, *self.others)
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.plan.model
+
+    @property
+    def title(self) -> str:
+        """The model and how deep it is."""
+        layers = self.plan.model_settings.get("layers")
+        return self.plan.model + (f", {layers} layers" if layers else "")
+
+    @property
+    def recipe(self) -> Recipe:
+        """That of the plan."""
+        return self.plan.recipe
 
     @property
     def best(self) -> int:
@@ -255,35 +208,6 @@ class Result:
         alike = (best.split, best.setting)
         mates = [i for i, run in enumerate(self.runs) if (run.split, run.setting) == alike]
         return mates if ensemble else [self.best]
-
-    def predict(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Labels:
-        """Predict the label of every node.
-
-        Parameters
-        ----------
-        graph : Graph
-            A graph with the features of the training.
-        device : {"auto", "cpu", "cuda"}
-            Where to compute.
-        ensemble : bool
-            Whether to predict with the mean of the runs on the split of the best run, or with the
-            best run only.
-
-        Returns
-        -------
-        (n,) array
-            Class names, or class ids if the classes have no names.  If a node can have several
-            labels: (n, k) zeros and ones, one column per label.
-        """
-        ids = self.predict_ids(graph, device, ensemble=ensemble)
-        return self.target.named(ids)
-
-    def predict_ids(
-        self, graph: Graph, device: str = "auto", *, ensemble: bool = True
-    ) -> NDArray[np.int64]:
-        """(n,) class ids, or (n, k) zeros and ones if a node can have several labels."""
-        P = self.predict_proba(graph, device, ensemble=ensemble)
-        return self.decide(P, ensemble=ensemble)
 
     def decide(self, P: NDArray[np.float64], *, ensemble: bool = True) -> NDArray[np.int64]:
         """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave.
@@ -576,42 +500,23 @@ class Result:
         scaling = learnt(graph, self.plan, self.scaling)
         return graph.X if scaling is None else scaling.apply(graph.X)
 
-    def _known(self, graph: Graph) -> Graph:
-        """The graph with the features of the training."""
-        graph = self._aligned(graph)
-        if graph.d != self.origin.d:
-            raise GraphError(
-                f"the model was trained on {self.origin.d} features per node, "
-                f"but {graph.name} has {graph.d}"
-            )
-        return graph
+    @property
+    def whole_graph(self) -> Graph | None:
+        """None where several processes trained, of which each had a piece."""
+        return None if self.outputs and self.outputs.shared else self.trained_on
+
+    def unlinked(self, graph: Graph) -> NDArray[np.bool_]:
+        """(n,) the nodes that the model sees without a neighbour; none, if it uses no edges."""
+        if not MODELS[self.plan.model].card.uses_graph or self.recipe.geometry != "none":
+            return np.zeros(graph.n, bool)
+        A = adjacency(graph, self.recipe.direction, "remove")
+        return np.asarray(np.asarray(A.sum(1)).ravel() == 0)
 
     def _model(self, i: int) -> Model:
         """The model of run i, in evaluation mode."""
         model = self.plans[self.runs[i].setting].build(self.origin.d, self.origin.k)
         model.load_state_dict({name: weight[i] for name, weight in self.weights.items()})
         return model.eval()
-
-    def _aligned(self, graph: Graph) -> Graph:
-        """The graph with the features of the training: encoded again, or found by their names."""
-        if graph.weighted != self.origin.weighted:
-            has, others = ("has", "none") if graph.weighted else ("has no", "some")
-            notice(
-                f"{graph.name} {has} edge weights, but the graph of the training had {others}; "
-                "edges without a weight count 1"
-            )
-        if self.origin.columns is not None and graph.table is not None:
-            X, features = self.origin.columns.encode(graph.table, graph.name)
-            return replace(graph, X=X, features=features)
-        if self.origin.features is not None and graph.features is not None:
-            return graph.with_features(self.origin.features)
-        if self.origin.features is not None or graph.features is not None:
-            who = "the bundle" if self.origin.features is None else graph.name
-            notice(
-                f"{who} does not name its feature columns, so they are matched by position; "
-                "check that both have them in the same order",
-            )
-        return graph
 
     @torch.no_grad()
     def _output(self, method: str, i: int, task: Task | LightTask) -> torch.Tensor:
@@ -633,38 +538,8 @@ class Result:
         scaling: Scaling | None = None,
     ) -> Result:
         """Keep of the graph what a bundle needs."""
-        origin = Origin(**{field.name: getattr(graph, field.name) for field in fields(Origin)})
-        result = cls(origin, plans[0], tuple(runs), weights, scaling, device, interrupted)
+        result = cls(Origin.of(graph), plans[0], tuple(runs), weights, scaling, device, interrupted)
         return replace(result, others=tuple(plans[1:]), trained_on=graph)
-
-    @property
-    def test(self) -> NDArray[np.float64]:
-        """(runs,) test scores in [0, 1]."""
-        return np.array([run.test for run in self.runs])
-
-    @property
-    def val(self) -> NDArray[np.float64]:
-        """(runs,) validation scores in [0, 1]."""
-        return np.array([run.val for run in self.runs])
-
-    @property
-    def std(self) -> float:
-        """The sample standard deviation of the test scores (ddof 1); NaN of a single run."""
-        return float(self.test.std(ddof=1)) if len(self.runs) > 1 else nan
-
-    def alone(self, i: int) -> Result:
-        """The result of one run, without the others.
-
-        Parameters
-        ----------
-        i : int
-            The place of the run.
-
-        Returns
-        -------
-        Result
-        """
-        return self.part([i])
 
     def at(self, setting: int) -> Result:
         """The result of one of several settings, without the others.
@@ -682,75 +557,19 @@ class Result:
             raise InputError(f"settings are numbered 0 to {len(self.plans) - 1}, got {setting}")
         return self.part([i for i, run in enumerate(self.runs) if run.setting == setting])
 
-    def evaluate(
-        self,
-        graph: Graph | None = None,
-        device: str = "auto",
-        *,
-        baselines: bool = True,
-        positive: str | int | None = None,
-    ) -> Evaluation:
-        """What is known about its errors on the test nodes.
-
-        Parameters
-        ----------
-        graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
-        device : {"auto", "cpu", "cuda"}
-            Where to compute.
-        baselines : bool
-            Whether to measure logistic regression, label propagation and gradient boosting beside
-            it, or the majority alone.
-        positive : str or int, optional
-            The class that ROC AUC and average precision are of; default: that of the training, or
-            of two classes the one of fewer training nodes.
-
-        Returns
-        -------
-        Evaluation
-            Prints as tables; `document()` is the JSON of `gcnii evaluate --json`, `warnings` the
-            sentences to read first.
-        """
-        from gcnii.inference.evaluate import evaluate
-
-        return evaluate(self, graph, device, baselines=baselines, positive=positive)
-
-    def explain(
-        self,
-        graph: Graph | None = None,
-        node: str | int | None = None,
-        *,
-        label: str | int | None = None,
-        against: str | int | None = None,
-        top: int = 10,
-        device: str = "auto",
-    ) -> Explanation:
-        """Why the best run gives a node its label.
-
-        Parameters
-        ----------
-        graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
-        node : str or int
-            Its name, or its number if the graph has no names.
-        label : str or int, optional
-            The label whose score is explained; default: the predicted one.
-        against : str or int, optional
-            Another label: explain what sets the first one apart from it.
-        top : int
-            Number of nodes, features and links to list.
-        device : {"auto", "cpu", "cuda"}
-            Where to compute.
-
-        Returns
-        -------
-        Explanation
-            Prints as a sentence; `nodes`, `features`, `hops`, `links`, `removal`; `draw(path)`.
-        """
-        from gcnii.inference.explain import explain
-
-        asked = {"label": label, "against": against}
-        return explain(self, graph, node, **asked, top=top, device=device)
+    def joined(self, other: Result) -> Result:
+        """The runs of two results of the same plan, on the same graph."""
+        weights = {
+            name: torch.cat([one, other.weights[name]]) for name, one in self.weights.items()
+        }
+        same = replace(self, runs=self.runs + other.runs, weights=weights, together=None)
+        mine, theirs = self._own, other._own
+        if mine is None or theirs is None or mine.graph is not theirs.graph:
+            return replace(same, outputs=None)
+        if not (isinstance(mine.scores, Tensor) and isinstance(theirs.scores, Tensor)):
+            return replace(same, outputs=None)
+        scores = torch.cat([mine.scores, theirs.scores])
+        return replace(same, outputs=Outputs(mine.graph, weights, scores))
 
     def part(self, rows: list[int]) -> Result:
         """The result of these runs of one setting."""
@@ -761,115 +580,21 @@ class Result:
         same = replace(self, runs=runs, weights=weights, plan=plan, others=())
         return replace(same, together=together, outputs=self._own and self._own.of(rows, weights))
 
-    @property
-    def metric(self) -> str:
-        """The name of the metric of the test scores, such as accuracy."""
-        return self.target.score(self.plan.recipe.scored_by).name
-
-    @property
-    def measured(self) -> str:
-        """The metric, and the class that it is of: `average precision of class fraud`."""
-        name = self.positive_name
-        if name is None or not self.target.score(self.plan.recipe.scored_by).ranks:
-            return self.metric
-        return f"{self.metric} of {self.target.words[0]} {visible(name)}"
-
-    @property
-    def positive_name(self) -> str | None:
-        """The class that ROC AUC and average precision are of; None: all, or not known."""
-        if self.positive is None:
-            return None
-        return self.target.names[self.positive]
-
-    def predict_new(
-        self,
-        nodes: IntoDataFrame,
-        edges: IntoDataFrame,
-        graph: Graph | None = None,
-        device: str = "auto",
-        *,
-        ensemble: bool = True,
-        coverage: float | None = None,
-        kind: Sets = "lac",
-    ) -> DataFrame:
-        """Label nodes that were not in the graph of the training.
-
-        Parameters
-        ----------
-        nodes : data frame
-            The new nodes, with the columns of the training's nodes.
-        edges : data frame
-            Edges that link new nodes to old ones, or to each other.
-        graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
-        device : {"auto", "cpu", "cuda"}
-            Where to compute.
-        ensemble : bool
-            Whether to predict with the mean of the runs on the split of the best run, or with the
-            best run only.
-        coverage : float, optional
-            Add sets of classes that contain the true one with this probability.
-        kind : {"lac", "aps"}
-            The smallest sets, or sets that are larger where the model is unsure.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each new node.  Where the model was trained on linked nodes, one without links
-            is answered by its features alone, and its `basis` is "features" instead of "model".
-        """
-        from gcnii.inference.new_nodes import predict_new
-
-        sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
-        return predict_new(self, nodes, edges, graph, device, ensemble=ensemble, **sets)
-
-    def predict_sets(
-        self,
-        graph: Graph | None = None,
-        coverage: float = 0.9,
-        device: str = "auto",
-        *,
-        kind: Sets = "lac",
-        ensemble: bool = True,
-    ) -> NDArray[np.bool_]:
-        """Predict sets of classes that contain the true one, by split conformal prediction.
-
-        Parameters
-        ----------
-        graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
-        coverage : float
-            The share of nodes whose set should contain the true class.
-        device : {"auto", "cpu", "cuda"}
-            Where to compute.
-        kind : {"lac", "aps"}
-            The smallest sets, or sets that are larger where the model is unsure.
-        ensemble : bool
-            Whether to predict with the mean of the runs on the split of the best run, or with the
-            best run only.
-
-        Returns
-        -------
-        (n, k) array of bool
-        """
-        from gcnii.inference.predict import predict_sets
-
-        return predict_sets(self, graph, coverage, device, kind=kind, ensemble=ensemble)
-
     def __repr__(self) -> str:
         """One line: what was trained, on what, how well."""
-        layers = self.plan.model_settings.get("layers")
-        model = self.plan.model + (f", {layers} layers" if layers else "")
         if self.others:
-            return f"{model}, on {self.origin.name}: {self._best_of_several()}"
-        test = mean_and_spread(self.test)
-        return f"{model}, on {self.origin.name}: test {self.measured} {test}"
+            return f"{self.title}, on {self.origin.name}: {self._best_of_several()}"
+        return super().__repr__()
 
     def _best_of_several(self) -> str:
         setting = self.runs[self.best].setting
         val = mean_and_spread(self.at(setting).val)
         count = len(self.plans)
         return f"{count} settings, the best run of setting {setting}, val {self.measured} {val}"
+
+    def in_force(self) -> Document:
+        """Every setting that counts."""
+        return in_force(self.plan.settings)
 
     def summary(self) -> Document:
         """The one JSON document of `gcnii train --json`."""
@@ -891,29 +616,6 @@ class Result:
             "interrupted": self.interrupted,
         }
 
-    def save(self, folder: Path | str, *, overwrite: bool = False, command: str = "") -> Path:
-        """Write the bundle; until it is whole, the folder keeps the one that it held.
-
-        A bundle is replaced only by one of the same training that has all its runs, and a finished
-        one only by a finished one.
-
-        Parameters
-        ----------
-        folder : path
-        overwrite : bool
-            Replace any bundle, but nothing else.
-        command : str
-            That trained it, to be found in the bundle.
-
-        Returns
-        -------
-        Path
-            The folder.
-        """
-        from gcnii.results.bundle import save
-
-        return save(self, user_path(folder), overwrite=overwrite, command=command)
-
 
 def calibrated(scores: torch.Tensor, run: Run) -> torch.Tensor:
     """Scores (…, k) of a run, as its probabilities are made of them."""
@@ -921,6 +623,3 @@ def calibrated(scores: torch.Tensor, run: Run) -> torch.Tensor:
     if run.weights is None:
         return scores
     return scores - torch.tensor(run.weights, dtype=scores.dtype, device=scores.device).log()
-
-
-NAMES = ("classes", "features")

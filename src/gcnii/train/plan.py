@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import (
@@ -27,7 +27,7 @@ from gcnii.nn import MODELS, Model
 from gcnii.nn.model import DrawnFrom
 from gcnii.nn.settings import Settings, check_settings, setting_of
 from gcnii.train.own import presets_for
-from gcnii.train.presets import record_of
+from gcnii.train.presets import record_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import Kind, choose
 
@@ -187,6 +187,41 @@ def _layers(
     elif graph is not None:
         yield from presets_for(model, graph, given)
     yield "given", given
+
+
+AUTO = "auto"  # in the place of a model: that several are to be combined
+# Settings that all members of a portfolio can be given: what is asked, not how a model learns.
+SHARED = frozenset(
+    {
+        *("metric", "positive", "class_weight", "edge_weights", "scale"),
+        *("epochs", "patience", "precision", "memory"),
+    }
+)
+
+
+def combines(
+    graph: Graph,
+    model: str | None,
+    preset: Preset,
+    given: Collection[str],
+    *,
+    one_training: bool = False,
+) -> bool:
+    """Whether a portfolio is trained: it is asked for, or nothing says otherwise.
+
+    one_training  whether something is asked for that only one training can have, such as its log
+    """
+    chosen = None if is_one_of(model, [""]) else model
+    alone = sorted(name for name in given if name not in SHARED)
+    if is_one_of(chosen, [AUTO]):
+        if alone or one_training or preset == "record" or isinstance(graph, Piece):
+            what = f"the setting {alone[0]}" if alone else "a log, a checkpoint or a record"
+            what = "a graph in several processes" if isinstance(graph, Piece) else what
+            raise InputError(f"{what} is for one model, and auto combines several; name a model")
+        return True
+    open_question = chosen is None and preset == "published" and not alone and not one_training
+    is_graph = isinstance(graph, Graph) and not isinstance(graph, Piece)
+    return open_question and is_graph and uses_own_default(graph.catalog_name)
 
 
 def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:

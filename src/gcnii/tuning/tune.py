@@ -5,8 +5,6 @@ Nothing here loads Optuna until it is known to be installed.
 
 from __future__ import annotations
 
-import re
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -20,13 +18,13 @@ from gcnii.graph import Graph
 from gcnii.nn.settings import whole
 from gcnii.results.fit import Session
 from gcnii.targets.scores import Metric
+from gcnii.tuning.portfolio import seconds_of
 from gcnii.tuning.question import Question
 
 if TYPE_CHECKING:
     from gcnii.tuning.closing import Tuned
 
 BUDGET = "10m"
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def tune(
@@ -130,19 +128,8 @@ def limits_of(budget: str | float | None, trials: int | None) -> tuple[float | N
         raise InputError("trials must be at least 2, the default and a baseline, got 1")
     if budget is None and trials is not None:
         return None, trials
-    return seconds_of(BUDGET if budget is None else budget), trials
-
-
-def seconds_of(budget: str | float) -> float:
-    """ "90s", "10m", "1.5h" or a number of seconds; InputError for anything else."""
-    found = re.fullmatch(r"([0-9]*\.?[0-9]+) ?([smhd]?)", str(budget).strip())
-    seconds = float(found[1]) * UNITS[found[2] or "s"] if found else 0.0
-    if not 0 < seconds < sys.maxsize:
-        raise InputError(
-            f"budget must be a time such as 90s, 10m or 2h, got {str(budget)!r}; to count settings "
-            "instead, give trials"
-        )
-    return seconds
+    instead = "; to count settings instead, give trials"
+    return seconds_of(BUDGET if budget is None else budget, instead), trials
 
 
 def require_optuna(command: str = "tune") -> None:

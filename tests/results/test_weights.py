@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gcnii.results.weights import greedy
 from gcnii.targets import Classes, SeveralLabels
-from gcnii.tuning.weights import greedy
 
 THREE = Classes(3)
 

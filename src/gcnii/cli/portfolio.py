@@ -1,0 +1,138 @@
+"""gcnii train without a model, on a graph of your own: several models, combined."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from gcnii.cli.options import print_json, refuse_unwritable
+from gcnii.cli.terminal import table_console
+from gcnii.errors import InputError
+from gcnii.graph import Graph
+from gcnii.nn.settings import Settings
+from gcnii.report.tables import plain_table
+from gcnii.results.card import short_form
+from gcnii.results.ensemble import Ensemble
+from gcnii.results.ensemble_bundle import claimed_ensemble, ensemble_folder, save_ensemble
+from gcnii.results.fit import Calibrate, Session
+from gcnii.targets.scores import percent
+from gcnii.train.own import portfolio
+from gcnii.tuning.portfolio import Effort, prepared
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where a training runs, and what is written and printed of it."""
+
+    device: str
+    threads: int | None
+    out: Path | None
+    overwrite: bool
+    calibrate: Calibrate
+    json: bool
+    quiet: bool
+    offline: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The portfolio that is asked for."""
+
+    graph: Graph
+    given: Settings
+    effort: Effort
+    budget: str | None
+    runs: int | None
+    seed: int
+    split: int | None
+
+    @property
+    def seeds(self) -> range | None:
+        """Those that are asked for; None: one for each split or fold."""
+        if self.runs is None and self.seed == 0:
+            return None
+        return seeds_of(self.graph, self.runs, self.seed)
+
+
+def seeds_of(graph: Graph, runs: int | None, first: int) -> range:
+    """The seeds of so many runs; by default, one for each split."""
+    count = max(len(graph.splits), 1) if runs is None else runs
+    if count < 1 or first < 0:
+        raise InputError(
+            f"--runs must be at least 1 and --seed at least 0, got {count} and {first}"
+        )
+    return range(first, first + count)
+
+
+def combine(asked: Asked, how: Running, began: float) -> None:
+    """Train the portfolio, save the ensemble as a bundle, and print the leaderboard."""
+    graph = asked.graph
+    session = Session(
+        device=how.device,
+        threads=how.threads,
+        verbose=False if how.quiet else None,
+        offline=how.offline,
+    )
+    course = prepared(
+        graph,
+        asked.given,
+        session,
+        effort=asked.effort,
+        budget=asked.budget,
+        seeds=asked.seeds,
+        split=asked.split,
+        began=began,
+    )
+    folder = how.out or ensemble_folder(graph.name, graph.fingerprint, course.settings)
+    refuse_unwritable(folder)
+    with claimed_ensemble(folder, graph.fingerprint, course.settings, overwrite=how.overwrite):
+        ensemble = course.run(folder, lambda words: None)
+        command = shlex.join(["gcnii", *sys.argv[1:]])
+        save_ensemble(ensemble, folder, overwrite=how.overwrite, command=command)
+    _print(ensemble, folder, how)
+    if ensemble.interrupted:
+        print("gcnii: stopped; run the same command again to resume.", file=sys.stderr)
+        sys.exit(1)
+
+
+def print_members(asked: Asked, as_json: bool) -> None:
+    """What would be trained, each member with its settings."""
+    points = portfolio(asked.graph)
+    if as_json:
+        rows = [vars(point) | {"settings": dict(point.settings)} for point in points]
+        print_json({"graph": asked.graph.name, "model": "auto", "members": rows})
+        return
+    table = plain_table("member", "model", "settings", numbers=slice(0))
+    for point in points:
+        words = ", ".join(f"{name} {value}" for name, value in point.settings.items())
+        table.add_row(point.name, point.model, words)
+    table_console().print(table)
+
+
+def _print(ensemble: Ensemble, bundle: Path, how: Running) -> None:
+    short = short_form(ensemble, how.device)
+    if how.json:
+        evaluation = {"evaluation": short.document() if short else None}
+        print_json(ensemble.summary() | {"bundle": str(bundle)} | evaluation)
+        return
+    table_console().print(_leaderboard(ensemble))
+    for sentence in ensemble.left_out:
+        print(f"{sentence}.")
+    print(f"\n{ensemble!r}")
+    print(*(f"{line}\n" for line in (short.lines() if short else ())), sep="", end="")
+    print(f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})")
+
+
+def _leaderboard(ensemble: Ensemble) -> Table:
+    """One row per member, the ensemble last."""
+    heads = ("member", "sees", f"val {ensemble.metric}", "log loss", "weight", "seconds")
+    table = plain_table(*heads, numbers=slice(2, None))
+    for row in ensemble.leaderboard():
+        loss, val = row["val_loss"], row["val"]
+        numbers = (percent(val), "" if loss is None else f"{loss:.3f}", f"{row['weight']:.2f}")
+        table.add_row(row["member"], row["sees"], *numbers, f"{row['seconds']:.1f}")
+    return table

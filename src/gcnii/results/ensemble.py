@@ -1,0 +1,691 @@
+"""Ensemble: several members, with weights that validation has chosen, predict as one.
+
+Each member has the same runs, one for each split, or for each fold of a split that was drawn.  A
+Blend says which of these runs answer together, and what each member weighs: the answer is the
+weighted mean of the members' calibrated probabilities, after a temperature of its own.  Splits are
+never mixed, so that each has a blend; the folds of one split are all in one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import nan
+from statistics import fmean
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnii.data.splits import folded
+from gcnii.errors import GraphError, InputError, did_you_mean, notice
+from gcnii.files import Document, json_value
+from gcnii.graph import Features, Graph, Split
+from gcnii.members.known import Known
+from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
+from gcnii.members.trees import Trees
+from gcnii.nn import MODELS
+from gcnii.propagation import adjacency
+from gcnii.results.result import Result, calibrated
+from gcnii.results.trained import Floats, Origin, Trained
+from gcnii.results.weights import greedy
+from gcnii.targets import Target, target_of
+from gcnii.targets.scores import Answers
+from gcnii.targets.target import HALF, LEAST
+from gcnii.train.plan import AUTO
+from gcnii.train.recipe import Recipe
+from gcnii.train.run import Run
+
+Probabilities = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Sees = Literal["graph and features", "features", "graph"]
+TINY = 1e-12  # 0 has no logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A graph whose nodes are to be answered.
+
+    known    the graph of the training, with the splits of the members' runs, whose nodes come first
+             in `graph`; None where it is another graph, of which no label is known
+    """
+
+    graph: Graph
+    known: Graph | None
+    device: str = "auto"
+    _said: dict[str, Probabilities | None] = field(default_factory=dict)
+
+    def labels(self, run: Run) -> Known | None:
+        """The labels that a run was trained on, of the nodes of this graph."""
+        if self.known is None:
+            return None
+        return Known.of(self.known, self.known.splits[run.split]).reaching(self.graph.n)
+
+    def of(self, member: Member) -> Probabilities | None:
+        """What a member says, of which others may ask, too: computed once."""
+        if member.name not in self._said:
+            self._said[member.name] = member.answers(self)
+        return self._said[member.name]
+
+    @property
+    def target(self) -> Target:
+        return target_of(self.graph if self.known is None else self.known)
+
+
+class Member(ABC):
+    """What has a weight in an ensemble, under a name.
+
+    runs  one for each run of the ensemble's layout, with its validation score and seconds
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+
+    @property
+    @abstractmethod
+    def sees(self) -> Sees:
+        """What its answers rest on."""
+
+    @abstractmethod
+    def answers(self, asked: Asked) -> Probabilities | None:
+        """(runs, n, k) calibrated probabilities; None where labels are needed and not known."""
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether it cannot answer for a graph without known labels."""
+        return False
+
+    @property
+    def seconds(self) -> float:
+        """How long its training took."""
+        return sum(run.seconds for run in self.runs)
+
+
+@dataclass(frozen=True, eq=False)
+class Networks(Member):
+    """The runs of one plan."""
+
+    name: str
+    result: Result
+
+    @property
+    def runs(self) -> tuple[Run, ...]:  # type: ignore[override]
+        """Those of the result."""
+        return self.result.runs
+
+    @property
+    def sees(self) -> Sees:
+        """Whether its model uses the graph."""
+        return "graph and features" if MODELS[self.result.model].card.uses_graph else "features"
+
+    def answers(self, asked: Asked) -> Probabilities:
+        """Each run's, after its own temperature."""
+        result = self.result.scored(asked.graph, asked.device)
+        assert result.outputs is not None
+        scores, target = result.outputs.scores, result.target
+        each = (calibrated(scores[i].double(), run) for i, run in enumerate(self.runs))
+        return np.stack([target.probabilities(one) for one in each])
+
+
+class Fitted(Member):
+    """A member that is no network, each of whose runs is kept as JSON.
+
+    each  what answers for each run
+    """
+
+    kind: ClassVar[str]
+    each: tuple[Trees | LabelPropagation | CorrectAndSmooth, ...]
+
+    def document(self) -> Document:
+        """All of it, but its name."""
+        return {
+            "kind": self.kind,
+            "runs": [run.summary() for run in self.runs],
+            "each": [one.document() for one in self.each],
+        }
+
+    def answers(self, asked: Asked) -> Probabilities | None:
+        """Each run's, after its own temperature."""
+        said = []
+        for i, run in enumerate(self.runs):
+            P = self.answer(i, asked)
+            if P is None:
+                return None
+            said.append(P if run.temperature is None else asked.target.tempered(P, run.temperature))
+        return np.stack(said)
+
+    @abstractmethod
+    def answer(self, i: int, asked: Asked) -> Probabilities | None:
+        """(n, k) of run i, before its temperature."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted(Fitted):
+    """Trees."""
+
+    name: str
+    runs: tuple[Run, ...]
+    each: tuple[Trees, ...]
+    kind = "trees"
+
+    @property
+    def sees(self) -> Sees:
+        """By the columns that the trees look at."""
+        return "features" if self.each[0].columns == "own" else "graph and features"
+
+    def answer(self, i: int, asked: Asked) -> Probabilities:
+        """Labels of another graph are not known, and are missing from the columns there."""
+        trees, n = self.each[i], asked.graph.n
+        known = asked.labels(self.runs[i])
+        if known is None:
+            nothing = np.zeros((n, len(trees.shares)))
+            known = Known(nothing, np.zeros(n, bool), trees.shares, trees.exclusive)
+        return trees.probabilities(asked.graph, known)
+
+
+@dataclass(frozen=True, eq=False)
+class Propagated(Fitted):
+    """Label propagation."""
+
+    name: str
+    runs: tuple[Run, ...]
+    each: tuple[LabelPropagation, ...]
+    kind = "label propagation"
+    sees: ClassVar[Sees] = "graph"
+    needs_labels: ClassVar[bool] = True
+
+    def answer(self, i: int, asked: Asked) -> Probabilities | None:
+        """None without labels."""
+        known = asked.labels(self.runs[i])
+        return None if known is None else self.each[i](asked.graph, known)
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed(Fitted):
+    """Correct & Smooth over the answers of another member."""
+
+    name: str
+    runs: tuple[Run, ...]
+    each: tuple[CorrectAndSmooth, ...]
+    base: Member
+    kind = "correct and smooth"
+    sees: ClassVar[Sees] = "graph and features"
+    needs_labels: ClassVar[bool] = True
+
+    def document(self) -> Document:
+        """With the name of the other."""
+        return super().document() | {"base": self.base.name}
+
+    def answer(self, i: int, asked: Asked) -> Probabilities | None:
+        """None without labels."""
+        known = asked.labels(self.runs[i])
+        if known is None:
+            return None
+        said = asked.of(self.base)
+        return None if said is None else self.each[i](said[i], asked.graph, known)
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Runs that answer together, by their places in the layout, and the weight of each member."""
+
+    rows: tuple[int, ...]
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What each blend says of one graph, before its temperature: (n, k) each."""
+
+    graph: Graph
+    blended: tuple[Probabilities, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ensemble(Trained):
+    """Members with weights chosen on validation: it predicts, is measured and saved as a Result is.
+
+    Attributes
+    ----------
+    origin : Origin
+        What is remembered of the graph: `name`, `n`, `classes`, `source`, …
+    members : tuple
+        What was trained, the heaviest first.
+    blends : tuple
+        The weights of the members, for each split of the graph.
+    runs : tuple
+        One for each blend: `split`, `val`, `test`, `seconds`.  The weights were chosen on the
+        validation nodes, so that `val` flatters a little.
+    folds : int
+        The number of folds that the labels which are not of test nodes were divided into; 0 where
+        the validation nodes of each split were given.
+    losses : tuple
+        The log loss of each member on the validation nodes, the mean over the blends.
+    left_out : tuple
+        A sentence for each member that was not trained: there was no time for it, or it failed.
+    departed : tuple
+        Rows of the leaderboard of members that were trained and have no weight.
+    """
+
+    origin: Origin
+    members: tuple[Member, ...]
+    blends: tuple[Blend, ...]
+    runs: tuple[Run, ...]
+    shared: Recipe
+    folds: int
+    device: str
+    interrupted: bool = False
+    left_out: tuple[str, ...] = field(default=(), kw_only=True)
+    departed: tuple[Document, ...] = field(default=(), kw_only=True)
+    losses: tuple[float, ...] = field(default=(), kw_only=True)
+    settings: Document = field(default_factory=dict, kw_only=True)
+    positive: int | None = field(default=None, kw_only=True)
+    trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
+    kept: Kept | None = field(default=None, repr=False, kw_only=True)
+    made: Document | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def model(self) -> str:
+        """`auto`, which is the name of no model."""
+        return AUTO
+
+    @property
+    def recipe(self) -> Recipe:
+        """What all members share: the metric, the class that counts as positive, …"""
+        return self.shared
+
+    @property
+    def title(self) -> str:
+        """How many members have a weight."""
+        names = [member.name for member in self.weighty]
+        return f"ensemble of {len(names)} members" if len(names) > 1 else names[0]
+
+    @property
+    def weighty(self) -> list[Member]:
+        """The members that have a weight in a blend."""
+        used = np.any([blend.weights for blend in self.blends], 0)
+        return [member for member, one in zip(self.members, used, strict=True) if one]
+
+    @property
+    def best(self) -> int:
+        """The blend that was best on validation."""
+        return self.recipe.best(self.runs)
+
+    def predicting(self, ensemble: bool = True) -> list[int]:
+        """The blend of the split that was best on validation: splits are never mixed."""
+        return [self.best]
+
+    def part(self, rows: list[int]) -> Ensemble:
+        """These blends alone."""
+        kept = self.kept and replace(self.kept, blended=tuple(self.kept.blended[i] for i in rows))
+        blends = tuple(self.blends[i] for i in rows)
+        return replace(self, blends=blends, runs=tuple(self.runs[i] for i in rows), kept=kept)
+
+    def member(self, name: str) -> Ensemble:
+        """The ensemble of one member alone.
+
+        Parameters
+        ----------
+        name : str
+            As the leaderboard has it.
+
+        Returns
+        -------
+        Ensemble
+        """
+        names = [member.name for member in self.members]
+        if name not in names:
+            guess = did_you_mean(name, names)
+            raise InputError(f"there is no member {name!r}; {guess}known: {', '.join(names)}")
+        weights = tuple(float(one == name) for one in names)
+        blends = tuple(replace(blend, weights=weights) for blend in self.blends)
+        runs = tuple(replace(run, temperature=None) for run in self.runs)
+        alone = replace(self, blends=blends, runs=runs, kept=None)
+        return alone if self.trained_on is None else alone.measured_on(self.trained_on)
+
+    def of_members(self, rows: Sequence[int], departed: Sequence[Document]) -> Ensemble:
+        """The same without members that have no weight, which the leaderboard still lists."""
+        blends = tuple(
+            replace(blend, weights=tuple(blend.weights[i] for i in rows)) for blend in self.blends
+        )
+        same = replace(self, blends=blends, departed=tuple(departed), kept=None)
+        members = tuple(self.members[i] for i in rows)
+        return replace(same, members=members, losses=tuple(self.losses[i] for i in rows))
+
+    # What members say of a graph.
+
+    def divided(self, graph: Graph) -> Graph:
+        """The graph of the training with the splits that the members were trained on."""
+        return folded(graph, self.folds) if self.folds else graph
+
+    def _asked(self, graph: Graph, device: str) -> Asked:
+        if graph.fingerprint == self.origin.fingerprint:
+            known = self.divided(graph)
+            return Asked(known, known, device)
+        if self.trained_on is not None and extends(graph, self.trained_on):
+            return Asked(graph, self.divided(self.trained_on), device)
+        return Asked(graph, None, device)
+
+    def scored(self, graph: Graph, device: str = "auto") -> Ensemble:
+        """The same, with what each blend says of a graph at hand."""
+        if self.kept is not None and self.kept.graph is graph:
+            return self
+        asked = self._asked(self._known(graph), device)
+        blends = self._answering(asked)
+        sums = [np.zeros((graph.n, self.origin.k)) for _ in blends]
+        for m, member in enumerate(self.members):
+            if any(blend.weights[m] for blend in blends):
+                answers = asked.of(member)
+                assert answers is not None
+                for blend, total in zip(blends, sums, strict=True):
+                    if weight := blend.weights[m]:
+                        total += weight * self._combined(answers, blend, asked)
+        return replace(self, kept=Kept(graph, tuple(sums)))
+
+    def _answering(self, asked: Asked) -> Sequence[Blend]:
+        """The blends; without members that need labels, where no label of a graph is known."""
+        mute = [asked.known is None and one.needs_labels for one in self.members]
+        if not np.any([blend.weights for blend in self.blends], 0)[mute].any():
+            return self.blends
+        words = ", ".join(one.name for one, out in zip(self.members, mute, strict=True) if out)
+        notice(f"{words} would need labels of {asked.graph.name}; the others answer")
+        able = np.where(mute, 0.0, 1.0)
+        # Where no other has a weight, the best of them answers.
+        best = np.zeros(len(able))
+        best[np.argmin(np.where(mute, np.inf, self.losses))] = 1
+        found = []
+        for blend in self.blends:
+            rest = able * blend.weights
+            rest = rest / rest.sum() if rest.any() else best
+            found.append(replace(blend, weights=tuple(map(float, rest))))
+        return found
+
+    def _combined(self, answers: Probabilities, blend: Blend, asked: Asked) -> Probabilities:
+        """(n, k) what the runs of a blend say, of all that a member's runs (r, n, k) say."""
+        splits = () if asked.known is None else self.splits(blend, asked.known)
+        return combined(answers[list(blend.rows)], splits)
+
+    def splits(self, blend: Blend, divided: Graph) -> list[Split]:
+        """Those that the runs of a blend were trained on."""
+        return [divided.splits[self.members[0].runs[row].split] for row in blend.rows]
+
+    def predict_proba(
+        self, graph: Graph, device: str = "auto", *, ensemble: bool = True
+    ) -> Probabilities:
+        """Predict the probability of every class, for every node.
+
+        A node of the training whose label validated a fold is answered by the runs that did not
+        train on it.
+
+        Parameters
+        ----------
+        graph : Graph
+            A graph with the features of the training.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        ensemble : bool
+            Whether to predict with all members, or with the one that was best on validation.
+
+        Returns
+        -------
+        (n, k) array
+        """
+        if not isinstance(graph, Graph):
+            raise InputError(
+                f"predict takes a gcnii.Graph, got {type(graph).__name__}; new nodes and their "
+                "edges, as two tables, are for predict_new(nodes, edges)"
+            )
+        if not ensemble:
+            return self.member(self.best_member.name).predict_proba(graph, device)
+        if len(self.blends) > 1:
+            notice(
+                f"the {len(self.blends)} splits have weights of their own and are never mixed; "
+                f"those of split {self.runs[self.best].split}, the best by validation, predict"
+            )
+        one = self.part([self.best]).scored(graph, device)
+        assert one.kept is not None
+        P, T = one.kept.blended[0], one.runs[0].temperature
+        if wrong := int((~np.isfinite(P).all(1)).sum()):
+            nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
+            raise GraphError(
+                f"the scores of {nodes} of {graph.name} are not finite; its features may be far "
+                "larger than those of the training"
+            )
+        return P.copy() if T is None else self.target.tempered(P, T)
+
+    def decide(self, P: Probabilities, *, ensemble: bool = True) -> NDArray[np.int64]:
+        """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave."""
+        run = self.runs[self.best]
+        if run.weights is not None:
+            P = self.target.weighed(P, np.asarray(run.weights))
+        return self.target.decided(P, HALF if run.threshold is None else run.threshold)
+
+    @property
+    def best_member(self) -> Member:
+        """The member that was best on validation, in the blend that predicts."""
+        return self.members[int(np.argmin(self.losses))]
+
+    def held_out(self, graph: Graph) -> Bools:
+        """(n,) the nodes of the training whose answers rest on runs that did not train on them."""
+        return held_out(self.splits(self.blends[self.best], self.divided(graph)))
+
+    def recalibrated(self, val: Bools) -> Ensemble:
+        """The same blend of one split: weights and temperature are those of these nodes alone."""
+        assert self.kept is not None
+        graph = self.kept.graph
+        return self.weighed_on(graph, val).measured_on(graph, val)
+
+    def weighed_on(self, graph: Graph, val: Bools | None = None) -> Ensemble:
+        """The same, with weights that are chosen anew for each blend.
+
+        graph  that of the training
+        val    the nodes that choose, in the place of all that were held out
+        """
+        asked = self._asked(graph, self.device_word)
+        y, known = graph.labels, asked.known
+        assert known is not None
+        chosen = [
+            held_out(self.splits(blend, known)) if val is None else val for blend in self.blends
+        ]
+        said: list[list[Probabilities]] = [[] for _ in self.blends]
+        for member in self.members:
+            answers = asked.of(member)
+            assert answers is not None  # it is the graph of the training
+            for i, blend in enumerate(self.blends):
+                said[i].append(self._combined(answers, blend, asked)[chosen[i]])
+        blends, losses = [], np.zeros(len(self.members))
+        for blend, each, nodes in zip(self.blends, said, chosen, strict=True):
+            weights = greedy(np.stack(each), y[nodes], self.target)
+            blends.append(replace(blend, weights=tuple(map(float, weights))))
+            losses += [log_loss(self.target, P, y[nodes]) / len(self.blends) for P in each]
+        return replace(self, blends=tuple(blends), losses=tuple(map(float, losses)), kept=None)
+
+    def measured_on(self, graph: Graph, val: Bools | None = None) -> Ensemble:
+        """The same, with temperature, threshold and scores of each blend.
+
+        graph  that of the training
+        val    the nodes that calibrate, in the place of all that were held out
+        """
+        same = self.scored(graph, self.device_word)
+        divided = self.divided(graph)
+        runs = tuple(same._graded(i, divided, val) for i in range(len(same.blends)))
+        return replace(same, runs=runs, trained_on=graph)
+
+    def _graded(self, i: int, graph: Graph, val: Bools | None) -> Run:
+        """The run of blend i, calibrated and measured."""
+        assert self.kept is not None
+        rows, P, target = self.blends[i].rows, self.kept.blended[i], self.target
+        mates, splits = (
+            [self.members[0].runs[row] for row in rows],
+            self.splits(self.blends[i], graph),
+        )
+        chosen = held_out(splits) if val is None else val
+        y, T = graph.labels, None
+        if target.exclusive and chosen.sum() >= LEAST:
+            logs = np.log(np.maximum(P[chosen], np.finfo(np.float64).tiny))
+            T = target.best_temperature(logs, y[chosen])
+            P = target.tempered(P, T)
+        threshold = None if target.exclusive else target.best_threshold(P[chosen], y[chosen])
+        run = Run(
+            seed=mates[0].seed,
+            split=0 if self.folds else mates[0].split,
+            seconds=sum(one.runs[row].seconds for one in self.members for row in rows),
+            temperature=T,
+            threshold=threshold,
+            weights=self._class_weights(rows),
+            stopped=True,
+        )
+        alone = replace(self, blends=(self.blends[i],), runs=(run,))
+        loss = log_loss(target, P[chosen], y[chosen])
+        val_score, test = alone._score(P, graph, chosen), alone._score(P, graph, splits[0].test)
+        return replace(run, val=val_score, test=test, val_loss=loss)
+
+    def _class_weights(self, rows: Sequence[int]) -> list[float] | None:
+        """By which the choice of a class is weighed, where the members' losses were."""
+        found = [one.runs[row].weights for one in self.members for row in rows]
+        known = [weights for weights in found if weights is not None]
+        return np.exp(np.log(known).mean(0)).tolist() if known else None
+
+    def _score(self, P: Probabilities, graph: Graph, mask: Bools) -> float:
+        """The score of these probabilities on these nodes, in the metric of the training."""
+        if not mask.any():
+            return nan
+        metric = self.target.score(self.recipe.scored_by).key
+        part = None if graph.part is None else graph.part[mask]
+        guess, y = self.decide(P[mask]), graph.labels[mask]
+        return float(Answers(self.target, P[mask], guess, y, part, self.positive).scores[metric])
+
+    @property
+    def device_word(self) -> str:
+        """Where it was trained, as `scored` is told."""
+        return "auto" if self.device.startswith("cuda") else "cpu"
+
+    # What has one network for an answer: that of the heaviest that has one.
+
+    def heaviest(self) -> Networks:
+        """The heaviest member with networks, in the blend that predicts."""
+        weights = self.blends[self.best].weights
+        order = sorted(zip(weights, self.members, strict=True), key=lambda one: -one[0])
+        for _, member in order:
+            if isinstance(member, Networks):
+                return member
+        raise InputError("no member of this ensemble is a network, and only networks have this")
+
+    def network_result(self) -> Result:
+        """The heaviest networks as a Result of the runs that predict."""
+        return self.heaviest().result.part(list(self.blends[self.best].rows))
+
+    def embed(self, graph: Graph, device: str = "auto") -> Floats:
+        """The last hidden layer of the heaviest network.
+
+        Parameters
+        ----------
+        graph : Graph
+            A graph with the features of the training.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+
+        Returns
+        -------
+        (n, width) array
+        """
+        return self.network_result().embed(graph, device)
+
+    def features(self, graph: Graph) -> Features:
+        """X of a graph as the heaviest network sees it."""
+        return self.heaviest().result.features(graph)
+
+    def unlinked(self, graph: Graph) -> Bools:
+        """(n,) the nodes without a neighbour; none, where no member of weight uses edges."""
+        if all(member.sees == "features" for member in self.weighty):
+            return np.zeros(graph.n, bool)
+        A = adjacency(graph, "both", "remove")
+        return np.asarray(np.asarray(A.sum(1)).ravel() == 0)
+
+    def leaderboard(self) -> list[Document]:
+        """A row for each member, the best on validation first; the ensemble is the last.
+
+        Returns
+        -------
+        list of dict
+            `member`, `sees`, `val`, `val_loss`, `weight` (means over the splits) and `seconds`.
+        """
+        weights = np.mean([blend.weights for blend in self.blends], 0)
+        rows = [*map(about_member, self.members, weights, self.losses), *self.departed]
+        rows.sort(key=lambda row: (row["val_loss"] is None, row["val_loss"]))
+        every = {"val": fmean(self.val), "val_loss": fmean(run.val_loss for run in self.runs)}
+        seconds = round(sum(row["seconds"] for row in rows), 2)
+        last = {"member": "ensemble", "sees": "graph and features", **every, "weight": 1.0}
+        return [*rows, last | {"seconds": seconds}]
+
+    def in_force(self) -> Document:
+        """What was asked for."""
+        return self.settings
+
+    def summary(self) -> Document:
+        """The one JSON document of `gcnii train --json`."""
+        positive = {} if self.positive_name is None else {"positive": self.positive_name}
+        return positive | {
+            "graph": self.origin.name,
+            "fingerprint": self.origin.fingerprint,
+            "model": AUTO,
+            "settings": self.settings,
+            "metric": self.metric,
+            "runs": [run.summary() for run in self.runs],
+            "test_mean": json_value(self.test.mean()),
+            "test_std": json_value(self.std),
+            "folds": self.folds,
+            "leaderboard": self.leaderboard(),
+            "left_out": list(self.left_out),
+            "device": self.device,
+            "interrupted": self.interrupted,
+        }
+
+
+def about_member(member: Member, weight: float, loss: float) -> Document:
+    """A row of the leaderboard."""
+    return {
+        "member": member.name,
+        "sees": member.sees,
+        "val": json_value(fmean(run.val for run in member.runs)),
+        "val_loss": json_value(float(loss)),
+        "weight": round(float(weight), 4),
+        "seconds": round(member.seconds, 2),
+    }
+
+
+def log_loss(target: Target, P: Probabilities, y: NDArray[np.int64]) -> float:
+    """The mean over nodes."""
+    return float(target.log_losses(np.clip(P, TINY, 1 - TINY), y).mean())
+
+
+def held_out(splits: Iterable[Split]) -> Bools:
+    """(n,) the nodes that validate in one of these splits."""
+    return np.asarray(np.any([split.val for split in splits], 0))
+
+
+def combined(answers: Probabilities, splits: Sequence[Split]) -> Probabilities:
+    """(n, k) the mean of runs (r, n, k), of which each was trained on a split.
+
+    Nodes that validate in some of the splits are answered by the runs on these alone, for the
+    others have trained on them.  Nodes beyond those of the splits are new.
+    """
+    mean = np.asarray(answers.mean(0))
+    if splits:
+        held = np.stack([split.val for split in splits])
+        times = held.sum(0)
+        some = np.flatnonzero((times > 0) & (times < len(splits)))
+        own = np.einsum("rn,rnk->nk", held[:, some], answers[:, some])
+        mean[some] = own / times[some, None]
+    return mean
+
+
+def extends(graph: Graph, known: Graph) -> bool:
+    """Whether the nodes and edges of `known` are the first of a graph."""
+    return bool(
+        graph.n >= known.n
+        and graph.m >= known.m
+        and np.array_equal(graph.edges[:, : known.edges.shape[1]], known.edges)
+        and np.array_equal(graph.labels[: known.n], known.labels)
+    )

@@ -1,0 +1,522 @@
+"""The portfolio: several members are trained, and weighed by validation, instead of one chosen.
+
+Members come in the order of their worth per second.  Where the split was drawn, so that its
+validation nodes need not stay apart, the labels that are not of test nodes are divided into folds:
+members are first trained with one fold held out, and those that get a weight there with the
+others.  The same folder is gone on from: what it holds of this portfolio is not trained again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
+from pathlib import Path
+from statistics import fmean
+from typing import Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args
+
+import numpy as np
+import torch
+
+from gcnii.data.splits import folded, is_drawn
+from gcnii.errors import GcniiError, InputError, is_one_of
+from gcnii.files import CHECKPOINT, Document
+from gcnii.graph import Graph, Split
+from gcnii.members.forest import available
+from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
+from gcnii.members.trees import Columns, Trees, refusal
+from gcnii.nn.settings import Settings
+from gcnii.results.ensemble import (
+    Asked,
+    Blend,
+    Boosted,
+    Ensemble,
+    Member,
+    Networks,
+    Probabilities,
+    Propagated,
+    Smoothed,
+    about_member,
+    log_loss,
+)
+from gcnii.results.ensemble_bundle import MEMBERS, read_member, save_member
+from gcnii.results.fit import SILENT, Session, fit_plans
+from gcnii.results.trained import Origin
+from gcnii.targets import target_of
+from gcnii.targets.objective import positive_class
+from gcnii.targets.scores import Answers
+from gcnii.targets.target import LEAST
+from gcnii.train.hardware import choose_device, device_name, lacks_memory
+from gcnii.train.own import Point, portfolio
+from gcnii.train.plan import Plan, make_plan
+from gcnii.train.recipe import Recipe
+from gcnii.train.run import Run, make_runs
+
+Effort: TypeAlias = Literal["quick", "standard", "best"]
+Show = Callable[[str], None]
+One = TypeVar("One", Trees, LabelPropagation, CorrectAndSmooth)
+Kind = TypeVar("Kind", Boosted, Propagated, Smoothed)
+Answered: TypeAlias = Mapping[int, Probabilities]
+
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much an effort takes.
+
+    points  of networks, by name; None: all
+    folds   that a drawn split is divided into
+    least   seconds that may be used on any graph, on a CPU
+    times   or so many times what the first network takes, on a large one
+    """
+
+    points: tuple[str, ...] | None
+    folds: int
+    least: float = inf
+    times: float = inf
+
+
+EXTENTS: Mapping[Effort, Extent] = {
+    "quick": Extent(("gcnii-mild", "gcn", "product", "mlp"), 3, 15, 2.5),
+    "standard": Extent(
+        ("gcnii-mild", "gcn", "product", "product-out", "features", "mlp", "gcnii", "plus"),
+        5,
+        45,
+        4,
+    ),
+    "best": Extent(None, 5),
+}
+CLOSING = 0.1  # share of a budget in which the ensemble is weighed, measured and written
+FIRST = 0.5  # share of the time for members with one fold held out, the rest is for the others
+SLICE = 0.5  # of the time that is left, which one network may take
+FEWEST = 20  # labels, below which a drawn split stays as it is
+LIGHT = 0.02  # weight below which a member leaves after the first fold
+SMOOTHED = 2  # members over which Correct & Smooth is tried
+TINY = 1e-12  # 0 has no logarithm
+TREES, OWN_TREES, LABELS = "trees", "trees-own", "label-propagation"
+
+
+def fit_portfolio(
+    graph: Graph,
+    given: Settings | None = None,
+    session: Session = SILENT,
+    *,
+    folder: Path | None = None,
+    show: Show = lambda words: None,
+    **options: Unpack[Options],
+) -> Ensemble:
+    """Train the portfolio of an effort and weigh its members by validation.
+
+    given   settings that all members have, such as the metric
+    folder  that is claimed, where members are kept as they are done; default: nowhere
+    show    called with the name of what is trained
+    """
+    return prepared(graph, given, session, **options).run(folder, show)
+
+
+class Options(TypedDict, total=False):
+    """What may be asked of a portfolio.
+
+    budget  a time for all of it, from `began` on, by `time.monotonic`; default: what the effort
+            takes
+    """
+
+    effort: Effort
+    budget: str | float | None
+    seeds: Sequence[int] | None
+    split: int | None
+    began: float | None
+
+
+def prepared(
+    graph: Graph,
+    given: Settings | None = None,
+    session: Session = SILENT,
+    *,
+    effort: Effort = "standard",
+    budget: str | float | None = None,
+    seeds: Sequence[int] | None = None,
+    split: int | None = None,
+    began: float | None = None,
+) -> Course:
+    """What `fit_portfolio` trains; an error, before any work, if that is not possible."""
+    if not is_one_of(effort, get_args(Effort)):
+        raise InputError(f"effort must be {', '.join(get_args(Effort))}, got {effort!r}")
+    start = time.monotonic() if began is None else began
+    extent, asked = EXTENTS[effort], given or {}
+    device = choose_device(session.device)
+    seconds = None if budget is None else seconds_of(budget)
+    whole_runs = make_runs(graph, seeds, split)
+    folds = extent.folds if split is None and is_drawn(graph) and _labels(graph) >= FEWEST else 0
+    divided = folded(graph, folds) if folds else graph
+    layout = make_runs(divided, seeds, None) if folds else whole_runs
+    clock = Clock(start, seconds, extent, 1 if folds else len(layout), device)
+    settings = asked_for(asked, effort, seeds, split)
+    course = Course(graph, divided, layout, split, folds, asked, settings, session, clock, extent)
+    course.recipe.refuse_labels(divided, [run.split for run in layout])
+    return course
+
+
+def seconds_of(budget: str | float, instead: str = "") -> float:
+    """ "90s", "10m", "1.5h" or a number of seconds; InputError for anything else."""
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+) ?([smhd]?)", str(budget).strip())
+    seconds = float(found[1]) * UNITS[found[2] or "s"] if found else 0.0
+    if not 0 < seconds < sys.maxsize:
+        raise InputError(
+            f"budget must be a time such as 90s, 10m or 2h, got {str(budget)!r}{instead}"
+        )
+    return seconds
+
+
+def asked_for(
+    given: Settings, effort: Effort, seeds: Sequence[int] | None = None, split: int | None = None
+) -> Document:
+    """What decides a portfolio beside its graph, as JSON has it."""
+    where = {"seeds": None if seeds is None else list(seeds), "split": split}
+    told = {name: one for name, one in where.items() if one is not None}
+    document: Document = json.loads(json.dumps({"effort": effort, **given, **told}))
+    return document
+
+
+def _labels(graph: Graph) -> int:
+    return int((graph.splits[0].train | graph.splits[0].val).sum())
+
+
+class Clock:
+    """How long members may be trained.
+
+    Of a budget, all but what closing takes; else, on a CPU, what the effort allows: it grows with
+    what the first network takes, so that a large graph gets more.
+    """
+
+    def __init__(
+        self, start: float, budget: float | None, extent: Extent, runs: int, device: torch.device
+    ):
+        self.start, self.extent, self.runs = start, extent, runs
+        self.limit = inf if budget is None else (1 - CLOSING) * budget
+        self.fixed = budget is not None or device.type != "cpu"
+
+    def measured(self, seconds: float) -> None:
+        """Take the time of the first network's runs for the measure of the graph."""
+        if not self.fixed:
+            least = self.extent.least * self.runs
+            self.limit, self.fixed = max(least, self.extent.times * seconds), True
+
+    @property
+    def spent(self) -> float:
+        """The share of the time that is gone."""
+        return (time.monotonic() - self.start) / self.limit
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.start + self.limit - time.monotonic()
+
+
+@dataclass(eq=False)
+class Course:
+    """A portfolio in training.
+
+    divided   the graph with the splits that members are trained on, `layout` their runs
+    members   that are trained, by name
+    departed  what the leaderboard says of those that were trained and have no weight
+    left_out  sentences about those that were not trained
+    """
+
+    graph: Graph
+    divided: Graph
+    layout: list[Run]
+    split: int | None
+    folds: int
+    given: Settings
+    settings: Document
+    session: Session
+    clock: Clock
+    extent: Extent
+    folder: Path | None = None
+    show: Show = print
+    members: dict[str, Member] = field(default_factory=dict)
+    departed: list[Document] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    def run(self, folder: Path | None, show: Show) -> Ensemble:
+        """Train, fold by fold where there are folds, and weigh what there is."""
+        self.folder, self.show = folder, show
+        # A GPU takes as long for one fold as for all.
+        staged = bool(self.folds) and choose_device(self.session.device).type == "cpu"
+        rows = [0] if staged else list(range(len(self.layout)))
+        self._train_all(rows, until=FIRST if staged else 1.0)
+        if not self.members:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            raise InputError(f"no member could be trained: {'; '.join(self.left_out)}")
+        if staged and not self.interrupted:
+            self._leave(self._ensemble(rows).weighed_on(self.graph), LIGHT)
+            rows = self._further()
+        self.members = {name: _trimmed(one, rows) for name, one in self.members.items()}
+        self._smooth_best(rows)
+        ensemble = self._ensemble(rows).weighed_on(self.graph)
+        self._leave(ensemble, 0.0)
+        kept = [i for i, one in enumerate(ensemble.members) if one.name in self.members]
+        return ensemble.of_members(kept, self.departed).measured_on(self.graph)
+
+    def _ensemble(self, rows: list[int]) -> Ensemble:
+        """Of all members, on these runs, not weighed yet."""
+        folds = self.folds
+        members = tuple(self.members.values())
+        splits = dict.fromkeys(0 if folds else self.layout[i].split for i in rows)
+        blends = tuple(
+            Blend(
+                tuple(i for i in rows if folds or self.layout[i].split == split),
+                (1 / len(members),) * len(members),
+            )
+            for split in splits
+        )
+        device = choose_device(self.session.device)
+        return Ensemble(
+            origin=Origin.of(self.graph),
+            members=members,
+            blends=blends,
+            runs=(),
+            shared=self.recipe,
+            folds=folds,
+            device=device_name(device),
+            interrupted=self.interrupted,
+            left_out=tuple(self.left_out),
+            settings=self.settings,
+            positive=self.positive,
+            trained_on=self.graph,
+        )
+
+    # Members, one after the other.
+
+    def _train_all(self, rows: list[int], until: float) -> None:
+        """Train every member on these runs; those for which there is no time are named."""
+        for name in self._candidates():
+            if self.interrupted:
+                return
+            if self.members and self.clock.spent > until:
+                self.left_out.append(f"{name} was left out: there was no time for it")
+                continue
+            self._train(name, rows)
+
+    def _candidates(self) -> Iterator[str]:
+        """What may become a member."""
+        yield LABELS
+        if why := available() or refusal(target_of(self.divided)):
+            self.left_out.append(why)
+        else:
+            yield from (TREES, OWN_TREES)
+        yield from self.points
+
+    def _train(self, name: str, rows: list[int]) -> None:
+        """Train a member on these runs, of which it may have some; name it if that fails."""
+        own = self.members.get(name) or self._kept(name)
+        missing = rows[len([i for i in rows if own and i < len(own.runs)]) :]
+        if missing:
+            self.show(name)
+            try:
+                more = self._trained(name, missing)
+            except (GcniiError, MemoryError, RuntimeError) as error:
+                if not isinstance(error, GcniiError) and not lacks_memory(error):
+                    raise
+                self.left_out.append(f"{name} was left out: {error}")
+                self.members.pop(name, None)
+                return
+            if more is None:
+                return
+            own = more if own is None else joined(own, more)
+            if self.folder is not None:
+                save_member(own, self.folder)
+        assert own is not None
+        self.members[name] = own
+
+    def _trained(self, name: str, rows: list[int]) -> Member | None:
+        if name in self.points:
+            return self._networks(name, rows)
+        if name == LABELS:
+            spread = self._fits(rows, lambda split, run: LabelPropagation.fit(self.divided, split))
+            return self._graded(Propagated(name, *spread))
+        columns: Columns = "own" if name == OWN_TREES else "neighbourhood"
+        grown = self._fits(
+            rows,
+            lambda split, run: Trees.fit(self.divided, split, columns=columns, seed=run.seed),
+        )
+        return self._graded(Boosted(name, *grown))
+
+    @cached_property
+    def points(self) -> dict[str, Point]:
+        """The networks of the effort, in its order."""
+        found = {point.name: point for point in portfolio(self.divided)}
+        names = self.extent.points or tuple(found)
+        return {name: found[name] for name in names if name in found}
+
+    def _kept(self, name: str) -> Member | None:
+        """The member that the folder holds, if it is the one that would be trained."""
+        if self.folder is None:
+            return None
+        member = read_member(self.folder / MEMBERS / name, self.members)
+        if member is None:
+            return None
+        if isinstance(member, Networks):
+            other = member.result.interrupted or member.result.plan != self._plan(name)
+            if other or member.result.origin.fingerprint != self.divided.fingerprint:
+                return None
+        found = [(run.seed, run.split) for run in member.runs]
+        wanted = [(run.seed, run.split) for run in self.layout]
+        return member if found == wanted[: len(found)] else None
+
+    @cached_property
+    def positive(self) -> int | None:
+        """The class that ROC AUC and average precision are of."""
+        return positive_class(self.graph, self.recipe.positive)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """What all members share."""
+        return self._plan(next(iter(self.points))).recipe
+
+    def _plan(self, name: str) -> Plan:
+        """That of a point; a graph of the catalog is treated as if nobody had published on it."""
+        point, graph = self.points[name], self.divided
+        plain = graph._with_origin(graph.source, "", graph.loaded_with)
+        settings = {**point.settings, "longest": 0, **self.given}
+        return make_plan(point.model, settings, plain)
+
+    def _networks(self, name: str, rows: list[int]) -> Networks | None:
+        """These runs of a point; None if someone stopped them."""
+        begun = time.monotonic()
+        end = begun + SLICE * self.clock.left
+        session = replace(
+            self.session,
+            leave=lambda runs: runs if time.monotonic() > end else (),
+            checkpoint=self.folder and self.folder / MEMBERS / name / CHECKPOINT,
+            title=name,
+        )
+        result = fit_plans(
+            self.divided,
+            [self._plan(name)],
+            session,
+            seeds=[self.layout[i].seed for i in rows],
+            split=self.split,
+            calibrate="temperature",
+        )
+        if result.interrupted:
+            self.interrupted = True
+            return None
+        self.clock.measured(time.monotonic() - begun)
+        return Networks(name, result.scored(self.divided, self.session.device))
+
+    def _fits(
+        self, rows: list[int], fit: Callable[[Split, Run], One]
+    ) -> tuple[tuple[Run, ...], tuple[One, ...]]:
+        """The runs, each with its time, and what is fitted to the split of each."""
+        runs, each = [], []
+        for i in rows:
+            run, begun = self.layout[i], time.monotonic()
+            each.append(fit(self.divided.splits[run.split], run))
+            runs.append(replace(run, seconds=time.monotonic() - begun, stopped=True))
+        return tuple(runs), tuple(each)
+
+    def _further(self) -> list[int]:
+        """Train the members with the other folds held out, while there is time; all runs so far."""
+        for i in range(1, len(self.layout)):
+            expected = sum(one.seconds / len(one.runs) for one in self.members.values())
+            if expected > self.clock.left:
+                count = len(self.layout) - i
+                self.left_out.append(
+                    f"{count} of {len(self.layout)} folds were left out: there was no time for them"
+                )
+                return list(range(i))
+            for name in list(self.members):
+                self._train(name, list(range(i + 1)))
+                if self.interrupted:
+                    return list(range(i))
+        return list(range(len(self.layout)))
+
+    def _leave(self, ensemble: Ensemble, least: float) -> None:
+        """Let go of members whose weight is not above `least` in any blend."""
+        most = np.max([blend.weights for blend in ensemble.blends], 0)
+        places, losses = range(len(most)), ensemble.losses
+        order = [ensemble.members[i] for i in sorted(places, key=lambda i: losses[i])]
+        needed = {one.base.name for one in ensemble.members if isinstance(one, Smoothed)}
+        # The best without the graph stays, to be compared with, and a network, to be embedded by.
+        needed |= {one.name for one in [one for one in order if one.sees == "features"][:1]}
+        needed |= {one.name for one in [one for one in order if isinstance(one, Networks)][:1]}
+        for member, weight, loss in zip(ensemble.members, most, losses, strict=True):
+            if weight <= least and member.name not in needed:
+                self.departed.append(about_member(member, 0.0, loss))
+                del self.members[member.name]
+
+    def _smooth_best(self, rows: list[int]) -> None:
+        """Correct & Smooth over the members with the lowest validation loss."""
+        asked = Asked(self.divided, self.divided, self.session.device)
+        able = [one for one in self.members.values() if one.sees != "graph"]
+        able.sort(key=lambda one: fmean(run.val_loss for run in one.runs))
+        for base in able[:SMOOTHED]:
+            said = asked.of(base)
+            assert said is not None
+            answers = {run.seed: P for run, P in zip(base.runs, said, strict=True)}
+
+            def fit(split: Split, run: Run, answers: Answered = answers) -> CorrectAndSmooth:
+                return CorrectAndSmooth.fit(answers[run.seed], self.divided, split)
+
+            name = f"{base.name}-smoothed"
+            member = self._graded(Smoothed(name, *self._fits(rows, fit), base))
+            self.members[name] = member
+            if self.folder is not None:
+                save_member(member, self.folder)
+
+    def _graded(self, member: Kind) -> Kind:
+        """A member that is no network, calibrated and measured on each run's validation nodes."""
+        graph, target = self.divided, target_of(self.divided)
+        asked = Asked(graph, graph, self.session.device)
+        metric = target.score(self.recipe.scored_by).key
+        runs = []
+        for i, run in enumerate(member.runs):
+            P, val, T = member.answer(i, asked), graph.splits[run.split].val, None
+            assert P is not None
+            y, P = graph.labels[val], P[val]
+            if target.exclusive and len(y) >= LEAST:
+                T = target.best_temperature(np.log(np.maximum(P, TINY)), y)
+                P = target.tempered(P, T)
+            loss = log_loss(target, P, y)
+            guess = target.decided(P, target.best_threshold(P, y))
+            part = None if graph.part is None else graph.part[val]
+            score = Answers(target, P, guess, y, part, self.positive).scores[metric]
+            runs.append(replace(run, temperature=T, val=float(score), val_loss=loss))
+        return replace(member, runs=tuple(runs))
+
+
+def joined(one: Member, other: Member) -> Member:
+    """A member with more of its runs."""
+    match one, other:
+        case Networks(name, result), Networks(_, more):
+            return Networks(name, result.joined(more))
+        case Boosted(), Boosted():
+            return replace(one, runs=one.runs + other.runs, each=one.each + other.each)
+        case Propagated(), Propagated():
+            return replace(one, runs=one.runs + other.runs, each=one.each + other.each)
+    raise AssertionError(f"{one.name} and {other.name} are of different kinds")
+
+
+def _trimmed(member: Member, rows: list[int]) -> Member:
+    """A member with these runs alone."""
+    if len(member.runs) == len(rows):
+        return member
+    match member:
+        case Networks(name, result):
+            return Networks(name, result.part(rows))
+        case Boosted(name, runs, trees):
+            return Boosted(name, tuple(runs[i] for i in rows), tuple(trees[i] for i in rows))
+        case Propagated(name, runs, each):
+            return Propagated(name, tuple(runs[i] for i in rows), tuple(each[i] for i in rows))
+    return member
