@@ -30,6 +30,7 @@ from gcnii.graph import Graph, Split
 from gcnii.members.forest import available
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Columns, Trees, refusal
+from gcnii.nn import MODELS
 from gcnii.nn.settings import Settings
 from gcnii.results.ensemble import (
     Asked,
@@ -51,7 +52,7 @@ from gcnii.targets import target_of
 from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import LEAST
-from gcnii.train.hardware import choose_device, device_name, lacks_memory
+from gcnii.train.hardware import CPU_THREADS, choose_device, device_name, lacks_memory
 from gcnii.train.own import Point, portfolio
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.recipe import Recipe
@@ -74,22 +75,25 @@ class Extent:
     points  of networks, by name; None: all
     folds   that a drawn split is divided into
     least   seconds that may be used on any graph, on a CPU
-    times   or so many times what the first network takes, on a large one
+    epochs  or as long as so many epochs of the first network take, where that is longer
     """
 
     points: tuple[str, ...] | None
     folds: int
     least: float = inf
-    times: float = inf
+    epochs: float = inf
 
 
 EXTENTS: Mapping[Effort, Extent] = {
-    "quick": Extent(("gcnii-mild", "gcn", "product", "mlp"), 3, 15, 2.5),
+    "quick": Extent(("gcn", "mlp", "gcnii-table", "product"), 3, 12, 1300),
     "standard": Extent(
-        ("gcnii-mild", "gcn", "product", "product-out", "features", "mlp", "gcnii", "plus"),
+        (
+            *("gcn", "mlp", "gcnii-table", "product", "product-out", "features"),
+            *("gcnii-mild", "plus", "gcnii"),
+        ),
         5,
-        45,
-        4,
+        40,
+        4300,
     ),
     "best": Extent(None, 5),
 }
@@ -97,8 +101,9 @@ CLOSING = 0.1  # share of a budget in which the ensemble is weighed, measured an
 FIRST = 0.5  # share of the time for members with one fold held out, the rest is for the others
 SLICE = 0.5  # of the time that is left, which one network may take
 FEWEST = 20  # labels, below which a drawn split stays as it is
-LIGHT = 0.02  # weight below which a member leaves after the first fold
+LIGHT = 0.05  # weight below which a member leaves after the first fold
 SMOOTHED = 2  # members over which Correct & Smooth is tried
+PROBATION, FAR = 80, 0.1  # epochs after which a run leaves that is so far below another
 TINY = 1e-12  # 0 has no logarithm
 TREES, OWN_TREES, LABELS = "trees", "trees-own", "label-propagation"
 
@@ -203,11 +208,11 @@ class Clock:
         self.limit = inf if budget is None else (1 - CLOSING) * budget
         self.fixed = budget is not None or device.type != "cpu"
 
-    def measured(self, seconds: float) -> None:
-        """Take the time of the first network's runs for the measure of the graph."""
+    def measured(self, epoch: float) -> None:
+        """Take the seconds of the first network's epochs for the measure of the graph."""
         if not self.fixed:
-            least = self.extent.least * self.runs
-            self.limit, self.fixed = max(least, self.extent.times * seconds), True
+            each = max(self.extent.least, self.extent.epochs * epoch)
+            self.limit, self.fixed = each * self.runs, True
 
     @property
     def spent(self) -> float:
@@ -346,11 +351,12 @@ class Course:
             spread = self._fits(rows, lambda split, run: LabelPropagation.fit(self.divided, split))
             return self._graded(Propagated(name, *spread))
         columns: Columns = "own" if name == OWN_TREES else "neighbourhood"
-        grown = self._fits(
-            rows,
-            lambda split, run: Trees.fit(self.divided, split, columns=columns, seed=run.seed),
-        )
-        return self._graded(Boosted(name, *grown))
+        threads = max(CPU_THREADS.number() // 2, 1)  # more wait for each other on a busy machine
+
+        def grow(split: Split, run: Run) -> Trees:
+            return Trees.fit(self.divided, split, columns=columns, seed=run.seed, threads=threads)
+
+        return self._graded(Boosted(name, *self._fits(rows, grow)))
 
     @cached_property
     def points(self) -> dict[str, Point]:
@@ -395,9 +401,14 @@ class Course:
         """These runs of a point; None if someone stopped them."""
         begun = time.monotonic()
         end = begun + SLICE * self.clock.left
+
+        def leave(runs: Sequence[Run]) -> Sequence[Run]:
+            return runs if time.monotonic() > end else [one for one in runs if self._behind(one)]
+
+        blind = not MODELS[self.points[name].model].card.uses_graph  # it is compared with
         session = replace(
             self.session,
-            leave=lambda runs: runs if time.monotonic() > end else (),
+            leave=(lambda runs: runs if time.monotonic() > end else ()) if blind else leave,
             checkpoint=self.folder and self.folder / MEMBERS / name / CHECKPOINT,
             title=name,
         )
@@ -412,8 +423,17 @@ class Course:
         if result.interrupted:
             self.interrupted = True
             return None
-        self.clock.measured(time.monotonic() - begun)
+        self.clock.measured((time.monotonic() - begun) / sum(run.epochs for run in result.runs))
         return Networks(name, result.scored(self.divided, self.session.device))
+
+    def _behind(self, run: Run) -> bool:
+        """Whether a run is far below what another member has on the same split."""
+        if run.epochs < PROBATION or not run.curve:
+            return False
+        others = [one.val for each in self.members.values() for one in each.runs]
+        splits = [one.split for each in self.members.values() for one in each.runs]
+        best = max((v for v, s in zip(others, splits, strict=True) if s == run.split), default=0.0)
+        return max(val for *_, val in run.curve) < best - FAR
 
     def _fits(
         self, rows: list[int], fit: Callable[[Split, Run], One]
