@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnii import Graph, Split, data, fit
+from gcnii import Graph, Split, data, fit, open_bundle
+from tests.support.neighbours import neighbours
 
 SMALL = {"layers": 2, "width": 8, "epochs": 100, "patience": 100, "device": "cpu", "threads": 1}
 
@@ -28,6 +29,24 @@ def evaluation(result):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return result.evaluate()
+
+
+@pytest.fixture(scope="session")
+def own():
+    """A graph of one's own, without a split."""
+    return neighbours(classes=("cat", "dog"), features=tuple("0123"), name="own")
+
+
+@pytest.fixture(scope="session")
+def ensemble(own):
+    """Members that were trained with folds held out."""
+    return fit(own, effort="quick", epochs=12, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def opened(ensemble, tmp_path_factory):
+    """The same from its bundle, which does not hold the graph."""
+    return open_bundle(ensemble.save(tmp_path_factory.mktemp("bundles") / "own"))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from gcnii.cli.options import Device, Json, Offline, Overwrite, Quiet, print_json, refuse_unwritable
-from gcnii.cli.predict import Bundle, load_asked
+from gcnii.cli.predict import Bundle, MemberName, load_asked
 from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.errors import InputError
 from gcnii.files import refuse_replacing
@@ -48,6 +48,7 @@ def evaluate(
     /,
     *,
     graph: TrainingGraph = None,
+    member: MemberName = None,
     baselines: Baselines = True,
     positive: Positive = None,
     device: Device = "auto",
@@ -58,8 +59,7 @@ def evaluate(
     """Measure a trained model on its test nodes, beside baselines, with intervals and warnings."""
     if quiet:
         warnings.simplefilter("ignore")
-    result = open_bundle(bundle)
-    data = load_asked(result, bundle, graph, offline)
+    result, data = load_asked(open_bundle(bundle), bundle, graph, member, offline)
     count = steps(result, baselines=baselines)
     with counting_bar(f"evaluating {data.name}", count, hidden=quiet) as show:
         how: dict[str, Any] = {"baselines": baselines, "positive": positive}
@@ -82,6 +82,7 @@ def run(
     out: Page = None,
     overwrite: Overwrite = False,
     graph: TrainingGraph = None,
+    member: MemberName = None,
     device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
@@ -96,7 +97,8 @@ def run(
     path = _path(bundle, out)
     inputs = [bundle, graph, result.origin.source]
     refuse_replacing(path, is_page, inputs=inputs, overwrite=overwrite)
-    data = load_asked(result, bundle, graph, offline)
+    asked, data = load_asked(result, bundle, graph, member, offline)
+    assert isinstance(asked, Result)
     with counting_bar(f"page of {data.name}", page_steps(result), hidden=quiet) as show:
         write_page(result, path, data, device, show, overwrite=overwrite)
     if json:

@@ -20,7 +20,7 @@ from gcnii.cli.options import (
     refuse_below_one,
     refuse_unwritable,
 )
-from gcnii.cli.predict import Bundle, load_asked, notice_change
+from gcnii.cli.predict import Bundle, MemberName, load_asked, notice_change
 from gcnii.cli.terminal import table_console
 from gcnii.errors import InputError, visible
 from gcnii.files import refuse_replacing
@@ -51,6 +51,7 @@ def explain(
     /,
     *,
     graph: OtherGraph = None,
+    member: MemberName = None,
     label: Label = None,
     against: Against = None,
     top: Top = TOP,
@@ -70,8 +71,7 @@ def explain(
             raise InputError(f"--out must end in .png or .svg, got {out.name}")
         refuse_unwritable(out.parent)
         refuse_replacing(out, is_figure, inputs=[bundle, graph], overwrite=overwrite)
-    result = open_bundle(bundle)
-    data = load_asked(result, bundle, graph, offline)
+    result, data = load_asked(open_bundle(bundle), bundle, graph, member, offline)
     notice_change(result, data, graph)
     found = result.explain(data, node, label=label, against=against, top=top, device=device)
     if out:

@@ -82,6 +82,10 @@ Kind = Annotated[
         name="--sets", help="lac: the smallest sets; aps: larger ones where the model is unsure."
     ),
 ]
+MemberName = Annotated[
+    str | None,
+    Parameter(name="--member", help="Ask one member of an ensemble alone, by its name."),
+]
 Raw = Annotated[bool, switch("In CSV, leave names that a spreadsheet would run as formulas.")]
 
 
@@ -93,6 +97,7 @@ def predict(
     add: New = None,
     only: Only = None,
     ensemble: Ensemble = True,
+    member: MemberName = None,
     coverage: Coverage = None,
     kind: Kind = "lac",
     out: File = None,
@@ -112,7 +117,7 @@ def predict(
     if out:
         inputs = [bundle, graph, add, result.origin.source]
         refuse_replacing(out, is_table, inputs=inputs, overwrite=overwrite)
-    data = load_asked(result, bundle, graph, offline)
+    result, data = load_asked(result, bundle, graph, member, offline)
     if add:
         new = read_new(result, add, data)
         table = label_new(result, data, new, device, ensemble, coverage, kind)
@@ -143,11 +148,15 @@ def _refuse_name(out: Path | None) -> None:
         refuse_unwritable(out.parent)
 
 
-def load_asked(result: Trained, bundle: Path, graph: str | None, offline: bool) -> Graph:
-    """The graph of --graph, else the one that the model was trained on.
+def load_asked(
+    result: Trained, bundle: Path, graph: str | None, member: str | None, offline: bool
+) -> tuple[Trained, Graph]:
+    """What is asked: all of it, or one member; and the graph of --graph, else of the training.
 
     A geometry's neighbours are fetched here, or refused, so that no prediction fetches any.
     """
+    if member is not None:
+        result.member(member)  # or an error, before anything is loaded
     if graph:
         found = load(graph, offline=offline, **_options(result, graph))
     elif not result.origin.source:
@@ -157,7 +166,9 @@ def load_asked(result: Trained, bundle: Path, graph: str | None, offline: bool) 
     else:
         found = load_training_graph(result, offline=offline)
     fetch_neighbourhood(found.catalog_name, result.recipe.geometry, offline)
-    return found
+    if is_training_graph(result, found):
+        result = result.knowing(found)
+    return result if member is None else result.member(member), found
 
 
 def _options(result: Trained, graph: str) -> dict[str, object]:

@@ -44,10 +44,9 @@ MODEL, FEATURES, GUESS = "model", "features", "guess"
 def unknown_kind(result: Trained, graph: Graph, known: Graph) -> NDArray[np.bool_]:
     """(n,) the nodes without links, if the training on the graph `known` had next to none such."""
     found = result.unlinked(graph)
-    if found.any():
-        split = known.splits[result.runs[result.predicting()[0]].split]
-        if (result.unlinked(known) & split.train).sum() >= ENOUGH:
-            found[:] = False
+    alike = result.unlinked(known) & result.roles(known)["train"]
+    if alike.sum() >= ENOUGH:
+        found[:] = False
     return found
 
 
@@ -60,6 +59,7 @@ def answered(
            this is another graph, and that of the training is loaded if it is needed
     """
     first = 0 if known is None else known.n
+    result = result if known is None else result.knowing(known)
     P = result.predict_proba(graph, device, ensemble=ensemble)[first:]
     if not result.unlinked(graph)[first:].any():
         return P, [MODEL] * len(P)
@@ -189,9 +189,8 @@ def predict_sets(
             "several labels"
         )
     known = training_graph(result, graph if trained_on is None else trained_on)
-    part = result.part(result.predicting(ensemble)).scored(known, device)
-    split = known.splits[part.runs[0].split]
-    first, second = halves(split.val)
+    part = result.knowing(known).part(result.predicting(ensemble)).scored(known, device)
+    first, second = halves(part.held_out(known))
     _refuse_few(second, coverage)
     # The temperature of the first half alone, in the place of that of all validation nodes.
     calibrated = part.recalibrated(first)
@@ -258,9 +257,8 @@ def label_table(
     basis, roles = None, np.full(graph.n, None, dtype=object)
     if is_training_graph(result, graph):
         P = result.predict_proba(graph, device, ensemble=ensemble)
-        split = graph.splits[result.runs[result.predicting(ensemble)[0]].split]
-        for role in ("train", "val", "test"):
-            roles[getattr(split, role)] = role
+        for role, nodes in result.roles(graph).items():
+            roles[nodes] = role
     else:
         P, basis = answered(result, graph, None, device, ensemble=ensemble)
         basis = None if set(basis) == {MODEL} else basis

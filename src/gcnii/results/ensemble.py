@@ -287,8 +287,8 @@ class Ensemble(Trained):
 
     @property
     def model(self) -> str:
-        """`auto`, which is the name of no model."""
-        return AUTO
+        """`auto`, which is the name of no model; of one member alone, its name."""
+        return AUTO if len(self.weighty) > 1 else self.title
 
     @property
     def recipe(self) -> Recipe:
@@ -359,7 +359,13 @@ class Ensemble(Trained):
         """The graph of the training with the splits that the members were trained on."""
         return folded(graph, self.folds) if self.folds else graph
 
+    def knowing(self, graph: Graph) -> Ensemble:
+        """The same, whose members may use the labels of this graph, that of the training."""
+        return self if self.trained_on is graph else replace(self, trained_on=graph)
+
     def _asked(self, graph: Graph, device: str) -> Asked:
+        if graph.fingerprint != self.origin.fingerprint:
+            graph = self._known(graph)
         if graph.fingerprint == self.origin.fingerprint:
             known = self.divided(graph)
             return Asked(known, known, device)
@@ -371,9 +377,12 @@ class Ensemble(Trained):
         """The same, with what each blend says of a graph at hand."""
         if self.kept is not None and self.kept.graph is graph:
             return self
-        asked = self._asked(self._known(graph), device)
+        return replace(self, kept=Kept(graph, self._said(self._asked(graph, device))))
+
+    def _said(self, asked: Asked) -> tuple[Probabilities, ...]:
+        """What each blend says, before its temperature: (n, k) each."""
         blends = self._answering(asked)
-        sums = [np.zeros((graph.n, self.origin.k)) for _ in blends]
+        sums = [np.zeros((asked.graph.n, self.origin.k)) for _ in blends]
         for m, member in enumerate(self.members):
             if any(blend.weights[m] for blend in blends):
                 answers = asked.of(member)
@@ -381,14 +390,15 @@ class Ensemble(Trained):
                 for blend, total in zip(blends, sums, strict=True):
                     if weight := blend.weights[m]:
                         total += weight * self._combined(answers, blend, asked)
-        return replace(self, kept=Kept(graph, tuple(sums)))
+        return tuple(sums)
 
     def _answering(self, asked: Asked) -> Sequence[Blend]:
         """The blends; without members that need labels, where no label of a graph is known."""
         mute = [asked.known is None and one.needs_labels for one in self.members]
-        if not np.any([blend.weights for blend in self.blends], 0)[mute].any():
+        silent = [one.name for one in self.weighty if asked.known is None and one.needs_labels]
+        if not silent:
             return self.blends
-        words = ", ".join(one.name for one, out in zip(self.members, mute, strict=True) if out)
+        words = ", ".join(silent)
         notice(f"{words} would need labels of {asked.graph.name}; the others answer")
         able = np.where(mute, 0.0, 1.0)
         # Where no other has a weight, the best of them answers.
@@ -468,7 +478,17 @@ class Ensemble(Trained):
 
     def held_out(self, graph: Graph) -> Bools:
         """(n,) the nodes of the training whose answers rest on runs that did not train on them."""
-        return held_out(self.splits(self.blends[self.best], self.divided(graph)))
+        return held_out(self._own_splits(graph))
+
+    def roles(self, graph: Graph) -> dict[str, Bools]:
+        """What validates one fold trains the others; where there is one run alone, it validates."""
+        splits = self._own_splits(graph)
+        train = np.any([split.train for split in splits], 0)
+        return {"train": train, "val": held_out(splits) & ~train, "test": splits[0].test}
+
+    def _own_splits(self, graph: Graph) -> list[Split]:
+        """Those of the runs that predict."""
+        return self.splits(self.blends[self.best], self.divided(graph))
 
     def recalibrated(self, val: Bools) -> Ensemble:
         """The same blend of one split: weights and temperature are those of these nodes alone."""
@@ -593,8 +613,10 @@ class Ensemble(Trained):
         return self.network_result().embed(graph, device)
 
     def features(self, graph: Graph) -> Features:
-        """X of a graph as the heaviest network sees it."""
-        return self.heaviest().result.features(graph)
+        """X of a graph as the heaviest network sees it; without any, the columns themselves."""
+        if any(isinstance(one, Networks) for one in self.members):
+            return self.heaviest().result.features(graph)
+        return self._known(graph).X
 
     def unlinked(self, graph: Graph) -> Bools:
         """(n,) the nodes without a neighbour; none, where no member of weight uses edges."""

@@ -500,6 +500,10 @@ class Result(Trained):
         scaling = learnt(graph, self.plan, self.scaling)
         return graph.X if scaling is None else scaling.apply(graph.X)
 
+    def member(self, name: str) -> Result:
+        """InputError: it has none."""
+        raise InputError(f"this is one model, {self.title}, without members such as {name!r}")
+
     @property
     def whole_graph(self) -> Graph | None:
         """None where several processes trained, of which each had a piece."""

@@ -155,6 +155,25 @@ class Trained(ABC):
     def unlinked(self, graph: Graph) -> NDArray[np.bool_]:
         """(n,) the nodes that are seen without a neighbour; none, if no edges are used."""
 
+    @abstractmethod
+    def member(self, name: str) -> Trained:
+        """One of several members alone."""
+
+    def knowing(self, graph: Graph) -> Self:
+        """The same, which may use the labels of the graph of its training, where it needs them."""
+        return self
+
+    def roles(self, graph: Graph) -> dict[str, NDArray[np.bool_]]:
+        """`train`, `val` and `test`, (n,) each, of the runs that predict.
+
+        graph  that of the training
+        """
+        return vars(graph.splits[self.runs[self.best].split])
+
+    def held_out(self, graph: Graph) -> NDArray[np.bool_]:
+        """(n,) the nodes that chose and calibrated the runs that predict: none trained them."""
+        return self.roles(graph)["val"]
+
     @property
     def whole_graph(self) -> Graph | None:
         """The graph of the training, where it is in memory with its features and edges."""
