@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Table = NDArray[np.float32]
 
-PATIENCE = 20  # rounds without a lower log loss on the validation nodes
+PATIENCE = 30  # rounds without a lower log loss on the validation nodes
 # Of a split on a number: whether one may be missing (8), and goes to the left (2).
 DECISIONS = (0, 2, 8, 10)
 ENTRIES = {  # of a tree, and whether each of its splits has one, or each of its leaves

@@ -31,16 +31,15 @@ COLUMNS: tuple[Columns, ...] = get_args(Columns)
 
 WIDE, NARROW = 128, 64  # columns of X beyond which it is reduced, and to how many
 ROWS, FEWEST = 20_000, 1000  # training nodes that are used: at most, and at least
-# Training nodes × columns × trees, and the rounds that it allows; labels of a node, of which each
-# has trees of its own.
-GROWTH, ROUNDS, FEWEST_ROUNDS, MOST_LABELS = 1_500_000_000, 300, 20, 50
+# Training nodes × columns that a tree looks at × trees, and the rounds that it allows; labels of a
+# node, of which each has trees of its own.
+GROWTH, ROUNDS, FEWEST_ROUNDS, MOST_LABELS = 800_000_000, 400, 20, 50
 EXACT = 1024  # parts of a typical edge's weight in which weights are counted
 BLOCK = 16  # columns of which minima and maxima are taken at once
-SETTINGS: dict[str, float | int] = {
-    **{"learning_rate": 0.1, "num_leaves": 15, "max_bin": 63},
-    **{"lambda_l2": 1.0},
-}
-MANY = 40  # columns, of which each tree of a wide table looks at half
+SETTINGS: dict[str, float | int] = {"num_leaves": 15, "max_bin": 63, "lambda_l2": 5.0}
+# By what few rounds have to learn faster, and the slowest and the fastest that they do.
+LEARNT, SLOW, FAST = 15, 0.05, 0.3
+LOOKED_AT, LEAST_PART = 60, 0.2  # columns that each tree looks at; of a wide table, this part
 SHAPE = Only(
     {
         "columns": {*COLUMNS},
@@ -118,24 +117,23 @@ class Encoder:
         return np.asarray(X.toarray() if isinstance(X, sp.csr_array) else X, np.float32)
 
 
-def neighbourhood(graph: Graph, X: Table, known: Known, *, directed: bool) -> Table:
+def neighbourhood(
+    graph: Graph, X: Table, known: Known, *, directed: bool, extremes: bool = True
+) -> Table:
     """(n, …) what is around each node; NaN for what has no neighbours, which trees can take.
 
-    Mean, least and greatest of the neighbours' columns X; the mean of their means; shares of the
-    known labels among neighbours, and among theirs without the node itself; numbers of neighbours,
-    of those with known labels, and the sum of weights.  Edges count both ways; of `directed`
-    ones, what a node points to and what points to it are apart as well.
+    The mean of the neighbours' columns X, and if asked for their `extremes`, the least and the
+    greatest; the mean of their means; shares of the known labels among neighbours, and among theirs
+    without the node itself; numbers of neighbours, of those with known labels, and the sum of
+    weights.  Edges count both ways; of `directed` ones, what a node points to and what points to it
+    are apart as well.
     """
     A = _counted(adjacency(graph, "both", "remove", "auto"))
     known = known.reaching(graph.n)
     near = _mean(A, X)
-    parts: list[Table | Floats] = [
-        near,
-        *_extremes(A, X),
-        _mean(A, np.nan_to_num(near)),
-        *_labels(A, known),
-    ]
-    parts += [_further_labels(A, known), np.diff(A.indptr)[:, None], A.sum(1)[:, None]]
+    parts: list[Table | Floats] = [near, *(_extremes(A, X) if extremes else ())]
+    parts += [_mean(A, np.nan_to_num(near)), *_labels(A, known), _further_labels(A, known)]
+    parts += [np.diff(A.indptr)[:, None], A.sum(1)[:, None]]
     for way in ("out", "in") if directed else ():
         one = _counted(adjacency(graph, way, "remove", "auto"))
         parts += [_mean(one, X), *_labels(one, known), np.diff(one.indptr)[:, None]]
@@ -258,7 +256,9 @@ class Trees:
         X = self.encoder(graph.X)
         if self.columns == "own":
             return X
-        return np.column_stack([X, neighbourhood(graph, X, known, directed=self.directed)])
+        whole = self.encoder.components is None  # of a projection, extremes say little
+        ways = {"directed": self.directed, "extremes": whole}
+        return np.column_stack([X, neighbourhood(graph, X, known, **ways)])
 
     def probabilities(self, graph: Graph, known: Known, *, threads: int = 1) -> Floats:
         """(n, k) of each node of the graph, also of those that were trained on."""
@@ -312,18 +312,27 @@ class Trees:
     @property
     def width(self) -> int:
         """The number of columns of `table`."""
-        return width(self.columns, self.encoder.width, len(self.shares), self.directed)
+        reduced = self.encoder.components is not None
+        return width(self.columns, self.encoder.width, len(self.shares), self.directed, reduced)
 
 
-def width(columns: Columns, c: int, k: int, directed: bool) -> int:
+def width(columns: Columns, c: int, k: int, directed: bool, reduced: bool) -> int:
     """The number of columns, of which c are a node's own."""
-    return c if columns == "own" else 5 * c + 2 * k + 3 + 2 * directed * (c + k + 2)
+    if columns == "own":
+        return c
+    return (3 if reduced else 5) * c + 2 * k + 3 + 2 * directed * (c + k + 2)
+
+
+def _part(columns: int) -> float:
+    """The part of the columns that each tree looks at."""
+    return float(np.clip(LOOKED_AT / max(columns, 1), LEAST_PART, 1))
 
 
 def work(graph: Graph, split: Split, columns: Columns) -> tuple[Ints, int]:
     """The training nodes that are used, all or a sample of what takes long, and the most rounds."""
     rows, c = np.flatnonzero(split.train), graph.d if graph.d <= WIDE else NARROW
-    each = GROWTH / max(graph.k * width(columns, c, graph.k, graph.directed), 1)
+    every = width(columns, c, graph.k, graph.directed, c < graph.d)
+    each = GROWTH / max(graph.k * every * _part(every), 1)
     most = int(np.clip(each / FEWEST_ROUNDS, FEWEST, ROWS))
     if len(rows) > most:
         rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
@@ -336,15 +345,18 @@ def _grown(
     """The forest of some training rows; None where they are all alike, or have no columns."""
     val = val[y[val] >= 0]
     found = y[rows]
-    if (found == found[0]).all() or not X.shape[1]:
+    if (found == found[0]).all() or not X.shape[1]:  # nothing to tell apart, or to tell it by
         return None
-    least = int(np.clip(len(rows) // 50, 2, 20))
-    part = 0.5 if X.shape[1] > MANY else 1.0
+    own = {
+        "learning_rate": float(np.clip(LEARNT / rounds, SLOW, FAST)),
+        "min_data_in_leaf": int(np.clip(len(rows) // 50, 2, 20)),
+        "feature_fraction": _part(X.shape[1]),
+    }
     return Forest.fit(
         X[rows],
         found,
         (X[val], y[val]),
-        settings={**SETTINGS, "min_data_in_leaf": least, "feature_fraction": part},
+        settings={**SETTINGS, **own},
         rounds=rounds,
         seed=seed,
         threads=threads,
