@@ -30,7 +30,14 @@ from torch import Tensor, nn
 
 import gcnii
 from gcnii.files import Document, Maybe, read_document, write_document
-from gcnii.inference.attribution import BestRun, ExplainedScore, ModelLinks, effects, strongest
+from gcnii.inference.attribution import (
+    BestRun,
+    ExplainedScore,
+    ModelLinks,
+    effects,
+    near,
+    strongest,
+)
 from gcnii.propagation import Sparse
 from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
@@ -166,10 +173,10 @@ class Trial:
         seconds = dict.fromkeys(ways, 0.0)
         for i, node in enumerate([nodes[0], *nodes], -1):  # the first is not counted: it warms up
             question = self.question(int(node))
-            near = self.links.near(self.network.paths(int(node))[0])
+            around = near(self.links.ends, self.network.paths(int(node))[0])
             for name, find in ways.items():
                 start = time.process_time()
-                found = [find(question, near) for _ in range(DRAWS if name == "random" else 1)]
+                found = [find(question, around) for _ in range(DRAWS if name == "random" else 1)]
                 spent = (time.process_time() - start) / len(found)
                 if i >= 0:
                     seconds[name] += spent / len(nodes)

@@ -16,6 +16,7 @@ from gcnii.inference.attribution import (
     ModelLinks,
     effects,
     halfway,
+    near,
     shares,
     why_unranked,
 )
@@ -144,7 +145,7 @@ def test_dropping_links_is_running_on_the_graph_without_them(name, networks):
     if network.plan.recipe.geometry != "none":
         pytest.skip("the plane would be another one")
     links = ModelLinks.of(network)
-    dropped = links.near(network.paths(NODE)[0])[:2]
+    dropped = near(links.ends, network.paths(NODE)[0])[:2]
     gone = {tuple(links.ends[:, i]) for i in dropped}
     kept = [edge not in gone for edge in zip(*GRAPH.edges.tolist(), strict=True)]
     smaller = replace(GRAPH, edges=GRAPH.edges[:, kept])

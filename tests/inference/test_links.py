@@ -15,6 +15,7 @@ from gcnii.inference.attribution import (
     ModelLinks,
     effects,
     halfway,
+    near,
     strongest,
 )
 
@@ -101,7 +102,7 @@ def test_the_neighbourhood_is_what_is_within_two_hops_at_both_ends():
     links = ModelLinks.of(network)
     hops, _ = network.paths(4)
     expected = [i for i, (u, v) in enumerate(links.ends.T) if max(hops[u], hops[v]) <= 2]
-    assert links.near(hops).tolist() == expected
+    assert near(links.ends, hops).tolist() == expected
     assert 0 < len(expected) < len(links)
 
 

@@ -62,7 +62,7 @@ def explain(
     quiet: Quiet = False,
     offline: Offline = False,
 ) -> None:
-    """Say why the best run by validation gives a node its label."""
+    """Say why the best run by validation, or an ensemble, gives a node its label."""
     if quiet:
         warnings.simplefilter("ignore")
     refuse_below_one(top=top)
@@ -150,12 +150,12 @@ def _proof(removal: Proof, label: str) -> Iterable[str]:
 
 
 def _adds_up(found: Explanation) -> str:
+    unit = found.unit.removeprefix("a ")
     if found.exact:
-        return f"The shares add up to the score; the residual {found.residual:.1e} is rounding."
-    return (
-        f"{found.model} is not piecewise linear here: the shares leave {found.residual:+.3f} of "
-        f"the score {found.score:.3f} over."
-    )
+        return f"The shares add up to the {unit}; the residual {found.residual:.1e} is rounding."
+    who = "Not all members are" if found.weights else f"{found.model} is not"
+    over = f"{found.residual:+.3f} of the {unit} {found.score:.3f} over"
+    return f"{who} piecewise linear here: the shares leave {over}."
 
 
 def _hop(hop: int | None) -> str:

@@ -8,8 +8,9 @@ normalise anew, run again, beside as many links drawn at random.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 
 import numpy as np
@@ -100,9 +101,14 @@ class BestRun:
     run: Run
 
     @classmethod
-    def of(cls, result: Result, graph: Graph, device: str = "auto") -> BestRun:
-        """The best run of a result; only its biases can be differentiated by."""
-        model, task = result.network(graph, device)
+    def of(
+        cls, result: Result, graph: Graph, device: str = "auto", task: Task | None = None
+    ) -> BestRun:
+        """The best run of a result; only its biases can be differentiated by.
+
+        task  the graph made ready already
+        """
+        model, task = result.network(graph, device, task)
         for name, weight in model.named_parameters():
             weight.requires_grad_(name.rpartition(".")[2] in BIASES)
         run = result.runs[result.best]
@@ -139,15 +145,21 @@ class BestRun:
         return self.target.log_probabilities(row)[asked.label]
 
     def paths(self, node: int) -> tuple[Floats, Ints]:
-        """(n,) hops from each node to this one, and the next node on the way there, -1 if none.
-
-        Along the links that information takes; infinitely many hops if there is no way.
-        """
+        """`shortest_paths` along the links that information takes."""
         pattern = self.task.adjacency.pattern
         rows, columns = pattern.rows.cpu().numpy(), pattern.columns.cpu().numpy()
-        A = sp.csr_array((np.ones(len(columns)), columns, rows), pattern.shape)
-        hops, before = dijkstra(A, indices=node, unweighted=True, return_predecessors=True)
-        return hops, np.maximum(before, -1).astype(np.int64)
+        return shortest_paths(
+            sp.csr_array((np.ones(len(columns)), columns, rows), pattern.shape), node
+        )
+
+
+def shortest_paths(A: sp.csr_array, node: int) -> tuple[Floats, Ints]:
+    """(n,) hops from each node to this one, and the next node on the way there, -1 if none.
+
+    Infinitely many hops if there is no way.
+    """
+    hops, before = dijkstra(A, indices=node, unweighted=True, return_predecessors=True)
+    return hops, np.maximum(before, -1).astype(np.int64)
 
 
 EXACT = 1e-4  # of the largest score: a larger residual is not of rounding
@@ -179,14 +191,29 @@ class Shares:
         """Whether the residual is of rounding alone."""
         return abs(self.residual) <= EXACT * self.largest
 
+    def __add__(self, other: Shares) -> Shares:
+        """Of the sum of two scores."""
+        pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return Shares(*(mine + theirs for mine, theirs in pairs))
 
-def shares(network: BestRun, asked: ExplainedScore) -> Shares:
-    """The shares of the score that is explained."""
+    def times(self, weight: float) -> Shares:
+        """Of the score times a weight."""
+        return Shares(*(weight * getattr(self, one.name) for one in fields(self)))
+
+
+Seen = Callable[[Tensor], Tensor]
+
+
+def shares(network: BestRun, asked: ExplainedScore, seen: Seen = lambda row: row) -> Shares:
+    """The shares of the score that is explained.
+
+    seen  what is made of the scores (k,) of the node, each a sum of them and of a number, which is
+          part of the bias
+    """
     X, values = _watched(network.task.X)
-    row = network.scores(X=X)[asked.node]
-    score = row[asked.label]
-    if asked.against is not None:
-        score = score - row[asked.against]
+    scores = network.scores(X=X)[asked.node]
+    row, alone = seen(scores), seen(torch.zeros_like(scores))
+    score, constant = (_asked_of(one, asked) for one in (row, alone))
     inputs = [values, *network.biases]
     gradients = torch.autograd.grad(score, inputs, allow_unused=True)
     products = [
@@ -194,8 +221,14 @@ def shares(network: BestRun, asked: ExplainedScore) -> Shares:
         for one, slope in zip(inputs, gradients, strict=True)
     ]
     nodes, features = _margins(X, products[0])
-    bias = sum(float(one.sum()) for one in products[1:])
+    bias = sum(float(one.sum()) for one in products[1:]) + float(constant)
     return Shares(float(score.detach()), nodes, features, bias, float(row.detach().abs().max()))
+
+
+def _asked_of(row: Tensor, asked: ExplainedScore) -> Tensor:
+    """() what is explained of the scores (k,) of a node."""
+    own = row[asked.label]
+    return own if asked.against is None else own - row[asked.against]
 
 
 def _watched(X: Tensor | Sparse) -> tuple[Tensor | Sparse, Tensor]:
@@ -254,7 +287,7 @@ class ModelLinks:
         if not one_way:
             both = both.sort(0)[0]  # so that either of two entries may be written last
             if task.graph.directed:
-                back = torch.from_numpy(_only_back(task.graph, both.cpu().numpy()))
+                back = torch.from_numpy(only_back(task.graph, both.cpu().numpy()))
                 both = torch.where(back.to(both.device), both.flip(0), both)
         elif recipe.direction == "in":  # the entry (v, u) is of the edge u → v
             both = both.flip(0)
@@ -273,12 +306,13 @@ class ModelLinks:
         kept[self.entries] = ~gone[self.link]
         return kept
 
-    def near(self, hops: Floats) -> Ints:
-        """The links whose two ends are both within NEAR of these `hops` (n,) of the node."""
-        return np.flatnonzero((hops[self.ends] <= NEAR).all(0))
+
+def near(ends: Ints, hops: Floats) -> Ints:
+    """The links (2, links) whose ends are both within NEAR of these `hops` (n,) of the node."""
+    return np.flatnonzero((hops[ends] <= NEAR).all(0))
 
 
-def _only_back(graph: Graph, pairs: Ints) -> NDArray[np.bool_]:
+def only_back(graph: Graph, pairs: Ints) -> NDArray[np.bool_]:
     """(pairs,) whether a directed graph has an edge from the second node to the first alone."""
     edges, there, back = (u * graph.n + v for u, v in (graph.edges, pairs, pairs[::-1]))
     return np.isin(back, edges) & ~np.isin(there, edges)
@@ -340,3 +374,93 @@ def what_links_are(plan: Plan) -> str:
             f"links are those of the diffusion ({recipe.diffusion}), which the model gathers over"
         )
     return ""
+
+
+class Subject(ABC):
+    """Whose answer about a graph is explained: that of one run, or of an ensemble.
+
+    model     its name
+    run       whose seed and split it has
+    graph     as the model sees it
+    P         (n, k) its probabilities
+    ends      (2, links) the nodes that each link joins
+    unranked  why no link is ranked, or nothing
+    weights   of the members whose shares are added, by name; empty of one model
+    others    likewise of members that have no shares
+    """
+
+    model: str
+    run: Run
+    graph: Graph
+    P: Floats
+    ends: Ints
+    unranked: str
+    weights: Mapping[str, float]
+    others: Mapping[str, float]
+
+    @abstractmethod
+    def decide(self, P: Floats) -> Ints:
+        """The labels of nodes with these probabilities."""
+
+    @abstractmethod
+    def shares(self, asked: ExplainedScore) -> Shares:
+        """What adds up to the score that is explained."""
+
+    @abstractmethod
+    def effects(self, asked: ExplainedScore) -> Floats:
+        """(links,) by how much the log-probability of the label would fall without each."""
+
+    @abstractmethod
+    def probability(self, asked: ExplainedScore, dropped: Ints) -> float:
+        """Of the label, without some links: all is computed again."""
+
+    @abstractmethod
+    def paths(self, node: int) -> tuple[Floats, Ints]:
+        """`shortest_paths` along its links."""
+
+    @abstractmethod
+    def notes(self) -> Iterable[str]:
+        """What one should know about features, links and members."""
+
+
+class RunAnswer(Subject):
+    """The best run of a result."""
+
+    def __init__(self, result: Result, graph: Graph, device: str):
+        self.result, self.network = result, BestRun.of(result, graph, device)
+        self.links = ModelLinks.of(self.network)
+        self.model, self.run = self.network.plan.model, self.network.run
+        self.graph, self.ends = self.network.task.graph, self.links.ends
+        self.P, self.unranked = self.network.predict_proba(), why_unranked(self.network.plan)
+        self.weights, self.others = dict[str, float](), dict[str, float]()
+
+    def decide(self, P: Floats) -> Ints:
+        """By the threshold and the class weights of the run."""
+        return self.result.decide(P, ensemble=False)
+
+    def shares(self, asked: ExplainedScore) -> Shares:
+        """Of its score, as it comes from the network."""
+        return shares(self.network, asked)
+
+    def effects(self, asked: ExplainedScore) -> Floats:
+        """By a gradient."""
+        return effects(self.network, self.links, asked)
+
+    def probability(self, asked: ExplainedScore, dropped: Ints) -> float:
+        """Without links, the rest is normalised anew."""
+        return self.network.probability(asked, self.links.without(dropped))
+
+    def paths(self, node: int) -> tuple[Floats, Ints]:
+        """Along the links that information takes."""
+        return self.network.paths(node)
+
+    def notes(self) -> Iterable[str]:
+        """How features are scaled, and what the links are."""
+        scaling = self.network.task.scaling
+        if scaling is not None and scaling.kind != "none":
+            yield (
+                "features are as the model sees them, "
+                f"scaled ({scaling.kind}), not as the graph has them"
+            )
+        if said := what_links_are(self.network.plan):
+            yield said

@@ -1,13 +1,13 @@
 """Why a node has its label: the shares of its score, the links that matter, and a check by removal.
 
-explain      the Explanation of one node, by the best run of a training
+explain      the Explanation of one node, by the best run of a training, or by an ensemble
 Explanation  a sentence, the shares and links behind it, a JSON document, a drawing
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean, pstdev
 
@@ -18,17 +18,15 @@ from gcnii.errors import GraphError, InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.inference.attribution import (
-    BestRun,
     ExplainedScore,
-    ModelLinks,
-    effects,
+    RunAnswer,
+    Subject,
     find_class,
     find_node,
-    shares,
+    near,
     strongest,
-    what_links_are,
-    why_unranked,
 )
+from gcnii.inference.ensemble_attribution import EnsembleAnswer
 from gcnii.inference.predict import known_labels
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
@@ -119,11 +117,12 @@ class Explanation:
     """Why a node has its label: the shares of its score, the links that matter, and a proof.
 
     label        whose score is explained, and its probability
-    predicted    the label that the best run predicts; of several labels, joined by `;`
+    predicted    the label that the best run, or the ensemble, predicts; of several, joined by `;`
     holds        whether the label is predicted, or one of them
     known        its label in the graph, None if unknown
     against      the class whose score was subtracted, if any
-    score        = sum of all shares of nodes (or of features, or of hops) + bias + residual
+    score        of the best run; of an ensemble, the weighted mean of its networks' log-odds, and
+                 = sum of all shares of nodes (or of features, or of hops) + bias + residual
     nodes, features   those with the largest shares
     reasons      what adds most to the score, and how much: nodes, or the bias
     residual     what is left over: of rounding where `exact`, else because the model is not
@@ -133,6 +132,8 @@ class Explanation:
     surroundings, groups, joined   the nodes of the drawing, what their colours say, and the links
                  among them, which name places in surroundings
     notes        what else one should know, a sentence each
+    weights      of the members of an ensemble whose shares these are, by name; empty of one model
+    others       likewise of the members that have no shares
     """
 
     graph: str
@@ -161,6 +162,13 @@ class Explanation:
     groups: tuple[str, ...]
     joined: tuple[tuple[int, int, float], ...]
     notes: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    others: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> str:
+        """What the score is."""
+        return "log-odds" if self.weights else "a score"
 
     @property
     def sentence(self) -> str:
@@ -174,7 +182,7 @@ class Explanation:
             return f"{head}; no node and no bias speaks for it"
         last = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
         why = " mostly because of" if self.holds else "; what speaks for it most is"
-        whole = "a score" if self.against is None else f"a lead over {self.against}"
+        whole = self.unit if self.against is None else f"a lead over {self.against}"
         return f"{head}{why} {last} of {whole} of {self.score:.2f}"
 
     def __str__(self) -> str:
@@ -195,6 +203,7 @@ class Explanation:
             "removal": self.removal and self.removal.document(),
             "sentence": self.sentence,
             "notes": list(self.notes),
+            "members": {"attributed": dict(self.weights), "not_attributed": dict(self.others)},
         }
 
     def draw(self, path: Path | str, *, overwrite: bool = False) -> Path:
@@ -258,7 +267,7 @@ def explain(
     top: int = TOP,
     device: str = "auto",
 ) -> Explanation:
-    """Why the best run by validation gives a node its label.
+    """Why the best run by validation, or an ensemble, gives a node its label.
 
     graph    default: the graph of the training, in memory or from where it was
     node     its name, or its number if the graph has no names
@@ -269,12 +278,23 @@ def explain(
     whole("top", top, 1)
     data = load_training_graph(result) if graph is None else graph
     row = find_node(data, node)
-    if isinstance(result, Ensemble):
-        result = result.network_result()
-    assert isinstance(result, Result)
-    width = result.plan.model_settings.get("width", data.k)
-    with ordinary_autograd(), suited_threads(data.n * width):
+    with ordinary_autograd(), suited_threads(data.n * _width(result, data.k)):
         return _Answer(result, data, row, label, against, device).explanation(top)
+
+
+def _width(result: Trained, k: int) -> int:
+    """Of the widest network."""
+    if isinstance(result, Ensemble):
+        return max((_width(one.result, k) for one in result.networks), default=k)
+    assert isinstance(result, Result)
+    return int(result.plan.model_settings.get("width", k))
+
+
+def _subject(result: Trained, graph: Graph, device: str) -> Subject:
+    if isinstance(result, Ensemble):
+        return EnsembleAnswer(result, graph, device)
+    assert isinstance(result, Result)
+    return RunAnswer(result, graph, device)
 
 
 class _Answer:
@@ -282,7 +302,7 @@ class _Answer:
 
     def __init__(
         self,
-        result: Result,
+        result: Trained,
         graph: Graph,
         node: int,
         label: str | int | None,
@@ -293,8 +313,8 @@ class _Answer:
         chosen, other = (
             None if one is None else find_class(self.names, str(one)) for one in (label, against)
         )
-        self.network = BestRun.of(result, graph, device)
-        self.P = self.network.predict_proba()
+        self.subject = _subject(result, graph, device)
+        self.P, self.ends = self.subject.P, self.subject.ends
         if not np.isfinite(self.P[node]).all():
             raise GraphError(
                 f"the scores of node {node} of {graph.name} are not finite; its features may be "
@@ -305,23 +325,22 @@ class _Answer:
             raise InputError(f"{self.names[chosen]!r} is held against itself; name another class")
         self.asked = ExplainedScore(node, chosen, other)
         self.known = known_labels(graph)
-        self.unranked, self.links = why_unranked(self.network.plan), ModelLinks.of(self.network)
-        self.effect = np.zeros(len(self.links))
+        self.unranked, self.effect = self.subject.unranked, np.zeros(self.ends.shape[1])
         if not self.unranked:
-            self.effect = effects(self.network, self.links, self.asked)
-        self.shares = shares(self.network, self.asked)
-        self.hops, self.before = self.network.paths(node)
+            self.effect = self.subject.effects(self.asked)
+        self.shares = self.subject.shares(self.asked)
+        self.hops, self.before = self.subject.paths(node)
 
     def explanation(self, top: int) -> Explanation:
         asked, own, strong = self.asked, self.shares, strongest(self.effect, top)
-        run, label = self.network.run, self.names[asked.label]
+        run, label = self.subject.run, self.names[asked.label]
         (me,) = self._nodes([asked.node])
-        ends = self.links.ends[:, _clear(self.effect, strong)]
+        ends = self.ends[:, _clear(self.effect, strong)]
         drawn = choose_nodes(own.nodes, self.hops, self.before, ends)
         surroundings = self._nodes(drawn)
         return Explanation(
             graph=self.graph.name,
-            model=self.network.plan.model,
+            model=self.subject.model,
             seed=run.seed,
             split=run.split,
             node=me.node,
@@ -346,19 +365,21 @@ class _Answer:
             groups=self._groups(surroundings, drawn, label),
             joined=self._joined(drawn),
             notes=tuple(self._notes()),
+            weights=self.subject.weights,
+            others=self.subject.others,
         )
 
     def _nodes(self, rows: Sequence[int] | Ints) -> tuple[NodeShare, ...]:
-        """These nodes by name, with the label that the best run predicts."""
+        """These nodes by name, with the label that is predicted."""
         rows = np.asarray(rows, np.int64)
-        labels = self.result.target.shown(self.result.decide(self.P[rows], ensemble=False))
+        labels = self.result.target.shown(self.subject.decide(self.P[rows]))
         hops = (int(hop) if np.isfinite(hop) else None for hop in self.hops[rows])
         known, added = (self.known[i] for i in rows), self.shares.nodes[rows].tolist()
         return tuple(map(NodeShare, map(self._name, rows), labels, known, hops, added))
 
     def _holds(self, rows: Sequence[int] | Ints) -> NDArray[np.bool_]:
-        """(rows,) whether the best run gives these nodes the explained label."""
-        ids = self.result.decide(self.P[np.asarray(rows)], ensemble=False)
+        """(rows,) whether these nodes are given the explained label."""
+        ids = self.subject.decide(self.P[np.asarray(rows)])
         return np.asarray(self.result.target.indicators(ids)[:, self.asked.label] == 1)
 
     def _groups(self, nodes: Sequence[NodeShare], rows: Ints, label: str) -> tuple[str, ...]:
@@ -381,7 +402,7 @@ class _Answer:
         return tuple(one for one in order[:REASONS] if one[1] > 0)
 
     def _features(self, columns: Ints) -> tuple[FeatureShare, ...]:
-        names, added = self.network.task.graph.features, self.shares.features
+        names, added = self.subject.graph.features, self.shares.features
         return tuple(
             FeatureShare(int(j) if names is None else names[j], float(added[j])) for j in columns
         )
@@ -390,7 +411,7 @@ class _Answer:
         """These links; an undirected one goes from its far end to the near one."""
         found = []
         for i in some:
-            source, target = self.links.ends[:, i]
+            source, target = self.ends[:, i]
             if not self.graph.directed and self.hops[source] < self.hops[target]:
                 source, target = target, source
             found.append(LinkEffect(self._name(source), self._name(target), float(self.effect[i])))
@@ -400,12 +421,11 @@ class _Answer:
         """Drop links, normalise anew and run again; beside as many links drawn at random."""
         if not len(dropped):
             return None
-        near, random = self.links.near(self.hops), np.random.default_rng(0)
-        count = min(len(dropped), len(near))
-        drawn = [random.choice(near, count, replace=False) for _ in range(DRAWS)]
+        around, random = near(self.ends, self.hops), np.random.default_rng(0)
+        count = min(len(dropped), len(around))
+        drawn = [random.choice(around, count, replace=False) for _ in range(DRAWS)]
         before, after, *others = (
-            self.network.probability(self.asked, self.links.without(some))
-            for some in (dropped[:0], dropped, *drawn)
+            self.subject.probability(self.asked, some) for some in (dropped[:0], dropped, *drawn)
         )
         return Proof(self._named(dropped), before, after, tuple(others))
 
@@ -413,21 +433,14 @@ class _Answer:
         """The links among these nodes: two places in `drawn`, and the effect."""
         place = np.full(self.graph.n, -1)
         place[drawn] = np.arange(len(drawn))
-        u, v = place[self.links.ends]
+        u, v = place[self.ends]
         return tuple(
             (int(u[i]), int(v[i]), float(self.effect[i]))
             for i in np.flatnonzero((u >= 0) & (v >= 0))
         )
 
     def _notes(self) -> Iterable[str]:
-        scaling = self.network.task.scaling
-        if scaling is not None and scaling.kind != "none":
-            yield (
-                "features are as the model sees them, "
-                f"scaled ({scaling.kind}), not as the graph has them"
-            )
-        if said := what_links_are(self.network.plan):
-            yield said
+        yield from self.subject.notes()
         if not self.unranked and not np.isfinite(np.delete(self.hops, self.asked.node)).any():
             yield "it has no links, so its own features and the bias are all there is"
         if not self.result.target.exclusive and self.asked.against is None:

@@ -363,7 +363,8 @@ class Ensemble(Trained):
         """The same, whose members may use the labels of this graph, that of the training."""
         return self if self.trained_on is graph else replace(self, trained_on=graph)
 
-    def _asked(self, graph: Graph, device: str) -> Asked:
+    def asked(self, graph: Graph, device: str = "auto") -> Asked:
+        """A graph with the columns of the training, and what is known of its labels."""
         if graph.fingerprint != self.origin.fingerprint:
             graph = self._known(graph)
         if graph.fingerprint == self.origin.fingerprint:
@@ -377,11 +378,11 @@ class Ensemble(Trained):
         """The same, with what each blend says of a graph at hand."""
         if self.kept is not None and self.kept.graph is graph:
             return self
-        return replace(self, kept=Kept(graph, self._said(self._asked(graph, device))))
+        return replace(self, kept=Kept(graph, self.said(self.asked(graph, device))))
 
-    def _said(self, asked: Asked) -> tuple[Probabilities, ...]:
+    def said(self, asked: Asked) -> tuple[Probabilities, ...]:
         """What each blend says, before its temperature: (n, k) each."""
-        blends = self._answering(asked)
+        blends = self.answering(asked)
         sums = [np.zeros((asked.graph.n, self.origin.k)) for _ in blends]
         for m, member in enumerate(self.members):
             if any(blend.weights[m] for blend in blends):
@@ -392,7 +393,7 @@ class Ensemble(Trained):
                         total += weight * self._combined(answers, blend, asked)
         return tuple(sums)
 
-    def _answering(self, asked: Asked) -> Sequence[Blend]:
+    def answering(self, asked: Asked) -> Sequence[Blend]:
         """The blends; without members that need labels, where no label of a graph is known."""
         mute = [asked.known is None and one.needs_labels for one in self.members]
         silent = [one.name for one in self.weighty if asked.known is None and one.needs_labels]
@@ -415,6 +416,13 @@ class Ensemble(Trained):
         """(n, k) what the runs of a blend say, of all that a member's runs (r, n, k) say."""
         splits = () if asked.known is None else self.splits(blend, asked.known)
         return combined(answers[list(blend.rows)], splits)
+
+    def rows_for(self, node: int, blend: Blend, asked: Asked) -> list[int]:
+        """The runs of a blend whose mean answers for a node, as `combined` has it."""
+        if asked.known is None or node >= asked.known.n:
+            return list(blend.rows)
+        pairs = zip(blend.rows, self.splits(blend, asked.known), strict=True)
+        return [row for row, split in pairs if split.val[node]] or list(blend.rows)
 
     def splits(self, blend: Blend, divided: Graph) -> list[Split]:
         """Those that the runs of a blend were trained on."""
@@ -502,7 +510,7 @@ class Ensemble(Trained):
         graph  that of the training
         val    the nodes that choose, in the place of all that were held out
         """
-        asked = self._asked(graph, self.device_word)
+        asked = self.asked(graph, self.device_word)
         y, known = graph.labels, asked.known
         assert known is not None
         chosen = [
@@ -583,6 +591,11 @@ class Ensemble(Trained):
 
     # What has one network for an answer: that of the heaviest that has one.
 
+    @property
+    def networks(self) -> list[Networks]:
+        """The members that are networks."""
+        return [member for member in self.members if isinstance(member, Networks)]
+
     def heaviest(self) -> Networks:
         """The heaviest member with networks, in the blend that predicts."""
         weights = self.blends[self.best].weights
@@ -614,7 +627,7 @@ class Ensemble(Trained):
 
     def features(self, graph: Graph) -> Features:
         """X of a graph as the heaviest network sees it; without any, the columns themselves."""
-        if any(isinstance(one, Networks) for one in self.members):
+        if self.networks:
             return self.heaviest().result.features(graph)
         return self._known(graph).X
 

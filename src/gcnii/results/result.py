@@ -474,9 +474,14 @@ class Result(Trained):
         """
         return self._output("embed", self.best, self._inputs(graph, device)).numpy()
 
-    def network(self, graph: Graph, device: str = "auto") -> tuple[Model, Task]:
-        """The model of the best run, in evaluation mode, and the graph made ready for it."""
-        task = self._task(graph, device)
+    def network(
+        self, graph: Graph, device: str = "auto", task: Task | None = None
+    ) -> tuple[Model, Task]:
+        """The model of the best run, in evaluation mode, and the graph made ready for it.
+
+        task  the graph made ready already
+        """
+        task = self._task(graph, device) if task is None else task
         return self._model(self.best).to(task.device), task
 
     def _inputs(self, graph: Graph, device: str) -> Task | LightTask:

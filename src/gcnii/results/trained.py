@@ -289,7 +289,10 @@ class Trained(ABC):
         top: int = 10,
         device: str = "auto",
     ) -> Explanation:
-        """Why the best run gives a node its label.
+        """Why a node has its label: by the best run of one model, or by the members of an ensemble.
+
+        Of an ensemble, shares are of log-odds, each network's times its weight; members that are no
+        networks are named, and take part in the check by removal alone.
 
         Parameters
         ----------
