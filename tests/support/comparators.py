@@ -90,40 +90,55 @@ def features(
     texts = [columns.topics] if dense else [columns.words * WORD, columns.topics * TOPIC]
     blocks = [numbers, *texts]
     ways = list(neighbourhoods(table))
-    degrees = StandardScaler().fit_transform(np.column_stack([degree for _, degree in ways]))
-    means = [degrees, *(P @ block for P, _ in ways for block in blocks)]
-    shares = [counted(Q, known) for P, _ in ways for Q in (P, two_hops(P))]
-    shares = [np.column_stack(shares) * (1 if dense else SHARE)]
-    further = [P @ (P @ block) for P, _ in ways for block in blocks]
+    degrees = StandardScaler().fit_transform(np.column_stack([way.degree for way in ways]))
+    means = [degrees, *(way.P @ block for way in ways for block in blocks)]
+    hops = [Q for way in ways for Q in (way.P, two_hops(way.P, way.P), two_hops(way.P, way.back))]
+    shares = [np.column_stack([counted(Q, known) for Q in hops]) * (1 if dense else SHARE)]
+    further = [way.P @ (way.P @ block) for way in ways for block in blocks]
     for more in ([], means, [*means, *shares], [*means, *shares, *further]):
         beside = [*blocks, *more]
         yield np.column_stack(beside) if dense else sp.csr_array(sp.hstack(beside))
 
 
-def neighbourhoods(table: Table) -> Iterator[tuple[sp.csr_array, np.ndarray]]:
-    """(n, n) rows of sum 1, and the logarithms of degree and amounts, for each way of reading."""
-    place = pd.Series(np.arange(len(table.nodes)), table.nodes["id"])
+@dataclass(frozen=True)
+class Way:
+    """A way of reading the edges.
+
+    P       (n, n) the neighbours' shares of a node, rows of sum 1
+    back    the same for edges that are read from their other end
+    degree  (n, 2) the logarithms of the number of neighbours and of the amounts
+    """
+
+    P: sp.csr_array
+    back: sp.csr_array
+    degree: np.ndarray
+
+
+def neighbourhoods(table: Table) -> Iterator[Way]:
+    """Edges in each direction, if they have one, with and without the logarithms of amounts."""
+    n = len(table.nodes)
+    place = pd.Series(np.arange(n), table.nodes["id"])
     u, v = place[table.edges["source"]].to_numpy(), place[table.edges["target"]].to_numpy()
     amounts = table.edges.get("weight", pd.Series(np.ones(len(u)))).to_numpy()
-    ways = (
-        [(u, v), (v, u)] if table.reading.get("directed") else [(np.append(u, v), np.append(v, u))]
-    )
-    for one, other in ways:
-        paid = np.resize(amounts, len(one))
-        for weights in (np.ones(len(one)), np.log1p(paid)) if "weight" in table.edges else (paid,):
-            A = sp.csr_array((weights, (one, other)), (len(place), len(place)))
-            total = A.sum(1)
-            sums = np.bincount(one, paid, len(place))
-            yield (
-                sp.csr_array(sp.diags_array(1 / np.maximum(total, 1e-9)) @ A),
-                np.log1p(np.stack([total, sums], 1)),
-            )
+    for weights in (np.ones(len(u)), np.log1p(amounts))[: 1 + ("weight" in table.edges)]:
+        A, paid = (sp.csr_array((one, (u, v)), (n, n)) for one in (weights, amounts))
+        if not table.reading.get("directed"):
+            A, paid = A + A.T, paid + paid.T
+        for one, sums in ((A, paid), (A.T, paid.T))[: 1 + bool(table.reading.get("directed"))]:
+            degree = np.log1p(np.stack([one.sum(1), sums.sum(1)], 1))
+            yield Way(row_means(one), row_means(one.T), degree)
 
 
-def two_hops(P: sp.csr_array) -> sp.csr_array:
+def row_means(A: sp.sparray) -> sp.csr_array:
+    return sp.csr_array(sp.diags_array(1 / np.maximum(A.sum(1), 1e-9)) @ A)
+
+
+def two_hops(P: sp.csr_array, Q: sp.csr_array) -> sp.csr_array:
     """Without the way back to the node itself, whose label must not enter its features."""
-    twice = sp.csr_array(P @ P)
-    return sp.csr_array(twice - sp.diags_array(twice.diagonal()))
+    twice = sp.csr_array(P @ Q)
+    twice = sp.csr_array(twice - sp.diags_array(twice.diagonal()))
+    twice.eliminate_zeros()
+    return twice
 
 
 def counted(P: sp.csr_array, known: np.ndarray) -> np.ndarray:

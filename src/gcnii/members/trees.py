@@ -36,7 +36,8 @@ ROWS, FEWEST = 20_000, 1000  # training nodes that are used: at most, and at lea
 GROWTH, ROUNDS, FEWEST_ROUNDS, MOST_LABELS = 800_000_000, 400, 20, 50
 EXACT = 1024  # parts of a typical edge's weight in which weights are counted
 BLOCK = 16  # columns of which minima and maxima are taken at once
-SETTINGS: dict[str, float | int] = {"num_leaves": 15, "max_bin": 63, "lambda_l2": 5.0}
+SETTINGS: dict[str, float | int] = {"max_bin": 63, "lambda_l2": 5.0}
+PER_LEAF, LEAVES = 125, (4, 15)  # training nodes for each leaf of a tree, and the bounds of leaves
 # By what few rounds have to learn faster, and the slowest and the fastest that they do.
 LEARNT, SLOW, FAST = 15, 0.05, 0.3
 LOOKED_AT, LEAST_PART = 60, 0.2  # columns that each tree looks at; of a wide table, this part
@@ -349,6 +350,7 @@ def _grown(
         return None
     own = {
         "learning_rate": float(np.clip(LEARNT / rounds, SLOW, FAST)),
+        "num_leaves": int(np.clip(len(rows) // PER_LEAF, *LEAVES)),
         "min_data_in_leaf": int(np.clip(len(rows) // 50, 2, 20)),
         "feature_fraction": _part(X.shape[1]),
     }
