@@ -25,13 +25,16 @@ from sklearn.utils.validation import (
 )
 
 from gcnii.errors import GraphError, InputError, some_of
-from gcnii.graph import Features, Graph, Split
+from gcnii.graph import Features, Graph
 from gcnii.graph.arrays import refuse_masked
-from gcnii.nn.settings import Bounds, Setting, check_settings
+from gcnii.graph.graph import hold_out
+from gcnii.nn.settings import Bounds, Setting, Settings, check_settings
+from gcnii.results.ensemble import Ensemble
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets import target_of
-from gcnii.train.plan import Plan, chosen_model, make_plan
+from gcnii.train.plan import Plan, chosen_model, combines, make_plan
+from gcnii.tuning.portfolio import Effort, fit_portfolio
 
 EXACT = 2**53  # below which float64 holds whole numbers exactly
 
@@ -231,28 +234,6 @@ def _one_class(label: object, values: Values, unknown: object) -> str:
     return f"{sentence} (-1 is taken as unknown; say unknown=None if it is a class)"
 
 
-def hold_out(ids: Ints, share: float, random: np.random.Generator) -> Split:
-    """Of each class this share, rounded, to validate on and the rest to train on; none to test.
-
-    A class keeps at least one row to train on.  Where the share rounds to nothing in every class,
-    one row of the largest is held out.
-    """
-    counts = np.bincount(ids[ids >= 0])
-    if counts.max() < 2:
-        raise GraphError(
-            "every class has a single known label, which leaves none to validate on; "
-            "label at least two rows of a class"
-        )
-    held = np.minimum(np.round(share * counts).astype(int), counts - 1)
-    if not held.any():
-        held[counts.argmax()] = 1
-    roles = np.full(len(ids), "", dtype=object)
-    for label, count in enumerate(held):
-        members = random.permutation(np.flatnonzero(ids == label))
-        roles[members[:count]], roles[members[count:]] = "val", "train"
-    return Split.of_roles(roles)
-
-
 @dataclass(frozen=True, eq=False)
 class NearestRows:
     """Finds the nearest training rows of a row, by distances in X as given.
@@ -287,6 +268,8 @@ class NearestRows:
         return Graph(
             X=stack([graph.X, new]),
             edges=np.concatenate([both, links], axis=1),
+            y=np.pad(graph.labels, (0, new.shape[0]), constant_values=-1),
+            classes=graph.classes,
             directed=True,
             name=graph.name,
         )
@@ -301,6 +284,9 @@ def _edges(nearest: NDArray[np.int64], first: int) -> NDArray[np.int64]:
 def refuse_unjoinable(plan: Plan) -> None:
     """Refuse settings with which new rows would change what is computed for others."""
     needed = {"geometry": "none", "diffusion": "none", "direction": "out", "batch_norm": False}
+    both = ("loops", "norm")  # with these, links to a row count for it as well
+    if [plan.settings.get(name) for name in both] == ["none", "symmetric"]:
+        needed["loops"] = "keep"
     for name, value in needed.items():
         found = plan.settings.get(name, value)
         if found != value:
@@ -324,6 +310,8 @@ TRAINING = (
 # Without a graph, X was standardised when the rows were joined, and new rows are joined one way.
 # The default for graphs monitors the score, which was not measured on neighbours by distance.
 JOINED = {"scale": "none", "direction": "out", "monitor": "val_loss"}
+ALL_JOINED = {"scale": "none", "loops": "keep"}  # the same, for all members of a portfolio
+EFFORT = ("effort", "budget")  # parameters of a portfolio
 LARGEST_SEED = 2**31 - 1
 LARGEST = 1e100  # the squares of whose differences add up in float64
 
@@ -349,15 +337,17 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     makes it always unknown, `unknown=None` always a class; beside 0 and 1, where both are common, a
     warning asks you to choose.
 
-    Parameters of the training that are left at None are what `gcnii.fit` would choose for the
-    graph: settings published for it, or else the default for graphs without.
+    As `gcnii.fit` does, it trains a portfolio, several models that are combined, unless a model is
+    named, settings are given that one model has, such as layers, or some were published for the
+    graph.  The rows with known labels are divided into folds, and each fold is held out once.
+    Parameters of the training of one model that are left at None are what `gcnii.fit` would choose.
 
     Parameters
     ----------
     graph : Graph or None
         The graph whose node ids X contains; None: X contains features.
     model : str, optional
-        A name from `gcnii models`; default: as `gcnii.fit` chooses, and gcnii without a graph.
+        A name from `gcnii models`, or "auto" for a portfolio; default: as `gcnii.fit` chooses.
     layers : int, optional
         Number of convolutions.
     width : int, optional
@@ -390,13 +380,18 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     settings : dict, optional
         Further settings of the model and the Recipe, such as {"norm": "walk"}.
     validation : float
-        Share of the known labels of each class that is held out for early stopping.
+        Share of the known labels of each class that is held out for early stopping of one model.
     neighbours : int
         Number of neighbours of each row, without a graph.
     unknown : object
         The label of rows whose class is unknown; "auto": see above.
     seeds : int
-        Number of networks, trained on the same rows, whose probabilities are averaged.
+        Number of networks, trained on the same rows, whose probabilities are averaged; of a
+        portfolio, for each model and fold.
+    effort : {"quick", "standard", "best"}, optional
+        How much is trained for a portfolio; default: standard.
+    budget : str or float, optional
+        How long a portfolio may take in all, such as "5m", or seconds.
     random_state : int, RandomState or None
         An int is the seed of the first network, and the others take the next ones; it also draws
         the validation rows.  With a RandomState or None, the first seed is drawn.
@@ -409,7 +404,7 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The known labels, sorted.
     graph_ : Graph
         The graph that was trained on, with the labels of the rows of X only.
-    result_ : Result
+    result_ : Result or Ensemble
         The result of the training.
     n_features_in_ : int
         The number of features, without a graph.
@@ -449,21 +444,19 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         neighbours: int = 5,
         unknown: object = "auto",
         seeds: int = 1,
+        effort: Effort | None = None,
+        budget: str | float | None = None,
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
     ):
         self.graph = graph
         self.model = model
-        self.layers = layers
-        self.width = width
-        self.alpha = alpha
-        self.lam = lam
+        self.layers, self.width = layers, width
+        self.alpha, self.lam = alpha, lam
         self.dropout = dropout
         self.lr = lr
-        self.decay_conv = decay_conv
-        self.decay_dense = decay_dense
-        self.epochs = epochs
-        self.patience = patience
+        self.decay_conv, self.decay_dense = decay_conv, decay_dense
+        self.epochs, self.patience = epochs, patience
         self.class_weight = class_weight
         self.metric = metric
         self.positive = positive
@@ -473,6 +466,7 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.neighbours = neighbours
         self.unknown = unknown
         self.seeds = seeds
+        self.effort, self.budget = effort, budget
         self.random_state = random_state
         self.device = device
 
@@ -491,19 +485,37 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         read = self._read_features if self.graph is None else self._read_ids
         graph, labels, neighbours = read(X, y)
         split = hold_out(labels.ids, self.validation, np.random.default_rng(first))
+        given, weights = self._given(), self._weights(labels.classes)
+        several = combines(graph, self.model, "published", given)
+        if several:  # which divide the known labels in their own way
+            split = replace(split, train=split.train | split.val, val=np.zeros_like(split.val))
         names = tuple(map(str, labels.classes))
         graph = replace(graph, y=labels.ids, classes=names, splits=(split,))
-        plan, weights = self._plan(graph), self._weights(labels.classes)
-        if neighbours:
-            refuse_unjoinable(plan)
         seeds = range(first, first + int(self.seeds))
-        session = Session(device=self.device)
-        result = fit_plans(graph, [plan], session, seeds=seeds, split=0, calibrate="temperature")
+        train = self._portfolio if several else self._network
+        result = train(graph, given, seeds)
         if result.interrupted:
             raise KeyboardInterrupt("training was stopped before it was done")
         self.classes_, self.graph_, self.result_ = labels.classes, graph, result
         self._neighbours, self._class_weights = neighbours, weights
         return self
+
+    def _portfolio(self, graph: Graph, given: Settings, seeds: range) -> Ensemble:
+        """Several models, combined."""
+        if self.graph is None:
+            given = ALL_JOINED | given
+        how = {name: one for name in EFFORT if (one := getattr(self, name)) is not None}
+        return fit_portfolio(graph, given, Session(device=self.device), seeds=seeds, **how)
+
+    def _network(self, graph: Graph, given: Settings, seeds: range) -> Result:
+        """One model."""
+        if wrong := [name for name in EFFORT if getattr(self, name) is not None]:
+            raise InputError(f"{wrong[0]} is for a portfolio; leave it out, or the model")
+        plan = self._plan(graph, given)
+        if self.graph is None:
+            refuse_unjoinable(plan)
+        session = Session(device=self.device)
+        return fit_plans(graph, [plan], session, seeds=seeds, split=0, calibrate="temperature")
 
     def _first_seed(self) -> int:
         if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
@@ -552,8 +564,8 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = EncodedLabels.of(y, self.unknown)
         return graph, EncodedLabels(labels.classes, _on_nodes(graph, rows, labels.ids)), None
 
-    def _plan(self, graph: Graph) -> Plan:
-        """The parameters that were given, and `settings`; the rest as `fit` chooses."""
+    def _given(self) -> Settings:
+        """The parameters that were given, and `settings`."""
         if not isinstance(self.settings, Mapping | None):
             raise InputError(f"settings must be a dictionary, got {self.settings!r}")
         further = dict(self.settings or {})
@@ -561,11 +573,15 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = {name: x for name, x in given.items() if not isinstance(x, Mapping | None)}
         if twice := next((name for name in further if name in given), None):
             raise InputError(f"{twice} is a parameter of its own; take it out of settings")
+        return given | further
+
+    def _plan(self, graph: Graph, given: Settings) -> Plan:
+        """What is given; the rest as `fit` chooses."""
         if self.graph is None:
-            return make_plan(self.model or "gcnii", JOINED | given | further, graph)
+            return make_plan(self.model or "gcnii", JOINED | given, graph)
         # The labels are others, but the settings published for a graph of the catalog are for it.
         graph = graph._with_origin("", self.graph.catalog_name)
-        return make_plan(chosen_model(self.model, graph), given | further, graph)
+        return make_plan(chosen_model(self.model, graph), given, graph)
 
     def _weights(self, classes: Values) -> NDArray[np.float64] | None:
         """(k,) what `predict` multiplies probabilities by; None: nothing."""
@@ -587,7 +603,12 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = self._features(X, reset=False)
             graph = self._neighbours.joined(self.graph_, X)
             rows = np.arange(self.graph_.n, graph.n)
-        return _in_float64(self.result_).predict_proba(graph, self.device)[rows]
+        result = self.result_
+        if isinstance(result, Ensemble):
+            result = result.with_results(_in_float64)
+        else:
+            result = _in_float64(result)
+        return result.predict_proba(graph, self.device)[rows]
 
     def predict(self, X: object) -> Values:
         """(rows,) the most probable class of each; where classes are weighed, the weighed one."""

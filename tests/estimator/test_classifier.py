@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import gcnii
 from gcnii.errors import GraphError, InputError
+from gcnii.results.ensemble import Ensemble
 
 
 def test_nodes_are_classified_by_their_ids(graph, classifier):
@@ -141,12 +142,59 @@ def test_a_rare_class_can_be_weighed_and_decide_when_training_stops(rows, classi
 
 
 def test_what_is_not_given_is_as_fit_chooses(graph):
-    made = gcnii.GCNIIClassifier(graph, epochs=1, device="cpu").fit(graph.nodes[:40])
-    trained = made.graph_._with_origin("", graph.catalog_name)
-    expected = gcnii.fit(trained, epochs=1, seeds=[0], device="cpu")
+    made = gcnii.GCNIIClassifier(graph, model="gcnii", epochs=1, validation=0.3)
+    made.fit(graph.nodes[:40])
+    expected = gcnii.fit(made.graph_, "gcnii", epochs=1, seeds=[0])
     assert made.result_.plan == expected.plan
     assert np.array_equal(made.result_.test, expected.test, equal_nan=True)
     assert made.result_.runs[0].val_loss == expected.runs[0].val_loss
+
+
+@pytest.fixture(scope="module")
+def combined(graph):
+    """Of several models, trained on 40 nodes."""
+    short = {"effort": "quick", "epochs": 5}
+    return gcnii.GCNIIClassifier(graph, **short).fit(graph.nodes[:40], graph.y[:40])
+
+
+def test_without_a_model_several_are_combined_as_fit_does(graph, combined):
+    assert isinstance(combined.result_, Ensemble)
+    expected = gcnii.fit(combined.graph_, effort="quick", epochs=5)
+    P = expected.predict_proba(combined.graph_)
+    assert np.array_equal(combined.predict_proba(graph.nodes), P)
+    assert combined.score(graph.nodes[40:], graph.y[40:]) > 0.8
+    assert combined.result_.embed(combined.graph_).shape[0] == graph.n
+
+
+def test_each_given_id_is_held_out_of_several_models_once(graph, combined):
+    assert combined.result_.folds == 3
+    held = combined.result_.held_out(combined.graph_)
+    assert np.array_equal(np.flatnonzero(held), np.arange(40))
+    assert (combined.graph_.y[40:] == -1).all()
+
+
+def test_with_a_model_or_its_settings_effort_and_budget_are_refused(graph, classifier):
+    with pytest.raises(InputError, match="effort is for a portfolio; leave it out, or the model"):
+        classifier(graph, effort="quick").fit(graph.nodes)
+    with pytest.raises(InputError, match="budget is for a portfolio"):
+        gcnii.GCNIIClassifier(graph, model="gcn", budget=5).fit(graph.nodes)
+    with pytest.raises(InputError, match="effort must be quick, standard, best, got 'much'"):
+        gcnii.GCNIIClassifier(graph, effort="much").fit(graph.nodes)
+    with pytest.raises(InputError, match="the setting layers is for one model, and auto combines"):
+        gcnii.GCNIIClassifier(graph, model="auto", layers=3).fit(graph.nodes)
+
+
+def test_of_few_labels_several_models_hold_out_a_fifth(graph):
+    few = gcnii.GCNIIClassifier(graph, effort="quick", epochs=3).fit(graph.nodes[:10])
+    assert few.result_.folds == 0
+    assert few.graph_.splits[0].val.sum() == 2
+
+
+def test_seeds_of_several_models_train_every_fold(graph):
+    given = {"effort": "quick", "epochs": 2, "random_state": 4, "seeds": 2}
+    made = gcnii.GCNIIClassifier(graph, **given).fit(graph.nodes[:40])
+    each = {(run.seed, run.split) for run in made.result_.members[0].runs}
+    assert each == {(12, 0), (13, 1), (14, 2), (15, 0), (16, 1), (17, 2)}
 
 
 def test_a_graph_of_the_catalog_has_the_settings_published_for_it(graph):

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from gcnii.errors import GraphError, InputError
-from gcnii.estimator import EncodedLabels, hold_out, known_beside, known_labels
+from gcnii.estimator import EncodedLabels, known_beside, known_labels
+from gcnii.graph.graph import hold_out
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,15 @@ def test_with_every_model_a_row_has_one_prediction_alone_or_among_others(model, 
     assert np.allclose(alone, made.predict_proba(X)[57:63], rtol=0, atol=1e-12)
 
 
+def test_with_several_models_a_row_has_one_prediction_alone_or_among_others(rows):
+    X, y = rows
+    made = GCNIIClassifier(effort="quick", epochs=5, device="cpu").fit(X[:60], y[:60])
+    answered = {type(member) for member in made.result_.weighty}
+    alone = np.concatenate([made.predict_proba(X[i : i + 1]) for i in range(57, 63)])
+    assert np.allclose(alone, made.predict_proba(X)[57:63], rtol=0, atol=1e-12)
+    assert len(answered) > 1  # networks, and what spreads labels or grows trees
+
+
 @pytest.mark.parametrize(
     ("model", "settings", "name"),
     [
@@ -71,6 +80,7 @@ def test_with_every_model_a_row_has_one_prediction_alone_or_among_others(model, 
         ("gcnii", {"diffusion": "ppr"}, "diffusion"),
         ("dropedge-gcn", {"batch_norm": True}, "batch_norm"),
         ("geom-gcn-i", {}, "geometry"),
+        ("gcn", {"loops": "none"}, "loops"),
     ],
 )
 def test_settings_that_would_mix_rows_are_refused(model, settings, name):

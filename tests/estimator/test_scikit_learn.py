@@ -74,10 +74,27 @@ def test_a_trained_classifier_can_be_pickled(graph, classifier):
     assert np.array_equal(again.predict_proba(graph.nodes), made.predict_proba(graph.nodes))
 
 
+def test_several_models_can_be_cloned_searched_and_pickled(graph):
+    made = GCNIIClassifier(graph, effort="quick", epochs=2)
+    search = GridSearchCV(made, {"epochs": [2]}, cv=2).fit(np.array(graph.nodes), graph.y)
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.array_equal(again.predict_proba(graph.nodes), search.predict_proba(graph.nodes))
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_finds_nothing_wrong_with_it():
     quick = GCNIIClassifier(layers=2, width=16, epochs=40, device="cpu")
+    check(quick)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_finds_nothing_wrong_with_several_models():
+    check(GCNIIClassifier(effort="quick", epochs=5, device="cpu"))
+
+
+def check(quick):
     results = check_estimator(quick, on_skip=None, on_fail="raise")
     skipped = {one["check_name"] for one in results if one["status"] == "skipped"}
     # Other array libraries are checked only where $SCIPY_ARRAY_API is set.

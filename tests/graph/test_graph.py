@@ -185,7 +185,6 @@ def test_what_is_not_a_graph_is_refused_in_one_sentence(change, sentence):
             "the masks val and test overlap, first at row 1; put each node into one mask only",
         ),
         ({"train": (0, 0, 0)}, "the train mask is empty; put at least one node into it"),
-        ({"val": (0, 0, 0)}, "the val mask is empty; put at least one node into it"),
         (
             {"val": (0, 1)},
             "the masks train, val and test must have one entry per node, got lengths 3, 2 and 3",
@@ -222,6 +221,23 @@ def test_one_split_or_none_may_be_given():
 
 def test_the_test_mask_may_be_empty():
     assert not split(test=(0, 0, 0)).test.any()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_without_validation_nodes_a_fifth_of_the_training_nodes_of_each_class_validates(several):
+    y = np.arange(40) % 2
+    y = np.stack([y, 1 - y], 1) if several else y
+    test = np.arange(40) < 10
+    given = Split(train=~test, val=np.zeros(40, bool), test=test)
+    graph = Graph(X=np.eye(40), edges=[[0], [1]], y=y, splits=(given,))
+    (found,) = graph.splits
+    assert np.array_equal(found.test, test)
+    assert np.array_equal(found.train | found.val, ~test)
+    assert found.val.sum() == 6
+    assert several or y[found.val].sum() == 3
+    assert graph.validation_is_drawn(0)
+    other = Split(train=~test & (np.arange(40) < 34), val=np.arange(40) >= 34, test=test)
+    assert not graph.with_splits([other]).validation_is_drawn(0)
 
 
 def test_columns_can_be_put_in_another_order_by_their_names():

@@ -95,6 +95,18 @@ def test_given_splits_are_respected_and_each_has_its_own_weights():
     assert len(found.blends) == 2
 
 
+def test_a_split_without_validation_nodes_is_divided_into_folds_of_its_training_nodes():
+    test = np.arange(160) < 40
+    split = gcnii.Split(train=~test, val=np.zeros(160, bool), test=test)
+    graph = neighbours(splits=[split])
+    found, _ = trained(graph)
+    assert found.folds == 3
+    assert np.array_equal(found.held_out(graph), ~test)
+    assert all(np.array_equal(one.test, test) for one in found.divided(graph).splits)
+    with pytest.warns(UserWarning, match="no validation nodes; a fifth of its training nodes"):
+        gcnii.fit(graph, "gcn", epochs=2)
+
+
 def test_a_budget_is_kept_and_what_it_left_out_is_said(graph):
     start = time.monotonic()
     found = fit_portfolio(graph, {"epochs": 4000, "patience": 4000}, budget=4, effort="best")

@@ -54,7 +54,7 @@ from gcnii.train.plan import (
     combines,
     make_plan,
     source_of_model,
-    warn_of_skew,
+    warn_about,
 )
 from gcnii.train.recipe import in_force
 from gcnii.train.run import Run, make_runs
@@ -294,7 +294,7 @@ def _plan(
     """What is given, over what a study has found, or over the preset."""
     if study is None:
         plan = make_plan(chosen_model(model, graph, preset), given, graph, preset)
-        warn_of_skew(graph, plan, given)
+        warn_about(graph, plan, given)
         source = source_of_model(model, preset)
         return replace(plan, sources={"model": source, **plan.sources})
     if preset == "record":
@@ -305,7 +305,7 @@ def _plan(
     if model not in (None, found):
         raise InputError(f"{study} holds settings of {found}, got --model {model}; leave it out")
     plan = make_plan(found, settings | given, graph)
-    warn_of_skew(graph, plan, given)
+    warn_about(graph, plan, given)
     of_study = {name: f"settings of {study}" for name in ("model", *settings) if name not in given}
     return replace(plan, sources={**plan.sources, **of_study})
 

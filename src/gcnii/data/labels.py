@@ -138,12 +138,10 @@ def given_split(rows: Rows, column: str, labelled: NDArray[np.bool_], problems: 
         np.flatnonzero((roles != "") & ~labelled),
         lambda i: f"{rows.place(i)} is in {roles[i]} but has no label; label it or empty its split",
     )
-    for role in ("train", "val"):
-        if not (roles == role).any():
-            problems.add(
-                f"the split column of {rows.name} has no {role} node; "
-                "mark some, or remove the column"
-            )
+    if not (roles == "train").any():
+        problems.add(
+            f"the split column of {rows.name} has no train node; mark some, or remove the column"
+        )
     problems.refuse()
     return Split.of_roles(roles)
 

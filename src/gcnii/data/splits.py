@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gcnii.errors import GraphError, check_number
 from gcnii.graph import Graph, Split
-from gcnii.graph.graph import ROLES
+from gcnii.graph.graph import ROLES, strata
 
 Ints = NDArray[np.int64]
 Sizes = Callable[[int], tuple[int, int]]  # members of a class → how many to train and validate on
@@ -49,8 +49,7 @@ def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
             f"y must be (n,) class ids or (n, k) zeros and ones, -1 if unknown, "
             f"got {labels.dtype} of shape {labels.shape}"
         )
-    if labels.ndim == 2:  # as if all labelled nodes were of one class
-        labels = np.where((labels >= 0).all(1), 0, -1)
+    labels = strata(labels)
     if np.bincount(labels[labels >= 0], minlength=1).max() < 3:
         few = "every class has" if np.ndim(y) == 1 else "there are"
         raise GraphError(
@@ -74,9 +73,11 @@ def with_stratified_splits(graph: Graph, count: int = 10) -> Graph:
 
 
 def is_drawn(graph: Graph) -> bool:
-    """Whether its one split is the one that is drawn where none is given."""
+    """Whether its one split, or which of its nodes validate, was drawn because none was given."""
     if len(graph.splits) != 1 or graph.catalog_name:
         return False
+    if graph.validation_is_drawn(0):
+        return True
     seed, split = graph.loaded_with.get("seed", 0), graph.splits[0]
     if (
         not isinstance(seed, int)

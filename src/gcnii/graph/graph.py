@@ -30,6 +30,8 @@ from gcnii.graph.weights import typical_weights, weighted_edges
 
 Role = Literal["train", "val", "test"]
 ROLES: tuple[Role, ...] = get_args(Role)
+FIFTH = 0.2  # of the training nodes of a split without validation nodes, which validate
+SOME = 20  # nodes of a split that may be ours: fewer can be divided as we would by chance
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,7 +41,8 @@ class Split:
     Parameters
     ----------
     train, val, test : (n,) arrays of bool
-        `test` may be empty; `train` and `val` may not.
+        `val` and `test` may be empty, `train` may not.  Without validation nodes, a graph takes a
+        fifth of the training nodes of each class for them.
 
     Examples
     --------
@@ -61,9 +64,8 @@ class Split:
             raise GraphError(
                 f"the masks train, val and test must have one entry per node, got lengths {lengths}"
             )
-        for role in ("train", "val"):
-            if not getattr(self, role).any():
-                raise GraphError(f"the {role} mask is empty; put at least one node into it")
+        if not self.train.any():
+            raise GraphError("the train mask is empty; put at least one node into it")
         for one, other in (("train", "val"), ("train", "test"), ("val", "test")):
             both = getattr(self, one) & getattr(self, other)
             if both.any():
@@ -99,6 +101,43 @@ class Split:
     def some(self, rows: NDArray[np.int64]) -> Split:
         """The masks of these nodes."""
         return Split.of_some(train=self.train[rows], val=self.val[rows], test=self.test[rows])
+
+    def validating(self, y: NDArray[np.int64]) -> Split:
+        """The same, if it has validation nodes; else `with_validation`."""
+        return self if self.val.any() else self.with_validation(y)
+
+    def with_validation(self, y: NDArray[np.int64]) -> Split:
+        """The same test nodes; of the others, a fifth of each class is drawn to validate on."""
+        known = self.train | self.val
+        held = hold_out(np.where(known, strata(y), -1), FIFTH, np.random.default_rng(0)).val
+        return replace(self, train=known & ~held, val=held)
+
+
+def strata(y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) by which a split is drawn: the class; one for all, where a node can have several."""
+    return y if y.ndim == 1 else np.where((y >= 0).all(1), 0, -1)
+
+
+def hold_out(ids: NDArray[np.int64], share: float, random: np.random.Generator) -> Split:
+    """Of each class this share, rounded, to validate on and the rest to train on; none to test.
+
+    A class keeps at least one row to train on.  Where the share rounds to nothing in every class,
+    one row of the largest is held out.
+    """
+    counts = np.bincount(ids[ids >= 0])
+    if counts.max() < 2:
+        raise GraphError(
+            "every class has a single known label, which leaves none to validate on; "
+            "label at least two rows of a class"
+        )
+    held = np.minimum(np.round(share * counts).astype(int), counts - 1)
+    if not held.any():
+        held[counts.argmax()] = 1
+    roles = np.full(len(ids), "", dtype=object)
+    for label, count in enumerate(held):
+        members = random.permutation(np.flatnonzero(ids == label))
+        roles[members[:count]], roles[members[count:]] = "val", "train"
+    return Split.of_roles(roles)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -185,6 +224,7 @@ class Graph:
         }
         self._set(**standard)
         self._check()
+        self._hold_validation_out()
         if self.weights is not None:
             edges, weights = weighted_edges(self.edges, self.weights, self.directed, self.nodes)
             self._set(edges=edges, weights=weights)
@@ -226,6 +266,7 @@ class Graph:
         same = copy.copy(self)._set(splits=splits_of(tuple(splits)))
         same.__dict__.pop("fingerprint", None)
         same._check_splits()
+        same._hold_validation_out()
         return same
 
     def _with_table(self, table: Table, columns: Columns) -> Graph:
@@ -304,6 +345,20 @@ class Graph:
                     f"split {i} uses node {first(unknown)}, whose label is unknown; "
                     "leave it out of the masks"
                 )
+
+    def _hold_validation_out(self) -> None:
+        """Take nodes to validate on from those to train on, where a split has none."""
+        self._set(splits=tuple(split.validating(self.labels) for split in self.splits))
+
+    def validation_is_drawn(self, split: int) -> bool:
+        """Whether the validation nodes of this split were taken from those to train on, here."""
+        given = self.splits[split]
+        if (given.train | given.val).sum() < SOME:
+            return False
+        try:
+            return np.array_equal(given.with_validation(self.labels).val, given.val)
+        except GraphError:  # of classes of one node each, none can be drawn
+            return False
 
     @property
     def n(self) -> int:

@@ -20,19 +20,21 @@ class Known:
     train      (n,) which nodes these are
     shares     (k,) of the training nodes that are of each class, or have each label
     exclusive  whether a node has exactly one of the k
+    directed   whether edges were one-way; if not, those of another graph are taken as they point
     """
 
     Y: Floats
     train: Bools
     shares: Floats
     exclusive: bool
+    directed: bool = False
 
     @classmethod
     def of(cls, graph: Graph, split: Split) -> Known:
         """What is known of a graph while one of its splits is trained."""
         target = target_of(graph)
         Y = target.indicators(graph.labels) * split.train[:, None]
-        return cls(Y, split.train, Y[split.train].mean(0), target.exclusive)
+        return cls(Y, split.train, Y[split.train].mean(0), target.exclusive, graph.directed)
 
     def reaching(self, n: int) -> Known:
         """The same for a graph with more nodes, which come last and have no known label."""

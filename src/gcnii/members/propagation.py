@@ -1,7 +1,9 @@
 """Labels that spread along the edges: label propagation, and Correct & Smooth.
 
-Edges count in both directions, with what their weights count for a training (`auto`).  Both use
-the labels of the training nodes alone (`Known`); what is chosen is chosen on the validation nodes.
+Edges count in both directions, with what their weights count for a training (`auto`).  New nodes
+with edges of one direction, beside a graph without directions, change nothing for its nodes.  Both
+use the labels of the training nodes alone (`Known`); what is chosen is chosen on the validation
+nodes.
 """
 
 from __future__ import annotations
@@ -51,13 +53,14 @@ class LabelPropagation:
     @classmethod
     def fit(cls, graph: Graph, split: Split) -> LabelPropagation:
         """That with the lowest log loss on the validation nodes."""
-        S, known = symmetric(graph), Known.of(graph, split)
+        known = Known.of(graph, split)
+        S = symmetric(graph, known)
         tried = [cls(alpha) for alpha in _few(ALPHAS, S, known)]
         return _best(((one, one.spread(S, known)) for one in tried), graph, split)
 
     def __call__(self, graph: Graph, known: Known) -> Floats:
         """(n, k) probabilities."""
-        return self.spread(symmetric(graph), known.reaching(graph.n))
+        return self.spread(symmetric(graph, known), known.reaching(graph.n))
 
     def spread(self, S: sp.csr_array, known: Known) -> Floats:
         """The same over a matrix that is there already."""
@@ -110,7 +113,8 @@ class CorrectAndSmooth:
 
         P  (n, k) probabilities of all nodes
         """
-        S, known = symmetric(graph), Known.of(graph, split)
+        known = Known.of(graph, split)
+        S = symmetric(graph, known)
         kinds = [cls(scale=0.0), cls(scale=1.0)]
         kinds += [cls(correct=alpha) for alpha in _few(CORRECT, S, known)]
         corrected = ((one, one.corrected(P, S, known)) for one in kinds)
@@ -121,7 +125,7 @@ class CorrectAndSmooth:
 
     def __call__(self, P: Floats, graph: Graph, known: Known) -> Floats:
         """(n, k) probabilities, of those that another gave."""
-        S, known = symmetric(graph), known.reaching(graph.n)
+        S, known = symmetric(graph, known), known.reaching(graph.n)
         return self.smoothed(self.corrected(P, S, known), S, known)
 
     def corrected(self, P: Floats, S: sp.csr_array, known: Known) -> Floats:
@@ -156,9 +160,9 @@ class CorrectAndSmooth:
         return cls(**document)
 
 
-def symmetric(graph: Graph) -> sp.csr_array:
+def symmetric(graph: Graph, known: Known) -> sp.csr_array:
     """S = D^-½ A D^-½, without self-loops."""
-    A = adjacency(graph, "both", "remove", "auto")
+    A = adjacency(graph, "both" if known.directed else "out", "remove", "auto")
     size = np.asarray(A.sum(1)).ravel()
     scale = sp.diags_array(np.divide(1, np.sqrt(size), out=np.zeros(graph.n), where=size > 0))
     return sp.csr_array(scale @ A @ scale)

@@ -127,9 +127,9 @@ def neighbourhood(
     greatest; the mean of their means; shares of the known labels among neighbours, and among theirs
     without the node itself; numbers of neighbours, of those with known labels, and the sum of
     weights.  Edges count both ways; of `directed` ones, what a node points to and what points to it
-    are apart as well.
+    are apart as well.  Trees of a graph without directions take those of another as they point.
     """
-    A = _counted(adjacency(graph, "both", "remove", "auto"))
+    A = _counted(adjacency(graph, "both" if directed else "out", "remove", "auto"))
     known = known.reaching(graph.n)
     near = _mean(A, X)
     parts: list[Table | Floats] = [near, *(_extremes(A, X) if extremes else ())]

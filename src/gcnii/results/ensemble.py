@@ -9,7 +9,7 @@ never mixed, so that each has a blend; the folds of one split are all in one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from statistics import fmean
@@ -352,6 +352,17 @@ class Ensemble(Trained):
         same = replace(self, blends=blends, departed=tuple(departed), kept=None)
         members = tuple(self.members[i] for i in rows)
         return replace(same, members=members, losses=tuple(self.losses[i] for i in rows))
+
+    def with_results(self, change: Callable[[Result], Result]) -> Ensemble:
+        """The same, with the networks of each member changed."""
+        members = {one.name: one for one in self.members}
+        for name, one in members.items():
+            if isinstance(one, Networks):
+                members[name] = replace(one, result=change(one.result))
+        for name, one in members.items():
+            if isinstance(one, Smoothed):
+                members[name] = replace(one, base=members[one.base.name])
+        return replace(self, members=tuple(members.values()))
 
     # What members say of a graph.
 

@@ -32,7 +32,7 @@ from gcnii.train.hardware import (
     threads_for,
     tuned_cpu,
 )
-from gcnii.train.plan import Plan, Preset, chosen_model, combines, make_plans, warn_of_skew
+from gcnii.train.plan import Plan, Preset, chosen_model, combines, make_plans, warn_about
 from gcnii.train.run import make_runs
 from gcnii.train.task import Task
 
@@ -178,7 +178,7 @@ def fit(
     if effort is not None or budget is not None:
         raise InputError("effort and budget are for a portfolio; leave them out, or the model")
     plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
-    warn_of_skew(graph, plans[0], given)
+    warn_about(graph, plans[0], given)
     session = Session(
         device=device,
         batch=batch,

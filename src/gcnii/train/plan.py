@@ -274,8 +274,17 @@ def _auto_weights(graph: Graph) -> EdgeWeights:
     return chosen_kind(graph.typical_weights)
 
 
-def warn_of_skew(graph: Graph, plan: Plan, given: Container[str]) -> None:
-    """Warn if a few heavy edges dominate, or if that was avoided without being asked for."""
+def warn_about(graph: Graph, plan: Plan, given: Container[str]) -> None:
+    """Warn if a few heavy edges dominate, or if that was avoided without being asked for.
+
+    And if training nodes validate, for want of others.
+    """
+    whole = [] if isinstance(graph, Piece) else range(len(graph.splits))
+    if any(graph.validation_is_drawn(i) for i in whole):
+        notice(
+            f"{graph.name} has no validation nodes; a fifth of its training nodes, drawn by "
+            "chance, validates (with --model auto, all of them train)"
+        )
     kind = plan.recipe.edge_weights
     if not graph.weighted or (kind == "raw" and isinstance(graph, Piece)):
         return

@@ -31,7 +31,7 @@ from gcnii.members.forest import available
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Columns, Trees, refusal
 from gcnii.nn import MODELS
-from gcnii.nn.settings import Settings
+from gcnii.nn.settings import Settings, whole_seeds
 from gcnii.results.ensemble import (
     Asked,
     Blend,
@@ -131,6 +131,7 @@ class Options(TypedDict, total=False):
 
     budget  a time for all of it, from `began` on, by `time.monotonic`; default: what the effort
             takes
+    seeds   of which each trains every split, or every fold; default: one
     """
 
     effort: Effort
@@ -158,10 +159,11 @@ def prepared(
     extent, asked = EXTENTS[effort], given or {}
     device = choose_device(session.device)
     seconds = None if budget is None else seconds_of(budget)
+    seeds = whole_seeds(seeds)
     whole_runs = make_runs(graph, seeds, split)
     folds = extent.folds if split is None and is_drawn(graph) and _labels(graph) >= FEWEST else 0
     divided = folded(graph, folds) if folds else graph
-    layout = make_runs(divided, seeds, None) if folds else whole_runs
+    layout = make_runs(divided, _per_fold(seeds or [0], folds), None) if folds else whole_runs
     clock = Clock(start, seconds, extent, 1 if folds else len(layout), device)
     settings = asked_for(asked, effort, seeds, split)
     course = Course(graph, divided, layout, split, folds, asked, settings, session, clock, extent)
@@ -188,6 +190,11 @@ def asked_for(
     told = {name: one for name, one in where.items() if one is not None}
     document: Document = json.loads(json.dumps({"effort": effort, **given, **told}))
     return document
+
+
+def _per_fold(seeds: Sequence[int], folds: int) -> list[int]:
+    """For each of these, one seed for each fold: seed s is on fold s modulo their number."""
+    return [seed * folds + fold for seed in seeds for fold in range(folds)]
 
 
 def _labels(graph: Graph) -> int:

@@ -115,8 +115,7 @@ def test_without_masks_each_class_is_split():
 
 
 def test_without_a_validation_mask_a_fifth_of_the_training_nodes_validates():
-    with pytest.warns(UserWarning, match="no val_mask: 1 of 4 training nodes validate"):
-        (split,) = gcnii.from_pyg(ring(train_mask=mask(0, 1, 3, 4), test_mask=mask(2, 5))).splits
+    (split,) = gcnii.from_pyg(ring(train_mask=mask(0, 1, 3, 4), test_mask=mask(2, 5))).splits
     assert (split.train.sum(), split.val.sum(), split.test.sum()) == (3, 1, 2)
 
 

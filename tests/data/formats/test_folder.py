@@ -229,7 +229,7 @@ def test_a_large_file_is_read_whole(write):
         ),
         (
             "id,x,label,split\na,1,c,train\n",
-            r"the split column of nodes\.csv has no val node; mark some, or remove",
+            r"every class has a single known label, which leaves none to validate on; label at",
         ),
         (
             "id,x,label,split\na,1,c,val\n",

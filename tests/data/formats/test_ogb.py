@@ -113,7 +113,7 @@ def test_unknown_and_several_labels(write):
         ("split/time/train.csv.gz", "-1\n", r"train\.csv\.gz names nodes from -1 to -1"),
         ("split/time/train.csv.gz", "99\n", r"train\.csv\.gz names nodes from 99 to 99"),
         ("split/time/valid.csv.gz", "0\n", "train and val overlap"),
-        ("split/time/valid.csv.gz", "", "the val mask is empty"),
+        ("split/time/valid.csv.gz", "", "a single known label, which leaves none to validate on"),
         ("split/time/test.csv.gz", None, "has no test.csv.gz"),
         ("raw/relations/cites.csv", "0", "several types of nodes"),
     ],

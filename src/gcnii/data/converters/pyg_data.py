@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Edges = NDArray[np.int64]
 Weights = NDArray[np.float64]
 Masks = dict[str, NDArray[np.bool_]]  # role → (n, splits)
-VALIDATION = 0.2  # share of the training nodes, where there is no val_mask
 
 
 def from_pyg(
@@ -221,14 +220,11 @@ def _split(masks: Masks, labels: Labels, seed: int) -> Split:
     """The split of these masks (n,); what is lacking is drawn."""
     random, train = np.random.default_rng(seed), masks["train"]
     nothing = np.zeros(len(train), bool)
-    if "val" in masks:
-        return Split(train=train, val=masks["val"], test=masks.get("test", nothing))
-    if "test" in masks:
-        val = _drawn(train, VALIDATION, random)
-        notice(f"data has no val_mask: {val.sum()} of {train.sum()} training nodes validate")
-        return Split(train=train & ~val, val=val, test=masks["test"])
+    if "val" in masks or "test" in masks:
+        val, test = masks.get("val", nothing), masks.get("test", nothing)
+        return Split(train=train, val=val, test=test)
     rest = (labels.y >= 0).reshape(len(train), -1).all(1) & ~train
-    val = _drawn(rest, 0.5, random)
+    val = _half(rest, random)
     notice(
         f"data has no val_mask and no test_mask: of the other labelled nodes, {val.sum()} "
         f"validate and {(rest & ~val).sum()} test"
@@ -236,11 +232,9 @@ def _split(masks: Masks, labels: Labels, seed: int) -> Split:
     return Split(train=train, val=val, test=rest & ~val)
 
 
-def _drawn(
-    members: NDArray[np.bool_], share: float, random: np.random.Generator
-) -> NDArray[np.bool_]:
-    """A random share of the members, rounded up."""
+def _half(members: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
+    """A random half of the members, rounded up."""
     rows = random.permutation(np.flatnonzero(members))
     drawn = np.zeros(len(members), bool)
-    drawn[rows[: int(np.ceil(share * len(rows)))]] = True
+    drawn[rows[: (len(rows) + 1) // 2]] = True
     return drawn

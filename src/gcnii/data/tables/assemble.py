@@ -6,7 +6,7 @@ the edges; `assemble` makes the graph of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -244,7 +244,8 @@ class Nodes:
         """The split of a column, or one drawn class by class; none if no node has a label."""
         labelled = np.asarray((labels.y >= 0).reshape(len(labels.y), -1).all(1))
         if column := self._column(self.reading.split):
-            return (given_split(self.rows, column, labelled, self.problems),)
+            split = given_split(self.rows, column, labelled, self.problems)
+            return self._drawn(lambda: split.validating(labels.y))
         if self.known is None and self.reading.split not in ("", Reading.split):
             self.problems.add(
                 f"{self.rows.name} has no column {self.reading.split!r} to take the split from; "
@@ -252,8 +253,12 @@ class Nodes:
             )
         if not labelled.any():
             return ()
+        return self._drawn(lambda: stratified_split(labels.y, self.reading.seed))
+
+    def _drawn(self, draw: Callable[[], Split]) -> tuple[Split, ...]:
+        """The split; if there are too few labels for it, none, and a problem."""
         try:
-            return (stratified_split(labels.y, self.reading.seed),)
+            return (draw(),)
         except GraphError as error:
             self.problems.add(str(error))
             return ()
