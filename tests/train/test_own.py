@@ -1,4 +1,4 @@
-"""Graphs without published settings have the portfolio; a model that is named has its first point.
+"""Graphs without published settings have the portfolio; a model that is named has its best point.
 
 Every other graph is trained as was published.
 """
@@ -15,11 +15,11 @@ from gcnii.nn import MODELS
 from gcnii.train import own
 from gcnii.train.own import (
     FAMILY,
-    FEW,
     LONGEST,
     MOST_NODES,
     OURS,
     PORTFOLIO,
+    SOME,
     first_point,
     portfolio,
 )
@@ -90,7 +90,7 @@ def test_a_model_that_is_named_has_its_first_point_and_the_shared_settings(model
 def test_the_variants_of_gcnii_have_its_settings(model):
     settings = make_plan(model, {}, graph(counts())).settings
     assert settings == make_plan("gcnii", {}, graph(counts())).settings
-    assert FEW.items() <= settings.items()
+    assert SOME.items() <= settings.items()
 
 
 def test_without_a_name_the_model_is_gcnii_and_sources_say_so():
@@ -99,7 +99,7 @@ def test_without_a_name_the_model_is_gcnii_and_sources_say_so():
     assert (chosen_model("gcn", drawn), source_of_model("gcn")) == ("gcn", "given")
     sources = make_plan("gcnii-plus", {"lr": 0.02}, drawn).sources
     assert sources["lr"] == "given"
-    assert sources["residual"] == "point plus of the portfolio"
+    assert sources["residual"] == "point plus-features of the portfolio"
     assert sources["direction"] == "default for graphs without published settings"
 
 
