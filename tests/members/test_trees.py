@@ -89,9 +89,19 @@ def test_of_directed_edges_both_ways_are_columns_of_their_own():
         X=[[1.0], [2.0], [4.0], [8.0]], edges=[[0, 1], [1, 2]], y=[0, 0, 1, 1], directed=True
     )
     seen = columns(graph, Known.of(graph, split))
-    out, into = seen[1, -10:-5], seen[1, -5:]
-    np.testing.assert_allclose(out, [4, 0, 1, 1, 1])  # mean, shares, labels known, neighbours
-    np.testing.assert_allclose(into, [1, 1, 0, 1, 1])
+    out, into = seen[1, -14:-7], seen[1, -7:]
+    # mean, shares, labels known, neighbours; nobody else has the same neighbour
+    np.testing.assert_allclose(out, [4, 0, 1, 1, 1, np.nan, np.nan])
+    np.testing.assert_allclose(into, [1, 1, 0, 1, 1, np.nan, np.nan])
+
+
+def test_the_labels_of_those_who_point_to_the_same_nodes_are_columns():
+    split = Split.of_roles(["train", "val", "train", "test"])
+    edges = [[0, 2, 3], [1, 1, 1]]  # all point to node 1
+    graph = Graph(X=np.ones((4, 1)), edges=edges, y=[0, 0, 1, 1], directed=True)
+    seen = columns(graph, Known.of(graph, split))
+    np.testing.assert_allclose(seen[[0, 2, 3], -9:-7], [[0, 1], [1, 0], [0.5, 0.5]])
+    assert np.isnan(seen[1, -9:-7]).all()
 
 
 def test_trees_find_that_a_neighbours_label_decides(monkeypatch):

@@ -138,6 +138,7 @@ def neighbourhood(
     for way in ("out", "in") if directed else ():
         one = _counted(adjacency(graph, way, "remove", "auto"))
         parts += [_mean(one, X), *_labels(one, known), np.diff(one.indptr)[:, None]]
+        parts += [_further_labels(one, known)]
     return np.column_stack([part.astype(np.float32) for part in parts])
 
 
@@ -179,20 +180,22 @@ def _labels(A: sp.csr_array, known: Known) -> tuple[Floats, Floats]:
 
 
 def _further_labels(A: sp.csr_array, known: Known) -> Floats:
-    """(n, k) the mean of `_labels` over the neighbours, each without the node that asks.
+    """(n, k) the shares of known labels among those who share a neighbour with a node.
 
-    A is symmetric: to the sums of j a node i has given A_ij of its own, which are whole numbers and
-    are taken away again.
+    The mean over its neighbours j of the shares among all that have j as theirs, without the node
+    that asks: it has given A_ij of its own to the sums of j, which are whole numbers, and these are
+    taken away again.
     """
+    back = sp.csr_array(A.T)
     train = known.train.astype(np.float64)
     i = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    others = (A @ train)[A.indices] - A.data * train[i]
+    others = (back @ train)[A.indices] - A.data * train[i]
     usable = others > 0
     weights = np.divide(A.data, others, out=np.zeros(A.nnz), where=usable)
     size = np.bincount(i, A.data * usable, A.shape[0])
     found = np.full(known.Y.shape, np.nan)
     for label, Y in enumerate(known.Y.T):
-        sums = (A @ Y)[A.indices] - A.data * Y[i]
+        sums = (back @ Y)[A.indices] - A.data * Y[i]
         total = np.bincount(i, weights * sums, A.shape[0])
         np.divide(total, size, out=found[:, label], where=size > 0)
     return found
@@ -321,7 +324,7 @@ def width(columns: Columns, c: int, k: int, directed: bool, reduced: bool) -> in
     """The number of columns, of which c are a node's own."""
     if columns == "own":
         return c
-    return (3 if reduced else 5) * c + 2 * k + 3 + 2 * directed * (c + k + 2)
+    return (3 if reduced else 5) * c + 2 * k + 3 + 2 * directed * (c + 2 * k + 2)
 
 
 def _part(columns: int) -> float:
