@@ -19,6 +19,8 @@ from gcnii.train.recipe import Recipe
 OWN = {
     "model",
     "preset",
+    "effort",
+    "budget",
     "runs",
     "seed",
     "split",

@@ -98,9 +98,25 @@ def test_settings_of_an_own_graph_come_from_the_default_the_portfolio_and_the_ca
     assert settings["epochs"]["source"] == settings["longest"]["source"] == default
     assert settings["scale"]["source"] == f"{default}: auto, by the features"
     assert settings["decay_conv"]["source"] == "card of gcn"
-    found = explained("pets", cwd=tmp_path)
-    assert found["model"] == {"value": "gcnii", "source": "default"}
+    found = explained("pets", "--model", "gcnii", cwd=tmp_path)
+    assert found["model"] == {"value": "gcnii", "source": "given"}
     assert found["settings"]["alpha"]["source"] == "point gcnii of the portfolio"
+
+
+def test_without_a_model_each_member_is_explained_with_its_settings(tmp_path):
+    write_pets(tmp_path / "pets")
+    found = explained("pets", "--effort", "quick", "--epochs", 7, cwd=tmp_path)
+    assert found["model"] == {"value": "auto", "source": "default"}
+    members = {member["name"]: member for member in found["members"]}
+    assert {"gcn", "mlp", "product"} <= members.keys()
+    assert all(member["settings"]["epochs"] == 7 for member in members.values())
+    assert members["product"]["model"] == "gcnii-plus"
+    assert members["product"]["settings"]["product_first"] is True
+    assert files(tmp_path) == ["pets/edges.csv", "pets/nodes.csv"]
+    table = call("train", "pets", "--model", "auto", "--explain-settings", cwd=tmp_path).out
+    assert table.split()[:3] == ["member", "model", "settings"]
+    said = call("train", "pets", "--epochs", 0, "--explain-settings", cwd=tmp_path)
+    assert said == (2, "", "gcnii: epochs must be an integer ≥ 1, got 0\n")
 
 
 def test_explained_settings_are_a_table_with_the_settings_that_train_would_have(tmp_path):

@@ -345,12 +345,12 @@ def alter(path, change):
         (
             "run.json",
             lambda text: b'{"format": "one"}',
-            "damaged has bundle format one, this gcnii reads up to 1; ",
+            "damaged has bundle format one, this gcnii reads up to 2; ",
         ),
         (
             "run.json",
-            lambda text: text.replace(b'"format": 1', b'"format": 2'),
-            "damaged has bundle format 2, this gcnii reads up to 1; update gcnii",
+            lambda text: text.replace(b'"format": 1', b'"format": 3'),
+            "damaged has bundle format 3, this gcnii reads up to 2; update gcnii",
         ),
         (
             "run.json",

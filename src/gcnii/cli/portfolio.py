@@ -20,8 +20,8 @@ from gcnii.results.ensemble import Ensemble
 from gcnii.results.ensemble_bundle import claimed_ensemble, ensemble_folder, save_ensemble
 from gcnii.results.fit import Calibrate, Session
 from gcnii.targets.scores import percent
-from gcnii.train.own import portfolio
-from gcnii.tuning.portfolio import Effort, prepared
+from gcnii.train.plan import AUTO
+from gcnii.tuning.portfolio import Course, Effort, prepared
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,13 @@ class Running:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The portfolio that is asked for."""
+    """The portfolio that is asked for.
+
+    source  who chose a portfolio instead of one model: it is given, or the default
+    """
 
     graph: Graph
+    source: str
     given: Settings
     effort: Effort
     budget: str | None
@@ -70,23 +74,7 @@ def seeds_of(graph: Graph, runs: int | None, first: int) -> range:
 
 def combine(asked: Asked, how: Running, began: float) -> None:
     """Train the portfolio, save the ensemble as a bundle, and print the leaderboard."""
-    graph = asked.graph
-    session = Session(
-        device=how.device,
-        threads=how.threads,
-        verbose=False if how.quiet else None,
-        offline=how.offline,
-    )
-    course = prepared(
-        graph,
-        asked.given,
-        session,
-        effort=asked.effort,
-        budget=asked.budget,
-        seeds=asked.seeds,
-        split=asked.split,
-        began=began,
-    )
+    graph, course = asked.graph, _prepared(asked, how, began)
     folder = how.out or ensemble_folder(graph.name, graph.fingerprint, course.settings)
     refuse_unwritable(folder)
     with claimed_ensemble(folder, graph.fingerprint, course.settings, overwrite=how.overwrite):
@@ -99,17 +87,38 @@ def combine(asked: Asked, how: Running, began: float) -> None:
         sys.exit(1)
 
 
-def print_members(asked: Asked, as_json: bool) -> None:
-    """What would be trained, each member with its settings."""
-    points = portfolio(asked.graph)
-    if as_json:
-        rows = [vars(point) | {"settings": dict(point.settings)} for point in points]
-        print_json({"graph": asked.graph.name, "model": "auto", "members": rows})
+def _prepared(asked: Asked, how: Running, began: float) -> Course:
+    session = Session(
+        device=how.device,
+        threads=how.threads,
+        verbose=False if how.quiet else None,
+        offline=how.offline,
+    )
+    return prepared(
+        asked.graph,
+        asked.given,
+        session,
+        effort=asked.effort,
+        budget=asked.budget,
+        seeds=asked.seeds,
+        split=asked.split,
+        began=began,
+    )
+
+
+def print_members(asked: Asked, how: Running, began: float) -> None:
+    """The networks that would be trained, each with its settings."""
+    points = _prepared(asked, how, began).points.values()
+    rows = [(point.name, point.model, {**point.settings, **asked.given}) for point in points]
+    if how.json:
+        members = [dict(zip(("name", "model", "settings"), row, strict=True)) for row in rows]
+        model = {"value": AUTO, "source": asked.source}
+        print_json({"graph": asked.graph.name, "model": model, "members": members})
         return
     table = plain_table("member", "model", "settings", numbers=slice(0))
-    for point in points:
-        words = ", ".join(f"{name} {value}" for name, value in point.settings.items())
-        table.add_row(point.name, point.model, words)
+    for name, model_name, settings in rows:
+        words = ", ".join(f"{setting} {value}" for setting, value in settings.items())
+        table.add_row(name, model_name, words)
     table_console().print(table)
 
 

@@ -191,8 +191,9 @@ def train(
 
     data = read() if size == 1 else None
     if data and combines(data, model, preset, given, one_training=alone):
-        asked = Asked(data, given, effort or "standard", budget, runs, seed, split)
-        return print_members(asked, json) if explain_settings else combine(asked, how, began)
+        source = source_of_model(model, preset)
+        asked = Asked(data, source, given, effort or "standard", budget, runs, seed, split)
+        return (print_members if explain_settings else combine)(asked, how, began)
     if effort or budget:
         raise InputError("--effort and --budget are for several models; leave out --model")
     if explain_settings:

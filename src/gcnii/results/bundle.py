@@ -285,7 +285,8 @@ def save_claimed(
         raise
     settle(folder, record)
     _clean(folder)
-    open_result(folder, record, curves=True)  # or an error: what cannot be opened is not saved
+    # Or an error: what cannot be opened is not saved.
+    open_result(folder, read_record(folder), curves=True)
     return folder
 
 

@@ -165,7 +165,8 @@ def fit(
     >>> result.test.shape
     (2,)
     """
-    one = settings is not None or checkpoint is not None or len(callbacks) > 0
+    watched = not isinstance(callbacks, Sequence) or len(callbacks) > 0
+    one = watched or settings is not None or checkpoint is not None
     if combines(graph, model, preset, given, one_training=one):
         from gcnii.tuning.portfolio import fit_portfolio  # a later room
 
