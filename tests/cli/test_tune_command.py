@@ -15,7 +15,7 @@ KEYS = {
     *("format", "graph", "version", "models", "seeds", "metric", "fixed", "fingerprint"),
     *("measured", "divided_anew", "rule", "searched", "tried", "outcomes", "winner", "runner_up"),
     *("final", "baselines", "lead", "verdict", "importances", "seconds", "command", "device"),
-    *("notes", "trials"),
+    *("notes", "trials", "leaderboard"),
 }
 FILES = [*BUNDLE_FILES, "search.png", "study.db", "study.json"]
 SMALL = ("--models", "gcn", "--layers", 2, *WORDS)

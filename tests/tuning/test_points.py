@@ -5,7 +5,15 @@ import pytest
 import gcnii
 from gcnii.nn import MODELS
 from gcnii.tuning.proposals import distribution
-from gcnii.tuning.question import BASELINES, GOOD, Question, first_points, parameter, settings_of
+from gcnii.tuning.question import (
+    BASELINES,
+    GOOD,
+    SEARCHED,
+    Question,
+    first_points,
+    parameter,
+    settings_of,
+)
 
 
 def of_catalog(name, real_data):
@@ -28,7 +36,7 @@ def test_every_first_point_lies_in_the_space(name, real_data):
 
 
 def test_the_first_are_the_baselines_and_the_default_of_the_first_model(graph):
-    question = Question.of(graph)
+    question = Question.of(graph, (*SEARCHED, "gcnii"))
     first = first_points(question)[:3]
     assert [point["model"] for point in first] == [*BASELINES, "gcnii-plus"]
     for point in first:

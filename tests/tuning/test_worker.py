@@ -163,7 +163,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(graph, monkeypatch):
 
     monkeypatch.setattr(knobs.TRIAL_FIT, fail)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
-        gcnii.tune(graph, trials=2, **QUICK)
+        gcnii.tune(graph, trials=2, models=["gcn"], **QUICK)
 
 
 def test_a_worker_that_fails_gives_its_trials_back(question, study, monkeypatch):
@@ -239,7 +239,7 @@ def test_a_storage_that_fails_in_the_middle_is_a_sentence(graph, tmp_path, monke
 
     monkeypatch.setattr(room, "_standings", fail)
     with pytest.raises(gcnii.GcniiError) as failed:
-        gcnii.tune(graph, trials=2, out=tmp_path / "s", **QUICK)
+        gcnii.tune(graph, trials=2, models=["gcn"], out=tmp_path / "s", **QUICK)
     assert str(failed.value) == (
         f"the storage sqlite:///{tmp_path / 's' / 'study.db'} fails: disk I/O error; run the same "
         "command again to go on"

@@ -80,8 +80,9 @@ app.command(
     name="tune",
     help="""Search for the best settings for a graph, by validation.
 
-    Tries many settings at once, trains the best ones again, and says whether the graph helps. Run
-    the same command again to continue.""",
+    Begins with what `gcnii train` would train, tries many settings, trains the best ones again, and
+    says whether the graph helps. On a graph of your own, the best are combined. Run the same
+    command again to continue.""",
     help_epilogue=epilogue("tune", "A setting that is given is not searched."),
 )
 app.command(

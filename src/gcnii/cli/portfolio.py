@@ -128,7 +128,7 @@ def _print(ensemble: Ensemble, bundle: Path, how: Running) -> None:
         evaluation = {"evaluation": short.document() if short else None}
         print_json(ensemble.summary() | {"bundle": str(bundle)} | evaluation)
         return
-    table_console().print(_leaderboard(ensemble))
+    table_console().print(leaderboard_table(ensemble))
     for sentence in ensemble.left_out:
         print(f"{sentence}.")
     print(f"\n{ensemble!r}")
@@ -136,7 +136,7 @@ def _print(ensemble: Ensemble, bundle: Path, how: Running) -> None:
     print(f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})")
 
 
-def _leaderboard(ensemble: Ensemble) -> Table:
+def leaderboard_table(ensemble: Ensemble) -> Table:
     """One row per member, the ensemble last."""
     heads = ("member", "sees", f"val {ensemble.metric}", "log loss", "weight", "seconds")
     table = plain_table(*heads, numbers=slice(2, None))

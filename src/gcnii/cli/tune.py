@@ -1,4 +1,4 @@
-"""gcnii tune: search the settings that are best for a graph, and save the winner as a bundle."""
+"""gcnii tune: search the settings that are best for a graph, and save the result as a bundle."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ from gcnii.cli.options import (
     refuse_below_one,
     refuse_unwritable,
 )
+from gcnii.cli.portfolio import leaderboard_table
 from gcnii.cli.terminal import table_console
 from gcnii.cli.train import Threads
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document, refuse_replacing
 from gcnii.report.figures import is_figure, save
 from gcnii.results.card import short_form
+from gcnii.results.ensemble import Ensemble
 from gcnii.results.fit import Session
 from gcnii.targets.scores import METRICS, Metric, percent
 from gcnii.tuning.question import Question
@@ -51,7 +53,10 @@ Budget = Annotated[
 ]
 Trials = Annotated[
     int | None,
-    Parameter(help="Number of settings to try: the default, two baselines and others."),
+    Parameter(
+        help="Number of settings to try, including what `gcnii train` would train, which is always "
+        "tried."
+    ),
 ]
 ModelNames = Annotated[
     str | None,
@@ -162,16 +167,19 @@ def _save_and_print(tuned: Tuned, tuner: Tuner, command: str, as_json: bool, dev
         about = {"bundle": str(tuner.folder), "picture": str(picture), "train": command}
         print_json(document | about | {"evaluation": short.document() if short else None})
         return
-    _print(document, [*tuned.lines(), *(short.lines() if short else ())])
+    _print(tuned, document, [*tuned.lines(), *(short.lines() if short else ())])
     print(f"\nbundle: {tuner.folder}   (label nodes with: {_predict(tuner.folder)})")
     print(f"picture: {picture}")
-    print(f"train the winner again: {command}")
+    which = "best setting alone" if isinstance(tuned.result, Ensemble) else "winner again"
+    print(f"train the {which}: {command}")
 
 
-def _print(document: Document, lines: list[str]) -> None:
+def _print(tuned: Tuned, document: Document, lines: list[str]) -> None:
     console = table_console()
     console.print(trial_table(document), "")
     console.print(importance_table(document), "")
+    if isinstance(tuned.result, Ensemble):
+        console.print(leaderboard_table(tuned.result), "")
     for line in lines:
         print(line)
 

@@ -1,7 +1,8 @@
 """Closing a study: the best few are confirmed, the winner is trained anew, and only then tested.
 
 The best of many trials owes something to luck.  So the best few are trained with more seeds, on all
-splits, still without test nodes, and the best of them by validation wins.
+splits, still without test nodes, and the best of them by validation wins.  All this takes no longer
+than the search.
 
 What mattered is said with an error: PED-ANOVA over the trials of one model (Watanabe et al. 2023,
 as Optuna has it), repeated on trials drawn with replacement.
@@ -27,15 +28,18 @@ from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Settings
+from gcnii.results.ensemble import Ensemble, Probabilities
 from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets.objective import Objective
-from gcnii.targets.scores import percent
+from gcnii.targets.scores import Answers, percent
+from gcnii.targets.target import Ints
 from gcnii.train.hardware import choose_device
 from gcnii.train.interrupt import interruptible
 from gcnii.tuning.proposals import distribution, quiet
 from gcnii.tuning.question import BASELINES, FINAL, FRESH, STUDY, Question, parameter, parameters_of
-from gcnii.tuning.trials import RULE, Outcome, Trial, fitted, ranked, winner_of
+from gcnii.tuning.trials import FINALISTS, RULE, Outcome, Trial, fitted, joining, ranked, winner_of
 
 FEWEST = 10  # trials, below which nothing can be said
 REPEATS = 10
@@ -93,27 +97,35 @@ def _shares(question: Question, trials: Sequence[Trial], model: str) -> dict[str
 
 
 FORMAT = 1
-FINALISTS = 5
 FEWEST_PAIRS = 3  # runs, without which a difference has no error worth the name
 SLOWER = 1.15  # by which the final training may be slower than the search
+ROUNDED = 1e-9  # so that a number of seeds that just fits is not rounded down
 SURE = 2.0  # standard errors, beyond which a difference is called one
-# by the sign of the winner's lead over an MLP
+DRAWN = 200  # times that the test nodes of a single run are drawn, for the error of a difference
+# by the sign of the lead over what does not see the graph
 HELPS = {1: "The graph helps", 0: "It is open whether the graph helps", -1: "The graph does harm"}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The winner's test scores less those of a baseline, run by run on the same splits."""
+    """The test scores less those of a baseline, run by run on the same splits.
+
+    A single run's error is over its test nodes, drawn with replacement.
+    """
 
     mean: float
     error: float
 
     @classmethod
-    def of(cls, one: Result, other: Result) -> Difference:
+    def of(cls, one: Trained, other: Trained) -> Difference:
         """Paired by seed, and so by split."""
         gaps = one.test - other.test
-        error = float(gaps.std(ddof=1) / sqrt(len(gaps))) if len(gaps) > 1 else 0.0
-        return cls(float(gaps.mean()), error)
+        mean = float(gaps.mean())
+        if len(gaps) > 1:
+            return cls(mean, float(gaps.std(ddof=1) / sqrt(len(gaps))))
+        if isinstance(one, Ensemble) and isinstance(other, Ensemble) and not isnan(mean):
+            return cls(mean, _error_over_nodes(one, other))
+        return cls(mean, 0.0)
 
     @property
     def measured(self) -> bool:
@@ -135,24 +147,45 @@ class Difference:
         return f"{size} of {metric} {side} {other}"
 
 
+def _error_over_nodes(one: Ensemble, other: Ensemble) -> float:
+    """The standard error of the difference on the test nodes of the one split, paired by node."""
+    graph = one.trained_on
+    assert graph is not None
+    nodes = np.flatnonzero(graph.splits[one.runs[0].split].test)
+    metric, random = one.target.score(one.recipe.scored_by).key, np.random.default_rng(0)
+    said = [(each, each.predict_proba(graph, each.device_word)) for each in (one, other)]
+
+    def score(each: Ensemble, P: Probabilities, drawn: Ints) -> float:
+        part = None if graph.part is None else graph.part[drawn]
+        about = (each.decide(P[drawn]), graph.labels[drawn], part, each.positive)
+        return float(Answers(each.target, P[drawn], *about).scores[metric])
+
+    draws = (random.choice(nodes, len(nodes)) for _ in range(DRAWN))
+    gaps = [score(*said[0], drawn) - score(*said[1], drawn) for drawn in draws]
+    return float(np.nanstd(gaps, ddof=1))
+
+
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A finished study: the winner, the baselines and all trials.
+    """A finished study: what it ends with, the baselines and all trials.
 
     Attributes
     ----------
-    result : Result
-        The winner, trained again with new seeds on every split, and tested.
+    result : Ensemble or Result
+        The members of `gcnii train` and the best settings of the search, weighed by validation;
+        where models are named or settings were published, the winner, trained again with new seeds
+        on every split.  Tested in either case.
     trials : tuple
         All settings that were tried, the best first.
     baselines : dict
-        Results of mlp and gcn at their best settings, with the same seeds.
+        What the result is compared with: the best member that does not see the graph; for a single
+        winner, mlp and gcn at their best settings, with the same seeds.
     """
 
     question: Question
-    result: Result
+    result: Trained
     trials: tuple[Trial, ...]
-    baselines: Mapping[str, Result]
+    baselines: Mapping[str, Trained]
     seconds: float = 0.0
     command: str = ""
     notes: tuple[str, ...] = ()
@@ -181,7 +214,7 @@ class Tuned:
     @property
     def settings(self) -> Settings:
         """All settings of the winner, for `fit(graph, best.model, **best.settings)`."""
-        return self.result.plan.settings
+        return self.winner.settings
 
     def differences(self) -> dict[str, Difference]:
         """baseline → the winner's lead over it on test nodes."""
@@ -192,6 +225,8 @@ class Tuned:
     def verdict(self) -> str:
         """Whether the graph helps, in one sentence."""
         leads, metric = self.differences(), self.result.measured
+        if isinstance(self.result, Ensemble):
+            return self._verdict_on_members(leads)
         if not leads and all(one.model == "mlp" for one in ranked(self.trials)):
             how = "no training of a model that sees it was finished"
             return f"Whether the graph helps is not measured: {how}; give the search more time."
@@ -213,6 +248,16 @@ class Tuned:
         if not lead.measured:
             return "There are no test nodes, so whether the graph helps is not measured."
         return f"{HELPS[lead.sign]}: {self.model} is {lead.beside(metric, 'an MLP')}."
+
+    def _verdict_on_members(self, leads: Mapping[str, Difference]) -> str:
+        """The ensemble against its best member without the graph."""
+        if not leads:
+            return "Whether the graph helps is not measured: no member without it was trained."
+        (name, lead), metric = next(iter(leads.items())), self.result.measured
+        if not lead.measured:
+            return "There are no test nodes, so whether the graph helps is not measured."
+        beside = lead.beside(metric, name)
+        return f"{HELPS[lead.sign]}: the ensemble is {beside}, the best member without it."
 
     def _too_few(self) -> str:
         """Why the models that see the graph were not given the chance that an MLP had, if so."""
@@ -252,6 +297,7 @@ class Tuned:
             "final": _scores(self.result),
             "baselines": {name: _scores(one) for name, one in self.baselines.items()},
             "lead": {name: vars(lead) for name, lead in leads.items() if lead.measured},
+            "leaderboard": self.leaderboard,
             "verdict": self.verdict,
             "notes": list(self.notes),
             "importances": [one.document() for one in self.importances],
@@ -260,6 +306,11 @@ class Tuned:
             "device": self.result.device,
             "trials": [trial.document() for trial in self.trials],
         }
+
+    @property
+    def leaderboard(self) -> list[Document]:
+        """A row for each member of the ensemble; none of a single winner."""
+        return self.result.leaderboard() if isinstance(self.result, Ensemble) else []
 
     def _of(self, trial: Trial) -> Document:
         about = {"number": trial.number, "model": trial.model, "val": trial.score}
@@ -281,27 +332,32 @@ class Tuned:
         ]
 
     def save(self, folder: Path) -> None:
-        """Write study.json, by which the folder is known as a study's, and the winner's bundle."""
+        """Write study.json, by which the folder is known as a study's, and the bundle."""
         write_document(folder / STUDY, self.document())
         self.result.save(folder, overwrite=True, command=self.command)
 
 
-def _scores(result: Result) -> Document:
+def _scores(result: Trained) -> Document:
     runs = [run.summary() for run in result.runs]
     return {
-        "model": result.plan.model,
-        "settings": result.plan.settings,
+        "model": result.model,
+        "settings": result.plan.settings if isinstance(result, Result) else result.in_force(),
         "test_mean": json_value(float(result.test.mean())),
         "test_std": json_value(result.std),
         **{name: [run[name] for run in runs] for name in ("seed", "split", "val", "test")},
     }
 
 
-def reserve(trials: Sequence[Trial], most: float = inf) -> float:
+def reserve(
+    trials: Sequence[Trial], most: float = inf, joined: frozenset[int] | None = None
+) -> float:
     """Seconds that closing may take, judged by the trials so far.
 
-    most  if it is so long, closing does less; but the winner is trained once in any case
+    most    if it is so long, closing does less; but a single winner is trained once in any case
+    joined  where the best are combined, those that need no more time
     """
+    if joined is not None:
+        return min(sum(trial.final_seconds for trial in joining(trials, joined)), most)
     best = ranked(trials)
     confirming = best[:FINALISTS] if len(best) > 1 else []
     whole = sum(trial.final_seconds for trial in (*confirming, *_chosen(best)))
@@ -320,19 +376,48 @@ def _chosen(trials: Sequence[Trial]) -> list[Trial]:
 Train = Callable[[Graph, Trial, range], Result | None]
 
 
+class Allowance:
+    """What closing may take: seconds up to a deadline, or else as much work as the search.
+
+    Work is counted in epochs, so that a study is closed alike on any machine.
+
+    runs      of each that is trained anew
+    deadline  by `time.time`
+    """
+
+    def __init__(self, trials: Sequence[Trial], runs: int, deadline: float | None):
+        self.runs, self.deadline = runs, deadline
+        self.known = {trial.number: len(trial.val) for trial in trials}
+        self.work = sum(trial.work * len(trial.val) for trial in trials if trial.epochs)
+
+    def cost(self, trials: Sequence[Trial]) -> float:
+        """Of training these anew."""
+        if self.deadline is None:
+            return sum(trial.work * self.runs for trial in trials)
+        return sum(trial.final_seconds for trial in trials)
+
+    def left(self, confirmed: Sequence[Trial] = ()) -> float:
+        """What is left, if these trials have more runs than in the search."""
+        if self.deadline is not None:
+            return (self.deadline - time.time()) / SLOWER
+        more = ((one, len(one.val) - self.known[one.number]) for one in confirmed)
+        return self.work - sum(one.work * runs for one, runs in more if runs > 0)
+
+
 def confirmed(
-    question: Question, trials: Sequence[Trial], train: Train, left: float = inf
+    question: Question, trials: Sequence[Trial], train: Train, allowance: Allowance | None = None
 ) -> list[Trial]:
     """All trials, the best first: the finalists, by more seeds; then those that did not get there.
 
-    train  trains a trial's setting on a graph with these seeds; None where it is lost
-    left   seconds; the finalists are as many as there is time for, the default among them
+    train      trains a trial's setting on a graph with these seeds; None where it is lost
+    allowance  by which there are fewer finalists; the default stays among them
     """
     seeds = question.seeds
     best, more = ranked(trials), range(seeds, seeds + max(FINAL - seeds, seeds))
     finalists = best[:FINALISTS]
     finalists += [one for one in best[FINALISTS:] if one.default]
-    while len(finalists) > 1 and sum(one.final_seconds for one in finalists) > left:
+    left = inf if allowance is None else allowance.left() - allowance.cost(_chosen(best))
+    while len(finalists) > 1 and allowance and allowance.cost(finalists) > left:
         del finalists[-2 if finalists[-1].default else -1]
     if len(finalists) > 1:
         others = [one for one in best if one not in finalists]
@@ -356,13 +441,15 @@ def close(
 
     session   where; its checkpoint is the winner's
     show      told what is trained now
-    deadline  by `time.time`, for which seeds are left out, then baselines
+    deadline  by `time.time`, for which seeds are left out, then baselines; without one, closing
+              takes no more work than the search
     kept      the default's runs in the search: what there is if it wins and no time is left
 
     If the winner is lost, because a fresh seed diverges, the next best takes its place.
     """
     winner_of(trials)  # or an error
     on_cpu = choose_device(session.device).type == "cpu"
+    allowance = Allowance(trials, len(question.final_seeds), deadline)
     results: dict[int, Result] = {}
 
     def train(graph: Graph, trial: Trial, seeds: range, saves: bool = False) -> Result | None:
@@ -375,53 +462,52 @@ def close(
 
     with interruptible() as interrupt:
         show("confirming the best few")
-        final = sum(trial.final_seconds for trial in _chosen(ranked(trials)))
-        ordered = confirmed(question, trials, train, _left(deadline) - final)
+        ordered = confirmed(question, trials, train, allowance)
         winner_of(ordered)  # or an error, if all were lost
         has_own = bool(kept) and ordered[0].default and not question.divided_anew
-        counts = _counts(question, _chosen(ordered), on_cpu, _left(deadline), 1 - has_own)
+        costs = [allowance.cost([one]) for one in _chosen(ordered)]
+        left = allowance.left(ordered)
+        if deadline is None:  # a verdict needs some runs in any case
+            left = max(left, FEWEST_PAIRS / allowance.runs * sum(costs))
+        counts = _counts(costs, left, allowance.runs, on_cpu or deadline is None, 1 - has_own)
         if not counts[0]:
             results[ordered[0].number] = _tested(question.graph, kept, session.device)
-        while left := [one for one in _chosen(ordered)[: len(counts)] if one.number not in results]:
-            show(f"final training: {left[0].model}")
+        while todo := [one for one in _chosen(ordered)[: len(counts)] if one.number not in results]:
+            show(f"final training: {todo[0].model}")
             seeds = question.final_seeds[: counts[0]]
-            result = train(question.graph, left[0], seeds, saves=not results)
+            result = train(question.graph, todo[0], seeds, saves=not results)
             if result is not None:
-                results[left[0].number] = result
+                results[todo[0].number] = result
             else:
-                ordered = _without(ordered, left[0])
+                ordered = _without(ordered, todo[0])
     winner_of(ordered)  # or an error, if all were lost
     best = {one.model: one for one in reversed(_chosen(ordered)) if one.number in results}
     baselines = {name: results[best[name].number] for name in BASELINES if name in best}
-    notes = _shortened(question, trials, ordered, counts)
+    why = "so that it takes no longer than the search" if deadline is None else "to keep the budget"
+    notes = _shortened(why, question, trials, ordered, counts)
     return Tuned(question, results[ordered[0].number], tuple(ordered), baselines, notes=notes)
 
 
-def _left(deadline: float | None) -> float:
-    return inf if deadline is None else (deadline - time.time()) / SLOWER
-
-
-def _seeds_in_time(question: Question, chosen: Sequence[Trial], on_cpu: bool, left: float) -> int:
-    """How many of the final seeds there is time for; a GPU trains one or all in the same time."""
-    whole, seeds = sum(trial.final_seconds for trial in chosen), len(question.final_seeds)
-    if whole <= left:
-        return seeds
-    return int(seeds * max(left, 0.0) / whole) if on_cpu else 0
-
-
 def _counts(
-    question: Question, chosen: Sequence[Trial], on_cpu: bool, left: float, least: int = 1
+    costs: Sequence[float], left: float, seeds: int, by_run: bool, least: int = 1
 ) -> list[int]:
     """The final seeds of each that is trained anew, the winner first: the same number for all.
 
     Baselines are left out where the differences to them would be of too few runs.
 
-    least  for the winner alone
+    costs   of all seeds of each
+    by_run  whether fewer seeds cost less; a GPU trains one or all in the same time
+    least   for the winner alone
     """
-    seeds = _seeds_in_time(question, chosen, on_cpu, left)
-    if seeds >= min(FEWEST_PAIRS, len(question.final_seeds)):
-        return [seeds] * len(chosen)
-    return [max(_seeds_in_time(question, chosen[:1], on_cpu, left), least)]
+
+    def within(cost: float) -> int:
+        if cost <= left:
+            return seeds
+        return int(seeds * max(left, 0.0) / cost + ROUNDED) if by_run else 0
+
+    if (some := within(sum(costs))) >= min(FEWEST_PAIRS, seeds):
+        return [some] * len(costs)
+    return [max(within(costs[0]), least)]
 
 
 def _tested(graph: Graph, kept: Sequence[Result], device: str) -> Result:
@@ -441,9 +527,13 @@ def _tested(graph: Graph, kept: Sequence[Result], device: str) -> Result:
 
 
 def _shortened(
-    question: Question, trials: Sequence[Trial], ordered: Sequence[Trial], counts: Sequence[int]
+    why: str,
+    question: Question,
+    trials: Sequence[Trial],
+    ordered: Sequence[Trial],
+    counts: Sequence[int],
 ) -> tuple[str, ...]:
-    """What closing left out for lack of time, in one sentence."""
+    """What closing left out, in one sentence."""
     seeds, most = counts[0], len(question.final_seeds)
     known = {trial.number: len(trial.val) for trial in trials}
     words = [
@@ -456,7 +546,7 @@ def _shortened(
             else []
         ),
     ]
-    return (f"Shortened to keep the budget: {'; '.join(words)}.",) if words else ()
+    return (f"Shortened {why}: {'; '.join(words)}.",) if words else ()
 
 
 def _without(trials: Sequence[Trial], lost: Trial) -> list[Trial]:

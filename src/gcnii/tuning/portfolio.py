@@ -206,14 +206,19 @@ class Clock:
         self, start: float, budget: float | None, extent: Extent, runs: int, device: torch.device
     ):
         self.start, self.extent, self.runs = start, extent, runs
-        self.limit = inf if budget is None else (1 - CLOSING) * budget
+        self.limit = self.most = inf if budget is None else (1 - CLOSING) * budget
         self.fixed = budget is not None or device.type != "cpu"
 
     def measured(self, epoch: float) -> None:
         """Take the seconds of the first network's epochs for the measure of the graph."""
         if not self.fixed:
             each = max(self.extent.least, self.extent.epochs * epoch)
-            self.limit, self.fixed = each * self.runs, True
+            self.limit, self.fixed = min(each * self.runs, self.most), True
+
+    def at_most(self, seconds: float) -> None:
+        """Let it take as long as the effort does, but no longer than this, closing included."""
+        self.most = (1 - CLOSING) * seconds
+        self.limit = min(self.limit, self.most)
 
     @property
     def spent(self) -> float:
@@ -232,6 +237,8 @@ class Course:
 
     divided   the graph with the splits that members are trained on, `layout` their runs
     members   that are trained, by name
+    tried     networks that were trained, those that have left among them
+    rows      the places in `layout` that every member has
     departed  what the leaderboard says of those that were trained and have no weight
     left_out  sentences about those that were not trained
     """
@@ -249,12 +256,19 @@ class Course:
     folder: Path | None = None
     show: Show = print
     members: dict[str, Member] = field(default_factory=dict)
+    tried: dict[str, Networks] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)
     departed: list[Document] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     interrupted: bool = False
 
     def run(self, folder: Path | None, show: Show) -> Ensemble:
         """Train, fold by fold where there are folds, and weigh what there is."""
+        self.train(folder, show)
+        return self.combined().measured_on(self.graph)
+
+    def train(self, folder: Path | None, show: Show) -> None:
+        """Train the members of the effort."""
         self.folder, self.show = folder, show
         # A GPU takes as long for one fold as for all.
         staged = bool(self.folds) and choose_device(self.session.device).type == "cpu"
@@ -268,11 +282,35 @@ class Course:
             self._leave(self._ensemble(rows).weighed_on(self.graph), LIGHT)
             rows = self._further()
         self.members = {name: _trimmed(one, rows) for name, one in self.members.items()}
-        self._smooth_best(rows)
-        ensemble = self._ensemble(rows).weighed_on(self.graph)
+        self.rows = rows
+
+    def go_on(self, ensemble: Ensemble, folder: Path | None, show: Show) -> None:
+        """Take the members of an ensemble that was saved in the place of training them."""
+        self.folder, self.show = folder, show
+        self.members = {one.name: one for one in ensemble.members}
+        self.tried = {one.name: one for one in ensemble.members if isinstance(one, Networks)}
+        self.departed, self.left_out = list(ensemble.departed), list(ensemble.left_out)
+        self.rows = sorted({row for blend in ensemble.blends for row in blend.rows})
+
+    def add(self, point: Point, seconds: float) -> Networks | None:
+        """Train another member beside those that there are; None if it fails.
+
+        seconds  that it may take
+        """
+        clock = self.clock
+        clock.start, clock.limit, clock.fixed = time.monotonic(), seconds / SLICE, True
+        self.points[point.name] = point
+        self._train(point.name, self.rows)
+        found = self.members.get(point.name)
+        return found if isinstance(found, Networks) else None
+
+    def combined(self) -> Ensemble:
+        """The members, weighed by validation; those without a weight leave."""
+        self._smooth_best(self.rows)
+        ensemble = self._ensemble(self.rows).weighed_on(self.graph)
         self._leave(ensemble, 0.0)
         kept = [i for i, one in enumerate(ensemble.members) if one.name in self.members]
-        return ensemble.of_members(kept, self.departed).measured_on(self.graph)
+        return ensemble.of_members(kept, self.departed)
 
     def _ensemble(self, rows: list[int]) -> Ensemble:
         """Of all members, on these runs, not weighed yet."""
@@ -344,6 +382,8 @@ class Course:
                 save_member(own, self.folder)
         assert own is not None
         self.members[name] = own
+        if isinstance(own, Networks):
+            self.tried[name] = own
 
     def _trained(self, name: str, rows: list[int]) -> Member | None:
         if name in self.points:
@@ -476,13 +516,15 @@ class Course:
         needed |= {one.name for one in [one for one in order if isinstance(one, Networks)][:1]}
         for member, weight, loss in zip(ensemble.members, most, losses, strict=True):
             if weight <= least and member.name not in needed:
-                self.departed.append(about_member(member, 0.0, loss))
+                others = [row for row in self.departed if row["member"] != member.name]
+                self.departed = [*others, about_member(member, 0.0, loss)]
                 del self.members[member.name]
 
     def _smooth_best(self, rows: list[int]) -> None:
         """Correct & Smooth over the members with the lowest validation loss."""
         asked = Asked(self.divided, self.divided, self.session.device)
-        able = [one for one in self.members.values() if one.sees != "graph"]
+        plain = [one for one in self.members.values() if not isinstance(one, Smoothed)]
+        able = [one for one in plain if one.sees != "graph"]
         able.sort(key=lambda one: fmean(run.val_loss for run in one.runs))
         for base in able[:SMOOTHED]:
             said = asked.of(base)

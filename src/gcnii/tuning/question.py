@@ -28,10 +28,11 @@ from gcnii.propagation.adjacency import OWN_LOOPS
 from gcnii.results.bundle import read_record
 from gcnii.targets import target_of
 from gcnii.targets.scores import RARE, Metric
-from gcnii.train.own import FEW, MANY, PLAIN, SOME
+from gcnii.train.own import FEW, MANY, PLAIN, SOME, portfolio
 from gcnii.train.plan import (
     Plan,
     chosen_model,
+    combines,
     known_model,
     make_plan,
     model_defaults,
@@ -39,6 +40,7 @@ from gcnii.train.plan import (
 )
 from gcnii.train.recipe import RECIPE_FIELDS, recipe_hints
 from gcnii.train.run import make_runs
+from gcnii.tuning.portfolio import EXTENTS, prepared
 
 Space: TypeAlias = dict[str, Range | Choice]
 
@@ -235,9 +237,8 @@ class Question:
 
         All models stop alike, whatever their presets say.
         """
-        metric = {} if self.metric == "auto" else {"metric": self.metric}
-        fixed = {name: one for name, one in self.fixed.items() if name in _known(model)}
-        return make_plan(model, {**self.stop, **metric, **settings, **fixed}, self.graph)
+        given = {name: one for name, one in self.given.items() if name in _known(model)}
+        return make_plan(model, {**self.stop, **settings, **given}, self.graph)
 
     @cached_property
     def default(self) -> Plan:
@@ -249,9 +250,18 @@ class Question:
         if self.models != SEARCHED and model not in self.models:
             model = self.models[0]
         same = {name: self.stop[name] for name in ("batches", "monitor")}
-        metric = {} if self.metric == "auto" else {"metric": self.metric}
-        fixed = {name: one for name, one in self.fixed.items() if name in _known(model)}
-        return make_plan(model, {**same, **metric, **fixed}, self.graph)
+        given = {name: one for name, one in self.given.items() if name in _known(model)}
+        return make_plan(model, {**same, **given}, self.graph)
+
+    @cached_property
+    def combines(self) -> bool:
+        """Whether `gcnii train` would combine several members: then a search goes on from them."""
+        return self.models == SEARCHED and combines(self.graph, None, "published", self.fixed)
+
+    @property
+    def given(self) -> Settings:
+        """What all members of a portfolio are given."""
+        return self.fixed | ({} if self.metric == "auto" else {"metric": self.metric})
 
     @cached_property
     def stop(self) -> Settings:
@@ -289,6 +299,13 @@ class Question:
         splits = len(self.graph.splits)
         first = ceil(FRESH / splits) * splits
         return range(first, first + splits * ceil(FINAL / splits))
+
+    @cached_property
+    def final_runs(self) -> int:
+        """The runs of a setting that is trained anew: fresh seeds, or those of every member."""
+        if self.combines:
+            return len(prepared(self.graph, self.given).layout)
+        return len(self.final_seeds)
 
 
 def _known(model: str) -> set[str]:
@@ -391,18 +408,29 @@ SCALES = ("none", "standard", "length")  # with each of which GCNII is tried
 def first_points(question: Question) -> list[Settings]:
     """Optuna's parameters of the first trials, `model` among them."""
     points: list[GoodPoint] = [(model, {}) for model in (*BASELINES, question.models[0])]
+    if question.combines:  # the portfolio has them, and is trained before
+        points = []
     points += GOOD
     points += [
         (model, settings | {"scale": scale}) for scale in SCALES for model, settings in GOOD[:8]
     ]
     found: list[Settings] = []
     for model, settings in points:
+        if question.combines and _in_portfolio(settings, question.graph):
+            continue
         if model in question.models and ("views" not in settings or few_labels(question.graph)):
             plan = question.plan(model, settings)
             own = parameters_of(model, question.space(model), plan.settings)
             if (point := {"model": model, **own}) not in found:
                 found.append(point)
     return found
+
+
+def _in_portfolio(settings: Settings, graph: Graph) -> bool:
+    """Whether a member of the portfolio has these settings, under any name of its model."""
+    names = EXTENTS["standard"].points or ()
+    known = (point.settings for point in portfolio(graph) if point.name in names)
+    return any(len(one) > 1 and one.items() <= settings.items() for one in known)
 
 
 STUDY = "study.json"

@@ -38,7 +38,7 @@ from gcnii.errors import DataError, GcniiError, InputError, notice, one_line
 from gcnii.files import Document, check, document_key, refuse_special
 from gcnii.tuning.proposals import distribution
 from gcnii.tuning.question import Question, parameter, settings_of
-from gcnii.tuning.trials import DEFAULT, FINISHED, GIVEN_BACK, TOLD, first_number
+from gcnii.tuning.trials import DEFAULT, FINISHED, GIVEN_BACK, MEMBER, TOLD, first_number
 
 HEARTBEAT, GRACE = 5, 30  # seconds between two beats, and without one, after which a trial is lost
 CONNECT = 20  # seconds in which a server must answer
@@ -444,10 +444,10 @@ def _check_trial(trial: FrozenTrial, question: Question) -> None:
         raise InputError(f"it must repeat an earlier setting, got {first!r}")
     if not _is_count(deaths) or not 0 <= deaths <= MOST_DEATHS:
         raise InputError(f"it must have cost 0 to {MOST_DEATHS} workers, got {deaths!r}")
-    if DEFAULT not in trial.user_attrs:
+    if not {DEFAULT, MEMBER} & trial.user_attrs.keys():
         _check_params(trial, question)
-    elif trial.params:
-        raise InputError("it is the default, and has parameters")
+    elif trial.params or not isinstance(trial.user_attrs.get(MEMBER, ""), str):
+        raise InputError("it is what `gcnii train` would train, and has parameters")
     if trial.state in FINISHED:
         _check_told(trial, question)
     elif trial.values is not None:
@@ -482,9 +482,11 @@ def _check_told(trial: FrozenTrial, question: Question) -> None:
         raise InputError("its intermediate scores are not numbers")
     if not all(rung.isdigit() for rung in told["rungs"]):
         raise InputError("its intermediate scores are not of epochs")
-    if DEFAULT not in trial.user_attrs:
+    if not {DEFAULT, MEMBER} & trial.user_attrs.keys():
         _check_settings(trial, told, question)
-    _check_scores(trial, told, question.seeds)
+    # Members of the portfolio have a run for each fold.
+    seeds = len(told["val"]) if MEMBER in trial.user_attrs else question.seeds
+    _check_scores(trial, told, seeds)
 
 
 def _check_settings(trial: FrozenTrial, told: Document, question: Question) -> None:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -27,9 +27,12 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskProgressColumn
 
 from gcnii.errors import GcniiError, InputError, notice, some_of
-from gcnii.files import CHECKPOINT, OF_A_BUNDLE, document_key, user_path
+from gcnii.files import CHECKPOINT, OF_A_BUNDLE, claimed, document_key, user_path
 from gcnii.nn.settings import whole
 from gcnii.parallel import run_parallel
+from gcnii.results.bundle import open_bundle
+from gcnii.results.ensemble import Ensemble
+from gcnii.results.ensemble_bundle import MEMBERS
 from gcnii.results.fit import SILENT, Session, draws
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
@@ -38,6 +41,8 @@ from gcnii.train.checkpoint import remove
 from gcnii.train.hardware import choose_device
 from gcnii.train.interrupt import STOPPED_BY
 from gcnii.tuning.closing import Tuned, close
+from gcnii.tuning.combination import Combination, note_members
+from gcnii.tuning.portfolio import prepared
 from gcnii.tuning.proposals import quiet, sampler_of
 from gcnii.tuning.question import STUDY, Question, asked_in
 from gcnii.tuning.storage import StorageLost, open_study, refuse_damaged, sqlite_url
@@ -46,7 +51,7 @@ from gcnii.tuning.worker import Limits, search
 
 ANOTHER = "choose another folder (out)"
 # What a folder of a study may hold: its own files, and those of a bundle.
-OWN = re.compile(rf"\..*|search\.png|slurm|{OF_A_BUNDLE.pattern}")
+OWN = re.compile(rf"\..*|search\.png|slurm|{MEMBERS}|{OF_A_BUNDLE.pattern}")
 REFRESH = 0.5  # seconds
 # What every executor understands; other options are Slurm's own.
 COMMON = ("timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
@@ -58,6 +63,7 @@ LONGEST = 24 * 60  # minutes of a job without a budget; submitit's own default i
 MARGIN = 10  # minutes that a job may take longer than the search
 SAVING = 0.05  # share of a budget in which what was found is written and drawn
 CLOSING = 1 / 3  # share of a budget that the final trainings may take at most
+HALF = 0.5  # share of what the portfolio leaves for the members that a search has found, at most
 Show = Callable[[str], None]
 
 
@@ -142,8 +148,10 @@ class Tuner:
         limits = Limits(trials)
         if budget is not None:
             limits = Limits(trials, spent.start + budget * (1 - SAVING), budget * CLOSING)
-        begin_with_default(spent.study)
         try:
+            if self.question.combines:
+                return self._combined(spent, limits, budget, show)
+            begin_with_default(spent.study)
             kept = self._search(limits, spent)
             path = self.folder / CHECKPOINT if self.writes else None
             session = replace(self.session, checkpoint=path)
@@ -153,6 +161,60 @@ class Tuner:
             return replace(tuned, notes=(*skipped, *tuned.notes))
         finally:
             spent.keep()
+
+    def _combined(self, spent: Spent, limits: Limits, budget: float | None, show: Show) -> Tuned:
+        """Train the portfolio, search on from there, and combine the best of both.
+
+        Closing is measured: while it leaves time for another trial, the search goes on.
+        """
+        with self._members() as folder:
+            combination = self._portfolio(folder, budget and budget - spent.seconds, show)
+            note_members(spent.study, combination.course)
+            spent.keep()
+            done, before = trials_of(spent.study), -1
+            while len(done) > before:
+                show("")
+                limits = replace(limits, joined=frozenset(combination.joined))
+                if limits.deadline is not None:
+                    limits = replace(limits, closing=HALF * (limits.deadline - time.time()))
+                self._search(limits, spent)
+                before, done = len(done), trials_of(spent.study)
+                show("training the best as members")
+                combination.join(done, limits.deadline)
+                if limits.deadline is None or self.jobs > 1 or self.slurm is not None:
+                    break
+            show("weighing the members")
+            tuned = combination.closed(self.question, done)
+        skipped = [] if budget is None else not_begun(spent.study)
+        return replace(tuned, notes=(*skipped, *tuned.notes))
+
+    def _portfolio(self, folder: Path | None, left: float | None, show: Show) -> Combination:
+        """What `gcnii train` would train; that of a study that goes on is in the folder."""
+        question = self.question
+        course = prepared(question.graph, question.given, self.session)
+        if left is not None:
+            course.clock.at_most(left)
+        there = self.writes and (self.folder / "run.json").exists()
+        held = open_bundle(self.folder) if there else None
+        if isinstance(held, Ensemble):
+            course.go_on(held, folder, show)
+        else:
+            course.train(folder, lambda name: show(f"training {name}"))
+        if course.interrupted:
+            raise KeyboardInterrupt
+        return Combination.of(course)
+
+    @contextmanager
+    def _members(self) -> Iterator[Path | None]:
+        """Where members are kept as they are done; None if another process keeps its own there."""
+        with ExitStack() as stack:
+            free = self.writes
+            if free:
+                try:
+                    stack.enter_context(claimed(self.folder / MEMBERS))
+                except InputError:
+                    free = False
+            yield self.folder if free else None
 
     @contextmanager
     def study(self) -> Iterator[OptunaStudy]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, sqrt
 from statistics import fmean, stdev
@@ -27,6 +27,8 @@ from gcnii.train.run import Run
 Outcome = Literal["complete", "given up", "lost"]
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 DEFAULT = "default"  # the attribute of the trial that is what `gcnii train` would train
+MEMBER = "member"  # the attribute of one that is a network of the portfolio, by its name there
+FINALISTS = 5  # settings that are trained again at the end, for more certainty
 GIVEN_BACK = "failed_trial"  # the attribute, named as Optuna does, of one that had another number
 RULE = "highest mean validation score; of equals, the one with the lowest validation loss"
 # What a study keeps of a finished trial, as an attribute of Optuna's.
@@ -56,6 +58,7 @@ class Trial:
     outcome        complete; given up, because it fell behind or time ran out; or lost, because it
                    diverged or did not fit in memory
     default        whether it is what `gcnii train` would train
+    member         its name, if it is a network of the portfolio that `gcnii train` would train
     """
 
     number: int
@@ -68,6 +71,7 @@ class Trial:
     final_seconds: float
     outcome: Outcome
     default: bool = False
+    member: str = ""
 
     @property
     def can_win(self) -> bool:
@@ -85,6 +89,11 @@ class Trial:
         return stdev(self.val) / sqrt(len(self.val)) if len(self.val) > 1 else 0.0
 
     @property
+    def work(self) -> float:
+        """What one run takes, in epochs of a layer of one column."""
+        return fmean(self.epochs) * size_of(self.settings)
+
+    @property
     def rank(self) -> tuple[float, float]:
         """What trials are compared by: higher is better."""
         return self.score, -fmean(self.val_loss)
@@ -100,6 +109,15 @@ class Trial:
             epochs=self.epochs + tuple(run.epochs for run in result.runs),
         )
 
+    def judged_by(self, runs: Sequence[Run]) -> Trial:
+        """The trial with the scores of these runs in the place of its own."""
+        return replace(
+            self,
+            val=tuple(run.val for run in runs),
+            val_loss=tuple(run.val_loss for run in runs),
+            epochs=tuple(run.epochs for run in runs),
+        )
+
     def document(self) -> Document:
         lists = {name: list(getattr(self, name)) for name in ("val", "val_loss", "epochs")}
         return {
@@ -110,6 +128,12 @@ class Trial:
             "seconds": self.seconds,
             **lists,
         }
+
+
+def size_of(settings: Settings) -> float:
+    """By which the time of an epoch grows: that of all layers' states, on the same graph."""
+    width = settings.get("width", 64) * settings.get("heads", 1)
+    return float((settings.get("layers", 1) + 1) * width * settings.get("views", 1))
 
 
 def told_of(
@@ -155,6 +179,7 @@ def trials_of(study: OptunaStudy) -> list[Trial]:
                 final_seconds=told["final_seconds"],
                 outcome="lost" if told["lost"] else outcome,
                 default=DEFAULT in frozen.user_attrs,
+                member=frozen.user_attrs.get(MEMBER, ""),
             )
         )
     return sorted(found, key=lambda trial: trial.number)
@@ -166,10 +191,10 @@ def first_number(trial: FrozenTrial) -> int:
 
 
 def place_of(trial: FrozenTrial, others: Sequence[FrozenTrial]) -> int:
-    """Its place among those that are neither the default nor another's second attempt."""
+    """Its place among those that are neither what `train` trains nor another's second attempt."""
     first = first_number(trial)
     apart = (other.system_attrs.keys() | other.user_attrs.keys() for other in others[:first])
-    return first - sum(bool({GIVEN_BACK, DEFAULT} & names) for names in apart)
+    return first - sum(bool({GIVEN_BACK, DEFAULT, MEMBER} & names) for names in apart)
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
@@ -177,6 +202,15 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
     return sorted(
         filter(lambda trial: trial.can_win, trials), key=lambda trial: trial.rank, reverse=True
     )
+
+
+def joining(trials: Sequence[Trial], joined: Collection[int]) -> list[Trial]:
+    """Settings to become members, the best first: of a model, depth and width the best alone."""
+    found: dict[tuple[object, ...], Trial] = {}
+    for trial in ranked([trial for trial in trials if not trial.member]):
+        shape = trial.model, trial.settings.get("layers"), trial.settings.get("width")
+        found.setdefault(shape, trial)
+    return [one for one in [*found.values()][:FINALISTS] if one.number not in joined]
 
 
 def winner_of(trials: Sequence[Trial], model: str | None = None) -> Trial:

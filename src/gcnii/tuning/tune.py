@@ -56,7 +56,7 @@ def tune(
         The time limit of the whole call: "90s", "10m", "2h", or seconds; default: 10m, or none if
         `trials` is given.
     trials : int, optional
-        The number of settings to try, including the default and the baselines.
+        The number of settings to try, including what `fit` would train, which is always tried.
     models : list of str, optional
         Names from `gcnii models`; mlp and gcn are always included, as baselines.
     seeds : int, optional
@@ -84,8 +84,10 @@ def tune(
     Returns
     -------
     Tuned
-        `best.result` is the winner, trained again with new seeds on every split; `best.settings`
-        are its settings, and `best.trials` all settings that were tried, the best first.
+        `best.result` is an Ensemble of the best on a graph of your own; where models are named or
+        settings were published for the graph, it is the best one, trained again with new seeds on
+        every split.  `best.model` and `best.settings` are the best single setting, and
+        `best.trials` all settings that were tried, the best first.
 
     Notes
     -----

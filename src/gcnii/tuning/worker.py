@@ -30,7 +30,6 @@ from optuna.trial import Trial as OptunaTrial
 from optuna.trial import TrialState
 
 from gcnii.files import Document
-from gcnii.nn.settings import Settings
 from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Result
 from gcnii.train.hardware import choose_device
@@ -41,7 +40,15 @@ from gcnii.tuning.closing import reserve
 from gcnii.tuning.proposals import Proposal, Proposer, SpaceProposer
 from gcnii.tuning.question import BASELINES, Question
 from gcnii.tuning.storage import Held
-from gcnii.tuning.trials import DEFAULT, FINISHED, fitted, place_of, told_of, trials_of
+from gcnii.tuning.trials import (
+    DEFAULT,
+    FINISHED,
+    fitted,
+    place_of,
+    size_of,
+    told_of,
+    trials_of,
+)
 
 FEWEST = 4  # settings at a rung, below which a median says nothing
 
@@ -156,11 +163,13 @@ class Limits:
     trials    settings in all, those of other workers among them; None: any number
     deadline  when all is to be done, the final training too, by `time.time`; None: any time
     closing   seconds of these for the final training, if it would take longer than that
+    joined    numbers of those that are trained to the end already, where the best are combined
     """
 
     trials: int | None = None
     deadline: float | None = None
     closing: float = inf
+    joined: frozenset[int] | None = None
 
 
 class Clock:
@@ -185,7 +194,8 @@ class Clock:
             return inf
         if time.time() - self.looked > LOOK:
             trials = trials_of(self.study)
-            self.looked, self.reserve = time.time(), reserve(trials, self.limits.closing)
+            self.looked = time.time()
+            self.reserve = reserve(trials, self.limits.closing, self.limits.joined)
         return self.limits.deadline - self.reserve - time.time()
 
     @property
@@ -297,7 +307,8 @@ class Worker:
         frozen = [proposal.trial._cached_frozen_trial for proposal in batch]
         recipe, others = batch[0].plan.recipe, self.study.get_trials(deepcopy=False)
         default = DEFAULT in frozen[0].user_attrs
-        stay = {i for i, trial in enumerate(frozen) if place_of(trial, others) < len(BASELINES)}
+        first = 0 if self.question.combines else len(BASELINES)
+        stay = {i for i, trial in enumerate(frozen) if place_of(trial, others) < first}
         halving = Halving(
             [trial.number for trial in frozen],
             recipe.patience,
@@ -312,7 +323,7 @@ class Worker:
         seconds = time.perf_counter() - start
         for i, proposal in enumerate(batch):
             own = [run for run in runs if run.setting == i]
-            final = self._final_seconds(proposal, len(runs), seconds)
+            final = self._final_seconds(proposal, runs, own, seconds)
             told = told_of(proposal.plan, own, final, halving.noted(i))
             self._tell(proposal.trial, told, given_up=i in halving.behind | halving.cut)
             self.held.release(proposal.trial)
@@ -352,21 +363,25 @@ class Worker:
         own = [one for one in done if one.model == proposal.plan.model]
         if DEFAULT in proposal.trial.user_attrs or not own:
             return 0.0
-        epoch = median(one.final_seconds / fmean(one.epochs) / _size(one.settings) for one in own)
+        epoch = median(one.final_seconds / fmean(one.epochs) / size_of(one.settings) for one in own)
         epochs = median(fmean(one.epochs) for one in own)
-        final = epoch * epochs * _size(proposal.plan.settings)
-        return (
-            final * self.question.seeds / len(self.question.final_seeds) if self.on_cpu else final
-        )
+        final = epoch * epochs * size_of(proposal.plan.settings)
+        return final * self.question.seeds / self.question.final_runs if self.on_cpu else final
 
-    def _final_seconds(self, proposal: Proposal, runs: int, seconds: float) -> float:
-        """How long this setting's final training may take, if so many runs took these seconds.
+    def _final_seconds(
+        self, proposal: Proposal, runs: Sequence[Run], own: Sequence[Run], seconds: float
+    ) -> float:
+        """How long this setting's final training may take, if a batch of runs took these seconds.
 
-        A GPU takes as long for one run as for all that fill it.
+        own  those of them that are of this setting
+
+        A GPU takes as long for one run as for all that fill it, until the last of them stops.
         """
-        capacity, last = self.capacity(proposal), len(self.question.final_seeds)
-        ours, final = (max(1.0, count / capacity) for count in (runs, last))
-        return seconds * final / ours
+        capacity, last = self.capacity(proposal), self.question.final_runs
+        ours, final = (max(1.0, count / capacity) for count in (len(runs), last))
+        longest = [max((run.epochs for run in some), default=1) for some in (own, runs)]
+        share = 1.0 if self.on_cpu else longest[0] / max(longest[1], 1)
+        return seconds * share * final / ours
 
     def _tell(self, trial: OptunaTrial, told: Document, *, given_up: bool) -> None:
         """Keep a trial's scores: complete, given up, or lost."""
@@ -380,12 +395,6 @@ class Worker:
                 self.study.tell(trial, score, skip_if_finished=True)
         except UpdateFinishedTrialError:
             pass  # it was given back: this worker's heartbeat was too old
-
-
-def _size(settings: Settings) -> float:
-    """By which the time of an epoch grows: that of all layers' states, on the same graph."""
-    width = settings.get("width", 64) * settings.get("heads", 1)
-    return float((settings.get("layers", 1) + 1) * width * settings["views"])
 
 
 def _slots(study: OptunaStudy, most: int | None) -> bool:
