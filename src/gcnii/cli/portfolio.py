@@ -17,7 +17,12 @@ from gcnii.nn.settings import Settings
 from gcnii.report.tables import plain_table
 from gcnii.results.card import short_form
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.ensemble_bundle import claimed_ensemble, ensemble_folder, save_ensemble
+from gcnii.results.ensemble_bundle import (
+    claimed_ensemble,
+    ensemble_folder,
+    finished_ensemble,
+    save_ensemble,
+)
 from gcnii.results.fit import Calibrate, Session
 from gcnii.targets.scores import percent
 from gcnii.train.plan import AUTO
@@ -75,13 +80,18 @@ def seeds_of(graph: Graph, runs: int | None, first: int) -> range:
 def combine(asked: Asked, how: Running, began: float) -> None:
     """Train the portfolio, save the ensemble as a bundle, and print the leaderboard."""
     graph, course = asked.graph, _prepared(asked, how, began)
-    folder = how.out or ensemble_folder(graph.name, graph.fingerprint, course.settings)
+    which = graph.fingerprint, course.settings
+    folder = how.out or ensemble_folder(graph.name, *which)
     refuse_unwritable(folder)
-    with claimed_ensemble(folder, graph.fingerprint, course.settings, overwrite=how.overwrite):
-        ensemble = course.run(folder, lambda words: None)
-        command = shlex.join(["gcnii", *sys.argv[1:]])
-        save_ensemble(ensemble, folder, overwrite=how.overwrite, command=command)
-    _print(ensemble, folder, how)
+    with claimed_ensemble(folder, *which, overwrite=how.overwrite):
+        ensemble = None if how.overwrite else finished_ensemble(folder, *which)
+        if ensemble is None:
+            ensemble = course.run(folder, lambda words: None)
+            command = shlex.join(["gcnii", *sys.argv[1:]])
+            save_ensemble(ensemble, folder, overwrite=how.overwrite, command=command)
+        else:
+            print(f"gcnii: {folder} holds this ensemble; nothing was trained", file=sys.stderr)
+    _print(ensemble.knowing(graph), folder, how)
     if ensemble.interrupted:
         print("gcnii: stopped; run the same command again to resume.", file=sys.stderr)
         sys.exit(1)

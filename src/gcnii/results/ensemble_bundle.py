@@ -67,7 +67,8 @@ from gcnii.train.checkpoint import before
 from gcnii.train.plan import AUTO, make_plan
 
 MEMBERS, MEMBER, ASKED = "members", "member.json", "asked.json"
-OF_A_MODEL = (WEIGHTS, CURVES, CHECKPOINT, before(Path(CHECKPOINT)).name)
+CHECKPOINTS = (CHECKPOINT, before(Path(CHECKPOINT)).name)
+OF_A_MODEL = (WEIGHTS, CURVES, *CHECKPOINTS)
 MOST_FOLDS = 100
 NETWORKS = "networks"
 KINDS = (NETWORKS, Boosted.kind, Propagated.kind, Smoothed.kind)
@@ -156,6 +157,22 @@ def _refuse_kept(folder: Path, identity: Document, *, overwrite: bool) -> None:
         )
 
 
+def finished_ensemble(folder: Path, fingerprint: str, settings: Document) -> Ensemble | None:
+    """This ensemble, if the folder holds a whole bundle of it."""
+    if not (folder / "run.json").exists():
+        return None
+    record = read_record(folder)
+    identity = identity_of(fingerprint, settings)
+    if record["format"] != COMBINED or record["interrupted"]:
+        return None
+    if identity_of(record["fingerprint"], record["settings"]) != identity:
+        return None
+    try:
+        return open_ensemble(folder, record)
+    except BundleError:  # what is left of it is gone on from
+        return None
+
+
 def save_ensemble(
     ensemble: Trained, folder: Path, *, overwrite: bool = False, command: str = ""
 ) -> Path:
@@ -176,7 +193,8 @@ def save_ensemble(
     write_document(folder / "run.json", record | {"seal": document_key(record)})
     for name in OF_A_MODEL:
         (folder / name).unlink(missing_ok=True)
-    _remove_others(folder, {member.name for member in ensemble.members})
+    if not ensemble.interrupted:  # else it is gone on from what there is
+        _remove_others(folder, {member.name for member in ensemble.members})
     return folder
 
 
@@ -202,6 +220,8 @@ def save_member(member: Member, folder: Path) -> Document:
     if isinstance(member, Networks):
         kind, path = NETWORKS, place / "run.json"
         save_claimed(member.result, place, overwrite=True)
+        for name in CHECKPOINTS:  # of these runs
+            (place / name).unlink(missing_ok=True)
     else:
         assert isinstance(member, Fitted)
         kind, path = member.kind, place / MEMBER

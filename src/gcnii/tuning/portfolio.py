@@ -53,6 +53,7 @@ from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import LEAST
 from gcnii.train.hardware import CPU_THREADS, choose_device, device_name, lacks_memory
+from gcnii.train.interrupt import Interrupt, interruptible
 from gcnii.train.own import Point, portfolio
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.recipe import Recipe
@@ -261,15 +262,26 @@ class Course:
     departed: list[Document] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     interrupted: bool = False
+    interrupt: Interrupt = field(default_factory=Interrupt)
 
     def run(self, folder: Path | None, show: Show) -> Ensemble:
         """Train, fold by fold where there are folds, and weigh what there is."""
-        self.train(folder, show)
-        return self.combined().measured_on(self.graph)
+        with interruptible():
+            self.train(folder, show)
+            return self.combined().measured_on(self.graph)
 
     def train(self, folder: Path | None, show: Show) -> None:
         """Train the members of the effort."""
         self.folder, self.show = folder, show
+        with interruptible() as self.interrupt:
+            self._train_in_stages()
+
+    def _stops(self) -> bool:
+        """Whether someone has asked to stop before all was trained."""
+        self.interrupted = self.interrupted or bool(self.interrupt)
+        return self.interrupted
+
+    def _train_in_stages(self) -> None:
         # A GPU takes as long for one fold as for all.
         staged = bool(self.folds) and choose_device(self.session.device).type == "cpu"
         rows = [0] if staged else list(range(len(self.layout)))
@@ -281,7 +293,8 @@ class Course:
         if staged and not self.interrupted:
             self._leave(self._ensemble(rows).weighed_on(self.graph), LIGHT)
             rows = self._further()
-        self.members = {name: _trimmed(one, rows) for name, one in self.members.items()}
+        if not self.interrupted:  # else what some members have more is kept, to go on from
+            self.members = {name: _trimmed(one, rows) for name, one in self.members.items()}
         self.rows = rows
 
     def go_on(self, ensemble: Ensemble, folder: Path | None, show: Show) -> None:
@@ -345,7 +358,7 @@ class Course:
     def _train_all(self, rows: list[int], until: float) -> None:
         """Train every member on these runs; those for which there is no time are named."""
         for name in self._candidates():
-            if self.interrupted:
+            if self._stops():
                 return
             if self.members and self.clock.spent > until:
                 self.left_out.append(f"{name} was left out: there was no time for it")
@@ -500,9 +513,10 @@ class Course:
                 )
                 return list(range(i))
             for name in list(self.members):
-                self._train(name, list(range(i + 1)))
-                if self.interrupted:
-                    return list(range(i))
+                if not self._stops():
+                    self._train(name, list(range(i + 1)))
+            if self.interrupted:
+                return list(range(i))
         return list(range(len(self.layout)))
 
     def _leave(self, ensemble: Ensemble, least: float) -> None:
