@@ -33,6 +33,7 @@ from gcnii.results.weights import greedy
 from gcnii.targets import Target, target_of
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import HALF, LEAST
+from gcnii.train.hardware import CPU_THREADS
 from gcnii.train.plan import AUTO
 from gcnii.train.recipe import Recipe
 from gcnii.train.run import Run
@@ -128,14 +129,24 @@ class Networks(Member):
         return np.stack([target.probabilities(one) for one in each])
 
 
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What each run says of one graph, that of the training after a fit, before its temperature."""
+
+    graph: Graph
+    each: tuple[Probabilities, ...]
+
+
 class Fitted(Member):
     """A member that is no network, each of whose runs is kept as JSON.
 
     each  what answers for each run
+    said  what they say of the graph of the training, where it is at hand
     """
 
     kind: ClassVar[str]
     each: tuple[Trees | LabelPropagation | CorrectAndSmooth, ...]
+    said: Said | None
 
     def document(self) -> Document:
         """All of it, but its name."""
@@ -147,13 +158,16 @@ class Fitted(Member):
 
     def answers(self, asked: Asked) -> Probabilities | None:
         """Each run's, after its own temperature."""
-        said = []
+        at_hand = self.said is not None and self.said.graph is asked.graph
+        found = []
         for i, run in enumerate(self.runs):
-            P = self.answer(i, asked)
+            P = self.said.each[i] if at_hand and self.said else self.answer(i, asked)
             if P is None:
                 return None
-            said.append(P if run.temperature is None else asked.target.tempered(P, run.temperature))
-        return np.stack(said)
+            found.append(
+                P if run.temperature is None else asked.target.tempered(P, run.temperature)
+            )
+        return np.stack(found)
 
     @abstractmethod
     def answer(self, i: int, asked: Asked) -> Probabilities | None:
@@ -167,6 +181,7 @@ class Boosted(Fitted):
     name: str
     runs: tuple[Run, ...]
     each: tuple[Trees, ...]
+    said: Said | None = field(default=None, repr=False, kw_only=True)
     kind = "trees"
 
     @property
@@ -181,7 +196,7 @@ class Boosted(Fitted):
         if known is None:
             nothing = np.zeros((n, len(trees.shares)))
             known = Known(nothing, np.zeros(n, bool), trees.shares, trees.exclusive)
-        return trees.probabilities(asked.graph, known)
+        return trees.probabilities(asked.graph, known, threads=half_the_cores())
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +206,7 @@ class Propagated(Fitted):
     name: str
     runs: tuple[Run, ...]
     each: tuple[LabelPropagation, ...]
+    said: Said | None = field(default=None, repr=False, kw_only=True)
     kind = "label propagation"
     sees: ClassVar[Sees] = "graph"
     needs_labels: ClassVar[bool] = True
@@ -209,6 +225,7 @@ class Smoothed(Fitted):
     runs: tuple[Run, ...]
     each: tuple[CorrectAndSmooth, ...]
     base: Member
+    said: Said | None = field(default=None, repr=False, kw_only=True)
     kind = "correct and smooth"
     sees: ClassVar[Sees] = "graph and features"
     needs_labels: ClassVar[bool] = True
@@ -697,6 +714,11 @@ class Ensemble(Trained):
             "device": self.device,
             "interrupted": self.interrupted,
         }
+
+
+def half_the_cores() -> int:
+    """Threads of trees: more of them wait for each other on a busy machine."""
+    return max(CPU_THREADS.number() // 2, 1)
 
 
 def about_member(member: Member, weight: float, loss: float) -> Document:

@@ -41,18 +41,21 @@ from gcnii.results.ensemble import (
     Networks,
     Probabilities,
     Propagated,
+    Said,
     Smoothed,
     about_member,
+    half_the_cores,
     log_loss,
 )
 from gcnii.results.ensemble_bundle import MEMBERS, read_member, save_member
 from gcnii.results.fit import SILENT, Session, fit_plans
+from gcnii.results.result import KEPT
 from gcnii.results.trained import Origin
 from gcnii.targets import target_of
 from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import LEAST
-from gcnii.train.hardware import CPU_THREADS, choose_device, device_name, lacks_memory
+from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.interrupt import Interrupt, interruptible
 from gcnii.train.own import Point, portfolio
 from gcnii.train.plan import Plan, make_plan
@@ -405,10 +408,11 @@ class Course:
             spread = self._fits(rows, lambda split, run: LabelPropagation.fit(self.divided, split))
             return self._graded(Propagated(name, *spread))
         columns: Columns = "own" if name == OWN_TREES else "neighbourhood"
-        threads = max(CPU_THREADS.number() // 2, 1)  # more wait for each other on a busy machine
 
         def grow(split: Split, run: Run) -> Trees:
-            return Trees.fit(self.divided, split, columns=columns, seed=run.seed, threads=threads)
+            return Trees.fit(
+                self.divided, split, columns=columns, seed=run.seed, threads=half_the_cores()
+            )
 
         return self._graded(Boosted(name, *self._fits(rows, grow)))
 
@@ -559,10 +563,11 @@ class Course:
         graph, target = self.divided, target_of(self.divided)
         asked = Asked(graph, graph, self.session.device)
         metric = target.score(self.recipe.scored_by).key
-        runs = []
+        runs, said = [], []
         for i, run in enumerate(member.runs):
             P, val, T = member.answer(i, asked), graph.splits[run.split].val, None
             assert P is not None
+            said.append(P)
             y, P = graph.labels[val], P[val]
             if target.exclusive and len(y) >= LEAST:
                 T = target.best_temperature(np.log(np.maximum(P, TINY)), y)
@@ -572,7 +577,8 @@ class Course:
             part = None if graph.part is None else graph.part[val]
             score = Answers(target, P, guess, y, part, self.positive).scores[metric]
             runs.append(replace(run, temperature=T, val=float(score), val_loss=loss))
-        return replace(member, runs=tuple(runs))
+        few = len(runs) * graph.n * graph.k <= KEPT
+        return replace(member, runs=tuple(runs), said=Said(graph, tuple(said)) if few else None)
 
 
 def joined(one: Member, other: Member) -> Member:
@@ -580,11 +586,18 @@ def joined(one: Member, other: Member) -> Member:
     match one, other:
         case Networks(name, result), Networks(_, more):
             return Networks(name, result.joined(more))
-        case Boosted(), Boosted():
-            return replace(one, runs=one.runs + other.runs, each=one.each + other.each)
-        case Propagated(), Propagated():
-            return replace(one, runs=one.runs + other.runs, each=one.each + other.each)
+        case Boosted(name, runs, trees), Boosted(_, more, others):
+            return Boosted(name, runs + more, trees + others, said=_both(one.said, other.said))
+        case Propagated(name, runs, each), Propagated(_, more, others):
+            return Propagated(name, runs + more, each + others, said=_both(one.said, other.said))
     raise AssertionError(f"{one.name} and {other.name} are of different kinds")
+
+
+def _both(one: Said | None, other: Said | None) -> Said | None:
+    """What the runs of two say of one graph, if it is at hand."""
+    if one is None or other is None or one.graph is not other.graph:
+        return None
+    return Said(one.graph, one.each + other.each)
 
 
 def _trimmed(member: Member, rows: list[int]) -> Member:
