@@ -1,7 +1,7 @@
 """Five tables as users have them: gcnii against logistic regression and gradient boosting.
 
     python benchmarks/tables.py [--seeds 3] [--only churn,fraud] [--models gcnii,default]
-                                [--effort quick] [--folder DIR]
+                                [--effort quick] [--budget 60s] [--folder DIR]
 
 makes the tables of tests/support/tables.py, fits the comparators of tests/support/comparators.py
 and gcnii's models on the same splits, and grades all by the nodes that none of them was fitted to
@@ -31,25 +31,26 @@ Found = dict[str, np.ndarray]  # model → (n, classes) probabilities; "seconds"
 COMPARATORS, DEFAULT = "comparators", "default"
 
 
-def fitted(table: Table, graph: gcnii.Graph, model: str, effort: str) -> Found:
+def fitted(table: Table, graph: gcnii.Graph, model: str, given: dict[str, str]) -> Found:
     """The probabilities of one model, or of all comparators."""
     wall, work = time.perf_counter(), time.process_time()
     if model == COMPARATORS:
         found = comparators.fitted(table, graph)
     else:
-        named = {} if model == DEFAULT else {"model": model}
-        given = {"effort": effort} if effort and model == DEFAULT else {}
-        result = gcnii.fit(graph, **named, **given, device="cpu", verbose=False)
+        asked = given if model == DEFAULT else {"model": model}
+        result = gcnii.fit(graph, **asked, device="cpu", verbose=False)
         found = {model: result.predict_proba(graph)}
     spent = (time.perf_counter() - wall, time.process_time() - work)
     return found | {"seconds": np.array(spent)}
 
 
-def kept(file: Path | None, table: Table, graph: gcnii.Graph, model: str, effort: str) -> Found:
+def kept(
+    file: Path | None, table: Table, graph: gcnii.Graph, model: str, given: dict[str, str]
+) -> Found:
     """What `fitted` finds, from the file if it is there."""
     if file and file.exists():
         return dict(np.load(file))
-    found = fitted(table, graph, model, effort)
+    found = fitted(table, graph, model, given)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         np.savez(file, **found)
@@ -67,9 +68,9 @@ def measure(name: str, asked: argparse.Namespace) -> None:
         nodes = np.flatnonzero(comparators.graded_nodes(table, graph))
         found: Found = {}
         for model in (COMPARATORS, *asked.models):
-            key = f"{name}-{seed}-{model}" + (f"-{asked.effort}" if model == DEFAULT else "")
-            file = asked.folder / f"{key}.npz" if asked.folder else None
-            one = kept(file, table, graph, model, asked.effort)
+            words = [name, str(seed), model, *(asked.given.values() if model == DEFAULT else ())]
+            file = asked.folder / f"{'-'.join(words)}.npz" if asked.folder else None
+            one = kept(file, table, graph, model, asked.given)
             seconds.setdefault(model, []).append(one.pop("seconds"))
             found |= one
         grade = {m: comparators.grade(table, graph, P, nodes) for m, P in found.items()}
@@ -98,9 +99,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(TABLES))
     parser.add_argument("--models", type=lambda text: text.split(","), default=["gcnii", DEFAULT])
-    parser.add_argument("--effort", default="", help="of the default")
+    parser.add_argument("--effort", help="of the default")
+    parser.add_argument("--budget", help="of the default")
     parser.add_argument("--folder", type=Path, help="keep probabilities here, and use them again")
     asked = parser.parse_args()
+    options = {"effort": asked.effort, "budget": asked.budget}
+    asked.given = {name: value for name, value in options.items() if value}
     for name in asked.only:
         measure(name, asked)
 
