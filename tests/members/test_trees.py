@@ -11,7 +11,6 @@ from support import knobs
 
 from gcnii import Graph, Split, data
 from gcnii.errors import BundleError, InputError
-from gcnii.members import trees
 from gcnii.members.forest import Forest, available
 from gcnii.members.known import Known
 from gcnii.members.trees import Encoder, Trees, neighbourhood, refusal
@@ -74,12 +73,14 @@ def test_a_row_has_means_extremes_shares_and_counts_and_nothing_of_isolated_node
         weights=[1.0, 3.0, 1.0, 5.0],
     )
     seen = columns(graph, Known.of(graph, split))
-    mean, weight = (1 + 9 + 7) / 5, 5 * trees.EXACT
-    centre = [mean, 1, 7, 5, 0.25, 0.75, 2, np.nan, np.nan, 3, weight]
+    mean, weight = (1 + 9 + 7) / 5, 5
+    # Labels count alike on edges of any weight, and nobody else has a neighbour of node 2.
+    centre = [mean, 1, 7, 5, 0.5, 0.5, 2, 0, 0, 3, weight]
     np.testing.assert_allclose(seen[2], centre, rtol=1e-6)
-    # Beyond its only neighbour, node 0 finds node 1, and not itself; node 3 finds both.
+    # Beyond its only neighbour, node 0 finds node 1, and not itself; node 3 finds both.  Two nodes
+    # of no label are added to them.
     np.testing.assert_allclose(seen[0, :7], [5, 5, 5, mean, np.nan, np.nan, 0], rtol=1e-6)
-    np.testing.assert_allclose(seen[[0, 1, 3], 7:9], [[0, 1], [1, 0], [0.25, 0.75]])
+    np.testing.assert_allclose(seen[[0, 1, 3], 7:9], [[0, 1 / 3], [1 / 3, 0], [1 / 4, 1 / 4]])
     np.testing.assert_allclose(seen[4], [np.nan] * 6 + [0] + [np.nan] * 2 + [0, 0])
 
 
@@ -91,8 +92,8 @@ def test_of_directed_edges_both_ways_are_columns_of_their_own():
     seen = columns(graph, Known.of(graph, split))
     out, into = seen[1, -14:-7], seen[1, -7:]
     # mean, shares, labels known, neighbours; nobody else has the same neighbour
-    np.testing.assert_allclose(out, [4, 0, 1, 1, 1, np.nan, np.nan])
-    np.testing.assert_allclose(into, [1, 1, 0, 1, 1, np.nan, np.nan])
+    np.testing.assert_allclose(out, [4, 0, 1, 1, 1, 0, 0])
+    np.testing.assert_allclose(into, [1, 1, 0, 1, 1, 0, 0])
 
 
 def test_the_labels_of_those_who_point_to_the_same_nodes_are_columns():
@@ -100,7 +101,7 @@ def test_the_labels_of_those_who_point_to_the_same_nodes_are_columns():
     edges = [[0, 2, 3], [1, 1, 1]]  # all point to node 1
     graph = Graph(X=np.ones((4, 1)), edges=edges, y=[0, 0, 1, 1], directed=True)
     seen = columns(graph, Known.of(graph, split))
-    np.testing.assert_allclose(seen[[0, 2, 3], -9:-7], [[0, 1], [1, 0], [0.5, 0.5]])
+    np.testing.assert_allclose(seen[[0, 2, 3], -9:-7], [[0, 1 / 3], [1 / 3, 0], [1 / 4, 1 / 4]])
     assert np.isnan(seen[1, -9:-7]).all()
 
 

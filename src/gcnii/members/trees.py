@@ -34,7 +34,7 @@ ROWS, FEWEST = 20_000, 1000  # training nodes that are used: at most, and at lea
 # Training nodes × columns that a tree looks at × trees, and the rounds that it allows; labels of a
 # node, of which each has trees of its own.
 GROWTH, ROUNDS, FEWEST_ROUNDS, MOST_LABELS = 800_000_000, 400, 20, 50
-EXACT = 1024  # parts of a typical edge's weight in which weights are counted
+UNKNOWN = 2  # nodes of no known label that are added to those of a known one
 BLOCK = 16  # columns of which minima and maxima are taken at once
 SETTINGS: dict[str, float | int] = {"max_bin": 63, "lambda_l2": 5.0}
 PER_LEAF, LEAVES = 125, (4, 15)  # training nodes for each leaf of a tree, and the bounds of leaves
@@ -129,26 +129,17 @@ def neighbourhood(
     weights.  Edges count both ways; of `directed` ones, what a node points to and what points to it
     are apart as well.  Trees of a graph without directions take those of another as they point.
     """
-    A = _counted(adjacency(graph, "both" if directed else "out", "remove", "auto"))
+    A = adjacency(graph, "both" if directed else "out", "remove", "auto")
     known = known.reaching(graph.n)
     near = _mean(A, X)
     parts: list[Table | Floats] = [near, *(_extremes(A, X) if extremes else ())]
     parts += [_mean(A, np.nan_to_num(near)), *_labels(A, known), _further_labels(A, known)]
     parts += [np.diff(A.indptr)[:, None], A.sum(1)[:, None]]
     for way in ("out", "in") if directed else ():
-        one = _counted(adjacency(graph, way, "remove", "auto"))
+        one = adjacency(graph, way, "remove", "auto")
         parts += [_mean(one, X), *_labels(one, known), np.diff(one.indptr)[:, None]]
         parts += [_further_labels(one, known)]
     return np.column_stack([part.astype(np.float32) for part in parts])
-
-
-def _counted(A: sp.csr_array) -> sp.csr_array:
-    """A with weights in whole parts, so that sums are exact.
-
-    A label that is taken from a sum then leaves no trace; otherwise rounding would tell it.
-    """
-    A.data = np.maximum(np.round(A.data * EXACT), 1)
-    return A
 
 
 def _mean(A: sp.csr_array, X: Table | Floats) -> Floats:
@@ -171,34 +162,40 @@ def _extremes(A: sp.csr_array, X: Table) -> Iterator[Table]:
 def _labels(A: sp.csr_array, known: Known) -> tuple[Floats, Floats]:
     """(n, k) the shares of labels among the neighbours whose labels are known; how many these are.
 
-    A has no loops: a node is not among them.
+    A has no loops: a node is not among them.  Edges count alike, whatever their weights: of few
+    labels each one matters, and a weight can be of no meaning for them.
     """
-    weight = A @ known.train.astype(np.float64)[:, None]
-    shares = np.divide(A @ known.Y, weight, out=np.full(known.Y.shape, np.nan), where=weight > 0)
-    several = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)
-    return shares, several @ known.train.astype(np.float64)[:, None]
+    A = _alike(A)
+    several = A @ known.train.astype(np.float64)[:, None]
+    shares = np.divide(A @ known.Y, several, out=np.full(known.Y.shape, np.nan), where=several > 0)
+    return shares, several
 
 
 def _further_labels(A: sp.csr_array, known: Known) -> Floats:
     """(n, k) the shares of known labels among those who share a neighbour with a node.
 
     The mean over its neighbours j of the shares among all that have j as theirs, without the node
-    that asks: it has given A_ij of its own to the sums of j, which are whole numbers, and these are
-    taken away again.
+    that asks: what it has given to the sums of j is taken away again.  To those
+    of each j are added UNKNOWN nodes of no label, so that a single one does not decide.
     """
-    back = sp.csr_array(A.T)
-    train = known.train.astype(np.float64)
-    i = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    others = (back @ train)[A.indices] - A.data * train[i]
-    usable = others > 0
-    weights = np.divide(A.data, others, out=np.zeros(A.nnz), where=usable)
-    size = np.bincount(i, A.data * usable, A.shape[0])
+    A, train = _alike(A), known.train.astype(np.float64)
+    back, size = sp.csr_array(A.T), np.diff(A.indptr)
+    i = np.repeat(np.arange(A.shape[0]), size)
+    others = (back @ train)[A.indices] - train[i]
     found = np.full(known.Y.shape, np.nan)
     for label, Y in enumerate(known.Y.T):
-        sums = (back @ Y)[A.indices] - A.data * Y[i]
-        total = np.bincount(i, weights * sums, A.shape[0])
+        shares = ((back @ Y)[A.indices] - Y[i]) / (others + UNKNOWN)
+        total = np.bincount(i, shares, A.shape[0])
         np.divide(total, size, out=found[:, label], where=size > 0)
     return found
+
+
+def _alike(A: sp.csr_array) -> sp.csr_array:
+    """A with weights of 1, so that sums of labels are exact.
+
+    A label that is taken from a sum then leaves no trace; otherwise rounding would tell it.
+    """
+    return sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)
 
 
 @dataclass(frozen=True, eq=False)
