@@ -19,7 +19,6 @@ from gcnii.inference.page import steps as page_steps
 from gcnii.inference.page import write_page
 from gcnii.report.html import is_page
 from gcnii.results.bundle import open_bundle
-from gcnii.results.result import Result
 
 TrainingGraph = Annotated[
     str | None,
@@ -92,13 +91,10 @@ def run(
     if quiet:
         warnings.simplefilter("ignore")
     result = open_bundle(bundle, curves=True)
-    if not isinstance(result, Result):
-        raise InputError("a page shows one model")
     path = _path(bundle, out)
     inputs = [bundle, graph, result.origin.source]
     refuse_replacing(path, is_page, inputs=inputs, overwrite=overwrite)
-    asked, data = load_asked(result, bundle, graph, member, offline)
-    assert isinstance(asked, Result)
+    result, data = load_asked(result, bundle, graph, member, offline)
     with counting_bar(f"page of {data.name}", page_steps(result), hidden=quiet) as show:
         write_page(result, path, data, device, show, overwrite=overwrite)
     if json:

@@ -93,7 +93,8 @@ def _print(found: Explanation, top: int) -> None:
         print(f"{found.unranked}.")
     if found.removal:
         print(*_proof(found.removal, found.label), sep="\n")
-    print(visible(_adds_up(found)))
+    if found.attributed:
+        print(visible(_adds_up(found)))
     for note in found.notes:
         print(visible(f"{note[0].upper()}{note[1:]}."))
 
@@ -111,7 +112,8 @@ def _tables(found: Explanation, top: int) -> Iterable[Table]:
         hops.add_row(hop, str(count), _signed(share))
     hops.add_row("bias", "", _signed(found.bias))
     hops.add_row("residual", "", f"{found.residual:+.1e}")
-    yield from (nodes, features, hops)
+    if found.attributed:
+        yield from (nodes, features, hops)
     if found.links:
         yield _link_table(found.links)
 

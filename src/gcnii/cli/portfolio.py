@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
+from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
 from gcnii.cli.options import print_json, refuse_unwritable
 from gcnii.cli.terminal import table_console
-from gcnii.errors import InputError
+from gcnii.errors import InputError, visible
 from gcnii.graph import Graph
+from gcnii.inference.evaluate import graph_helps
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import plain_table
-from gcnii.results.card import short_form
+from gcnii.results.card import board, short_form
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.ensemble_bundle import (
     claimed_ensemble,
@@ -24,9 +29,11 @@ from gcnii.results.ensemble_bundle import (
     save_ensemble,
 )
 from gcnii.results.fit import Calibrate, Session
-from gcnii.targets.scores import percent
+from gcnii.train.callbacks import lines_without_bar, make_progress
 from gcnii.train.plan import AUTO
 from gcnii.tuning.portfolio import Course, Effort, prepared
+
+OTHERS = 3  # members that are no networks: label propagation, trees, and trees without the graph
 
 
 @dataclass(frozen=True)
@@ -86,10 +93,11 @@ def combine(asked: Asked, how: Running, began: float) -> None:
     with claimed_ensemble(folder, *which, overwrite=how.overwrite):
         ensemble = None if how.overwrite else finished_ensemble(folder, *which)
         if ensemble is None:
-            ensemble = course.run(folder, lambda words: None)
+            with _members_bar(course, hidden=how.quiet) as show:
+                ensemble = course.run(folder, show)
             command = shlex.join(["gcnii", *sys.argv[1:]])
             save_ensemble(ensemble, folder, overwrite=how.overwrite, command=command)
-        else:
+        elif not how.quiet:
             print(f"gcnii: {folder} holds this ensemble; nothing was trained", file=sys.stderr)
     _print(ensemble.knowing(graph), folder, how)
     if ensemble.interrupted:
@@ -98,12 +106,7 @@ def combine(asked: Asked, how: Running, began: float) -> None:
 
 
 def _prepared(asked: Asked, how: Running, began: float) -> Course:
-    session = Session(
-        device=how.device,
-        threads=how.threads,
-        verbose=False if how.quiet else None,
-        offline=how.offline,
-    )
+    session = Session(device=how.device, threads=how.threads, offline=how.offline)
     return prepared(
         asked.graph,
         asked.given,
@@ -114,6 +117,35 @@ def _prepared(asked: Asked, how: Running, began: float) -> Course:
         split=asked.split,
         began=began,
     )
+
+
+@contextmanager
+def _members_bar(course: Course, *, hidden: bool) -> Iterator[Callable[[str], None]]:
+    """A callback with the name of what is trained now; trainings that are done are counted.
+
+    First each member is trained once, then those that stay with the other folds held out.
+    """
+    title, console, begun = f"training {course.graph.name}", Console(stderr=True), list[str]()
+    bar = make_progress(
+        console, title, MofNCompleteColumn(), "99/99", disable=hidden or not console.is_terminal
+    )
+
+    def total() -> int:
+        if len(set(begun)) == len(begun):
+            return max(len(course.points) + OTHERS, len(begun))
+        return len(set(begun)) + len(course.members) * (len(course.layout) - 1)
+
+    def said() -> str:
+        return ", ".join([f"{title}: {max(len(begun) - 1, 0)} of {total()}", *begun[-1:]])
+
+    with bar as progress, lines_without_bar(said, hidden=hidden or console.is_terminal):
+        task = progress.add_task(title, total=total(), now="")
+
+        def show(name: str) -> None:
+            begun.append(name)
+            progress.update(task, total=total(), completed=len(begun) - 1, now=name)
+
+        yield show
 
 
 def print_members(asked: Asked, how: Running, began: float) -> None:
@@ -133,25 +165,27 @@ def print_members(asked: Asked, how: Running, began: float) -> None:
 
 
 def _print(ensemble: Ensemble, bundle: Path, how: Running) -> None:
-    short = short_form(ensemble, how.device)
+    short, helps = short_form(ensemble, how.device), graph_helps(ensemble, how.device)
     if how.json:
         evaluation = {"evaluation": short.document() if short else None}
+        evaluation["graph_helps"] = helps.document() if helps else None
         print_json(ensemble.summary() | {"bundle": str(bundle)} | evaluation)
         return
     table_console().print(leaderboard_table(ensemble))
     for sentence in ensemble.left_out:
         print(f"{sentence}.")
     print(f"\n{ensemble!r}")
+    if helps:
+        print(visible(helps.sentence))
     print(*(f"{line}\n" for line in (short.lines() if short else ())), sep="", end="")
     print(f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})")
 
 
 def leaderboard_table(ensemble: Ensemble) -> Table:
     """One row per member, the ensemble last."""
-    heads = ("member", "sees", f"val {ensemble.metric}", "log loss", "weight", "seconds")
+    heads, rows = board(ensemble)
     table = plain_table(*heads, numbers=slice(2, None))
-    for row in ensemble.leaderboard():
-        loss, val = row["val_loss"], row["val"]
-        numbers = (percent(val), "" if loss is None else f"{loss:.3f}", f"{row['weight']:.2f}")
-        table.add_row(row["member"], row["sees"], *numbers, f"{row['seconds']:.1f}")
+    table.title, table.title_justify = f"validation {ensemble.measured} in %", "left"
+    for row in rows:
+        table.add_row(*row)
     return table

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from math import inf
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -41,19 +42,24 @@ BOOSTED, BOOSTED_AROUND = "gradient boosting", "gradient boosting with neighbour
 Candidates = Iterator[Floats]  # (n, k) probabilities of all nodes, one matrix for each choice
 
 
-def baseline(name: str, graph: Graph, split: Split) -> Answers:
-    """What the baseline of this name says of the test nodes of a split."""
+def baseline(name: str, graph: Graph, *splits: Split) -> Answers:
+    """What the baseline of this name says of the test nodes of a split; of folds, the mean."""
+    each = [_chosen(name, graph, split) for split in splits]
+    P, threshold = np.mean([P for P, _ in each], 0), fmean(bound for _, bound in each)
+    target, test = target_of(graph), splits[0].test
+    part = None if graph.part is None else graph.part[test]
+    return Answers(target, P, target.decided(P, threshold), graph.labels[test], part)
+
+
+def _chosen(name: str, graph: Graph, split: Split) -> tuple[Floats, float]:
+    """(test nodes, k) probabilities, and the threshold, of what validation prefers."""
     best: tuple[float, Floats, float] | None = None
     for P in PREDICTORS[name](graph, split):
         score, threshold = _judged(graph, P[split.val], split.val)
         if best is None or score > best[0]:
-            best = score, P, threshold
+            best = score, P[split.test], threshold
     assert best is not None
-    _, P, threshold = best
-    P = P[split.test]
-    target = target_of(graph)
-    part = None if graph.part is None else graph.part[split.test]
-    return Answers(target, P, target.decided(P, threshold), graph.labels[split.test], part)
+    return best[1:]
 
 
 def _judged(graph: Graph, P: Floats, val: NDArray[np.bool_]) -> tuple[float, float]:
@@ -212,12 +218,16 @@ class NodeNeighbourhoods:
         return found
 
 
-def groups(around: NodeNeighbourhoods, split: Split, right: Nodes) -> Groups:
-    """Accuracy by degree, by homophily and by distance, of test nodes that are right or wrong."""
+def groups(around: NodeNeighbourhoods, roles: Mapping[str, Nodes], right: Nodes) -> Groups:
+    """Accuracy by degree, by homophily and by distance, of test nodes that are right or wrong.
+
+    roles  the nodes that train and that test
+    """
+    test = roles["test"]
     return {
-        "degree": by_degree(around.degree[split.test], right),
-        "homophily": by_homophily(around.homophily[split.test], right),
-        "distance": by_distance(around.distance(split.train)[split.test], right),
+        "degree": by_degree(around.degree[test], right),
+        "homophily": by_homophily(around.homophily[test], right),
+        "distance": by_distance(around.distance(roles["train"])[test], right),
     }
 
 

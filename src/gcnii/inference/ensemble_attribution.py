@@ -2,8 +2,9 @@
 
 The scores of networks differ in scale, so that shares are of log-odds, which are the same unit in
 all: log p of the label, less the mean of log p over the classes.  They are linear in the scores, so
-that Euler's identity (attribution.py) holds for them, too.  Of members that are no networks there
-is no gradient: they take part in the check by removal alone.
+that Euler's identity (attribution.py) holds for them, too.  Correct & Smooth has the shares of the
+network that it corrects.  Trees and label propagation have no gradient: they take part in the check
+by removal alone, and where they weigh more than networks, links are ranked by removal.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
+from math import log
 
 import numpy as np
 from torch import Tensor
 
-from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.inference.attribution import (
     BestRun,
@@ -33,8 +34,13 @@ from gcnii.inference.attribution import (
     why_unranked,
 )
 from gcnii.propagation import adjacency
-from gcnii.results.ensemble import Asked, Ensemble, Networks
+from gcnii.results.ensemble import Asked, Ensemble, Networks, Smoothed
 from gcnii.results.result import calibrated
+from gcnii.train.plan import Plan
+
+ENOUGH = 0.5  # weight of networks whose gradients rank links for all
+MOST = 20  # links that are removed one by one where they do not
+TINY = 1e-12  # 0 has no logarithm
 
 
 class EnsembleAnswer(Subject):
@@ -48,27 +54,22 @@ class EnsembleAnswer(Subject):
         self.asked, self.model = ensemble.asked(graph, device), ensemble.model
         self.graph, self.run = self.asked.graph, self.ensemble.runs[0]
         (self.blend,) = self.ensemble.answering(self.asked)
-        weighed = {
-            member: weight
-            for member, weight in zip(ensemble.members, self.blend.weights, strict=True)
-            if weight
-        }
-        self.networks = {
-            one: weight for one, weight in weighed.items() if isinstance(one, Networks)
-        }
-        self.weights = {one.name: weight for one, weight in self.networks.items()}
-        self.others = {
-            one.name: weight for one, weight in weighed.items() if one.name not in self.weights
-        }
-        if not self.weights:
-            raise InputError(
-                f"{', '.join(self.others)} cannot be explained: shares and links are found by "
-                "gradients, which networks alone have"
-            )
-        self.blended = self.ensemble.said(self.asked)[0]
+        every = self.ensemble.network_weights(self.blend)
+        self.networks = {network: weight for network, weight in every.items() if weight}
+        self.weights, self.others = dict[str, float](), dict[str, float]()
+        for member, weight in zip(ensemble.members, self.blend.weights, strict=True):
+            network = member.base if isinstance(member, Smoothed) else member
+            if weight:
+                has = isinstance(network, Networks)
+                (self.weights if has else self.others)[member.name] = weight
+        kept = self.ensemble.scored(graph, device).kept  # which a page has at hand
+        assert kept is not None
+        self.blended = kept.blended[0]
         self.P = self._tempered(self.blended)
-        why = [why_unranked(one.result.plan) for one in self.networks]
-        self.unranked = "; ".join(dict.fromkeys(why)) if all(why) else ""
+        ranking = sum(weight for one, weight in self.networks.items() if ranks(one.result.plan))
+        self.by_removal = ranking < ENOUGH
+        seeing = any(member.sees != "features" for member in self.ensemble.weighty)
+        self.unranked = "" if seeing else "no member looks at links"
 
     def _tempered(self, P: Floats) -> Floats:
         T = self.run.temperature
@@ -90,11 +91,12 @@ class EnsembleAnswer(Subject):
 
     def shares(self, asked: ExplainedScore) -> Shares:
         """Of the weighted mean of the networks' log-odds."""
-        first, *more = (
+        none = Shares(0.0, np.zeros(self.graph.n), np.zeros(self.graph.d), 0.0, 0.0)
+        each = (
             shares(network, asked, partial(log_odds, network)).times(weight)
             for network, weight in self._runs(asked.node)
         )
-        return sum(more, first)
+        return sum(each, none)
 
     @cached_property
     def pairs(self) -> Ints:
@@ -121,9 +123,14 @@ class EnsembleAnswer(Subject):
     def effects(self, asked: ExplainedScore) -> Floats:
         """Of the blended probability, before its temperature; by the networks' gradients."""
         found = np.zeros(len(self.links))
-        whole = max(float(self.blended[asked.node, asked.label]), np.finfo(np.float64).tiny)
+        if self.by_removal:
+            before = log(max(self.probability(asked, np.zeros(0, np.int64)), TINY))
+            for i in np.flatnonzero((self.ends == asked.node).any(0))[:MOST]:
+                found[i] = before - log(max(self.probability(asked, np.array([i])), TINY))
+            return found
+        whole = max(float(self.blended[asked.node, asked.label]), TINY)
         for network, weight in self._runs(asked.node):
-            if why_unranked(network.plan) or what_links_are(network.plan):
+            if not ranks(network.plan):
                 continue
             links = ModelLinks.of(network)
             place = np.searchsorted(self.links, self._numbered(links.ends))
@@ -155,18 +162,28 @@ class EnsembleAnswer(Subject):
                 "features are as the members see them, "
                 f"scaled ({', '.join(kinds)}), not as the graph has them"
             )
-        yield f"shares are those of {_listed(self.weights)}, each times its weight"
+        if self.weights:
+            yield f"shares are those of {_listed(self.weights)}, each times its weight"
+        if {one.name for one in self.networks} - self.weights.keys():
+            yield "of what Correct & Smooth corrects, they are those before it"
         if self.others:
             yield (
                 f"not attributed: {_listed(self.others)}; they have no gradients, and take part in "
                 "the check by removal alone"
             )
+        if self.by_removal and not self.unranked:
+            yield f"the links of the node itself, {MOST} at most, were removed one by one"
 
 
 def _listed(weights: Mapping[str, float]) -> str:
     """The members with their weights, the heaviest first."""
     order = sorted(weights.items(), key=lambda one: -one[1])
     return ", ".join(f"{name} ({weight:.2f})" for name, weight in order)
+
+
+def ranks(plan: Plan) -> bool:
+    """Whether gradients of this model rank the links of the graph."""
+    return not why_unranked(plan) and not what_links_are(plan)
 
 
 def log_odds(network: BestRun, row: Tensor) -> Tensor:

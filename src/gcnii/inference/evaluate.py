@@ -34,6 +34,7 @@ from gcnii.inference.baselines import (
 from gcnii.inference.tables import ShownScore, called, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.card import never_predicted, unbeaten
+from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result
 from gcnii.results.trained import Trained
 from gcnii.targets import SeveralLabels
@@ -41,6 +42,7 @@ from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, shar
 from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import SCORES, Answers, confusion, percent
 from gcnii.targets.target import Floats
+from gcnii.train.plan import AUTO
 from gcnii.train.run import Run
 
 WIDE = 1000  # columns, more than any table needs
@@ -107,6 +109,11 @@ class Evaluation:
             "graph_helps": self.graph_helps and self.graph_helps.document(),
         }
 
+    @property
+    def shown_model(self) -> str:
+        """What tables call it."""
+        return "ensemble" if self.model == AUTO else self.model
+
     def tables(self) -> Group:
         """What the terminal shows: tables and sentences, but for the warnings."""
         return Group(*tables(self))
@@ -123,7 +130,7 @@ class Evaluation:
         own = self.metric
         score = f"{called(self, own)} {ShownScore.named(own, self.scores[own]).cell}"
         count = f", {len(self.warnings)} warnings" if self.warnings else ""
-        return f"Evaluation({self.model} on {self.graph}: {score}{count})"
+        return f"Evaluation({self.shown_model} on {self.graph}: {score}{count})"
 
 
 def _documents(scores: Scores) -> Document:
@@ -204,11 +211,11 @@ class Found:
         return float(np.mean([one.scores[metric] for there, one in pairs if there == split]))
 
 
-def help_sentence(found: Found) -> str:
-    """Whether the model is better than logistic regression, which knows no graph."""
-    lead, without = found.differences[FEATURES], found.baseline_mean(FEATURES, found.metric)
+def help_sentence(found: Found, beside: str = FEATURES) -> str:
+    """Whether the model is better than logistic regression, or another that knows no graph."""
+    lead, without = found.differences[beside], found.baseline_mean(beside, found.metric)
     numbers = f"{percent(found.mean(found.metric))} against {percent(without)} without it"
-    numbers = f"{found.result.measured} {numbers} ({FEATURES} on the features)"
+    numbers = f"{found.result.measured} {numbers} ({beside} on the features)"
     if lead.low > 0:
         return f"The graph helps: {numbers}, {_signed(lead)}."
     if lead.high < 0:
@@ -218,6 +225,29 @@ def help_sentence(found: Found) -> str:
     return (
         f"The graph makes no difference that these {these} could show: {numbers}, {_signed(lead)}."
     )
+
+
+def graph_helps(ensemble: Ensemble, device: str = "auto") -> Help | None:
+    """The ensemble against its best member by validation that sees the features alone.
+
+    None where there is no such member, no edge, or no test node.
+    """
+    graph, order = ensemble.trained_on, np.argsort(ensemble.losses, kind="stable")
+    blind = [one for i in order if (one := ensemble.members[i]).sees == "features"]
+    if graph is None or not blind or not graph.m:
+        return None
+    if not all(graph.splits[run.split].test.any() for run in ensemble.runs):
+        return None
+    name, alone = blind[0].name, ensemble.member(blind[0].name)
+    mine, theirs = (
+        [graded(one.alone(i), graph, device) for i in range(len(one.runs))]
+        for one in (ensemble.scored(graph, device), alone)
+    )
+    beside = {run.split: said for run, said in zip(ensemble.runs, theirs, strict=True)}
+    metric = ensemble.target.score(ensemble.recipe.scored_by).key
+    best, split = ensemble.best, ensemble.runs[ensemble.best].split
+    found = Found(ensemble, graph, split, mine[best], mine, {name: beside}, metric)
+    return Help(help_sentence(found, name), found.lead(name))
 
 
 def _signed(lead: Estimate) -> str:
@@ -351,7 +381,7 @@ def evaluate(
     every = baselines_of(result.target) if baselines else (MAJORITY,)
     found = _measured(result, graph, device, every, show)
     said, answers, leads = found.said, found.answers, found.differences
-    split, exclusive = graph.splits[found.split], said.target.exclusive
+    split, exclusive = result.trainings(graph)[0], said.target.exclusive
     C = confusion(said.y, said.guess, said.k).astype(int).tolist() if exclusive else []
     evaluation = Evaluation(
         graph=graph.name,
@@ -368,7 +398,7 @@ def evaluate(
         baselines={name: _estimates([*one.values()]) for name, one in found.baselines.items()},
         differences=leads,
         graph_helps=Help(help_sentence(found), gap) if (gap := leads.get(FEATURES)) else None,
-        groups=groups(found.around, split, found.said.right) if exclusive else {},
+        groups=groups(found.around, result.roles(graph), found.said.right) if exclusive else {},
         calibration=_calibration(said),
         notes=tuple(notes(graph, split)) if baselines else (),
         warnings=tuple(warnings_of(found)),
@@ -392,11 +422,12 @@ def _measured(
         show(f"seed {run.seed}")
     best = result.part(result.predicting())
     said = answers[result.best] if len(best.runs) == 1 else graded(best, graph, device)
+    splits = {run.split: result.alone(i).trainings(graph) for i, run in enumerate(result.runs)}
     beside = {}
     for name in names:
         beside[name] = {
-            split: replace(baseline(name, graph, graph.splits[split]), positive=result.positive)
-            for split in sorted({run.split for run in result.runs})
+            split: replace(baseline(name, graph, *splits[split]), positive=result.positive)
+            for split in sorted(splits)
         }
         show(name)
     metric = result.target.score(result.recipe.scored_by).key

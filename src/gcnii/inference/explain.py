@@ -166,6 +166,11 @@ class Explanation:
     others: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def attributed(self) -> bool:
+        """Whether there are shares: an ensemble of trees alone has none."""
+        return bool(self.weights) or not self.others
+
+    @property
     def unit(self) -> str:
         """What the score is."""
         return "log-odds" if self.weights else "a score"
@@ -175,6 +180,8 @@ class Explanation:
         """`17 is labelled b (0.93) mostly because of …`."""
         verb = "is labelled" if self.holds else "is not labelled"
         head = f"{self.node} {verb} {self.label} ({self.probability:.2f})"
+        if not self.attributed:
+            return head
         # What rounds to +0.00 is not a reason that counts, unless there is no other.
         clear = [one for one in self.reasons if one[1] >= 0.005] or self.reasons[:1]
         named = [f"{name} ({share:+.2f})" for name, share in clear]

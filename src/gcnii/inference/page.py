@@ -6,7 +6,7 @@ write_page  write it: scores, curves, confusions, calibration, and nodes with th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from time import monotonic
@@ -25,7 +25,7 @@ from gcnii.inference.explain import Explanation
 from gcnii.inference.page_figures import (
     Confusions,
     Drawing,
-    draw_curves,
+    curves_of,
     draw_reliability,
     plot,
     score_rows,
@@ -34,7 +34,10 @@ from gcnii.inference.predict import known_labels
 from gcnii.inference.tables import CALIBRATION, GRADED, GROUPS, RANKED, ShownScore, called
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.html import is_page, one_file
+from gcnii.results.card import board, how_weighed
+from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets import target_of
 from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan
@@ -42,7 +45,7 @@ from gcnii.train.plan import make_plan
 SEEDS = 12  # that are named one by one
 
 
-def verdict(result: Result, evaluation: Evaluation) -> str:
+def verdict(result: Trained, evaluation: Evaluation) -> str:
     """The score with its interval, and what naming the largest class would give."""
     metric, own = evaluation.metric, ShownScore(evaluation.scores[evaluation.metric])
     runs = len(evaluation.runs)
@@ -56,24 +59,25 @@ def verdict(result: Result, evaluation: Evaluation) -> str:
     return f"{sentence}{'' if isnan(usual) else beside}.{unfinished}"
 
 
-def predicting(result: Result) -> str:
+def predicting(result: Trained) -> str:
     """Whose predictions the page shows, where there are several runs."""
     runs = result.predicting()
     if len(result.runs) == 1:
         return ""
     split = result.runs[runs[0]].split
+    if isinstance(result, Ensemble):
+        return f"the ensemble of split {split}, the best by validation"
     if len(runs) == 1:
         seed = result.runs[runs[0]].seed
         return f"the run of seed {seed} on split {split}, the best by validation"
     return f"the mean of the {len(runs)} runs on split {split}, which predicts"
 
 
-def about(result: Result, graph: Graph) -> dict[str, str]:
+def about(result: Trained, graph: Graph) -> dict[str, str]:
     """Facts by their names: the model, the graph, the nodes of each role, the runs."""
-    best = result.runs[result.best]
-    split = graph.splits[best.split]
-    sizes = (f"{int(getattr(split, role).sum()):,} {role}" for role in ("train", "val", "test"))
-    other = int((~(split.train | split.val | split.test)).sum())
+    best, roles = result.runs[result.best], result.roles(graph)
+    sizes = (f"{int(nodes.sum()):,} {role}" for role, nodes in roles.items() if nodes.any())
+    other = int((~np.any([*roles.values()], 0)).sum())
     facts = {
         "model": _model(result),
         "graph": _graph(graph),
@@ -82,6 +86,8 @@ def about(result: Result, graph: Graph) -> dict[str, str]:
         "best run": f"seed {best.seed}, epoch {best.best_epoch} of {best.epochs}, by validation",
         "device": result.device,
     }
+    if isinstance(result, Ensemble):  # whose epochs are those of its members
+        del facts["best run"]
     if best.temperature is not None:
         facts["temperature"] = f"{best.temperature:.3g}, by which its scores are divided"
     made = result.made or {}
@@ -91,7 +97,12 @@ def about(result: Result, graph: Graph) -> dict[str, str]:
     return facts | ({"commit": made["git"]} if made.get("git") else {})
 
 
-def _model(result: Result) -> str:
+def _model(result: Trained) -> str:
+    if isinstance(result, Ensemble):
+        weights = result.blends[result.best].weights
+        order = sorted(zip(weights, result.members, strict=True), key=lambda one: -one[0])
+        return ", ".join(f"{one.name} {weight:.2f}" for weight, one in order if weight)
+    assert isinstance(result, Result)
     own = result.plan.model_settings
     sizes = [f"{own['layers']} layers"] if "layers" in own else []
     sizes += [f"{name} {value}" for name, value in own.items() if name != "layers"]
@@ -106,13 +117,18 @@ def _graph(graph: Graph) -> str:
     return f"{graph.name}: {sizes}"
 
 
-def _runs(result: Result) -> str:
-    count = len(result.runs)
+def _runs(result: Trained) -> str:
+    count, seconds = len(result.runs), sum(run.seconds for run in result.runs)
+    if isinstance(result, Ensemble) and result.folds:
+        held = len(result.blends[0].rows)
+        return (
+            f"{held} of each member, with {held} of {result.folds} folds held out; {seconds:.1f} s"
+        )
     seeds = _listed([run.seed for run in result.runs])
     splits = {run.split for run in result.runs}
     on = f"split {next(iter(splits))}" if len(splits) == 1 else f"{len(splits)} splits"
     word = "seed" if count == 1 else "seeds"
-    return f"{count} ({word} {seeds}) on {on}; {sum(run.seconds for run in result.runs):.1f} s"
+    return f"{count} ({word} {seeds}) on {on}; {seconds:.1f} s"
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -123,8 +139,12 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers)) if len(numbers) <= SEEDS else f"{first} … {last}"
 
 
-def settings(result: Result, graph: Graph) -> list[Document]:
+def settings(result: Trained, graph: Graph) -> list[Document]:
     """Every setting, and whether it differs from what this model has on this graph by default."""
+    if isinstance(result, Ensemble):
+        pairs = result.settings.items()
+        return [{"name": name, "value": value, "given": True} for name, value in pairs]
+    assert isinstance(result, Result)
     own, pairs = given(result, graph), result.plan.settings.items()
     return [{"name": name, "value": value, "given": name in own} for name, value in pairs]
 
@@ -139,13 +159,17 @@ def given(result: Result, graph: Graph) -> Document:
     return {name: value for name, value in own.items() if value != usual.get(name)}
 
 
-def again(result: Result, graph: Graph) -> str:
+def again(result: Trained, graph: Graph) -> str:
     """The Python that trains the same."""
+    source = result.origin.source
+    made = f"gcnii.load({str(source)!r})" if source else "graph"
+    if isinstance(result, Ensemble):
+        words = [made, "'auto'", *(f"{name}={one!r}" for name, one in result.settings.items())]
+        return f"gcnii.fit({', '.join(words)})"
+    assert isinstance(result, Result)
     seeds = [run.seed for run in result.runs]
     one = f"range({seeds[0]}, {seeds[-1] + 1})"
     seed_words = one if seeds == list(range(seeds[0], seeds[-1] + 1)) else str(seeds)
-    source = result.origin.source
-    made = f"gcnii.load({str(source)!r})" if source else "graph"
     words = [made, repr(result.plan.model), f"seeds={seed_words}"]
     words += [f"{name}={value!r}" for name, value in given(result, graph).items()]
     return f"gcnii.fit({', '.join(words)})"
@@ -187,14 +211,14 @@ def quietly(words: str) -> None:
 
 
 def cards(
-    result: Result, graph: Graph, device: str = "auto", show: Show = quietly
+    result: Trained, graph: Graph, device: str = "auto", show: Show = quietly
 ) -> tuple[list[Card], list[Card]]:
     """The least certain test or unlabelled nodes; the surest of the wrongly labelled test nodes."""
     P = result.predict_proba(graph, device)
     guess = result.decide(P)
-    split = graph.splits[result.runs[result.best].split]
-    open_ones = np.flatnonzero(~(split.train | split.val))
-    tested = np.flatnonzero(split.test & graph.labelled)
+    roles = result.roles(graph)
+    open_ones = np.flatnonzero(~(roles["train"] | roles["val"]))
+    tested = np.flatnonzero(roles["test"] & graph.labelled)
     if result.target.exclusive:
         chosen = _unsure(P, open_ones), _wrong(P, guess, graph.labels, tested)
     else:
@@ -232,7 +256,7 @@ def _wrong_labels(P: Floats, guess: Ints, y: Ints, nodes: Ints) -> list[Asked]:
 
 
 def _cards(
-    result: Result, graph: Graph, P: Floats, chosen: Sequence[Asked], device: str, show: Show
+    result: Trained, graph: Graph, P: Floats, chosen: Sequence[Asked], device: str, show: Show
 ) -> list[Card]:
     rows = [node for node, _ in chosen]
     names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
@@ -250,14 +274,14 @@ def _cards(
     return found
 
 
-def _chances(result: Result, p: Floats, asked: int) -> tuple[tuple[str, float], ...]:
+def _chances(result: Trained, p: Floats, asked: int) -> tuple[tuple[str, float], ...]:
     likeliest = np.argsort(-p, kind="stable")[:CHANCES].tolist()
     order = likeliest if result.target.exclusive else [asked]
     return tuple((result.target.names[j], float(p[j])) for j in order)
 
 
 def _explained(
-    result: Result, graph: Graph, node: str | int, label: str, device: str
+    result: Trained, graph: Graph, node: str | int, label: str, device: str
 ) -> tuple[Explanation | None, str]:
     """The explanation, or why there is none."""
     try:
@@ -267,7 +291,7 @@ def _explained(
 
 
 def write_page(
-    result: Result,
+    result: Trained,
     path: Path | str,
     graph: Graph | None = None,
     device: str = "auto",
@@ -292,13 +316,13 @@ def write_page(
     return Path(path)
 
 
-def steps(result: Result) -> int:
+def steps(result: Trained) -> int:
     """How many steps `write_page` shows at most."""
     return evaluation_steps(result) + 2 * SHOWN
 
 
 def page(
-    result: Result,
+    result: Trained,
     graph: Graph,
     evaluation: Evaluation,
     device: str = "auto",
@@ -306,6 +330,7 @@ def page(
 ) -> str:
     """The page as HTML."""
     certain, surprising = cards(result, graph, device, show)
+    ensemble = result if isinstance(result, Ensemble) else None
     return one_file(
         "gcnii.inference",
         evaluation=evaluation,
@@ -313,7 +338,10 @@ def page(
         about=about(result, graph),
         predicting=predicting(result),
         scores=score_rows(evaluation),
-        curves=draw_curves(result),
+        leaderboard=ensemble and board(ensemble),
+        weighed=ensemble and how_weighed(ensemble),
+        left_out=ensemble.left_out if ensemble else (),
+        curves=curves_of(result),
         confusions=Confusions.of(evaluation),
         calibration=_calibration(result, graph, device),
         score_of=ShownScore.of,
@@ -331,15 +359,13 @@ def page(
     )
 
 
-def _calibration(result: Result, graph: Graph, device: str) -> list[Drawing]:
+def _calibration(result: Trained, graph: Graph, device: str) -> list[Drawing]:
     """How often probabilities are right on the test nodes, without and with the temperatures."""
     test = graph.splits[result.runs[result.best].split].test
     states = {"probabilities": result}
     best = [result.runs[i] for i in result.predicting()]
     if any(run.temperature or run.weights for run in best):
-        runs = tuple(replace(run, temperature=None, weights=None) for run in result.runs)
-        before = replace(result, runs=runs, together=None)
-        states = {"before calibration": before, "after calibration": result}
+        states = {"before calibration": result.uncalibrated(), "after calibration": result}
     found = {title: one.predict_proba(graph, device)[test] for title, one in states.items()}
     y, target = graph.labels[test], result.target
     return [

@@ -16,7 +16,9 @@ from gcnii.inference.evaluate import Evaluation
 from gcnii.inference.tables import ShownScore, called
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import short
+from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets.interval import wilson
 from gcnii.targets.scores import SCORES, frequent_confusions, percent
 from gcnii.targets.target import Bin
@@ -41,8 +43,11 @@ class Drawing:
     caption: str
 
 
-def draw_curves(result: Result) -> list[Drawing]:
-    """The losses and the validation score by epoch; empty if the curves are not known."""
+def draw_curves(result: Result, name: str = "") -> list[Drawing]:
+    """The losses and the validation score by epoch; empty if the curves are not known.
+
+    name  of the member of an ensemble
+    """
     best = result.runs[result.best]
     if not best.curve:
         return []
@@ -62,18 +67,31 @@ def draw_curves(result: Result) -> list[Drawing]:
     draw(axes, 0, ORANGE, "--", "training")
     draw(axes, 1, BLUE, "-", "validation")
     axes.legend(frameon=False)
-    axes.set(xlabel="epoch", ylabel="loss", title="Loss")
+    of = f"{name}: " if name else ""
+    axes.set(xlabel="epoch", ylabel="loss", title=f"{of}loss" if of else "Loss")
     (axes,) = scores.axes
     draw(axes, 2, BLUE, "-", "", scale=100)
-    axes.set(xlabel="epoch", ylabel=f"{result.metric} (%)", title=f"Validation {result.metric}")
+    title = f"{of}validation {result.metric}" if of else f"Validation {result.metric}"
+    axes.set(xlabel="epoch", ylabel=f"{result.metric} (%)", title=title)
     runs = "1 other run" if len(others) == 1 else f"{len(others)} other runs"
     beside = f"; faint: {runs}" if others else ""
     chosen = f"Dotted: epoch {best.best_epoch}, whose weights were kept{beside}."
-    title = f"Validation {result.metric} by epoch"
+    key = f"{name}-" if name else ""
     return [
-        Drawing(inline_svg(losses, "loss", "Loss by epoch"), chosen),
-        Drawing(inline_svg(scores, "validation", title), ""),
+        Drawing(inline_svg(losses, f"{key}loss", f"{of}Loss by epoch"), chosen),
+        Drawing(inline_svg(scores, f"{key}validation", f"{title} by epoch"), ""),
     ]
+
+
+def curves_of(result: Trained) -> list[Drawing]:
+    """Those of a model, or of the networks of weight in an ensemble."""
+    if not isinstance(result, Ensemble):
+        assert isinstance(result, Result)
+        return draw_curves(result)
+    blend = result.blends[result.best]
+    members = [one for one, weight in result.network_weights(blend).items() if weight]
+    rows = list(blend.rows)
+    return [one for member in members for one in draw_curves(member.result.part(rows), member.name)]
 
 
 def _points(run: Run, column: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

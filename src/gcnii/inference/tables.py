@@ -92,14 +92,14 @@ def tables(evaluation: Evaluation) -> Iterator[RenderableType]:
 
 def _scores(evaluation: Evaluation) -> Group:
     usual = evaluation.baselines["majority"]
-    table = plain_table("score in %", evaluation.model, "majority")
+    table = plain_table("score in %", evaluation.shown_model, "majority")
     runs = len(evaluation.runs)
     what = f"mean of {runs} runs, 95 % interval over them" if runs > 1 else "95 % interval"
     over = evaluation.interval if runs == 1 else "each on its own split"
     for name, estimate in evaluation.scores.items():
         cells = (ShownScore.named(name, one).cell for one in (estimate, usual[name]))
         table.add_row(called(evaluation, name), *cells)
-    title = f"{evaluation.model} on {evaluation.graph}: test nodes, {what}, {over}"
+    title = f"{evaluation.shown_model} on {evaluation.graph}: test nodes, {what}, {over}"
     return Group(Text(visible(title)), table)
 
 

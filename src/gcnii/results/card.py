@@ -19,6 +19,7 @@ from gcnii.errors import some_of
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.report.tables import markdown_table
+from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import KEPT, Result
 from gcnii.results.trained import Trained
 from gcnii.targets import Target
@@ -111,7 +112,7 @@ def _summary(
 def few_validation_nodes(result: Trained) -> str:
     """A warning if few nodes calibrate the probabilities; else empty."""
     best, graph = result.runs[result.best], result.trained_on
-    nodes = FEW if graph is None else int(graph.splits[best.split].val.sum())
+    nodes = FEW if graph is None else int(result.held_out(graph).sum())
     if nodes >= FEW:
         return ""
     if nodes < LEAST:
@@ -189,6 +190,8 @@ def card(result: Trained) -> str:
     parts = [_title(result), _purpose(result), _scores(result, device)]
     if graph is not None and graph.splits[_split(result)].test.any():
         parts.append(_errors(result, graph, device))
+    if isinstance(result, Ensemble):
+        parts.append(_members(result))
     parts += [_trust(result), _made(result)]
     return "\n".join(line for part in parts for line in (*part, "")).rstrip() + "\n"
 
@@ -282,17 +285,67 @@ def _errors(result: Trained, graph: Graph, device: str) -> list[str]:
     ]
 
 
+def board(ensemble: Ensemble) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The heads and the rows of the leaderboard, as texts."""
+    rows: list[tuple[str, ...]] = [
+        (
+            row["member"],
+            row["sees"],
+            "" if row["val"] is None else percent(row["val"]),
+            "" if row["val_loss"] is None else f"{row['val_loss']:.3f}",
+            f"{row['weight']:.2f}",
+            f"{row['seconds']:.1f}",
+        )
+        for row in ensemble.leaderboard()
+    ]
+    return ("member", "sees", "val", "log loss", "weight", "seconds"), rows
+
+
+def how_weighed(ensemble: Ensemble) -> str:
+    """What the weights were chosen on."""
+    runs = len(ensemble.blends[ensemble.best].rows)
+    if not ensemble.folds:
+        own = ", those of each split on its own" if len(ensemble.blends) > 1 else ""
+        return f"Weights were chosen on the validation nodes{own}; test nodes had no part in it."
+    times = "once, with one" if runs == 1 else f"{runs} times, each time with another"
+    return (
+        f"The labelled nodes that are not test nodes were divided into {ensemble.folds} folds, and "
+        f"each member was trained {times} fold held out. Weights were chosen on the nodes held "
+        "out; test nodes had no part in it."
+    )
+
+
+def _members(ensemble: Ensemble) -> list[str]:
+    heads, rows = board(ensemble)
+    table = markdown_table(heads, [tuple(map(plain, row)) for row in rows]).rstrip()
+    return [
+        "## Members",
+        "",
+        f"{how_weighed(ensemble)} In the table, val is {plain(ensemble.measured)} in % there, "
+        "which flatters the ensemble a little, because it was combined by these nodes.",
+        "",
+        table,
+        *(["", *(f"- {plain(one)}." for one in ensemble.left_out)] if ensemble.left_out else []),
+    ]
+
+
 def _trust(result: Trained) -> list[str]:
     T, graph, few = result.runs[result.best].temperature, result.trained_on, ""
     if T is None:
         words = "They are not calibrated: no temperature was looked for on validation nodes."
     else:
         words = f"Scores are divided by a temperature first, in the best run {T:.3g}."
+        if isinstance(result, Ensemble):
+            words = (
+                "The probabilities of each member are calibrated, and so is their weighted mean, "
+                f"by a temperature of {T:.3g}."
+            )
         if result.runs[result.best].weights is not None:
             words += " What the training weighed the classes by is undone in probabilities alone."
         if graph is not None:
-            nodes = int(graph.splits[_split(result)].val.sum())
-            words += f" It was found on {nodes:,} validation nodes."
+            nodes = int(result.held_out(graph).sum())
+            what = "Weights and temperature were" if isinstance(result, Ensemble) else "It was"
+            words += f" {what} found on {nodes:,} validation nodes."
         few = few_validation_nodes(result)
     return ["## How far to trust its probabilities", "", words, *(["", few] if few else [])]
 

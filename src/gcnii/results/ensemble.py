@@ -512,18 +512,8 @@ class Ensemble(Trained):
         """The member that was best on validation, in the blend that predicts."""
         return self.members[int(np.argmin(self.losses))]
 
-    def held_out(self, graph: Graph) -> Bools:
-        """(n,) the nodes of the training whose answers rest on runs that did not train on them."""
-        return held_out(self._own_splits(graph))
-
-    def roles(self, graph: Graph) -> dict[str, Bools]:
-        """What validates one fold trains the others; where there is one run alone, it validates."""
-        splits = self._own_splits(graph)
-        train = np.any([split.train for split in splits], 0)
-        return {"train": train, "val": held_out(splits) & ~train, "test": splits[0].test}
-
-    def _own_splits(self, graph: Graph) -> list[Split]:
-        """Those of the runs that predict."""
+    def trainings(self, graph: Graph) -> list[Split]:
+        """One for each fold, where there are folds."""
         return self.splits(self.blends[self.best], self.divided(graph))
 
     def recalibrated(self, val: Bools) -> Ensemble:
@@ -634,14 +624,21 @@ class Ensemble(Trained):
         """The members that are networks."""
         return [member for member in self.members if isinstance(member, Networks)]
 
+    def network_weights(self, blend: Blend) -> dict[Networks, float]:
+        """What each network weighs in a blend: its own weight, and that of its Correct & Smooth."""
+        found = dict.fromkeys(self.networks, 0.0)
+        for member, weight in zip(self.members, blend.weights, strict=True):
+            network = member.base if isinstance(member, Smoothed) else member
+            if isinstance(network, Networks):
+                found[network] += weight
+        return found
+
     def heaviest(self) -> Networks:
-        """The heaviest member with networks, in the blend that predicts."""
-        weights = self.blends[self.best].weights
-        order = sorted(zip(weights, self.members, strict=True), key=lambda one: -one[0])
-        for _, member in order:
-            if isinstance(member, Networks):
-                return member
-        raise InputError("no member of this ensemble is a network, and only networks have this")
+        """The network that weighs most in the blend that predicts."""
+        weights = self.network_weights(self.blends[self.best])
+        if not weights:
+            raise InputError("no member of this ensemble is a network, and only networks have this")
+        return max(weights, key=lambda one: weights[one])
 
     def network_result(self) -> Result:
         """The heaviest networks as a Result of the runs that predict."""

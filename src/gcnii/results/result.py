@@ -320,6 +320,10 @@ class Result(Trained):
         runs = tuple(replace(run, split=0) for run in self.runs)
         return replace(replace(self, runs=runs, outputs=only).with_temperatures(), outputs=outputs)
 
+    def uncalibrated(self) -> Result:
+        """The mean of several runs has no temperature, either."""
+        return replace(super().uncalibrated(), together=None)
+
     def _calibrated(self, i: int) -> Run:
         run, graph = self.runs[i], self._graded
         val, logs = graph.splits[run.split].val, self._log_weights(run, graph)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import GraphError, notice, visible
 from gcnii.files import Document, user_path
-from gcnii.graph import Features, Graph
+from gcnii.graph import Features, Graph, Split
 from gcnii.graph.columns import Columns
 from gcnii.targets import Target, target_of
 from gcnii.targets.kinds import Sets
@@ -143,6 +143,11 @@ class Trained(ABC):
     def recalibrated(self, val: NDArray[np.bool_]) -> Self:
         """The same runs of one split, calibrated by these nodes in the place of all validation."""
 
+    def uncalibrated(self) -> Self:
+        """The same runs without their temperatures and class weights."""
+        runs = tuple(replace(run, temperature=None, weights=None) for run in self.runs)
+        return replace(self, runs=runs)  # type: ignore[type-var]
+
     @abstractmethod
     def embed(self, graph: Graph, device: str = "auto") -> Floats:
         """(n, width) the last hidden layer."""
@@ -163,16 +168,22 @@ class Trained(ABC):
         """The same, which may use the labels of the graph of its training, where it needs them."""
         return self
 
+    def trainings(self, graph: Graph) -> list[Split]:
+        """The splits that the runs which predict were trained on, of the graph of the training."""
+        return [graph.splits[self.runs[self.best].split]]
+
     def roles(self, graph: Graph) -> dict[str, NDArray[np.bool_]]:
-        """`train`, `val` and `test`, (n,) each, of the runs that predict.
+        """`train`, `val` and `test`, (n,) each: what validates one fold and trains others trains.
 
         graph  that of the training
         """
-        return vars(graph.splits[self.runs[self.best].split])
+        splits, held = self.trainings(graph), self.held_out(graph)
+        train = np.any([split.train for split in splits], 0)
+        return {"train": train, "val": held & ~train, "test": splits[0].test}
 
     def held_out(self, graph: Graph) -> NDArray[np.bool_]:
-        """(n,) the nodes that chose and calibrated the runs that predict: none trained them."""
-        return self.roles(graph)["val"]
+        """(n,) the nodes whose answers rest on runs that did not train on them: they calibrate."""
+        return np.asarray(np.any([split.val for split in self.trainings(graph)], 0))
 
     @property
     def whole_graph(self) -> Graph | None:
