@@ -309,7 +309,7 @@ TRAINING = (
 )
 # Without a graph, X was standardised when the rows were joined, and new rows are joined one way.
 # The default for graphs monitors the score, which was not measured on neighbours by distance.
-JOINED = {"scale": "none", "direction": "out", "monitor": "val_loss"}
+JOINED = {"scale": "none", "direction": "out", "loops": "keep", "monitor": "val_loss"}
 ALL_JOINED = {"scale": "none", "loops": "keep"}  # the same, for all members of a portfolio
 EFFORT = ("effort", "budget")  # parameters of a portfolio
 LARGEST_SEED = 2**31 - 1

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from support import knobs
 from support.command_line import call
 from support.manual import ROOT, understand, words
 
 import gcnii
+from gcnii.tuning.portfolio import Extent
 
 TEXT = (ROOT / "docs" / "cheatsheet.md").read_text("utf-8")
 ROWS = [line.strip("|").split("|") for line in TEXT.splitlines() if line.startswith("|")][2:]
@@ -26,10 +28,17 @@ SKIPPED = (*SEARCH, "callbacks=", "verbose=", "cross_val_score", "gcnii.inferenc
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with my_graph, another of its kind, and a node that is new."""
+    """A folder with my_graph, another of its kind, and a node that is new.
+
+    Labels are told by all features together, which networks learn and trees do not; a portfolio has
+    two networks and two folds.
+    """
     monkeypatch.chdir(tmp_path)
-    nodes = pd.DataFrame({"id": [f"n{i}" for i in range(120)], "x": [i % 7 for i in range(120)]})
-    nodes["label"] = ["a", "b"] * 60
+    monkeypatch.setattr(knobs.EXTENTS, {"standard": Extent(("mlp", "gcnii-mild"), 2)})
+    X = np.random.default_rng(0).normal(size=(120, 6)).round(2)
+    nodes = pd.DataFrame(X, columns=[f"x{j}" for j in range(6)])
+    nodes.insert(0, "id", [f"n{i}" for i in range(120)])
+    nodes["label"] = np.where(X.sum(1) > 0, "a", "b")
     nodes.loc[:5, "label"] = None
     edges = pd.DataFrame({"source": nodes["id"][:-2], "target": nodes["id"][2:].to_numpy()})
     for name in ("my_graph", "other"):
@@ -37,7 +46,7 @@ def folder(tmp_path, monkeypatch):
         nodes.to_csv(tmp_path / name / "nodes.csv", index=False)
         edges.to_csv(tmp_path / name / "edges.csv", index=False)
     (tmp_path / "fresh").mkdir()
-    (tmp_path / "fresh" / "nodes.csv").write_text("id,x\nnew,3\n")
+    (tmp_path / "fresh" / "nodes.csv").write_text("id,x0,x1,x2,x3,x4,x5\nnew,1,2,0,1,0,1\n")
     (tmp_path / "fresh" / "edges.csv").write_text("source,target\nnew,n7\n")
     return tmp_path
 
@@ -76,12 +85,12 @@ def test_the_python_runs(folder):
         "edges": pd.read_csv("my_graph/edges.csv"),
     }
     names |= {"fresh": pd.read_csv("fresh/nodes.csv"), "links": pd.read_csv("fresh/edges.csv")}
-    names |= {"model": gcnii.nn.GCNII(1, 2, layers=2)}
-    names["result"] = gcnii.fit(names["graph"], epochs=3)
+    names |= {"model": gcnii.nn.GCNII(6, 2, layers=2)}
     run = 0
     for code in PYTHON:
         if not code.startswith(SKIPPED):
-            code = re.sub(r"(gcnii\.fit\(.*)\)$", r"\1, epochs=2)", code)  # as printed, but quick
+            epochs = 30 if code.startswith("result") else 2  # as printed, but quick
+            code = re.sub(r"(gcnii\.fit\(.*)\)$", rf"\1, epochs={epochs})", code)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # so small a graph is warned of
                 exec(code.replace('"NODE"', '"n7"'), names)

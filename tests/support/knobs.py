@@ -8,6 +8,9 @@ USABLE = "gcnii.kernels.usable"  # whether Triton's kernels are used for a tenso
 LONG_ROWS = "gcnii.kernels.LONG"  # rows per product from which on products are done one by one
 KEPT_ACTIVATIONS = "gcnii.nn.dropedge.KEPT"  # of a group of branches, per replica
 
+# portfolios
+EXTENTS = "gcnii.tuning.portfolio.EXTENTS"  # which networks and how many folds an effort has
+
 # studies
 TRIAL_FIT = "gcnii.tuning.trials.fit_plans"  # trains the settings of a batch
 FITTED = "gcnii.tuning.worker.fitted"  # the same, in a worker, or None if it diverged
