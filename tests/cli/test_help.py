@@ -20,6 +20,7 @@ OWN = {
     "model",
     "preset",
     "effort",
+    "refit",
     "budget",
     "runs",
     "seed",

@@ -155,3 +155,22 @@ def test_a_folder_that_another_process_trains_into_is_refused(shop, tmp_path):
         answer = train(shop, out)
     assert answer.code == 2
     assert "is being written to by process" in answer.err
+
+
+def test_what_was_measured_is_refitted_on_every_label_into_a_second_bundle(shop, whole):
+    answer, out = whole
+    words = [word for word in WORDS if word != "--json"]
+    offer = call("train", shop, *words, "--out", out, cwd=shop).out
+    assert "the same command with --refit all" in offer.splitlines()[-1]
+    refit = call("train", shop, *WORDS, "--out", out, "--refit", "all", cwd=shop)
+    assert scores(refit) == scores(answer)
+    folder = json.loads(refit.out)["refit_bundle"]
+    assert folder == f"{out}-refit"
+    kept = seconds(out.with_name("run-refit"))
+    assert kept
+    again = call("train", shop, *words, "--out", out, "--refit", "all", cwd=shop)
+    assert f"It was trained on every label; {out} is the bundle that was measured." in again.out
+    assert seconds(out.with_name("run-refit")) == kept
+    refused = call("evaluate", folder, cwd=shop)
+    assert refused.code == 2
+    assert "trained on every label" in refused.err

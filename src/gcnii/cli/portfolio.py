@@ -8,20 +8,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
 from gcnii.cli.options import print_json, refuse_unwritable
-from gcnii.cli.terminal import table_console
+from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.errors import InputError, visible
+from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.inference.evaluate import graph_helps
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import plain_table
 from gcnii.results.card import board, short_form
-from gcnii.results.ensemble import Ensemble
+from gcnii.results.ensemble import REFIT, Ensemble
 from gcnii.results.ensemble_bundle import (
     claimed_ensemble,
     ensemble_folder,
@@ -32,6 +34,7 @@ from gcnii.results.fit import Calibrate, Session
 from gcnii.train.callbacks import lines_without_bar, make_progress
 from gcnii.train.plan import AUTO
 from gcnii.tuning.portfolio import Course, Effort, prepared
+from gcnii.tuning.refit import ALL, budget_before, refit_folder, refitted
 
 OTHERS = 3  # members that are no networks: label propagation, trees, and trees without the graph
 
@@ -62,6 +65,7 @@ class Asked:
     given: Settings
     effort: Effort
     budget: str | None
+    refit: Literal["all"] | None
     runs: int | None
     seed: int
     split: int | None
@@ -87,22 +91,51 @@ def seeds_of(graph: Graph, runs: int | None, first: int) -> range:
 def combine(asked: Asked, how: Running, began: float) -> None:
     """Train the portfolio, save the ensemble as a bundle, and print the leaderboard."""
     graph, course = asked.graph, _prepared(asked, how, began)
-    which = graph.fingerprint, course.settings
-    folder = how.out or ensemble_folder(graph.name, *which)
+    folder = how.out or ensemble_folder(graph.name, graph.fingerprint, course.settings)
     refuse_unwritable(folder)
-    with claimed_ensemble(folder, *which, overwrite=how.overwrite):
-        ensemble = None if how.overwrite else finished_ensemble(folder, *which)
-        if ensemble is None:
-            with _members_bar(course, hidden=how.quiet) as show:
-                ensemble = course.run(folder, show)
-            command = shlex.join(["gcnii", *sys.argv[1:]])
-            save_ensemble(ensemble, folder, overwrite=how.overwrite, command=command)
-        elif not how.quiet:
-            print(f"gcnii: {folder} holds this ensemble; nothing was trained", file=sys.stderr)
-    _print(ensemble.knowing(graph), folder, how)
-    if ensemble.interrupted:
+    measured, again = _measured(course, folder, how), None
+    stopped = measured.interrupted
+    if asked.refit and not stopped:
+        again = refit_folder(folder)
+        stopped = not _refit(measured, course, again, how)
+    bundles = Bundles(folder, None if stopped else again, offered=not asked.refit and not stopped)
+    _print(measured, bundles, how)
+    if stopped:
         print("gcnii: stopped; run the same command again to resume.", file=sys.stderr)
         sys.exit(1)
+
+
+def _measured(course: Course, folder: Path, how: Running) -> Ensemble:
+    """The ensemble that the folder holds; if it has none, one that is trained and saved."""
+    which = course.graph.fingerprint, course.settings
+    with claimed_ensemble(folder, *which, overwrite=how.overwrite):
+        found = None if how.overwrite else finished_ensemble(folder, *which)
+        if found is not None:
+            if not how.quiet:
+                print(f"gcnii: {folder} holds this ensemble; nothing was trained", file=sys.stderr)
+            return found.knowing(course.graph)
+        with _members_bar(course, hidden=how.quiet) as show:
+            ensemble = course.run(folder, show)
+        save_ensemble(ensemble, folder, overwrite=how.overwrite, command=_command())
+        return ensemble
+
+
+def _refit(measured: Ensemble, course: Course, folder: Path, how: Running) -> bool:
+    """Save the ensemble of members that are trained on every label; False if someone stops it."""
+    graph, settings = course.graph, measured.settings | {REFIT: ALL}
+    with claimed_ensemble(folder, graph.fingerprint, settings, overwrite=how.overwrite):
+        count, title = len(measured.members), f"training on every label of {graph.name}"
+        try:
+            with counting_bar(title, count, hidden=how.quiet) as show:
+                ensemble = refitted(measured, graph, course.session, folder, show)
+        except KeyboardInterrupt:
+            return False
+        save_ensemble(ensemble, folder, overwrite=how.overwrite, command=_command())
+        return True
+
+
+def _command() -> str:
+    return shlex.join(["gcnii", *sys.argv[1:]])
 
 
 def _prepared(asked: Asked, how: Running, began: float) -> Course:
@@ -112,7 +145,7 @@ def _prepared(asked: Asked, how: Running, began: float) -> Course:
         asked.given,
         session,
         effort=asked.effort,
-        budget=asked.budget,
+        budget=budget_before(asked.refit, asked.budget),
         seeds=asked.seeds,
         split=asked.split,
         began=began,
@@ -164,12 +197,36 @@ def print_members(asked: Asked, how: Running, began: float) -> None:
     table_console().print(table)
 
 
-def _print(ensemble: Ensemble, bundle: Path, how: Running) -> None:
+@dataclass(frozen=True)
+class Bundles:
+    """Where the ensemble is that was measured, and the one that was refitted, if there is one.
+
+    offered  whether to say how to refit it
+    """
+
+    measured: Path
+    refitted: Path | None
+    offered: bool
+
+    def document(self) -> Document:
+        refitted = {} if self.refitted is None else {"refit_bundle": str(self.refitted)}
+        return {"bundle": str(self.measured), **refitted}
+
+    def lines(self) -> Iterator[str]:
+        bundle = self.refitted or self.measured
+        yield f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})"
+        if self.refitted:
+            yield f"It was trained on every label; {self.measured} is the bundle that was measured."
+        if self.offered:
+            yield "To train on every label for use: the same command with --refit all."
+
+
+def _print(ensemble: Ensemble, bundles: Bundles, how: Running) -> None:
     short, helps = short_form(ensemble, how.device), graph_helps(ensemble, how.device)
     if how.json:
         evaluation = {"evaluation": short.document() if short else None}
         evaluation["graph_helps"] = helps.document() if helps else None
-        print_json(ensemble.summary() | {"bundle": str(bundle)} | evaluation)
+        print_json(ensemble.summary() | bundles.document() | evaluation)
         return
     table_console().print(leaderboard_table(ensemble))
     for sentence in ensemble.left_out:
@@ -178,7 +235,7 @@ def _print(ensemble: Ensemble, bundle: Path, how: Running) -> None:
     if helps:
         print(visible(helps.sentence))
     print(*(f"{line}\n" for line in (short.lines() if short else ())), sep="", end="")
-    print(f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})")
+    print(*bundles.lines(), sep="\n")
 
 
 def leaderboard_table(ensemble: Ensemble) -> Table:

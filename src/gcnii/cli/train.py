@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from cyclopts import Parameter
@@ -94,6 +94,13 @@ Budget = Annotated[
     str | None,
     Parameter(help="How long that may take in all, such as 90s, 5m or 1h."),
 ]
+Refit = Annotated[
+    Literal["all"] | None,
+    Parameter(
+        help="Train the combined models once more on every label, those of the test nodes among "
+        "them, into a second bundle for use; its scores are those that were measured before."
+    ),
+]
 Runs = Annotated[
     int | None,
     Parameter(help="Number of seeds (runs); default: one for each split of the graph."),
@@ -160,6 +167,7 @@ def train(
     preset: PresetName = "published",
     effort: EffortName = None,
     budget: Budget = None,
+    refit: Refit = None,
     runs: Runs = None,
     seed: Seed = 0,
     split: Split = None,
@@ -192,10 +200,11 @@ def train(
     data = read() if size == 1 else None
     if data and combines(data, model, preset, given, one_training=alone):
         source = source_of_model(model, preset)
-        asked = Asked(data, source, given, effort or "standard", budget, runs, seed, split)
+        amount = (effort or "standard", budget, refit)
+        asked = Asked(data, source, given, *amount, runs, seed, split)
         return (print_members if explain_settings else combine)(asked, how, began)
-    if effort or budget:
-        raise InputError("--effort and --budget are for several models; leave out --model")
+    if effort or budget or refit:
+        raise InputError("--effort, --budget and --refit are for several models; leave out --model")
     if explain_settings:
         return None if rank else _print_settings(data or read(), plan, json)
     writing = Writing(log, tensorboard, study)

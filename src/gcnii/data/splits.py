@@ -103,6 +103,18 @@ def folded(graph: Graph, folds: int) -> Graph:
     return made[folds]
 
 
+def every_label(graph: Graph) -> Graph:
+    """The graph with one split, in which every label trains; made once.
+
+    The same nodes validate, because a training measures some: nothing may be chosen by it.
+    """
+    made = _FOLDED.setdefault(graph, {})
+    if 1 not in made:
+        known, none = graph.labelled, np.zeros(graph.n, bool)
+        made[1] = graph._with_whole_splits(Split.of_some(train=known, val=known, test=none))
+    return made[1]
+
+
 _FOLDED: WeakKeyDictionary[Graph, dict[int, Graph]] = WeakKeyDictionary()
 
 

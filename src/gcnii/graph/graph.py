@@ -263,10 +263,15 @@ class Graph:
 
     def with_splits(self, splits: Iterable[Split]) -> Self:
         """The same graph, sharing its arrays, divided in another way."""
-        same = copy.copy(self)._set(splits=splits_of(tuple(splits)))
-        same.__dict__.pop("fingerprint", None)
+        same = self._with_whole_splits(*splits_of(tuple(splits)))
         same._check_splits()
         same._hold_validation_out()
+        return same
+
+    def _with_whole_splits(self, *splits: Split) -> Self:
+        """The same graph, sharing its arrays, with splits that are not checked."""
+        same = copy.copy(self)._set(splits=splits)
+        same.__dict__.pop("fingerprint", None)
         return same
 
     def _with_table(self, table: Table, columns: Columns) -> Graph:

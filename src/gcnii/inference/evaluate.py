@@ -230,11 +230,11 @@ def help_sentence(found: Found, beside: str = FEATURES) -> str:
 def graph_helps(ensemble: Ensemble, device: str = "auto") -> Help | None:
     """The ensemble against its best member by validation that sees the features alone.
 
-    None where there is no such member, no edge, or no test node.
+    None where there is no such member, no edge, or no test node that it was not trained on.
     """
     graph, order = ensemble.trained_on, np.argsort(ensemble.losses, kind="stable")
     blind = [one for i in order if (one := ensemble.members[i]).sees == "features"]
-    if graph is None or not blind or not graph.m:
+    if graph is None or ensemble.refitted or not blind or not graph.m:
         return None
     if not all(graph.splits[run.split].test.any() for run in ensemble.runs):
         return None
@@ -454,6 +454,12 @@ def _refuse(result: Trained, graph: Graph) -> None:
         raise InputError(
             f"the result holds {len(result.plans)} settings; evaluate one of them: "
             f"result.at({result.runs[result.best].setting}).evaluate(), or another"
+        )
+    if result.refitted:
+        raise InputError(
+            "its members were trained on every label, those of the test nodes among them, so that "
+            f"none can grade it; before that it had a test {result.measured} of "
+            f"{percent(result.runs[0].test)} %, which the bundle of that training explains"
         )
     if not is_training_graph(result, graph):
         raise InputError(

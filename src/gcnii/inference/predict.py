@@ -188,6 +188,11 @@ def predict_sets(
             f"sets are of one true class, but a node of {result.origin.name} can have "
             "several labels"
         )
+    if result.refitted:
+        raise InputError(
+            "sets rest on labels that the members were not trained on, and these were trained on "
+            "every label; ask the bundle that was measured for sets"
+        )
     known = training_graph(result, graph if trained_on is None else trained_on)
     part = result.knowing(known).part(result.predicting(ensemble)).scored(known, device)
     first, second = halves(part.held_out(known))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Literal, get_args
 
 import numpy as np
@@ -227,8 +228,12 @@ class Trees:
         columns: Columns = "neighbourhood",
         seed: int = 0,
         threads: int = 1,
+        stops: Sequence[int] = (),
     ) -> Trees:
-        """Grow trees on the training nodes, until the log loss of the validation nodes rises."""
+        """Grow trees on the training nodes, until the log loss of the validation nodes rises.
+
+        stops  the rounds of each forest, where none may validate
+        """
         if why := refusal(target_of(graph)):
             raise InputError(why)
         known = Known.of(graph, split)
@@ -236,7 +241,8 @@ class Trees:
         X, val = bare.table(graph, known), np.flatnonzero(split.val)
         rows, rounds = work(graph, split, columns)
         grow = partial(_grown, X, rows, val, rounds=rounds, seed=seed, threads=threads)
-        return replace(bare, forests=tuple(map(grow, bare.targets(graph.labels))))
+        each = zip_longest(bare.targets(graph.labels), stops)
+        return replace(bare, forests=tuple(grow(y, stop=stop) for y, stop in each))
 
     @property
     def classes(self) -> Ints:
@@ -341,10 +347,18 @@ def work(graph: Graph, split: Split, columns: Columns) -> tuple[Ints, int]:
 
 
 def _grown(
-    X: Table, rows: Ints, val: Ints, y: Ints, *, rounds: int, seed: int, threads: int
+    X: Table,
+    rows: Ints,
+    val: Ints,
+    y: Ints,
+    *,
+    rounds: int,
+    seed: int,
+    threads: int,
+    stop: int | None = None,
 ) -> Forest | None:
     """The forest of some training rows; None where they are all alike, or have no columns."""
-    val = val[y[val] >= 0]
+    val = val[y[val] >= 0] if stop is None else val[:0]
     found = y[rows]
     if (found == found[0]).all() or not X.shape[1]:  # nothing to tell apart, or to tell it by
         return None
@@ -359,7 +373,7 @@ def _grown(
         found,
         (X[val], y[val]),
         settings={**SETTINGS, **own},
-        rounds=rounds,
+        rounds=rounds if stop is None else stop,
         seed=seed,
         threads=threads,
     )

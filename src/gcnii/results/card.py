@@ -70,7 +70,7 @@ class ShortForm:
 def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
     """The short form of what has just been trained; None where nothing is tested."""
     graph = result.trained_on
-    if graph is None or (isinstance(result, Result) and result.others):
+    if graph is None or result.refitted or (isinstance(result, Result) and result.others):
         return None
     rows = [*range(len(result.runs))]
     if len(rows) * graph.n * graph.k > KEPT:
@@ -112,7 +112,9 @@ def _summary(
 def few_validation_nodes(result: Trained) -> str:
     """A warning if few nodes calibrate the probabilities; else empty."""
     best, graph = result.runs[result.best], result.trained_on
-    nodes = FEW if graph is None else int(result.held_out(graph).sum())
+    if graph is None or result.refitted:
+        return ""
+    nodes = int(result.held_out(graph).sum())
     if nodes >= FEW:
         return ""
     if nodes < LEAST:
@@ -188,7 +190,8 @@ def card(result: Trained) -> str:
     if graph is not None:
         result = result.scored(graph, device)
     parts = [_title(result), _purpose(result), _scores(result, device)]
-    if graph is not None and graph.splits[_split(result)].test.any():
+    tested = graph is not None and graph.splits[_split(result)].test.any()
+    if graph is not None and tested and not result.refitted:
         parts.append(_errors(result, graph, device))
     if isinstance(result, Ensemble):
         parts.append(_members(result))
@@ -242,6 +245,13 @@ def _scores(result: Trained, device: str) -> list[str]:
         f"Test nodes that had no part in training or in its choice, {runs} on {on}. In %: "
         f"{plain(result.measured)} {mean_and_spread(result.test)}.",
     ]
+    if result.refitted:
+        lines += [
+            "",
+            "This was measured before it was trained on every label, those of the test nodes among "
+            "them. Weights, temperatures and numbers of epochs are those of the training that was "
+            "measured.",
+        ]
     if short := short_form(result, device):
         lines += ["", f"In comparison: {short.lines()[0]}."]
         for sentence in short.warnings:
@@ -342,7 +352,7 @@ def _trust(result: Trained) -> list[str]:
             )
         if result.runs[result.best].weights is not None:
             words += " What the training weighed the classes by is undone in probabilities alone."
-        if graph is not None:
+        if graph is not None and not result.refitted:
             nodes = int(result.held_out(graph).sum())
             what = "Weights and temperature were" if isinstance(result, Ensemble) else "It was"
             words += f" {what} found on {nodes:,} validation nodes."

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.splits import folded
+from gcnii.data.splits import every_label, folded
 from gcnii.errors import GraphError, InputError, did_you_mean, notice
 from gcnii.files import Document, json_value
 from gcnii.graph import Features, Graph, Split
@@ -28,7 +28,7 @@ from gcnii.members.trees import Trees
 from gcnii.nn import MODELS
 from gcnii.propagation import adjacency
 from gcnii.results.result import Result, calibrated
-from gcnii.results.trained import Floats, Origin, Trained
+from gcnii.results.trained import REFITTED, Floats, Origin, Trained
 from gcnii.results.weights import greedy
 from gcnii.targets import Target, target_of
 from gcnii.targets.scores import Answers
@@ -41,6 +41,7 @@ from gcnii.train.run import Run
 Probabilities = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Sees = Literal["graph and features", "features", "graph"]
+REFIT = "refit"  # a setting, of an ensemble whose members were trained on every label
 TINY = 1e-12  # 0 has no logarithm
 
 
@@ -359,7 +360,9 @@ class Ensemble(Trained):
         blends = tuple(replace(blend, weights=weights) for blend in self.blends)
         runs = tuple(replace(run, temperature=None) for run in self.runs)
         alone = replace(self, blends=blends, runs=runs, kept=None)
-        return alone if self.trained_on is None else alone.measured_on(self.trained_on)
+        if self.trained_on is None or self.refitted:
+            return alone
+        return alone.measured_on(self.trained_on)
 
     def of_members(self, rows: Sequence[int], departed: Sequence[Document]) -> Ensemble:
         """The same without members that have no weight, which the leaderboard still lists."""
@@ -383,8 +386,15 @@ class Ensemble(Trained):
 
     # What members say of a graph.
 
+    @property
+    def refitted(self) -> bool:
+        """Whether its members were trained on every label after they had been measured."""
+        return REFIT in self.settings
+
     def divided(self, graph: Graph) -> Graph:
         """The graph of the training with the splits that the members were trained on."""
+        if self.refitted:
+            return every_label(graph)
         return folded(graph, self.folds) if self.folds else graph
 
     def knowing(self, graph: Graph) -> Ensemble:
@@ -696,21 +706,26 @@ class Ensemble(Trained):
     def summary(self) -> Document:
         """The one JSON document of `gcnii train --json`."""
         positive = {} if self.positive_name is None else {"positive": self.positive_name}
-        return positive | {
-            "graph": self.origin.name,
-            "fingerprint": self.origin.fingerprint,
-            "model": AUTO,
-            "settings": self.settings,
-            "metric": self.metric,
-            "runs": [run.summary() for run in self.runs],
-            "test_mean": json_value(self.test.mean()),
-            "test_std": json_value(self.std),
-            "folds": self.folds,
-            "leaderboard": self.leaderboard(),
-            "left_out": list(self.left_out),
-            "device": self.device,
-            "interrupted": self.interrupted,
-        }
+        refitted = {"scores": REFITTED} if self.refitted else {}
+        return (
+            positive
+            | refitted
+            | {
+                "graph": self.origin.name,
+                "fingerprint": self.origin.fingerprint,
+                "model": AUTO,
+                "settings": self.settings,
+                "metric": self.metric,
+                "runs": [run.summary() for run in self.runs],
+                "test_mean": json_value(self.test.mean()),
+                "test_std": json_value(self.std),
+                "folds": self.folds,
+                "leaderboard": self.leaderboard(),
+                "left_out": list(self.left_out),
+                "device": self.device,
+                "interrupted": self.interrupted,
+            }
+        )
 
 
 def half_the_cores() -> int:

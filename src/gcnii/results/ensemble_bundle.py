@@ -90,6 +90,7 @@ SHAPE = {
     "members": [Only({"name": str, "kind": {*KINDS}, "sha256": str})],
     "blends": [Only({"rows": [int], "weights": [float]})],
     "positive": Maybe(str),
+    "scores": Maybe(str),  # when they were measured
     "device": str,
     "interrupted": bool,
     "card_sha256": str,

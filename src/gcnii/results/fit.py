@@ -92,6 +92,7 @@ def fit(
     preset: Preset = "published",
     effort: str | None = None,
     budget: str | float | None = None,
+    refit: str | None = None,
     **given: Any,
 ) -> Trained:
     """Train a model once per seed, and keep the weights of each run that were best on validation.
@@ -140,6 +141,9 @@ def fit(
         How much is trained for the portfolio; default: standard.
     budget : str or float, optional
         How long the portfolio may take in all, such as "5m", or seconds.
+    refit : {"all"}, optional
+        Train the members of the portfolio once more on every label, those of the test nodes among
+        them, after they were weighed and measured; `test` is what was measured before.
     **given
         Settings of the model and of the Recipe, which override the preset and the defaults.
 
@@ -168,16 +172,13 @@ def fit(
     watched = not isinstance(callbacks, Sequence) or len(callbacks) > 0
     one = watched or settings is not None or checkpoint is not None
     if combines(graph, model, preset, given, one_training=one):
-        from gcnii.tuning.portfolio import fit_portfolio  # a later room
-
         session = Session(device=device, batch=batch, threads=threads, verbose=verbose)
-        how: dict[str, Any] = {"effort": effort or "standard", "budget": budget}
-        ensemble = fit_portfolio(graph, given, session, **how, seeds=seeds, split=split)
-        if draws(verbose):
-            print(ensemble, file=Console(stderr=True).file)
-        return ensemble
-    if effort is not None or budget is not None:
-        raise InputError("effort and budget are for a portfolio; leave them out, or the model")
+        how = {"effort": effort or "standard", "seeds": seeds, "split": split}
+        return _combined(graph, given, session, budget, refit, how)
+    if effort is not None or budget is not None or refit is not None:
+        raise InputError(
+            "effort, budget and refit are for a portfolio; leave them out, or the model"
+        )
     plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
     warn_about(graph, plans[0], given)
     session = Session(
@@ -193,6 +194,27 @@ def fit(
     if draws(verbose):
         print(result, file=Console(stderr=True).file)
     return result
+
+
+def _combined(
+    graph: Graph,
+    given: Mapping[str, Any],
+    session: Session,
+    budget: str | float | None,
+    refit: str | None,
+    how: Mapping[str, Any],
+) -> Trained:
+    """`fit` of a portfolio, refitted if that is asked for."""
+    from gcnii.tuning.portfolio import fit_portfolio  # later rooms
+    from gcnii.tuning.refit import budget_before, refitted
+
+    before = budget_before(refit, budget)
+    ensemble = fit_portfolio(graph, dict(given), session, budget=before, **how)
+    if refit and not ensemble.interrupted:
+        ensemble = refitted(ensemble, graph, session)
+    if draws(session.verbose):
+        print(ensemble, file=Console(stderr=True).file)
+    return ensemble
 
 
 def notice_limit(result: Result) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
 NAMES = ("classes", "features")
+REFITTED = "measured before it was trained on every label"
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,11 @@ class Trained(ABC):
     def held_out(self, graph: Graph) -> NDArray[np.bool_]:
         """(n,) the nodes whose answers rest on runs that did not train on them: they calibrate."""
         return np.asarray(np.any([split.val for split in self.trainings(graph)], 0))
+
+    @property
+    def refitted(self) -> bool:
+        """Whether it was trained on every label, and its scores were measured before that."""
+        return False
 
     @property
     def whole_graph(self) -> Graph | None:
@@ -496,4 +502,5 @@ class Trained(ABC):
     def __repr__(self) -> str:
         """One line: what was trained, on what, how well."""
         test = mean_and_spread(self.test)
-        return f"{self.title}, on {self.origin.name}: test {self.measured} {test}"
+        before = f", {REFITTED}" if self.refitted else ""
+        return f"{self.title}, on {self.origin.name}: test {self.measured} {test}{before}"
