@@ -68,9 +68,9 @@ def test_with_all_options_off_it_is_gcnii_to_the_last_bit(recomputes):
 
 def test_a_training_with_all_options_off_is_gcnii_s(graph):
     how = {"layers": 4, "width": 8, "epochs": 6, "seeds": range(2), "verbose": False}
-    one = gcnii.fit(
-        graph, "gcnii-plus", dropout=0.3, input_dropout=0.3, alpha=0.1, lam=0.5, lr=0.02, **how
-    )
+    off = {"product_first": False, "row_norm": "none", "head": "last", "residual": False}
+    same = {"alpha": 0.1, "lam": 0.5, "lr": 0.02, "loops": "keep"}
+    one = gcnii.fit(graph, "gcnii-plus", dropout=0.3, input_dropout=0.3, **off, **same, **how)
     settings = {
         name: one.plan.settings[name]
         for name in (

@@ -190,7 +190,7 @@ def test_sparse_features_train_as_dense_ones_do(small):
     sparse = replace(small, X=sp.csr_array(small.X))
     for name in INDUCTIVE:
         settings = {"layers": 2, "width": 8, "dropout": 0.0, "epochs": 2, "clusters": 3}
-        settings |= {"precision": "float64", "device": "cpu", "scale": "none"}
+        settings |= {"precision": "float64", "device": "cpu", "scale": "none", "lr": 0.01}
         curves = [
             fit(graph, name, **fitting(name, settings)).runs[0].curve for graph in (small, sparse)
         ]

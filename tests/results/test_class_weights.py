@@ -14,7 +14,7 @@ from gcnii.files import document_key
 from gcnii.targets import Classes
 
 SMALL = {"layers": 2, "width": 8, "epochs": 40, "lr": 0.05, "monitor": "val_loss"}
-SMALL |= {"lam": 1.0, "dropout": 0.2, "decay_conv": 1e-4, "decay_dense": 1e-4}
+SMALL |= {"alpha": 0.1, "lam": 1.0, "dropout": 0.2, "decay_conv": 1e-4, "decay_dense": 1e-4}
 SMALL |= {"device": "cpu", "threads": 1}
 RARE, N = 0.085, 900
 
