@@ -114,6 +114,17 @@ def test_the_default_is_trained_once_even_if_there_is_no_time(question, study):
     assert ranked([first]) == [first]
 
 
+def test_a_default_that_takes_long_has_one_seed_in_a_search_without_a_budget(
+    question, study, monkeypatch
+):
+    monkeypatch.setattr("gcnii.tuning.worker.HEAVY", 0)
+    search(question, study, Limits(trials=2), HERE)
+    default, mlp = trials_of(study)
+    assert (len(default.val), default.can_win) == (1, True)
+    assert len(mlp.val) == question.seeds
+    assert len(close(question, [default, mlp], HERE).result.runs) > 1
+
+
 def test_a_worse_model_that_was_finished_does_not_win_over_a_default_that_was_not():
     default = trial(0, score=0.8, outcome="given up", default=True)
     assert ranked([default, trial(1, "mlp", 0.4)])[0] is default

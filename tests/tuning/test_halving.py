@@ -175,10 +175,8 @@ def test_the_places_of_those_who_leave_are_taken_by_the_next(graph, plans, monke
     assert halving.behind
     assert joined  # while others went on
     assert len(found.runs) == 12
-    for run in found.runs:
-        assert run.epochs > 3
-        if run.setting in halving.behind:
-            assert run.best_epoch >= 0
+    for setting in range(6):  # a seed that joins after its setting was given up leaves at once
+        assert max(run.epochs for run in found.runs if run.setting == setting) > 3
     stayed = min(set(range(6)) - halving.behind)
     alone = fit_plans(graph, [plans[stayed]], Session(device="cpu"), seeds=[0, 1])
     np.testing.assert_allclose(found.at(stayed).val, alone.val)

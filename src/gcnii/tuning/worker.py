@@ -149,6 +149,9 @@ class Halving:
         return rung
 
 
+# numbers of the default's states in all epochs, after which its other seeds wait for the end, where
+# the default is confirmed if it is among the best: about 10 s on a CPU
+HEAVY = 5e8
 FILLED = 1 << 24  # numbers of all replicas' states in one layer: a GPU gains little from more
 MOST = 16  # settings at once, and as many that take the places of those that leave
 PAUSE = 0.5  # seconds between two checks of what others are doing
@@ -339,7 +342,8 @@ class Worker:
         for some in [[seed] for seed in seeds] if self.on_cpu else [list(seeds)]:
             spent, left = time.perf_counter() - start, self.clock.left
             # The default leaves half of the time to others, if it has to do with fewer seeds.
-            if runs and (spent if default else spent / len(runs)) > left:
+            slow = default and left == inf and self._numbers(batch[0], runs) > HEAVY
+            if runs and (slow or (spent if default else spent / len(runs)) > left):
                 halving.cut |= set(range(len(batch))) - halving.behind
             if len(halving.behind | halving.cut) == len(batch):
                 break
@@ -352,6 +356,11 @@ class Worker:
             if default:
                 self.kept.append(result)
         return runs
+
+    def _numbers(self, proposal: Proposal, runs: Sequence[Run]) -> float:
+        """That all layers' states had, in all epochs of these runs."""
+        size = size_of(proposal.plan.settings) * self.question.graph.n
+        return size * sum(run.epochs for run in runs)
 
     def expected(self, proposal: Proposal) -> float:
         """Seconds that training this takes, by what an epoch took in the trials so far.
