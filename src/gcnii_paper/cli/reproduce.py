@@ -1,7 +1,7 @@
 """gcnii reproduce: the paper's tables and figures, ours beside the printed numbers.
 
-Its further commands search settings that nobody has published, adopt the winners, and carry runs
-between a ledger and files.
+Its further commands search settings that nobody has published, adopt the winners, measure what
+`train` combines on graphs of one's own, and carry runs between a ledger and files.
 """
 
 from __future__ import annotations
@@ -351,3 +351,53 @@ def adopt_record(
         best = f"by validation ({100 * record.val:.1f}) the best of {record.tried} settings"
         print(f"{name}: {record.model}, {best}")
     print(f"{file} holds them; measure them with: gcnii reproduce beyond")
+
+
+OnlyGraphs = Annotated[
+    str, Parameter(show_default=False, help="Only graphs with this text in their name.")
+]
+Data = Annotated[
+    Path | None,
+    Parameter(
+        help="A folder with facebook.npz, humango.npz, cora-ml.npz and twitch-engb.npz, which the "
+        "catalog does not have; without it they are not measured."
+    ),
+]
+Kept = Annotated[
+    Path | None,
+    Parameter(
+        show_default=False,
+        help="A folder for the probabilities of every member; what it holds is not trained again. "
+        "Default: one in the user's data folder.",
+    ),
+]
+Out = Annotated[Path, Parameter(help="A folder for GRAPH.json.")]
+
+
+@app.command
+def defaults(
+    *,
+    only: OnlyGraphs = "",
+    data: Data = None,
+    kept: Kept = None,
+    device: Device = "auto",
+    out: Out = Path("results/defaults"),
+) -> None:
+    """What `train` combines on a graph of one's own: train every member on twenty graphs."""
+    refuse_unwritable(out)
+    if data:
+        _refuse_not_a_folder(data, "a download of these files")
+    from platformdirs import user_data_path
+
+    from gcnii.train.hardware import choose_device
+    from gcnii_paper.defaults import GRAPHS, defaults_tables, judge, measure, read_defaults
+
+    names = [name for name in GRAPHS if only in name]
+    if not names:
+        raise InputError(f"no graph has {only!r} in its name; known: {', '.join(GRAPHS)}")
+    choose_device(device)  # refuses an unknown one before a graph is loaded
+    folder = kept or user_data_path("gcnii") / "defaults"
+    told = partial(print, file=sys.stderr, flush=True)
+    measure(folder, names, data=data, device=device, told=told)
+    judge(folder, out, GRAPHS)
+    print(defaults_tables(read_defaults(out)), end="")

@@ -13,6 +13,7 @@ from gcnii.targets.scores import percent
 from gcnii.tuning.question import BASELINES
 from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
+from gcnii_paper.defaults import defaults_tables, read_defaults
 from gcnii_paper.explaining import explaining_table, read_measured
 from gcnii_paper.report.beyond import beyond_rows, section, short_table
 from gcnii_paper.report.doctor_page import visit_markdown
@@ -81,7 +82,7 @@ def update_readme(root: Path) -> list[Path]:
     speed, tuning, doctor = docs / "performance.md", docs / "tuning.md", docs / "doctor.md"
     explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
     beyond, memory = docs / "beyond.md", docs / "memory.md"
-    scale = docs / "scale.md"
+    scale, defaults = docs / "scale.md", docs / "defaults.md"
     texts = {
         readme: _filled(readme, summary(cells, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
@@ -96,6 +97,7 @@ def update_readme(root: Path) -> list[Path]:
         beyond: _filled(beyond, ablation_tables(read_ablations(results / "beyond" / "ablation"))),
         memory: _filled(memory, speed_tables(read_records(results / "memory"))),
         scale: _filled(scale, scale_tables(results / "bench")),
+        defaults: _filled(defaults, defaults_tables(read_defaults(results / "defaults"))),
         docs / "results.md": all_results(cells),
     }
     growth = read_scale(results / "bench" / "scale-cpu.json")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.made_up_cells import around, measured
 
+from gcnii_paper.defaults import defaults_tables, read_defaults
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import LINES, draw_depth
 from gcnii_paper.report.grid import notes
@@ -56,6 +57,11 @@ def test_the_page_of_memory_has_the_tables_that_results_give():
 def test_the_page_of_the_doctor_has_the_advice_and_the_table_that_results_give():
     found = visit_markdown(ROOT / "results" / "doctor" / "cora.json")
     assert marked((ROOT / "docs" / "doctor.md").read_text("utf-8")) == found
+
+
+def test_the_page_of_defaults_has_the_tables_that_results_give():
+    tables = defaults_tables(read_defaults(ROOT / "results" / "defaults"))
+    assert marked((ROOT / "docs" / "defaults.md").read_text("utf-8")) == tables
 
 
 def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():
