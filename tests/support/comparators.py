@@ -31,14 +31,14 @@ WORD, TOPIC, SHARE = 5.0, 20.0, 4.0
 PRIOR = 2.0  # neighbours of the overall shares that are added to each neighbourhood
 
 
-def fitted(table: Table, graph: Graph, split: int = 0) -> dict[str, np.ndarray]:
-    """(n, classes) probabilities by each comparator, in the order of the graph's classes."""
-    part, columns = graph.splits[split], Encoded.of(table)
+def fitted(table: Table, graph: Graph, *, linear: bool = False) -> dict[str, np.ndarray]:
+    """(n, classes) probabilities by each comparator, or by linear ones alone, which are fast."""
+    part, columns = graph.splits[0], Encoded.of(table)
     y = np.where(part.train | part.val, graph.labels, -1)
     known = np.where(part.train, y, -1)
     found = {}
     with threadpool_limits(1):
-        for model, dense in ((logistic, False), (boosting, True)):
+        for model, dense in ((logistic, False), (boosting, True))[: 1 if linear else 2]:
             own, *around = features(columns, table, known, dense)
             found[model.__name__] = best_of(model(own, y, part), y, part)
             tried = chain.from_iterable(model(X, y, part) for X in around)
@@ -178,9 +178,9 @@ def boosting(X: np.ndarray, y: np.ndarray, part: Split) -> Iterator[np.ndarray]:
         yield best_of(islice(model.staged_predict_proba(X), 9, None, 10), y, part)
 
 
-def graded_nodes(table: Table, graph: Graph, split: int = 0) -> np.ndarray:
+def graded_nodes(table: Table, graph: Graph) -> np.ndarray:
     """(n,) the nodes with a label, told or not, that no model was fitted or chosen by."""
-    part = graph.splits[split]
+    part = graph.splits[0]
     return (table.truth != "") & ~part.train & ~part.val
 
 
