@@ -93,7 +93,7 @@ def test_shares_add_up_to_the_log_odds_of_the_networks_times_their_weights(
             logs = np.log(asked.of(network)[list(blend.rows), tested])
             expected += weight * (logs[:, label] - logs.mean(1)).mean()
     assert why.score == pytest.approx(expected, abs=1e-4)
-    rest = why.bias + why.residual  # the latter is not zero where rows are normed
+    rest = why.bias
     assert sum(one.share for one in why.nodes) + rest == pytest.approx(why.score, abs=1e-4)
     assert sum(one.share for one in why.features) + rest == pytest.approx(why.score, abs=1e-4)
 

@@ -8,7 +8,7 @@ from support.manual import ROOT
 
 import gcnii
 from gcnii.data.formats import packed
-from gcnii.results import bundle
+from gcnii.results import bundle, ensemble_bundle
 from gcnii.tuning import closing, question
 from gcnii_paper import ledger
 
@@ -32,6 +32,11 @@ def test_every_key_of_a_bundles_record_is_named_and_no_other(tmp_path):
     assert keys | set(bundle.GRAPH) | set(bundle.RUN) <= named(section("Bundle"))
     table = re.findall(r"^\|([^|]*)\|", section("Bundle").split("keys of")[1], re.MULTILINE)
     assert named(" ".join(table)) == keys
+
+
+def test_every_key_of_an_ensembles_record_is_named():
+    keys = {*ensemble_bundle.SHAPE, "format", "seal", *ensemble_bundle.FITTED}
+    assert keys <= named(section("Bundle of an ensemble"))
 
 
 def test_every_key_of_a_study_is_named(tmp_path):

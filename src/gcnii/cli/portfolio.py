@@ -179,6 +179,7 @@ def _members_bar(course: Course, *, hidden: bool) -> Iterator[Callable[[str], No
             progress.update(task, total=total(), completed=len(begun) - 1, now=name)
 
         yield show
+        progress.update(task, completed=total())
 
 
 def print_members(asked: Asked, how: Running, began: float) -> None:

@@ -9,7 +9,8 @@ normalise anew, run again, beside as many links drawn at random.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 
@@ -18,7 +19,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
-from torch import Tensor
+from torch import Tensor, nn
 
 from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Graph
@@ -207,11 +208,16 @@ Seen = Callable[[Tensor], Tensor]
 def shares(network: BestRun, asked: ExplainedScore, seen: Seen = lambda row: row) -> Shares:
     """The shares of the score that is explained.
 
+    A layer norm divides each row by its deviation, and what it gives does not change when a row is
+    doubled: no input would have a share.  Deviations are held at what they are instead, so that the
+    network is piecewise linear here.
+
     seen  what is made of the scores (k,) of the node, each a sum of them and of a number, which is
           part of the bias
     """
     X, values = _watched(network.task.X)
-    scores = network.scores(X=X)[asked.node]
+    with _fixed_deviations(network.model):
+        scores = network.scores(X=X)[asked.node]
     row, alone = seen(scores), seen(torch.zeros_like(scores))
     score, constant = (_asked_of(one, asked) for one in (row, alone))
     inputs = [values, *network.biases]
@@ -223,6 +229,24 @@ def shares(network: BestRun, asked: ExplainedScore, seen: Seen = lambda row: row
     nodes, features = _margins(X, products[0])
     bias = sum(float(one.sum()) for one in products[1:]) + float(constant)
     return Shares(float(score.detach()), nodes, features, bias, float(row.detach().abs().max()))
+
+
+@contextmanager
+def _fixed_deviations(model: Model) -> Iterator[None]:
+    """Let no gradient pass through the deviations of layer norms."""
+
+    def fixed(norm: nn.LayerNorm, inputs: tuple[Tensor], output: Tensor) -> Tensor:
+        (H,) = inputs
+        deviation = (H.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt().detach()
+        return (H - H.mean(-1, keepdim=True)) / deviation * norm.weight + norm.bias
+
+    norms = [one for one in model.modules() if isinstance(one, nn.LayerNorm)]
+    hooks = [norm.register_forward_hook(fixed) for norm in norms]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _asked_of(row: Tensor, asked: ExplainedScore) -> Tensor:

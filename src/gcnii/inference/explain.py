@@ -190,7 +190,8 @@ class Explanation:
         last = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
         why = " mostly because of" if self.holds else "; what speaks for it most is"
         whole = self.unit if self.against is None else f"a lead over {self.against}"
-        return f"{head}{why} {last} of {whole} of {self.score:.2f}"
+        some = f" in members of weight {sum(self.weights.values()):.2f}" if self.others else ""
+        return f"{head}{why} {last} of {whole} of {self.score:.2f}{some}"
 
     def __str__(self) -> str:
         return self.sentence

@@ -640,7 +640,7 @@ class Ensemble(Trained):
         for member, weight in zip(self.members, blend.weights, strict=True):
             network = member.base if isinstance(member, Smoothed) else member
             if isinstance(network, Networks):
-                found[network] += weight
+                found[network] = found.get(network, 0.0) + weight
         return found
 
     def heaviest(self) -> Networks:
