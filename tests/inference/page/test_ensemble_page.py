@@ -5,6 +5,7 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
+from support import chromium
 
 from gcnii import open_bundle
 from gcnii.inference.evaluate import graph_helps
@@ -22,8 +23,24 @@ def with_curves(ensemble, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def html(with_curves, own, tmp_path_factory):
-    return write_page(with_curves, tmp_path_factory.mktemp("page") / "own.html", own).read_text()
+def page(with_curves, own, tmp_path_factory):
+    return write_page(with_curves, tmp_path_factory.mktemp("page") / "own.html", own)
+
+
+@pytest.fixture(scope="module")
+def html(page):
+    return page.read_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_it_fits_the_screen_and_can_be_read(browser, page, width, scheme):
+    with chromium.tab_of(browser, page.as_uri(), color_scheme=scheme) as tab:
+        tab.set_viewport_size({"width": width, "height": 900})
+        assert tab.evaluate("document.scrollingElement.scrollWidth") <= width
+        assert tab.is_visible("#members table")
+        texts = "#members p, #members td, #members th, figcaption"
+        assert min(tab.eval_on_selector_all(texts, chromium.CONTRAST)) >= 4.5
 
 
 def test_the_leaderboard_is_a_table_of_the_page(html, ensemble):
