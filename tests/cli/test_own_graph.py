@@ -12,7 +12,7 @@ import pytest
 from support.command_line import SMALL, Answer, call, files, write_pets
 
 from gcnii import fit, load, open_bundle
-from gcnii.train.own import FEW
+from gcnii.train.own import first_point
 
 
 def rows(text):
@@ -278,13 +278,13 @@ def test_two_graphs_of_one_name_have_bundles_of_their_own(tmp_path):
     assert answer == Answer(2, "", f"gcnii: {sentence}\n")
 
 
-def test_without_flags_a_graph_gets_the_default_and_its_bundle_says_so(tmp_path):
+def test_one_model_has_the_settings_of_its_point_and_its_bundle_says_so(tmp_path):
     write_pets(tmp_path / "pets")  # 6 training nodes, 2 features
     own = ("--alpha", "0.3", "--epochs", "5")
     answer = call("train", "pets", *own, "--out", "bundle", cwd=tmp_path)
     assert answer.code == 0, answer.err
     settings = json.loads((tmp_path / "bundle" / "run.json").read_text())["settings"]
-    assert settings == settings | FEW | {"alpha": 0.3, "epochs": 5}
+    assert settings == settings | first_point("gcnii").settings | {"alpha": 0.3, "epochs": 5}
     assert (settings["patience"], settings["scale"], settings["direction"]) == (
         60,
         "standard",

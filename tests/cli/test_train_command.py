@@ -16,6 +16,7 @@ from support.command_line import BUNDLE, BUNDLE_FILES, SMALL, Answer, call, file
 from gcnii.results.bundle import open_bundle, save_claimed
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.group import ReplicaGroup
+from gcnii.train.own import PORTFOLIO, first_point
 
 KEYS = [
     "graph",
@@ -100,7 +101,10 @@ def test_settings_of_an_own_graph_come_from_the_default_the_portfolio_and_the_ca
     assert settings["decay_conv"]["source"] == "card of gcn"
     found = explained("pets", "--model", "gcnii", cwd=tmp_path)
     assert found["model"] == {"value": "gcnii", "source": "given"}
-    assert found["settings"]["alpha"]["source"] == "point gcnii of the portfolio"
+    assert (
+        found["settings"]["alpha"]["source"]
+        == f"point {first_point('gcnii').name} of the portfolio"
+    )
 
 
 def test_without_a_model_each_member_is_explained_with_its_settings(tmp_path):
@@ -108,10 +112,11 @@ def test_without_a_model_each_member_is_explained_with_its_settings(tmp_path):
     found = explained("pets", "--effort", "quick", "--epochs", 7, cwd=tmp_path)
     assert found["model"] == {"value": "auto", "source": "default"}
     members = {member["name"]: member for member in found["members"]}
-    assert {"gcn", "mlp", "product"} <= members.keys()
-    assert all(member["settings"]["epochs"] == 7 for member in members.values())
-    assert members["product"]["model"] == "gcnii-plus"
-    assert members["product"]["settings"]["product_first"] is True
+    points = {point.name: point for point in PORTFOLIO}
+    assert "mlp" in members.keys() < points.keys()
+    for name, member in members.items():
+        assert member["model"] == points[name].model
+        assert member["settings"] == {**points[name].settings, "epochs": 7}
     assert files(tmp_path) == ["pets/edges.csv", "pets/nodes.csv"]
     table = call("train", "pets", "--model", "auto", "--explain-settings", cwd=tmp_path).out
     assert table.split()[:3] == ["member", "model", "settings"]
