@@ -128,3 +128,18 @@ def test_several_labels_a_node_are_combined_as_well():
     assert found.metric == "micro-F1"
     assert 0 < found.runs[0].threshold < 1
     assert found.predict(several).shape == (160, 3)
+
+
+def test_what_costs_most_for_its_weight_makes_room_for_the_other_folds(graph):
+    course = portfolio.prepared(graph, SHORT, effort="quick")
+    course.train(None, lambda words: None)
+    ensemble = course._ensemble(course.rows).weighed_on(graph)
+    light = {one.name for one in ensemble.members} - portfolio._needed(ensemble)
+    course.clock.limit = 1e-9  # there is no time at all
+    course._make_room(ensemble)
+    gone = light - set(course.members)
+    weights = dict(
+        zip([one.name for one in ensemble.members], ensemble.blends[0].weights, strict=True)
+    )
+    assert sum(weights[name] for name in gone) <= portfolio.SPARE
+    assert portfolio._needed(ensemble) <= set(course.members)

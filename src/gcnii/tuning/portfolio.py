@@ -100,6 +100,7 @@ FIRST = 0.6  # share of the time for members with one fold held out, the rest is
 SLICE = 0.5  # of the time that is left, which one network may take
 FEWEST = 20  # labels, below which a drawn split stays as it is
 LIGHT = 0.05  # weight below which a member leaves after the first fold
+SPARE = 0.3  # weight of members that may leave, so that there is time for all folds
 SMOOTHED = 2  # members over which Correct & Smooth is tried
 PROBATION, FAR = 80, 0.1  # epochs after which a run leaves that is so far below another
 TINY = 1e-12  # 0 has no logarithm
@@ -294,7 +295,9 @@ class Course:
                 raise KeyboardInterrupt
             raise InputError(f"no member could be trained: {'; '.join(self.left_out)}")
         if staged and not self.interrupted:
-            self._leave(self._ensemble(rows).weighed_on(self.graph), LIGHT)
+            ensemble = self._ensemble(rows).weighed_on(self.graph)
+            self._leave(ensemble, LIGHT)
+            self._make_room(ensemble)
             rows = self._further()
         if not self.interrupted:  # else what some members have more is kept, to go on from
             self.members = {name: _trimmed(one, rows) for name, one in self.members.items()}
@@ -525,18 +528,36 @@ class Course:
 
     def _leave(self, ensemble: Ensemble, least: float) -> None:
         """Let go of members whose weight is not above `least` in any blend."""
-        most = np.max([blend.weights for blend in ensemble.blends], 0)
-        places, losses = range(len(most)), ensemble.losses
-        order = [ensemble.members[i] for i in sorted(places, key=lambda i: losses[i])]
-        needed = {one.base.name for one in ensemble.members if isinstance(one, Smoothed)}
-        # The best without the graph stays, to be compared with, and a network, to be embedded by.
-        needed |= {one.name for one in [one for one in order if one.sees == "features"][:1]}
-        needed |= {one.name for one in [one for one in order if isinstance(one, Networks)][:1]}
-        for member, weight, loss in zip(ensemble.members, most, losses, strict=True):
-            if weight <= least and member.name not in needed:
-                others = [row for row in self.departed if row["member"] != member.name]
-                self.departed = [*others, about_member(member, 0.0, loss)]
-                del self.members[member.name]
+        most, needed = np.max([blend.weights for blend in ensemble.blends], 0), _needed(ensemble)
+        for i, member in enumerate(ensemble.members):
+            if most[i] <= least and member.name not in needed:
+                self._depart(ensemble, i)
+
+    def _depart(self, ensemble: Ensemble, i: int) -> None:
+        """Let go of a member, which the leaderboard still lists."""
+        member = ensemble.members[i]
+        others = [row for row in self.departed if row["member"] != member.name]
+        self.departed = [*others, about_member(member, 0.0, ensemble.losses[i])]
+        del self.members[member.name]
+
+    def _make_room(self, ensemble: Ensemble) -> None:
+        """Let go of what costs most for its weight, where the other folds would take too long.
+
+        A fold that is left out costs every member more than a light one adds.
+        """
+        weights, needed, spare = ensemble.blends[0].weights, _needed(ensemble), SPARE
+        worth = {
+            one.name: (weights[i] / max(one.seconds, TINY), i)
+            for i, one in enumerate(ensemble.members)
+            if one.name in self.members and one.name not in needed
+        }
+        for name, (_, i) in sorted(worth.items(), key=lambda one: one[1]):
+            each = sum(one.seconds / len(one.runs) for one in self.members.values())
+            spare -= weights[i]
+            if each * (len(self.layout) - 1) <= self.clock.left or spare < 0:
+                return
+            self._depart(ensemble, i)
+            self.left_out.append(f"{name} left after the first fold: there was no time for it")
 
     def _smooth_best(self, rows: list[int]) -> None:
         """Correct & Smooth over the members with the lowest validation loss."""
@@ -579,6 +600,18 @@ class Course:
             runs.append(replace(run, temperature=T, val=float(score), val_loss=loss))
         few = len(runs) * graph.n * graph.k <= KEPT
         return replace(member, runs=tuple(runs), said=Said(graph, tuple(said)) if few else None)
+
+
+def _needed(ensemble: Ensemble) -> set[str]:
+    """Members that stay whatever they weigh.
+
+    What others build on; the best without the graph, to be compared with; and a network, to be
+    embedded by.
+    """
+    order = [ensemble.members[i] for i in np.argsort(ensemble.losses)]
+    found = {one.base.name for one in order if isinstance(one, Smoothed)}
+    found |= {one.name for one in [one for one in order if one.sees == "features"][:1]}
+    return found | {one.name for one in [one for one in order if isinstance(one, Networks)][:1]}
 
 
 def joined(one: Member, other: Member) -> Member:
