@@ -197,7 +197,7 @@ class Boosted(Fitted):
         if known is None:
             nothing = np.zeros((n, len(trees.shares)))
             known = Known(nothing, np.zeros(n, bool), trees.shares, trees.exclusive)
-        return trees.probabilities(asked.graph, known, threads=half_the_cores())
+        return trees.probabilities(asked.graph, known, threads=CPU_THREADS.number())
 
 
 @dataclass(frozen=True, eq=False)
