@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from torch import Tensor, nn
 from torch.nn.functional import linear, relu
 
-from gcnii.dropout import Dropout
+from gcnii.dropout import Dropout, current_keys
 from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.nn.gcnii import GCNIIConv, betas
 from gcnii.nn.model import ModelCard, uniform
@@ -132,5 +132,8 @@ class GCNIIPlus(GCNIISkeleton):
         """Scores (n, k): logits, never probabilities."""
         scores = super().forward(P, X)
         if self.head == "features":
+            # Beside replicas with dropout, a run without draws those masks, too: X's comes after.
+            if self.training and not self.drop.active and (keys := current_keys()):
+                keys.used += len(self.convs) + 1
             scores = scores + self.dense["features"](self.drop_input(X))
         return scores
