@@ -24,7 +24,7 @@ def compared(table, linear=False, **given):
 
 
 @pytest.mark.filterwarnings("ignore:.*heaviest")
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", TABLES)
 def test_it_is_not_behind_logistic_regression_and_boosting_by_more_than_a_standard_error(name):
     difference, error = compared(TABLES[name](SMALL[name]))
