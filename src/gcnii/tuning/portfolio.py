@@ -55,6 +55,7 @@ from gcnii.targets import target_of
 from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import LEAST
+from gcnii.train.checkpoint import Checkpoint, remove
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.interrupt import Interrupt, interruptible
 from gcnii.train.own import Point, portfolio
@@ -437,6 +438,7 @@ class Course:
             other = member.result.interrupted or member.result.plan != self._plan(name)
             if other or member.result.origin.fingerprint != self.divided.fingerprint:
                 return None
+            _forget_finished(self.folder / MEMBERS / name / CHECKPOINT, member.runs)
         found = [(run.seed, run.split) for run in member.runs]
         wanted = [(run.seed, run.split) for run in self.layout]
         return member if found == wanted[: len(found)] else None
@@ -600,6 +602,13 @@ class Course:
             runs.append(replace(run, temperature=T, val=float(score), val_loss=loss))
         few = len(runs) * graph.n * graph.k <= KEPT
         return replace(member, runs=tuple(runs), said=Said(graph, tuple(said)) if few else None)
+
+
+def _forget_finished(path: Path, runs: Sequence[Run]) -> None:
+    """Remove a checkpoint of runs that are saved: a process was killed before it did so."""
+    saved, seeds = Checkpoint.load(path, torch.device("cpu")), {run.seed for run in runs}
+    if saved and {run.seed for run in saved.runs} <= seeds:
+        remove(path)
 
 
 def _needed(ensemble: Ensemble) -> set[str]:
