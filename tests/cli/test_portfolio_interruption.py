@@ -100,9 +100,20 @@ STATES = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+CASES = [  # one of them in CI, the others before a release
+    pytest.param(
+        state,
+        number,
+        marks=pytest.mark.slow
+        if (state, number) == ("while it trains another fold", signal.SIGKILL)
+        else pytest.mark.long,
+    )
+    for state in STATES
+    for number in (signal.SIGINT, signal.SIGKILL)
+]
+
+
+@pytest.mark.parametrize(("state", "number"), CASES)
 def test_the_same_command_goes_on_and_ends_with_the_same_scores(
     shop, whole, tmp_path, state, number
 ):

@@ -88,7 +88,7 @@ def test_scikit_learn_finds_nothing_wrong_with_it():
     check(quick)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_finds_nothing_wrong_with_several_models():
     check(GCNIIClassifier(effort="quick", epochs=5, device="cpu"))
