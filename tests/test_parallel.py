@@ -81,7 +81,13 @@ def starting(process, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "when"), [(signal.SIGINT, begun), (signal.SIGINT, starting), (signal.SIGKILL, begun)]
+    ("number", "when"),
+    [
+        (signal.SIGINT, begun),
+        # On a busy machine the signal can come while Python itself is starting, which says so, too.
+        pytest.param(signal.SIGINT, starting, marks=pytest.mark.long),
+        (signal.SIGKILL, begun),
+    ],
 )
 def test_tasks_hear_of_ctrl_c_and_end_with_a_killed_parent(number, when, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
