@@ -107,6 +107,14 @@ def test_a_split_without_validation_nodes_is_divided_into_folds_of_its_training_
         gcnii.fit(graph, "gcn", epochs=2)
 
 
+def test_no_split_decides_what_is_smoothed_in_another():
+    graph = neighbours(splits=[gcnii.stratified_split(np.arange(160) % 2, s) for s in (1, 2)])
+    found, _ = trained(graph)
+    names = {row["member"] for row in found.leaderboard()}
+    smoothed = {name for name in names if name.endswith("-smoothed")}
+    assert smoothed == {"mlp-smoothed", "features-smoothed"}
+
+
 def test_a_budget_is_kept_and_what_it_left_out_is_said(graph):
     start = time.monotonic()
     found = fit_portfolio(graph, {"epochs": 4000, "patience": 4000}, budget=4, effort="best")

@@ -102,7 +102,7 @@ SLICE = 0.5  # of the time that is left, which one network may take
 FEWEST = 20  # labels, below which a drawn split stays as it is
 LIGHT = 0.05  # weight below which a member leaves after the first fold
 SPARE = 0.3  # weight of members that may leave, so that there is time for all folds
-SMOOTHED = 2  # members over which Correct & Smooth is tried
+SMOOTHED, ALWAYS = 2, ("mlp", "features")  # members over which Correct & Smooth is tried
 PROBATION, FAR = 80, 0.1  # epochs after which a run leaves that is so far below another
 TINY = 1e-12  # 0 has no logarithm
 TREES, OWN_TREES, LABELS = "trees", "trees-own", "label-propagation"
@@ -562,11 +562,17 @@ class Course:
             self.left_out.append(f"{name} left after the first fold: there was no time for it")
 
     def _smooth_best(self, rows: list[int]) -> None:
-        """Correct & Smooth over the members with the lowest validation loss."""
+        """Correct & Smooth over the members with the lowest validation loss.
+
+        Of several splits, over the same ones always: a node that validates one split may be tested
+        in another, and must have no part in what is chosen there.
+        """
         asked = Asked(self.divided, self.divided, self.session.device)
         plain = [one for one in self.members.values() if not isinstance(one, Smoothed)]
         able = [one for one in plain if one.sees != "graph"]
         able.sort(key=lambda one: fmean(run.val_loss for run in one.runs))
+        if not self.folds and len({self.layout[i].split for i in rows}) > 1:
+            able = [one for one in able if one.name in ALWAYS]
         for base in able[:SMOOTHED]:
             said = asked.of(base)
             assert said is not None
