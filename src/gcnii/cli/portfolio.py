@@ -79,7 +79,7 @@ class Asked:
 
 
 def seeds_of(graph: Graph, runs: int | None, first: int) -> range:
-    """The seeds of so many runs; by default, one for each split."""
+    """One seed for each run; by default, one run for each split."""
     count = max(len(graph.splits), 1) if runs is None else runs
     if count < 1 or first < 0:
         raise InputError(

@@ -204,7 +204,10 @@ def train(
         asked = Asked(data, source, given, *amount, runs, seed, split)
         return (print_members if explain_settings else combine)(asked, how, began)
     if effort or budget or refit:
-        raise InputError("--effort, --budget and --refit are for several models; leave out --model")
+        raise InputError(
+            "--effort, --budget and --refit are for several models; leave out what asks for one, "
+            "such as --model or --layers"
+        )
     if explain_settings:
         return None if rank else _print_settings(data or read(), plan, json)
     writing = Writing(log, tensorboard, study)

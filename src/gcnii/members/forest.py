@@ -94,7 +94,7 @@ class Forest:
 
     @classmethod
     def of(cls, text: str, columns: int, outputs: int) -> Forest:
-        """The trees of LightGBM's text; BundleError unless they take and give so many columns."""
+        """The trees of LightGBM's text; BundleError if they take or give other columns."""
         head, *blocks = text.split("\nTree=")
         said = dict(_lines(head))
         wanted = {"max_feature_idx": columns - 1, "num_tree_per_iteration": outputs}
@@ -157,7 +157,7 @@ def _lines(block: str) -> Iterator[tuple[str, str]]:
 
 
 def _tree(said: Mapping[str, str], i: int, columns: int) -> dict[str, Ints | Floats]:
-    """The arrays of a tree; BundleError unless it is one, over so many columns."""
+    """The arrays of a tree over these columns; BundleError if it is not a valid one."""
     try:
         leaves = int(said["num_leaves"])
         count = {"leaf": leaves, "split": leaves - 1}

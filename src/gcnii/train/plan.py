@@ -311,7 +311,7 @@ def refuse_weights(model: str, recipe: Recipe) -> None:
 def known_model(name: str) -> str:
     """The name itself, or an error that guesses which model was meant."""
     if not is_one_of(name, MODELS):
-        guess = did_you_mean(name, MODELS)
+        guess = did_you_mean(name, (*MODELS, AUTO))
         raise InputError(f"no model {name!r}; {guess}known: {', '.join(MODELS)}")
     return name
 

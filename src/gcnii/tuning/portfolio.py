@@ -80,7 +80,7 @@ class Extent:
     points  of networks, by name; None: all
     folds   that a drawn split is divided into
     least   seconds that may be used on any graph, on a CPU
-    epochs  or as long as so many epochs of the first network take that sees the graph
+    epochs  of the first network that uses the graph, which may be used if they take longer
     """
 
     points: tuple[str, ...] | None
