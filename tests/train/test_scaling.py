@@ -247,6 +247,23 @@ def test_the_doctor_s_baseline_reads_the_features_that_models_read(graph):
     assert ProbeBaseline.of(graph, probe).features > raw + 0.1
 
 
+@pytest.mark.parametrize("scale", ["standard", "rows", "length"])
+def test_in_float64_features_are_scaled_without_rounding_to_float32(graph, scale):
+    plan = make_plan("gcnii", {"scale": scale, "precision": "float64"})
+    X = graph.X.astype(np.float64)
+    exact = Scaling.learn(X, scale).apply(X)
+    np.testing.assert_array_equal(Task.of(graph, plan, CPU).X, exact)
+    assert np.abs(exact - exact.astype(np.float32)).max() > 1e-9
+
+
+def test_in_float64_features_given_as_float64_train_as_they_are(graph):
+    exact = replace(graph, X=graph.X / np.float64(3))
+    rounded = replace(graph, X=exact.X.astype(np.float32))
+    settings = SETTINGS | {"precision": "float64", "scale": "none"}
+    one, other = (gcnii.fit(X, "gcn", **settings).scores(X) for X in (exact, rounded))
+    assert 0 < np.abs(one - other).max() < 1e-2
+
+
 def test_watched_states_are_those_of_a_prediction(graph):
     result = gcnii.fit(graph, "gcn", **SETTINGS)
     model, task = result.network(graph)

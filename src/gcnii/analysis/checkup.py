@@ -27,7 +27,6 @@ from gcnii.analysis.states import HiddenStates
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph, Role
 from gcnii.nn import Model
-from gcnii.propagation import to_matrix
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets.objective import Objective
@@ -35,7 +34,7 @@ from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import uses_own_default
-from gcnii.train.scaling import Scale, Scaling
+from gcnii.train.scaling import Scale, Scaling, scaled_matrix
 from gcnii.train.task import Task
 
 PENALTY = 1e-3  # on ‖W‖²/2, beside the mean loss of a node
@@ -296,7 +295,7 @@ class ProbeBaseline:
         own = uses_own_default(graph.catalog_name)
         scale: Scale = "auto" if own else "none"
         scaling = Scaling.learn(graph.X, scale, columns=graph.columns)
-        X = to_matrix(scaling.apply(graph.X), torch.float64).to_dense()
+        X = scaled_matrix(graph.X, scaling, torch.float64).to_dense()
         return cls(probe.chance, probe.score(X))
 
 

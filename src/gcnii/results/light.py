@@ -16,11 +16,11 @@ from gcnii.graph import Features, Graph
 from gcnii.graph.arrays import hand_back
 from gcnii.nn import MODELS
 from gcnii.nn.engine.skeleton import GCNIISkeleton
-from gcnii.propagation import Sparse, to_matrix
+from gcnii.propagation import Sparse
 from gcnii.propagation.by_rows import block_height, can_be_fixed, fixed_matrix
 from gcnii.propagation.sparse import TakenByLinear
 from gcnii.train.plan import Plan
-from gcnii.train.scaling import Scaling
+from gcnii.train.scaling import Scaling, scaled_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +62,11 @@ class ScaledRows(TakenByLinear):
 
     def mapped(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """What `linear` gives of it."""
-        X, scaling = self.X, self.scaling
+        X = self.X
         out = torch.empty(X.shape[0], len(weight), dtype=self.dtype)
         height = block_height(*X.shape)
         for start in range(0, X.shape[0], height):
-            part = X[start : start + height]
-            part = to_matrix(part if scaling is None else scaling.apply(part), self.dtype)
+            part = scaled_matrix(X[start : start + height], self.scaling, self.dtype)
             out[start : start + height] = linear(part, weight, bias)  # type: ignore[arg-type]
         hand_back(X)
         return out

@@ -394,7 +394,8 @@ class Recipe:
     precision: Annotated[
         Precision,
         Setting(
-            "of the numbers; on a GPU, tf32 or bfloat16 round products for speed",
+            "of the numbers; on a GPU, tf32 or bfloat16 round products for speed; in float64, "
+            "tables and data sets of the catalog are still read as float32, arrays as they are",
             neutral="float32",
         ),
     ] = "float32"

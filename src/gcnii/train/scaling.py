@@ -22,12 +22,15 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gcnii.errors import InputError
 from gcnii.files import Document, Maybe, check
 from gcnii.graph import Features
 from gcnii.graph.columns import Columns
+from gcnii.propagation import Sparse, to_matrix
 
 Scale = Literal["auto", "none", "standard", "columns", "rows", "length"]
 Kind = Literal["none", "standard", "columns", "rows", "length"]
@@ -129,6 +132,13 @@ class Scaling:
         if not len(mean) == len(deviation) == d or not (deviation > 0).all():
             raise InputError(f"scaling must have a mean and a positive deviation of {d} features")
         return cls(document["kind"], mean, deviation)
+
+
+def scaled_matrix(X: Features, scaling: Scaling | None, dtype: torch.dtype) -> Tensor | Sparse:
+    """X scaled, as a model takes it; in float64, if that is asked for, from the first operation."""
+    if dtype == torch.float64:
+        X = X.astype(np.float64, copy=False)
+    return to_matrix(X if scaling is None else scaling.apply(X), dtype)
 
 
 def choose(X: Features, columns: Columns | None = None) -> Kind:

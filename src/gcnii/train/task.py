@@ -22,7 +22,6 @@ from gcnii.propagation import (
     Sparse,
     adjacency,
     diffuse,
-    to_matrix,
 )
 from gcnii.targets.objective import Share
 from gcnii.train.batches import Batch, Batches, Full, Subgraphs
@@ -30,7 +29,7 @@ from gcnii.train.clusters import cluster
 from gcnii.train.neighbours import NeighbourBatches
 from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe
-from gcnii.train.scaling import Scaling
+from gcnii.train.scaling import Scaling, scaled_matrix
 
 if TYPE_CHECKING:
     from gcnii.train.distributed.shard import Shard
@@ -76,7 +75,7 @@ class Task:
         scaling = learnt(graph, plan, scaling)
         dtype = plan.recipe.dtype
         links = make_adjacency(graph, plan.recipe, offline=offline).to(device, dtype)
-        X = to_matrix(graph.X if scaling is None else scaling.apply(graph.X), dtype).to(device)
+        X = scaled_matrix(graph.X, scaling, dtype).to(device)
         return cls(graph, plan, device, links, X, scaling)
 
     @property

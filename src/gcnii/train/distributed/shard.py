@@ -17,14 +17,14 @@ from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.piece import Numbers
 from gcnii.nn import MODELS
-from gcnii.propagation import Direction, GraphAdjacency, adjacency, to_matrix
+from gcnii.propagation import Direction, GraphAdjacency, adjacency
 from gcnii.propagation.adjacency import with_diagonal
 from gcnii.targets.objective import Share
 from gcnii.train.clusters import metis
 from gcnii.train.distributed.adjacency import AdjacencyRows, CutAdjacency
 from gcnii.train.distributed.world import World
 from gcnii.train.plan import Plan, refuse_weights
-from gcnii.train.scaling import Across, Scaling, choose
+from gcnii.train.scaling import Across, Scaling, choose, scaled_matrix
 from gcnii.train.task import Task, make_adjacency
 
 Labels = NDArray[np.int64]
@@ -144,7 +144,7 @@ def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task
             lambda numbers: world.most(torch.tensor(numbers)).numpy(),
         )
         scaling = Scaling.learn(piece.X, recipe.scale, across, piece.columns)
-    X = to_matrix(piece.X if scaling is None else scaling.apply(piece.X), recipe.dtype).to(device)
+    X = scaled_matrix(piece.X, scaling, recipe.dtype).to(device)
     shard, kept = Shard(world, graph.n), piece.without_features()
     world.hurry()
     return Task(kept, plan, device, adjacency, X, scaling, (), shard)
