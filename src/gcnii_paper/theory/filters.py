@@ -5,7 +5,7 @@ GCNII is h ← γ (P̃ h + x), and from h = 0 the layers γ_0, …, γ_{K-1} giv
 
     c_l = γ_{K-1} γ_{K-2} ⋯ γ_{K-1-l}
 
-so that γ_{K-1} = c_0 and γ_{K-1-l} = c_l / c_{l-1}.  Four things stand between that and a network:
+so that γ_{K-1} = c_0 and γ_{K-1-l} = c_l / c_{l-1}.  Five things stand between that and a network:
 
 - It starts at h = H0 = x, not at 0.  One more layer goes first, with γ = 0: its W = -(1-β)/β I maps
   every input to 0, and H0 is still x.  So K coefficients, a polynomial of degree K - 1, take K + 1
@@ -16,8 +16,13 @@ so that γ_{K-1} = c_0 and γ_{K-1-l} = c_l / c_{l-1}.  Four things stand betwee
   ε P̃^l x; but h grows as 1/ε and (1-β) I + β W is rounded at 1e-16, so that about 1e-8 is the best
   in float64.  It is better to write the filter as a difference of two filters without zeros, side
   by side in one network of four channels: then every θ is exact.
-- GCNII* has a weight for P̃ h and one for x, so that Horner's rule h ← a P̃ h + b x needs no
-  division: every θ is exact, and K coefficients take K - 1 layers.
+- α = ½ is the proof's choice.  With an α of its own, as in equation 5, a layer is h ← a P̃ h + b x
+  for any a and b of one sign (α = b/γ, γ = a + b): Horner's rule, which needs no division and no
+  zero layer: K coefficients take the K - 1 layers of the theorem.  The first layer starts at h = x
+  and gives c_{K-1} : c_{K-2} = a : b, so that these two must not have opposite signs: for
+  L̃ x = x - P̃ x, one layer would need γ = c_0 + c_1 = 0.  One more layer, with α = 1, gives these
+  filters as well.
+- GCNII* has a weight for P̃ h and one for x, so that Horner's rule takes every θ.
 """
 
 from __future__ import annotations
@@ -103,6 +108,38 @@ def four_channels(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GC
     t = [copysign(largest, one) for one in c]
     parts = [one + shift for one, shift in zip(c, t, strict=True)], [-shift for shift in t]
     return _gcnii([gammas(part, epsilon=0.0) for part in parts], SIGNS, d, lam)
+
+
+def own_alphas(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNII:
+    """The same with width 2d, K - 1 layers and an α for each of them, exact for any θ.
+
+    One layer more, if the two highest c have opposite signs or K is 1.
+    """
+    steps = alphas_and_gammas(change_basis(theta))
+    model = GCNII(d, d, layers=len(steps), width=2 * d, alpha=ALPHA, lam=lam, dropout=0.0)
+    _open(model.double().eval(), SIGNS[:, :1], d)
+    mix = torch.kron(SIGNS, torch.eye(d))
+    for conv, (alpha, gamma) in zip(model.convs, steps, strict=True):
+        assert isinstance(conv, GCNIIConv)
+        conv.alpha = alpha
+        solve(conv, gamma * mix)
+    return model
+
+
+def alphas_and_gammas(c: Sequence[float]) -> list[tuple[float, float]]:
+    """α and γ of the layers h ← γ ((1-α) P̃ h + α x) that make Σ c_l P̃^l x of h = x."""
+    if len(c) < 2 or c[-1] * c[-2] < 0:
+        c = (*c, 0.0)  # which takes a layer with α = 1
+    largest = max(map(abs, c)) or 1.0  # by which the last layer multiplies, so that no b exceeds a
+    *lower, below, top = (one / largest for one in c)
+    pairs, sign = [], 1.0  # a and b, the last layer first; the sign that the layers after it give
+    for one in lower:
+        b = sign * one
+        pairs.append((copysign(1.0, b), b))
+        sign *= pairs[-1][0]
+    pairs.append((sign * top, sign * below))
+    steps = [(b / (a + b) if b else 0.0, a + b) for a, b in reversed(pairs)]
+    return [*steps[:-1], (steps[-1][0], largest * steps[-1][1])]
 
 
 def horner(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNIIStar:
@@ -196,6 +233,7 @@ class Realised:
     one_channel: float
     two_channels: float
     four_channels: float
+    own_alphas: float
     horner: float
     as_printed: float
 
@@ -216,6 +254,7 @@ def realise(P: Sparse, name: str, theta: Sequence[float], X: Tensor) -> Realised
         one_channel=off(one_channel(theta, d)(P, X)),
         two_channels=off(two_channels(theta, d)(P, X)),
         four_channels=off(four_channels(theta, d)(P, X)),
+        own_alphas=off(own_alphas(theta, d)(P, X)),
         horner=off(horner(theta, d)(P, X)),
         as_printed=off(recurrence_as_printed(P, theta, X)),
     )

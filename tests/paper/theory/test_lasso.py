@@ -1,4 +1,4 @@
-"""Section 3: iterative shrinkage-thresholding is a network of GCNII*'s layers."""
+"""Section 3: iterative shrinkage-thresholding is a network of GCNII*'s layers, or of GCNII's."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,14 @@ from sklearn.linear_model import Lasso as Reference
 from support.theory_graphs import SEEDS, graph_of
 
 from gcnii.nn import MODELS
-from gcnii_paper.theory.lasso import Lasso, ista_network, iterates, soft_threshold, sparse_coding
+from gcnii_paper.theory.lasso import (
+    Lasso,
+    ista_network,
+    iterates,
+    plain_network,
+    soft_threshold,
+    sparse_coding,
+)
 from gcnii_paper.theory.spectrum import exact_matrix
 
 
@@ -41,6 +48,26 @@ def test_the_hidden_states_of_one_network_are_the_iterates_by_sign():
         )
 
 
+def test_plain_gcnii_of_twice_the_width_runs_ista_to_1e_14():
+    problem = sparse_coding()
+    star, plain = ista_network(problem, 256), plain_network(problem, 256)
+    assert type(plain) is MODELS["gcnii"]
+    widths = [model.dense["encode"].out_features for model in (star, plain)]
+    assert widths == [49, 98]
+    with torch.no_grad():
+        np.testing.assert_allclose(plain(*alone(problem)), problem.ista(256), rtol=0, atol=3e-14)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(0, 12), st.floats(0, 1), st.floats(0.05, 0.9))
+def test_the_scores_of_plain_gcnii_are_ista_s_iterates(seed, steps, penalty, alpha):
+    problem = sparse_coding(3, 5, 7, 2, seed)
+    problem = Lasso(problem.B, problem.Y, penalty)
+    with torch.no_grad():
+        found = plain_network(problem, steps, alpha=alpha)(*alone(problem))
+    np.testing.assert_allclose(found, problem.ista(steps), atol=1e-12)
+
+
 def test_the_objective_never_rises_and_codes_become_sparse():
     found = iterates(sparse_coding(), (1, 4, 16, 64, 256))
     objectives, shares = [row.objective for row in found], [row.nonzero for row in found]
@@ -48,7 +75,7 @@ def test_the_objective_never_rises_and_codes_become_sparse():
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 0.9
     assert shares[-1] < 0.2
-    assert max(row.difference for row in found) < 1e-12
+    assert max(max(row.difference, row.plain_difference) for row in found) < 1e-12
 
 
 def test_the_objective_of_the_documented_problem_falls_from_24_to_4():

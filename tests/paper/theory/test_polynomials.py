@@ -19,6 +19,7 @@ from gcnii_paper.theory.filters import (
     gammas,
     horner,
     one_channel,
+    own_alphas,
     realise,
     recurrence_as_printed,
     substitute,
@@ -104,7 +105,42 @@ def test_gammas_from_zero_give_back_the_coefficients(c):
     np.testing.assert_allclose(coefficients(gammas(c), start=0.0), [*c, 0], rtol=1e-12)
 
 
-def test_from_x_the_two_highest_coefficients_are_equal():
+def test_with_an_alpha_for_each_layer_five_of_them_give_a_filter_of_order_five():
+    P, X = inputs(karate_club())
+    theta = change_basis((0.7, 0.3, 0.0, 2.0, 5.0, 1.0))  # unequal top coefficients, and a zero
+    model = own_alphas(theta, 2)
+    assert (type(model), len(model.convs)) == (MODELS["gcnii"], 5)
+    assert all(0 <= conv.alpha <= 1 for conv in model.convs)
+    torch.testing.assert_close(scores(model, P, X), apply_filter(P, theta, X), rtol=0, atol=1e-13)
+
+
+@some
+@given(random_graphs(), THETAS | HALVES, SEEDS)
+def test_with_an_alpha_for_each_layer_every_filter_is_exact(graph, theta, seed):
+    P, X = inputs(graph, seed)
+    torch.testing.assert_close(
+        scores(own_alphas(theta, 2), P, X), apply_filter(P, theta, X), rtol=0, atol=1e-9
+    )
+
+
+@given(st.floats(0, 1), st.floats(-10, 10), st.floats(0, 1), st.floats(-10, 10))
+def test_from_x_the_two_highest_coefficients_never_have_opposite_signs(a, g, later, gamma):
+    """One layer, and one more: γ ((1-α) P̃ h + α x)."""
+    c = [g * a, g * (1 - a)]
+    assert c[1] * c[0] >= 0
+    c = [gamma * later, *(gamma * (1 - later) * one for one in c)]
+    assert c[2] * c[1] >= 0
+
+
+def test_top_coefficients_of_opposite_signs_take_one_layer_more():
+    assert [len(own_alphas(change_basis(c)).convs) for c in [(1, 2), (1, -2), (1, 2, 3)]] == [
+        1,
+        2,
+        2,
+    ]
+
+
+def test_from_x_the_two_highest_coefficients_are_equal_with_the_proof_s_alpha():
     assert coefficients((2, 3, 5), start=1.0) == [5, 15, 30, 30]
 
 
@@ -199,7 +235,7 @@ def test_named_filters_are_realised_to_1e_9_and_one_channel_and_the_proof_miss_t
     P, X = inputs(karate_club(), columns=1)
     for name, theta in FILTERS.items():
         found = realise(P, name, theta, X.abs())
-        assert max(found.four_channels, found.horner) < 1e-9, name
+        assert max(found.four_channels, found.horner, found.own_alphas) < 1e-9, name
         assert found.as_printed > 0.05, name
         assert (found.one_channel > 0.05) == (min(change_basis(theta)) < 0), name
         assert found.two_channels < (1e-6 if name.startswith("band") else 1e-9), name
