@@ -1,6 +1,6 @@
 """Counter-based dropout: a mask is a hash of (seed, epoch, layer, element), not a random stream.
 
-So a run is its seed: the masks are the same on a CPU and on a GPU, alone and among a hundred
+So the seed alone decides the masks: they are the same on a CPU and on a GPU, alone and among a hundred
 replicas, and again when activations are recomputed.  It is also faster, because integer hashing
 runs in vector registers and a stream does not.
 
