@@ -1,8 +1,8 @@
 """Counter-based dropout: a mask is a hash of (seed, epoch, layer, element), not a random stream.
 
-So the seed alone decides the masks: they are the same on a CPU and on a GPU, alone and among a hundred
-replicas, and again when activations are recomputed.  It is also faster, because integer hashing
-runs in vector registers and a stream does not.
+So the seed alone decides the masks: they are the same on a CPU and on a GPU, alone and among a
+hundred replicas, and again when activations are recomputed.  It is also faster, because integer
+hashing runs in vector registers and a stream does not.
 
 The key of a mask is two 32-bit words, made from the seed, the epoch and the index of the dropout
 call in the forward pass.  Each 32-bit word of the hash decides two neighbouring elements, by its

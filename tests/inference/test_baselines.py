@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from support import knobs
 
+import gcnii
 from gcnii import data
 from gcnii.inference import baselines
 from gcnii.inference.baselines import (
@@ -17,6 +18,7 @@ from gcnii.inference.baselines import (
     baseline,
     baselines_of,
     notes,
+    tie,
     training_rows,
 )
 from gcnii.members import trees
@@ -28,13 +30,36 @@ def _few_trees(monkeypatch):
     monkeypatch.setattr(knobs.ROUNDS, 1)
 
 
-def test_the_majority_is_that_of_the_training_nodes(lopsided):
+def test_the_majority_is_that_of_the_training_and_validation_nodes(lopsided):
     split = lopsided.splits[0]
     said = baseline("majority", lopsided, split)
-    share = lopsided.labels[split.train].mean()
+    share = lopsided.labels[split.train | split.val].mean()
     assert (said.guess == 0).all()
     np.testing.assert_allclose(said.P, [[1 - share, share]] * 160)
     assert said.scores["roc_auc"] == 0.5
+
+
+def test_where_training_classes_are_equal_validation_says_which_is_the_largest():
+    y = np.array([0, 1, 1, 1, 0, 1])
+    split = gcnii.Split.of_roles(["train", "train", "val", "val", "val", "test"])
+    graph = gcnii.Graph(X=np.eye(6), edges=[[0], [1]], y=y, splits=(split,))
+    assert baseline("majority", graph, split).guess.tolist() == [1]
+    assert not list(tie(graph, split))
+
+
+def test_classes_of_equal_size_are_said_and_the_first_is_named():
+    split = gcnii.Split.of_roles(["train", "train", "val", "val", "test", "train"])
+    y, names = [0, 1, 2, 1, 1, 2], ("a", "b", "c")
+    graph = gcnii.Graph(X=np.eye(6), edges=[[0], [1]], y=y, splits=(split,), classes=names)
+    assert baseline("majority", graph, split).guess.tolist() == [1]
+    assert list(tie(graph, split)) == [
+        "2 classes have the most labels, 2 each; majority names the first of them, b"
+    ]
+
+
+def test_on_cora_whose_training_classes_are_equal_the_majority_is_the_largest_class(real_data):
+    graph = real_data("cora")
+    assert baseline("majority", graph, graph.splits[0]).scores["accuracy"] == pytest.approx(0.319)
 
 
 def test_logistic_regression_is_that_of_scikit_learn_with_the_best_c(blocks):

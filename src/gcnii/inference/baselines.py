@@ -72,17 +72,27 @@ def _judged(graph: Graph, P: Floats, val: NDArray[np.bool_]) -> tuple[float, flo
 
 
 def majority(graph: Graph, split: Split) -> Candidates:
-    """The share of each class among the training nodes, for every node."""
-    yield np.tile(_prior(graph, split), (graph.n, 1))
+    """The share of each class among the nodes with labels that are not tested, for every node.
+
+    Training nodes are often drawn alike of all classes, and name none; validation nodes seldom are.
+    """
+    yield np.tile(_labels(graph, split).mean(0), (graph.n, 1))
 
 
-def _prior(graph: Graph, split: Split) -> Floats:
-    return np.asarray(_targets(graph)[split.train].mean(0))
+def _labels(graph: Graph, split: Split) -> Floats:
+    """(training and validation nodes, k) ones for the labels of each."""
+    return target_of(graph).indicators(graph.labels[split.train | split.val])
 
 
-def _targets(graph: Graph) -> Floats:
-    """(n, k) ones for the labels of each node; anything for an unknown one."""
-    return target_of(graph).indicators(graph.labels)
+def tie(graph: Graph, split: Split) -> Iterator[str]:
+    """That several classes are the largest, of which the majority names the first."""
+    target, counts = target_of(graph), _labels(graph, split).sum(0)
+    most = np.flatnonzero(counts == counts.max())
+    if target.exclusive and len(most) > 1:
+        yield (
+            f"{len(most)} classes have the most labels, {counts.max():,.0f} each; {MAJORITY} names "
+            f"the first of them, {target.names[most[0]]}"
+        )
 
 
 def logistic_regression(graph: Graph, split: Split) -> Candidates:
@@ -157,7 +167,8 @@ def baselines_of(target: Target) -> tuple[str, ...]:
 
 
 def notes(graph: Graph, split: Split) -> Iterator[str]:
-    """What was left out to save time, or because it cannot be had."""
+    """Equal classes, and what was left out to save time or because it cannot be had."""
+    yield from tie(graph, split)
     there, seen = int(split.train.sum()), {FEATURES: len(training_rows(graph, split))}
     if no_trees := available() or refusal(target_of(graph)):
         yield f"{BOOSTED} is left out: {no_trees}"

@@ -29,6 +29,7 @@ from gcnii.inference.baselines import (
     baselines_of,
     groups,
     notes,
+    tie,
     twins,
 )
 from gcnii.inference.tables import ShownScore, called, tables
@@ -400,7 +401,7 @@ def evaluate(
         graph_helps=Help(help_sentence(found), gap) if (gap := leads.get(FEATURES)) else None,
         groups=groups(found.around, result.roles(graph), found.said.right) if exclusive else {},
         calibration=_calibration(said),
-        notes=tuple(notes(graph, split)) if baselines else (),
+        notes=tuple((notes if baselines else tie)(graph, split)),
         warnings=tuple(warnings_of(found)),
     )
     for sentence in evaluation.warnings:

@@ -42,7 +42,7 @@ class ShortForm:
     """The mean over the runs, each on the test nodes of its own split.
 
     measured  what score and majority are: accuracy, or micro-F1 with several labels per node
-    majority  the same, if each node has the labels that most training nodes have
+    majority  the same, if each node has what most training and validation nodes have
     balanced_accuracy   None where a node can have several labels
     calibration   a sentence, where few validation nodes calibrate the probabilities
     """
@@ -84,7 +84,8 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
         guess = result.alone(i).predict_ids(graph, device)[split.test]
         y, target = graph.labels[split.test], result.target
         counts.append(target.counts(y, guess))
-        usual = np.broadcast_to(target.usual(graph.labels[split.train]), guess.shape)
+        known = graph.labels[split.train | split.val]
+        usual = np.broadcast_to(target.usual(known), guess.shape)
         majority.append(target.counts(y, usual).micro_f1)
     return _summary(result, counts, majority)
 
