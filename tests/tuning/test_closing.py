@@ -198,20 +198,23 @@ def test_the_difference_is_paired_by_seed():
     [
         (
             (0.60, 0.62, 0.61),
-            "The graph helps: gcn is 20.0 ± 0.6 points of accuracy above an MLP.",
+            "The graph helps: gcn is 20.0 ± 0.6 points of accuracy above an MLP, ",
         ),
         (
             (0.90, 0.91, 0.95),
-            "The graph does harm: gcn is 11.0 ± 1.0 points of accuracy below an MLP.",
+            "The graph does harm: gcn is 11.0 ± 1.0 points of accuracy below an MLP, ",
         ),
         (
             (0.70, 0.95, 0.80),
-            "It is open whether the graph helps: gcn is 0.7 ± 7.1 points of accuracy below an MLP.",
+            "It is open whether the graph helps: gcn is 0.7 ± 7.1 points of accuracy below an "
+            "MLP, ",
         ),
     ],
 )
 def test_the_verdict_says_whether_the_graph_helps_and_by_how_much(question, mlp, sentence):
-    assert verdict(question, ("gcn", (0.8, 0.81, 0.82)), mlp=Scored(*mlp)) == sentence
+    others = (trial(1, "gcnii", 0.4), trial(2, "mlp", 0.3))
+    found = verdict(question, ("gcn", (0.8, 0.81, 0.82)), *others, mlp=Scored(*mlp))
+    assert found == f"{sentence}which had 1 of the 3 settings tried."
 
 
 def test_where_an_mlp_wins_the_graph_does_not_help(question):

@@ -247,7 +247,9 @@ class Tuned:
         lead = leads["mlp"]
         if not lead.measured:
             return "There are no test nodes, so whether the graph helps is not measured."
-        return f"{HELPS[lead.sign]}: {self.model} is {lead.beside(metric, 'an MLP')}."
+        tuned = sum(one.model == "mlp" for one in self.trials)
+        share = f"which had {tuned} of the {len(self.trials)} settings tried"
+        return f"{HELPS[lead.sign]}: {self.model} is {lead.beside(metric, 'an MLP')}, {share}."
 
     def _verdict_on_members(self, leads: Mapping[str, Difference]) -> str:
         """The ensemble against its best member without the graph."""

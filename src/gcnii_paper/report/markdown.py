@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from gcnii.report.tables import markdown_table
-from gcnii_paper.report.beyond import BeyondRow, beyond_rows
+from gcnii_paper.report.beyond import BeyondRow
 from gcnii_paper.report.figures import PaperFigure
 from gcnii_paper.report.grid import MARKS, Grid, TableCell, grid, notes
 from gcnii_paper.tables.cells import MeasuredCell
@@ -194,13 +194,14 @@ def _on_web_graphs(known: Cells, one: str, other: str) -> str:
 
 
 def _beyond(rows: Sequence[BeyondRow]) -> str:
-    words = Counter(row.standing.word for row in rows if row.standing)
+    words = Counter(row.word for row in rows if row.standing or row.word == "not compared")
     if not words:
         return ""
     return (
         f"Of {words.total()} data sets, our best settings, chosen by validation, are ahead of the "
         f"best number known on {words['ahead']}, not significantly behind on "
-        f"{words['not significantly behind']}, and behind on {words['behind']}."
+        f"{words['not significantly behind']}, and behind on {words['behind']}; on "
+        f"{words['not compared']} that number is of another split."
     )
 
 
@@ -230,11 +231,11 @@ def scores_table(cells: Iterable[MeasuredCell]) -> str:
     return f"Marks: {legend(words)}.\n\n{_rows(table, '')}"
 
 
-def results_page(cells: Iterable[MeasuredCell]) -> str:
+def results_page(cells: Iterable[MeasuredCell], rows: Sequence[BeyondRow] = ()) -> str:
     """Conclusions; then every table and figure of the paper, with our numbers."""
     cells = list(cells)
     grids = [grid(name, cells) for name in TITLES]
-    short = conclusions(cells, grids, beyond_rows(cells))
+    short = conclusions(cells, grids, rows)
     opening = OPENING.format(legend=legend(MARKS), conclusions=short)
     return "\n".join([opening, _counts(grids), *map(_section, grids)])
 

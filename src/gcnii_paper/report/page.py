@@ -29,8 +29,9 @@ def page(
     measured: Sequence[MeasuredCell],
     drawn: Iterable[PaperFigure],
     visits: Iterable[DoctorVisit] = (),
+    beyond: Path | None = None,
 ) -> str:
-    """The page as HTML."""
+    """The page as HTML; `beyond` is results/beyond."""
     measured, drawn = list(measured), list(drawn)
     papers = [one for one in measured if one.table in CELLS]
     grids = {name: grid(name, measured) for name in CELLS}
@@ -40,7 +41,7 @@ def page(
         grids=grids,
         figures={one.name: one for one in drawn},
         visits=list(visits),
-        beyond=beyond_rows(measured),
+        beyond=beyond_rows(measured, folder=beyond),
         told=TOLD,
         captions=CAPTIONS,
         words=list(MARKS),
@@ -63,7 +64,7 @@ def write_page(results: Path, out: Path, *, overwrite: bool = False) -> list[Pat
         for kind in (".svg", ".png"):
             refuse_replacing(out.with_name(f"{one.name}{kind}"), is_figure, overwrite=overwrite)
     with atomic_write(out) as temporary:
-        temporary.write_text(page(measured, drawn, visits), "utf-8")
+        temporary.write_text(page(measured, drawn, visits, results / "beyond"), "utf-8")
     pictures = [
         save(one.drawing, out.with_name(f"{one.name}{kind}"), overwrite=overwrite)
         for one in drawn

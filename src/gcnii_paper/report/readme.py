@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,7 +16,14 @@ from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
 from gcnii_paper.defaults import defaults_tables, read_defaults
 from gcnii_paper.explaining import explaining_table, read_measured
-from gcnii_paper.report.beyond import beyond_rows, section, short_table
+from gcnii_paper.report.beyond import (
+    BeyondRow,
+    beyond_rows,
+    findings_table,
+    read_findings,
+    section,
+    short_table,
+)
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import draw_depth
 from gcnii_paper.report.markdown import results_page, scores_table
@@ -38,6 +46,7 @@ SHAPE = {
     "winner": {"model": str, "val": float},
     "final": _TESTED,
     "baselines": {str: _TESTED},
+    "trials": [{"model": str}],
     "seconds": float,
     "command": str,
     "device": str,
@@ -54,7 +63,11 @@ def tuning_table(studies: list[Document]) -> str:
     """What `gcnii tune` reached: one row for each study, and the command behind each."""
     table = markdown_table(HEADS, map(_cells, studies))
     devices = ", ".join(sorted({study["device"] for study in studies}))
-    about = f"On {devices}; test scores are mean ± deviation (runs). The commands:"
+    about = (
+        f"On {devices}; test scores are mean ± deviation (runs), those of the baselines with the "
+        "number of their settings among those tried. So by how much the graph helps is that of a "
+        "tuned model over hardly tuned baselines. The commands:"
+    )
     commands = [f"    {study['command']}" for study in studies]
     return "\n".join([table, about, "", *commands]) + "\n"
 
@@ -62,7 +75,11 @@ def tuning_table(studies: list[Document]) -> str:
 def _cells(study: Document) -> list[str]:
     final, others = study["final"], study["baselines"]
     spread = f"{percent(final['test_mean'])} ± {percent(final['test_std'])} ({len(final['test'])})"
-    plain = (percent(others[one]["test_mean"]) if one in others else "–" for one in BASELINES)
+    counts = Counter(trial["model"] for trial in study["trials"])
+    plain = (
+        f"{percent(others[one]['test_mean'])} ({counts[one]} tried)" if one in others else "–"
+        for one in BASELINES
+    )
     won = study["winner"]
     about = [study["graph"], study["measured"], str(study["tried"]), won["model"]]
     return [*about, percent(won["val"]), spread, *plain, f"{study['seconds']:.0f}"]
@@ -79,12 +96,13 @@ def update_readme(root: Path) -> list[Path]:
     if not readme.is_file():
         raise InputError(f"{root} has no README.md; give the project's folder")
     cells = read_cells(results / "cells")
+    rows = beyond_rows(cells, folder=results / "beyond")
     speed, tuning, doctor = docs / "performance.md", docs / "tuning.md", docs / "doctor.md"
     explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
     beyond, memory = docs / "beyond.md", docs / "memory.md"
     scale, defaults = docs / "scale.md", docs / "defaults.md"
     texts = {
-        readme: _filled(readme, summary(cells, results / "bench")),
+        readme: _filled(readme, summary(cells, rows, results / "bench")),
         speed: _filled(speed, speed_tables(read_records(results / "bench"))),
         tuning: _filled(tuning, tuning_table(read_studies(results / "tuning"))),
         doctor: _filled(doctor, visit_markdown(results / "doctor" / "cora.json")),
@@ -94,11 +112,15 @@ def update_readme(root: Path) -> list[Path]:
         evaluation: _filled(
             evaluation, calibration_table(read_calibrations(results / "calibration"))
         ),
-        beyond: _filled(beyond, ablation_tables(read_ablations(results / "beyond" / "ablation"))),
+        beyond: _filled(
+            beyond,
+            findings_table(read_findings(results / "beyond" / "studies")),
+            ablation_tables(read_ablations(results / "beyond" / "ablation")),
+        ),
         memory: _filled(memory, speed_tables(read_records(results / "memory"))),
         scale: _filled(scale, scale_tables(results / "bench")),
         defaults: _filled(defaults, defaults_tables(read_defaults(results / "defaults"))),
-        docs / "results.md": all_results(cells),
+        docs / "results.md": all_results(cells, rows),
     }
     growth = read_scale(results / "bench" / "scale-cpu.json")
     pictures = [
@@ -112,12 +134,12 @@ def update_readme(root: Path) -> list[Path]:
     return [*texts, *pictures]
 
 
-def all_results(cells: Sequence[MeasuredCell]) -> str:
+def all_results(cells: Sequence[MeasuredCell], rows: Sequence[BeyondRow]) -> str:
     """docs/results.md: the paper's tables, then what is beyond the paper."""
-    return f"{results_page(cells)}\n{section(beyond_rows(cells))}"
+    return f"{results_page(cells, rows)}\n{section(rows)}"
 
 
-def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
+def summary(cells: Iterable[MeasuredCell], rows: Iterable[BeyondRow], bench: Path) -> str:
     """The README's part: Table 2, the records that were measured, and the time of an epoch."""
     cells = list(cells)
 
@@ -131,16 +153,16 @@ def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
 
     on_cpu = speed_sentence(record("cora-1-cpu"))
     on_gpu = many_sentence(record("cora-1-cuda"), record("cora-100-cuda"))
-    return scores_table(cells) + short_table(beyond_rows(cells)) + on_cpu + on_gpu
+    return scores_table(cells) + short_table(rows) + on_cpu + on_gpu
 
 
-def _filled(path: Path, measured: str) -> str:
-    """The file's text with its marked part replaced."""
-    text, places = PLACE.subn(
-        lambda marks: f"{marks[1]}{measured}{marks[2]}", path.read_text("utf-8")
-    )
-    if places != 1:
+def _filled(path: Path, *measured: str) -> str:
+    """The file's text with its marked parts replaced, in their order."""
+    text = path.read_text("utf-8")
+    if (places := len(PLACE.findall(text))) != len(measured):
         raise InputError(
-            f"{path} must have one place for results, between two comments, got {places}"
+            f"{path} must have as many places for results as there are results, each between two "
+            f"comments: {len(measured)}, got {places}"
         )
-    return text
+    parts = iter(measured)
+    return PLACE.sub(lambda marks: f"{marks[1]}{next(parts)}{marks[2]}", text)

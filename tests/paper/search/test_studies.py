@@ -9,6 +9,7 @@ import gcnii
 from gcnii.errors import InputError
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import Record, records
+from gcnii_paper import search
 from gcnii_paper.search import adopt_studies, own_words
 
 VAL = [0.7, 0.8, 0.75, 0.8, 0.7]
@@ -65,6 +66,31 @@ def test_studies_of_one_data_set_count_together_and_the_best_wins(study, adopt, 
     adopt(study, study | {"winner": better, "trials": trials, "tried": 1})
     assert records()["csbm"] == Record("gcn", {"layers": 3}, 3, 0.9)
     assert {path.name for path in (tmp_path / "studies").iterdir()} == {"csbm.json", "csbm-2.json"}
+
+
+def of_winner(study, val, **settings):
+    """A study whose only trial has this score and these settings."""
+    winner = study["winner"] | {"val": val, "settings": study["winner"]["settings"] | settings}
+    trials = [study["trials"][0] | {"val": [val] * 5}]
+    return study | {"winner": winner, "trials": trials, "tried": 1}
+
+
+def test_the_highest_validation_score_wins_whatever_the_stopping_rule(study, adopt):
+    by_loss = of_winner(study, 0.8, monitor="val_loss")
+    by_score = of_winner(study, 0.81, monitor="val_score_loss")
+    for studies in ((by_loss, by_score), (by_score, by_loss)):
+        assert adopt(*studies)["csbm"].settings["monitor"] == "val_score_loss"
+
+
+def test_settings_of_an_earlier_trial_of_our_own_count_as_tried(study, adopt, monkeypatch):
+    monkeypatch.setitem(search.EARLIER, "csbm", 12)
+    assert adopt(study)["csbm"].tried == 2 + 12
+
+
+def test_a_best_study_that_cannot_be_trained_any_more_is_not_passed_over(study, adopt):
+    gone = of_winner(study, 0.9, row_norm="length")
+    with pytest.raises(InputError, match="the best of these studies of csbm has an option that"):
+        adopt(study, gone)
 
 
 @pytest.mark.parametrize(
