@@ -13,7 +13,17 @@ from gcnii.tuning.storage import sqlite_url
 
 KEYS = {
     *("format", "graph", "version", "models", "seeds", "metric", "fixed", "fingerprint"),
-    *("measured", "divided_anew", "rule", "searched", "tried", "outcomes", "winner", "runner_up"),
+    *(
+        "measured",
+        "divided_anew",
+        "nested",
+        "rule",
+        "searched",
+        "tried",
+        "outcomes",
+        "winner",
+        "runner_up",
+    ),
     *("final", "baselines", "lead", "verdict", "importances", "seconds", "command", "device"),
     *("notes", "trials", "leaderboard"),
 }

@@ -7,7 +7,6 @@ import pytest
 from support.small_studies import QUICK
 
 import gcnii
-from gcnii.graph import Split
 from gcnii.results.fit import Session
 from gcnii.tuning import closing as room
 from gcnii.tuning.closing import Difference, Tuned, close, confirmed, reserve
@@ -61,14 +60,6 @@ def test_the_winner_is_trained_anew_with_fresh_seeds(tuned):
     assert set(tuned.baselines) == set(BASELINES)
     for baseline in tuned.baselines.values():
         assert [run.seed for run in baseline.runs] == seeds
-
-
-def test_the_winner_is_tested_on_every_split(graph):
-    roles = np.resize(["train", "val", "test"], graph.n)
-    splits = tuple(Split.of_roles(list(np.roll(roles, shift))) for shift in range(3))
-    many = replace(graph, splits=splits)
-    found = gcnii.tune(many, trials=2, models=["gcn"], layers=2, **QUICK)
-    assert sorted(run.split for run in found.result.runs) == [0, 1, 2]
 
 
 def test_the_best_five_are_confirmed_with_other_seeds_without_test_nodes(question):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from statistics import fmean
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,6 +250,10 @@ class Blend:
 
     rows: tuple[int, ...]
     weights: tuple[float, ...]
+
+
+# Whether a member may have a weight on a split.
+May: TypeAlias = Callable[[int, Member], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -532,11 +536,15 @@ class Ensemble(Trained):
         graph = self.kept.graph
         return self.weighed_on(graph, val).measured_on(graph, val)
 
-    def weighed_on(self, graph: Graph, val: Bools | None = None) -> Ensemble:
+    def weighed_on(
+        self, graph: Graph, val: Bools | None = None, may: Sequence[May] = ()
+    ) -> Ensemble:
         """The same, with weights that are chosen anew for each blend.
 
         graph  that of the training
         val    the nodes that choose, in the place of all that were held out
+        may    which members may have a weight on which split: of several choices, the one with the
+               lowest loss; default: all
         """
         asked = self.asked(graph, self.device_word)
         y, known = graph.labels, asked.known
@@ -552,7 +560,9 @@ class Ensemble(Trained):
                 said[i].append(self._combined(answers, blend, asked)[chosen[i]])
         blends, losses = [], np.zeros(len(self.members))
         for blend, each, nodes in zip(self.blends, said, chosen, strict=True):
-            weights = greedy(np.stack(each), y[nodes], self.target)
+            split = self.members[0].runs[blend.rows[0]].split
+            able = [[choice(split, one) for one in self.members] for choice in may]
+            weights = _weights(np.stack(each), y[nodes], self.target, able)
             blends.append(replace(blend, weights=tuple(map(float, weights))))
             losses += [log_loss(self.target, P, y[nodes]) / len(self.blends) for P in each]
         return replace(self, blends=tuple(blends), losses=tuple(map(float, losses)), kept=None)
@@ -726,6 +736,18 @@ class Ensemble(Trained):
                 "interrupted": self.interrupted,
             }
         )
+
+
+def _weights(
+    P: Probabilities, y: NDArray[np.int64], target: Target, choices: Sequence[Sequence[bool]]
+) -> Floats:
+    """(m,) those of members with probabilities P (m, nodes, k), by the best of these choices."""
+    found = []
+    for able in np.array(choices or [[True] * len(P)]):
+        weights = np.zeros(len(P))
+        weights[able] = greedy(P[able], y, target)
+        found.append((log_loss(target, np.tensordot(weights, P, 1), y), weights))
+    return min(found, key=lambda one: one[0])[1]
 
 
 def half_the_cores() -> int:

@@ -1,7 +1,7 @@
 """Closing a study: the best few are confirmed, the winner is trained anew, and only then tested.
 
-The best of many trials owes something to luck.  So the best few are trained with more seeds, on all
-splits, still without test nodes, and the best of them by validation wins.  All this takes no longer
+The best of many trials owes something to luck.  So the best few are trained with more seeds, still
+without test nodes, and the best of them by validation wins.  All this takes no longer
 than the search.
 
 What mattered is said with an error: PED-ANOVA over the trials of one model (Watanabe et al. 2023,
@@ -173,8 +173,8 @@ class Tuned:
     ----------
     result : Ensemble or Result
         The members of `gcnii train` and the best settings of the search, weighed by validation;
-        where models are named or settings were published, the winner, trained again with new seeds
-        on every split.  Tested in either case.
+        on a single split where models are named or settings were published, the winner, trained
+        again with new seeds.  Tested in either case.
     trials : tuple
         All settings that were tried, the best first.
     baselines : dict
@@ -290,6 +290,7 @@ class Tuned:
             **self.question.asked,
             "measured": self.question.measured,
             "divided_anew": self.question.divided_anew,
+            "nested": self.question.nested,
             "rule": RULE,
             "searched": {model: list(self.question.space(model)) for model in self.question.models},
             "tried": len(self.trials),
@@ -321,7 +322,8 @@ class Tuned:
     def lines(self) -> list[str]:
         """What the search found, in sentences."""
         second, result = self.runner_up, self.result
-        best = f"the best by validation: {self.model}, {percent(self.winner.score)}"
+        where = " over all splits" if self.question.nested else ""
+        best = f"the best by validation{where}: {self.model}, {percent(self.winner.score)}"
         after = f"; the runner-up: {second.model}, {percent(second.score)}" if second else ""
         leads = [f"{lead} against {name}" for name, lead in self.differences().items()]
         tried = "1 setting" if len(self.trials) == 1 else f"{len(self.trials)} settings"
@@ -351,7 +353,10 @@ def _scores(result: Trained) -> Document:
 
 
 def reserve(
-    trials: Sequence[Trial], most: float = inf, joined: frozenset[int] | None = None
+    trials: Sequence[Trial],
+    most: float = inf,
+    joined: frozenset[int] | None = None,
+    splits: int = 1,
 ) -> float:
     """Seconds that closing may take, judged by the trials so far.
 
@@ -359,7 +364,8 @@ def reserve(
     joined  where the best are combined, those that need no more time
     """
     if joined is not None:
-        return min(sum(trial.final_seconds for trial in joining(trials, joined)), most)
+        best = joining(trials, joined, splits)
+        return min(sum(trial.final_seconds for trial in best), most)
     best = ranked(trials)
     confirming = best[:FINALISTS] if len(best) > 1 else []
     whole = sum(trial.final_seconds for trial in (*confirming, *_chosen(best)))
@@ -439,7 +445,7 @@ def close(
     deadline: float | None = None,
     kept: Sequence[Result] = (),
 ) -> Tuned:
-    """Train the winner and the baselines with fresh seeds on every split, and test them.
+    """Train the winner and the baselines of a single split with fresh seeds, and test them.
 
     session   where; its checkpoint is the winner's
     show      told what is trained now

@@ -4,6 +4,9 @@ The portfolio is trained first, exactly as `gcnii train` does, and its networks 
 of the study.  The best few settings of the search that follows are trained as members, too, on the
 same splits or folds, and all are weighed by validation.  If that is no better on validation, the
 ensemble is that of the portfolio.
+
+Several splits choose each for itself: what joins because it was good on the validation nodes of one
+has no weight on the others, where they may be test nodes.
 """
 
 from __future__ import annotations
@@ -11,20 +14,19 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from statistics import fmean
 
 from optuna.study import Study as OptunaStudy
 from optuna.trial import TrialState, create_trial
 
-from gcnii.files import Document
-from gcnii.results.ensemble import Ensemble, Networks, about_member
+from gcnii.results.ensemble import Ensemble, Member, Networks
 from gcnii.train.own import Point
 from gcnii.tuning.closing import SLOWER, Tuned
 from gcnii.tuning.portfolio import Course
 from gcnii.tuning.question import Question
-from gcnii.tuning.trials import MEMBER, Trial, joining, ranked, told_of, winner_of
+from gcnii.tuning.trials import MEMBER, Trial, best_on, joining, ranked, told_of, winner_of
 
 FOUND = "trial-"  # and its number: the name of a member that a search has found
 
@@ -51,37 +53,32 @@ def note_members(study: OptunaStudy, course: Course) -> None:
 
 @dataclass(eq=False)
 class Combination:
-    """The portfolio of `gcnii train`, which the best settings of a search join.
+    """The members that are trained before a search, which its best settings join.
 
-    base    the ensemble before any has joined
     joined  what became of the trials that were to join, by their numbers; None: it failed
     """
 
     course: Course
-    base: Ensemble
     joined: dict[int, Networks | None]
 
     @classmethod
     def of(cls, course: Course) -> Combination:
-        """Of a portfolio that is trained; it may be of an earlier command, with what joined it."""
-        base = course.combined()
-        names = {row["member"]: None for row in base.departed}
-        found = names | {one.name: one for one in base.members if isinstance(one, Networks)}
-        joined = {
-            int(name.removeprefix(FOUND)): one
-            for name, one in found.items()
-            if re.fullmatch(rf"{FOUND}\d+", name)
-        }
-        return cls(course, base, joined)
+        """Of a course that is trained; it may be of an earlier command, with what joined it."""
+        names = {row["member"]: None for row in course.departed}
+        found = names | {one.name: one for one in course.networks}
+        joined = {_number(name): one for name, one in found.items() if _is_found(name)}
+        return cls(course, joined)
 
-    def join(self, trials: Sequence[Trial], deadline: float | None = None) -> None:
+    def join(
+        self, question: Question, trials: Sequence[Trial], deadline: float | None = None
+    ) -> None:
         """Train the best settings as members, while there is time, on each fold or split.
 
         Without a deadline that takes no more epochs than the search.
         """
         runs = len(self.course.rows)
         allowed = sum(trial.work * len(trial.val) for trial in trials if trial.epochs)
-        for trial in joining(trials, self.joined):
+        for trial in joining(trials, self.joined, len(question.graph.splits)):
             left = inf if deadline is None else (deadline - time.time()) / SLOWER
             if trial.final_seconds > left or (deadline is None and trial.work * runs > allowed):
                 continue
@@ -93,17 +90,23 @@ class Combination:
                 raise KeyboardInterrupt
 
     def closed(self, question: Question, trials: Sequence[Trial]) -> Tuned:
-        """The better of both ensembles by validation, tested."""
-        graph, base, notes = question.graph, self.base, tuple[str, ...]()
-        larger = self.course.combined() if any(self.joined.values()) else base
-        if larger is not base and larger.loss_on(graph) >= base.loss_on(graph):
-            larger = replace(base, departed=(*base.departed, *_found_in(larger)))
-            notes = ("What the search found does not improve the ensemble on validation.",)
-        result = larger.measured_on(graph)
-        without = [one for one in result.members if one.sees == "features"]
+        """The ensemble, tested: on each split, by validation, with what was found or without."""
+        splits = len(question.graph.splits)
+        own = [{one.number for one in best_on(trials, i, splits)} for i in range(splits)]
+
+        def without(split: int, member: Member) -> bool:
+            return not _is_found(member.name)
+
+        def chosen(split: int, member: Member) -> bool:
+            return without(split, member) or splits == 1 or _number(member.name) in own[split]
+
+        ensemble = self.course.combined(without, chosen)
+        result = ensemble.measured_on(question.graph)
+        features = [one for one in result.members if one.sees == "features"]
         losses = dict(zip(result.members, result.losses, strict=True))
-        best = sorted(without, key=lambda one: losses[one])[:1]
+        best = sorted(features, key=lambda one: losses[one])[:1]
         baselines = {one.name: result.member(one.name) for one in best}
+        notes = _notes(result, splits, any(self.joined.values()))
         return Tuned(question, result, tuple(self._ordered(trials)), baselines, notes=notes)
 
     def _ordered(self, trials: Sequence[Trial]) -> list[Trial]:
@@ -123,8 +126,24 @@ class Combination:
         return found
 
 
-def _found_in(ensemble: Ensemble) -> list[Document]:
-    """Rows of the leaderboard of the members that a search has found, without a weight."""
-    pairs = zip(ensemble.members, ensemble.losses, strict=True)
-    rows = [*ensemble.departed, *(about_member(one, 0.0, loss) for one, loss in pairs)]
-    return [row for row in rows if row["member"].startswith(FOUND)]
+def _notes(result: Ensemble, splits: int, found: bool) -> tuple[str, ...]:
+    """How was chosen, where it is not plain."""
+    notes = []
+    if splits > 1:
+        notes.append(
+            f"Nested selection: settings were drawn without regard to scores, and each of the "
+            f"{splits} splits chose by its own validation nodes."
+        )
+    if found and not any(_is_found(one.name) for one in result.weighty):
+        notes.append("What the search found does not improve the ensemble on validation.")
+    return tuple(notes)
+
+
+def _is_found(member: str) -> bool:
+    """Whether a search has found it, or what it is smoothed over."""
+    return re.match(rf"{FOUND}\d+", member) is not None
+
+
+def _number(member: str) -> int:
+    """That of the trial which a member was."""
+    return int(member.removeprefix(FOUND).partition("-")[0])

@@ -37,6 +37,7 @@ from gcnii.results.ensemble import (
     Blend,
     Boosted,
     Ensemble,
+    May,
     Member,
     Networks,
     Probabilities,
@@ -132,6 +133,7 @@ class Options(TypedDict, total=False):
     budget  a time for all of it, from `began` on, by `time.monotonic`; default: what the effort
             takes
     seeds   of which each trains every split, or every fold; default: one
+    points  networks that are the only members, in the place of the effort's
     """
 
     effort: Effort
@@ -139,6 +141,7 @@ class Options(TypedDict, total=False):
     seeds: Sequence[int] | None
     split: int | None
     began: float | None
+    points: Sequence[Point] | None
 
 
 def prepared(
@@ -151,6 +154,7 @@ def prepared(
     seeds: Sequence[int] | None = None,
     split: int | None = None,
     began: float | None = None,
+    points: Sequence[Point] | None = None,
 ) -> Course:
     """What `fit_portfolio` trains; an error, before any work, if that is not possible."""
     if not is_one_of(effort, get_args(Effort)):
@@ -166,7 +170,9 @@ def prepared(
     layout = make_runs(divided, _per_fold(seeds or [0], folds), None) if folds else whole_runs
     clock = Clock(start, seconds, extent, 1 if folds else len(layout), device)
     settings = asked_for(asked, effort, seeds, split)
-    course = Course(graph, divided, layout, split, folds, asked, settings, session, clock, extent)
+    course = Course(
+        graph, divided, layout, split, folds, asked, settings, session, clock, extent, points
+    )
     course.recipe.refuse_labels(divided, [run.split for run in layout])
     return course
 
@@ -242,6 +248,7 @@ class Course:
     """A portfolio in training.
 
     divided   the graph with the splits that members are trained on, `layout` their runs
+    only      networks that are the only candidates, if they are given
     members   that are trained, by name
     tried     networks that were trained, those that have left among them
     rows      the places in `layout` that every member has
@@ -259,6 +266,7 @@ class Course:
     session: Session
     clock: Clock
     extent: Extent
+    only: Sequence[Point] | None = None
     folder: Path | None = None
     show: Show = print
     members: dict[str, Member] = field(default_factory=dict)
@@ -324,10 +332,15 @@ class Course:
         found = self.members.get(point.name)
         return found if isinstance(found, Networks) else None
 
-    def combined(self) -> Ensemble:
-        """The members, weighed by validation; those without a weight leave."""
+    def combined(self, *choices: May) -> Ensemble:
+        """The members, weighed by validation; those without a weight leave.
+
+        choices  which members may have a weight on which split; of several choices, the one whose
+                 validation loss is lowest there; default: all
+        """
         self._smooth_best(self.rows)
-        ensemble = self._ensemble(self.rows).weighed_on(self.graph)
+        ensemble = self._ensemble(self.rows)
+        ensemble = ensemble.weighed_on(self.graph, may=choices)
         self._leave(ensemble, 0.0)
         kept = [i for i, one in enumerate(ensemble.members) if one.name in self.members]
         return ensemble.of_members(kept, self.departed)
@@ -360,6 +373,11 @@ class Course:
             trained_on=self.graph,
         )
 
+    @property
+    def networks(self) -> list[Networks]:
+        """The members that are networks."""
+        return [one for one in self.members.values() if isinstance(one, Networks)]
+
     # Members, one after the other.
 
     def _train_all(self, rows: list[int], until: float) -> None:
@@ -374,6 +392,9 @@ class Course:
 
     def _candidates(self) -> Iterator[str]:
         """What may become a member."""
+        if self.only is not None:
+            yield from self.points
+            return
         yield LABELS
         if why := available() or refusal(target_of(self.divided)):
             self.left_out.append(why)
@@ -422,7 +443,9 @@ class Course:
 
     @cached_property
     def points(self) -> dict[str, Point]:
-        """The networks of the effort, in its order."""
+        """The networks, in their order."""
+        if self.only is not None:
+            return {point.name: point for point in self.only}
         found = {point.name: point for point in portfolio(self.divided)}
         names = self.extent.points or tuple(found)
         return {name: found[name] for name in names if name in found}

@@ -2,7 +2,9 @@
 
 Optuna's TPE proposes, jointly in all settings; trials that others are training count as bad ones
 (constant liar), so that a batch spreads.  The settings that change shapes or rules are proposed
-once per batch, the numbers for each of its trials.
+once per batch, the numbers for each of its trials.  Where each of several splits chooses for
+itself, settings are drawn at random: a score that is learnt from is of nodes that another split
+tests.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.exceptions import ExperimentalWarning
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.study import Study as OptunaStudy
 from optuna.trial import FrozenTrial, Trial
 
@@ -75,22 +77,26 @@ class SpaceProposer:
 
 
 class PointsFirst(BaseSampler):
-    """The points in the order of the trials' numbers; then TPE, with `shape` held fixed.
+    """The points in the order of the trials' numbers; then TPE, or chance, with `shape` held fixed.
 
     Draws depend on the trial's number alone: workers that begin together propose different
     settings, and a study that was interrupted goes on as it would have.
 
+    learns whether proposals depend on the scores so far
     shape  parameters that all trials of a batch have in common
     place  of the latest trial among those that are not another's second attempt
     """
 
-    def __init__(self, points: Sequence[Settings], seed: int):
+    def __init__(self, points: Sequence[Settings], seed: int, learns: bool = True):
         self.points, self.seed, self.shape, self.place = points, seed, Settings(), 0
-        self.base = self._tpe(0)
+        self.learns = learns
+        self.base = self._base(0)
 
-    def _tpe(self, number: int) -> TPESampler:
+    def _base(self, number: int) -> BaseSampler:
         how: dict[str, Any] = {"multivariate": True, "group": True, "constant_liar": True}
         seed = (self.seed + number) % 2**32
+        if not self.learns:
+            return RandomSampler(seed)
         how |= {"seed": seed, "n_startup_trials": max(STARTUP, len(self.points))}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)  # of `group`
@@ -136,12 +142,13 @@ class PointsFirst(BaseSampler):
 
     def before_trial(self, study: OptunaStudy, trial: FrozenTrial) -> None:
         self.place = place_of(trial, study.get_trials(deepcopy=False))
-        self.base = self._tpe(trial.number)
+        self.base = self._base(trial.number)
 
 
 def sampler_of(question: Question) -> PointsFirst:
     """A sampler for a worker."""
-    return PointsFirst(first_points(question), crc32(question.name.encode()))
+    seed = crc32(question.name.encode())
+    return PointsFirst(first_points(question), seed, learns=not question.nested)
 
 
 def propose(question: Question, trial: Trial) -> Proposal:
@@ -160,7 +167,7 @@ def new_shape(question: Question, sampler: PointsFirst, trial: Trial) -> Setting
     """What the first trial of a batch begins with: nothing, or sometimes another shape."""
     random = sampler.random(trial.number)
     kind = random.random()
-    if kind < DRAWN:
+    if kind < DRAWN or not sampler.learns:
         return _drawn_shape(question, random)
     best = ranked(trials_of(trial.study)) if kind < DRAWN + CHANGED else []
     best = [one for one in best if one.model in question.models]  # the default's may not be

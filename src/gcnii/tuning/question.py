@@ -1,10 +1,11 @@
 """Question: which settings are best for a graph, by which metric, among which models.
 
 The search sees a graph without test nodes.  Where a single split has few validation nodes, each
-seed divides the nodes that are not test anew.  It tries the settings whose annotations have a
-range, where they make a difference.  It begins with what `gcnii train` would train, so that a
-search never ends with less, then the two baselines, and settings that were good on many graphs:
-with them small budgets already pay.
+seed divides the nodes that are not test anew.  Of several splits, each chooses by its own
+validation nodes alone, because they are test nodes in others (nested selection).  It tries the
+settings whose annotations have a range, where they make a difference.  It begins with what `gcnii
+train` would train, so that a search never ends with less, then the two baselines, and settings that
+were good on many graphs: with them small budgets already pay.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gcnii.errors import GraphError, InputError, did_you_mean
+from gcnii.errors import GraphError, InputError, did_you_mean, notice
 from gcnii.files import Document, document_key, read_document, user_path
 from gcnii.graph import Graph, Split
 from gcnii.nn import MODELS
@@ -26,10 +27,12 @@ from gcnii.nn.settings import Choice, Range, Settings, setting_of, whole
 from gcnii.propagation import Loops
 from gcnii.propagation.adjacency import OWN_LOOPS
 from gcnii.results.bundle import read_record
+from gcnii.results.fit import SILENT, Session
 from gcnii.targets import target_of
 from gcnii.targets.scores import RARE, Metric
-from gcnii.train.own import FEW, MANY, PLAIN, SOME, portfolio
+from gcnii.train.own import FEW, MANY, PLAIN, SOME, Point, portfolio
 from gcnii.train.plan import (
+    SHARED,
     Plan,
     chosen_model,
     combines,
@@ -40,7 +43,7 @@ from gcnii.train.plan import (
 )
 from gcnii.train.recipe import RECIPE_FIELDS, recipe_hints
 from gcnii.train.run import make_runs
-from gcnii.tuning.portfolio import EXTENTS, prepared
+from gcnii.tuning.portfolio import EXTENTS, Course, prepared
 
 Space: TypeAlias = dict[str, Range | Choice]
 
@@ -156,6 +159,7 @@ STOP_FEW: Settings = {"patience": 150, "monitor": "val_loss"}
 STOP_SEVERAL: Settings = {"monitor": "val_loss"}
 VERSION = 2  # of what a trial's settings mean; a study of another version is another study
 WEIGHTED = 3  # the same of a graph with edge weights, whose trials choose what they count
+NESTED = 4  # the same of a graph with several splits, each of which chooses for itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +190,7 @@ class Question:
         make_runs(graph, None, None)  # refuses a graph without labels or splits
         models = (models,) if isinstance(models, str) else models
         names = tuple(dict.fromkeys((*map(known_model, models or SEARCHED), *BASELINES)))
-        seeds = whole("seeds", seeds, 1) or _seeds(graph)
+        seeds = _seeds(graph, whole("seeds", seeds, 1))
         if seeds > MOST_GIVEN:
             raise InputError(f"seeds must be at most {MOST_GIVEN} per setting, got {seeds}")
         _refuse_unknown(fixed or {}, names)
@@ -202,11 +206,11 @@ class Question:
     def identity(self) -> Document:
         """What identifies the question: asked again, it resumes its study.
 
-        No label of a test node is in it, for proposals are drawn from it.
+        No label of a node that any split tests is in it, for proposals are drawn from it.
         """
         return {
-            "version": WEIGHTED if self.graph.weighted else VERSION,
-            "graph": self.hidden.fingerprint,
+            "version": NESTED if self.nested else WEIGHTED if self.graph.weighted else VERSION,
+            "graph": self._told.fingerprint,
             "models": list(self.models),
             "seeds": self.seeds,
             "metric": self.metric,
@@ -253,10 +257,39 @@ class Question:
         given = {name: one for name, one in self.given.items() if name in _known(model)}
         return make_plan(model, {**same, **given}, self.graph)
 
-    @cached_property
+    @property
+    def nested(self) -> bool:
+        """Whether there are several splits: no one choice for all of them is free of test nodes."""
+        return len(self.graph.splits) > 1
+
+    @property
     def combines(self) -> bool:
-        """Whether `gcnii train` would combine several members: then a search goes on from them."""
+        """Whether the best are combined, those of each split: else one setting wins."""
+        return self.nested or self.from_portfolio
+
+    @property
+    def from_portfolio(self) -> bool:
+        """Whether a search goes on from the portfolio, as no models are named."""
+        free = self.models == SEARCHED and self.fixed.keys() <= SHARED
+        return free and (self.nested or self.trains_portfolio)
+
+    @cached_property
+    def trains_portfolio(self) -> bool:
+        """Whether `gcnii train` would combine the members of its portfolio."""
         return self.models == SEARCHED and combines(self.graph, None, "published", self.fixed)
+
+    def course(self, session: Session = SILENT) -> Course:
+        """What is trained before a search whose best are combined."""
+        if self.from_portfolio:
+            return prepared(self.graph, self.given, session)
+        plans = {name: self.plan(name, {}) for name in BASELINES}
+        points = [Point(name, plan.model, plan.settings) for name, plan in plans.items()]
+        return prepared(self.graph, None, session, points=(self.train_point, *points))
+
+    @property
+    def train_point(self) -> Point:
+        """The single model that `gcnii train` would train."""
+        return Point("default", self.default.model, self.default.settings)
 
     @property
     def given(self) -> Settings:
@@ -289,23 +322,28 @@ class Question:
         return replace(graph, y=y, splits=bare, classes=classes)._loaded_as(graph)
 
     @property
+    def _told(self) -> Graph:
+        """The graph without any label of a test node, of whichever split."""
+        if not self.nested:
+            return self.hidden
+        y = self.graph.labels.copy()
+        y[np.any([split.test for split in self.graph.splits], axis=0)] = 0
+        return replace(self.hidden, y=y)
+
+    @property
     def divided_anew(self) -> bool:
         """Whether the search divides the nodes that are not test anew for each seed."""
         return len(self.hidden.splits) != len(self.graph.splits)
 
     @property
     def final_seeds(self) -> range:
-        """Fresh seeds, as many on each split as make FINAL runs or more."""
-        splits = len(self.graph.splits)
-        first = ceil(FRESH / splits) * splits
-        return range(first, first + splits * ceil(FINAL / splits))
+        """Fresh seeds for a winner of a single split."""
+        return range(FRESH, FRESH + FINAL)
 
     @cached_property
     def final_runs(self) -> int:
         """The runs of a setting that is trained anew: fresh seeds, or those of every member."""
-        if self.combines:
-            return len(prepared(self.graph, self.given).layout)
-        return len(self.final_seeds)
+        return len(self.course().layout if self.combines else self.final_seeds)
 
 
 def _known(model: str) -> set[str]:
@@ -324,10 +362,15 @@ def _refuse_unknown(fixed: Mapping[str, object], models: tuple[str, ...]) -> Non
             )
 
 
-def _seeds(graph: Graph) -> int:
-    """SEEDS, or as many as validate on SURE nodes in all."""
+def _seeds(graph: Graph, given: int | None) -> int:
+    """SEEDS, or as many as validate on SURE nodes in all; at least one on every split."""
+    splits = len(graph.splits)
+    if splits > 1:
+        if given and given < splits:
+            notice(f"each of the {splits} splits chooses for itself: {splits} seeds, not {given}")
+        return max(given or splits * ceil(SEEDS / splits), splits)
     nodes = int(graph.splits[0].val.sum())
-    return int(np.clip(ceil(SURE / nodes), SEEDS, MOST_SEEDS))
+    return given or int(np.clip(ceil(SURE / nodes), SEEDS, MOST_SEEDS))
 
 
 def _divided_anew(graph: Graph, split: Split, seed: int) -> Split:
@@ -416,7 +459,7 @@ def first_points(question: Question) -> list[Settings]:
     ]
     found: list[Settings] = []
     for model, settings in points:
-        if question.combines and _in_portfolio(settings, question.graph):
+        if question.from_portfolio and _in_portfolio(settings, question.graph):
             continue
         if model in question.models and ("views" not in settings or few_labels(question.graph)):
             plan = question.plan(model, settings)

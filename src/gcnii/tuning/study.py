@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,7 +42,6 @@ from gcnii.train.hardware import choose_device
 from gcnii.train.interrupt import STOPPED_BY
 from gcnii.tuning.closing import Tuned, close
 from gcnii.tuning.combination import Combination, note_members
-from gcnii.tuning.portfolio import prepared
 from gcnii.tuning.proposals import quiet, sampler_of
 from gcnii.tuning.question import STUDY, Question, asked_in
 from gcnii.tuning.storage import StorageLost, open_study, refuse_damaged, sqlite_url
@@ -145,9 +144,10 @@ class Tuner:
     def _searched(
         self, spent: Spent, budget: float | None, trials: int | None, show: Show
     ) -> Tuned:
-        limits = Limits(trials)
+        limits = Limits(trials, splits=len(self.question.graph.splits))
         if budget is not None:
-            limits = Limits(trials, spent.start + budget * (1 - SAVING), budget * CLOSING)
+            deadline = spent.start + budget * (1 - SAVING)
+            limits = replace(limits, deadline=deadline, closing=budget * CLOSING)
         try:
             if self.question.combines:
                 return self._combined(spent, limits, budget, show)
@@ -168,7 +168,7 @@ class Tuner:
         Closing is measured: while it leaves time for another trial, the search goes on.
         """
         with self._members() as folder:
-            combination = self._portfolio(folder, budget and budget - spent.seconds, show)
+            combination = self._begun(folder, budget and budget - spent.seconds, show)
             note_members(spent.study, combination.course)
             spent.keep()
             done, before = trials_of(spent.study), -1
@@ -180,7 +180,7 @@ class Tuner:
                 self._search(limits, spent)
                 before, done = len(done), trials_of(spent.study)
                 show("training the best as members")
-                combination.join(done, limits.deadline)
+                combination.join(self.question, done, limits.deadline)
                 if limits.deadline is None or self.jobs > 1 or self.slurm is not None:
                     break
             show("weighing the members")
@@ -188,10 +188,10 @@ class Tuner:
         skipped = [] if budget is None else not_begun(spent.study)
         return replace(tuned, notes=(*skipped, *tuned.notes))
 
-    def _portfolio(self, folder: Path | None, left: float | None, show: Show) -> Combination:
+    def _begun(self, folder: Path | None, left: float | None, show: Show) -> Combination:
         """What `gcnii train` would train; that of a study that goes on is in the folder."""
-        question = self.question
-        course = prepared(question.graph, question.given, self.session)
+        question, began = self.question, time.monotonic()
+        course = question.course(self.session)
         if left is not None:
             course.clock.at_most(left)
         there = self.writes and (self.folder / "run.json").exists()
@@ -200,6 +200,9 @@ class Tuner:
             course.go_on(held, folder, show)
         else:
             course.train(folder, lambda name: show(f"training {name}"))
+            if question.from_portfolio and not question.trains_portfolio and not course.interrupted:
+                spent = time.monotonic() - began
+                course.add(question.train_point, inf if left is None else left - spent)
         if course.interrupted:
             raise KeyboardInterrupt
         return Combination.of(course)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from math import isfinite, sqrt
 from statistics import fmean, stdev
 from typing import Literal
@@ -29,6 +30,7 @@ FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 DEFAULT = "default"  # the attribute of the trial that is what `gcnii train` would train
 MEMBER = "member"  # the attribute of one that is a network of the portfolio, by its name there
 FINALISTS = 5  # settings that are trained again at the end, for more certainty
+PER_SPLIT = 2  # the same, of several splits on each
 GIVEN_BACK = "failed_trial"  # the attribute, named as Optuna does, of one that had another number
 RULE = "highest mean validation score; of equals, the one with the lowest validation loss"
 # What a study keeps of a finished trial, as an attribute of Optuna's.
@@ -118,6 +120,15 @@ class Trial:
             epochs=tuple(run.epochs for run in runs),
         )
 
+    def on(self, places: range) -> Trial:
+        """The trial with these of its runs alone."""
+        return replace(
+            self,
+            val=tuple(self.val[i] for i in places),
+            val_loss=tuple(self.val_loss[i] for i in places),
+            epochs=tuple(self.epochs[i] for i in places),
+        )
+
     def document(self) -> Document:
         lists = {name: list(getattr(self, name)) for name in ("val", "val_loss", "epochs")}
         return {
@@ -204,8 +215,26 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
     )
 
 
-def joining(trials: Sequence[Trial], joined: Collection[int]) -> list[Trial]:
-    """Settings to become members, the best first: of a model, depth and width the best alone."""
+def best_on(trials: Sequence[Trial], split: int, splits: int) -> list[Trial]:
+    """The best few by the validation nodes of one of several splits alone.
+
+    Seed s is on split s modulo their number.
+    """
+    tried = [trial for trial in trials if trial.outcome != "lost" and not trial.member]
+    own = [one for trial in tried if (one := trial.on(range(split, len(trial.val), splits))).val]
+    return sorted(own, key=lambda trial: trial.rank, reverse=True)[:PER_SPLIT]
+
+
+def joining(trials: Sequence[Trial], joined: Collection[int], splits: int = 1) -> list[Trial]:
+    """Settings to become members, the best first: of a model, depth and width the best alone.
+
+    Of several splits, what is best on each of them, and then what is the second best.
+    """
+    if splits > 1:
+        best = [best_on(trials, split, splits) for split in range(splits)]
+        numbers = [one.number for rank in zip_longest(*best) for one in rank if one]
+        known = {trial.number: trial for trial in trials}
+        return [known[one] for one in dict.fromkeys(numbers) if one not in joined]
     found: dict[tuple[object, ...], Trial] = {}
     for trial in ranked([trial for trial in trials if not trial.member]):
         shape = trial.model, trial.settings.get("layers"), trial.settings.get("width")

@@ -46,7 +46,8 @@ def tune(
 ) -> Tuned:
     """Search for the best settings for a graph by validation, then train and test with them.
 
-    Test labels are not read until the search is over.
+    Test labels are not read until the search is over.  Of several splits, each chooses by its own
+    validation nodes alone (nested selection).
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def tune(
     models : list of str, optional
         Names from `gcnii models`; mlp and gcn are always included, as baselines.
     seeds : int, optional
-        Runs per setting; default: 3, or more if there are few labels.
+        Runs per setting; default: 3, or more if there are few labels; at least one on each split.
     metric : {"auto", "accuracy", "f1", "auc", "ap"}
         The metric to maximise.
     storage : str, optional
@@ -84,10 +85,10 @@ def tune(
     Returns
     -------
     Tuned
-        `best.result` is an Ensemble of the best on a graph of your own; where models are named or
-        settings were published for the graph, it is the best one, trained again with new seeds on
-        every split.  `best.model` and `best.settings` are the best single setting, and
-        `best.trials` all settings that were tried, the best first.
+        `best.result` is an Ensemble of the best on a graph of your own, or with several splits;
+        else, where models are named or settings were published for the graph, it is the best one,
+        trained again with new seeds.  `best.model` and `best.settings` are the best single setting,
+        and `best.trials` all settings that were tried, the best first.
 
     Notes
     -----

@@ -6,7 +6,7 @@ the weights that would be kept, is at least the median of all settings of the st
 Settings are compared seed by seed, because seeds have splits of their own, and judged by the mean
 of the differences.  No setting is given up earlier: e is the first epoch after which patience
 itself can end a training.  The default and the baselines stay: the winner will be compared with
-them.
+them.  Where each of several splits chooses for itself, each run is judged alone.
 
 With a deadline, a trial that would not end in time is not begun, as far as the trials so far tell
 how long an epoch of its model takes.  The default alone is always begun: its first run is what a
@@ -63,9 +63,11 @@ class Halving:
     over     whether there is no time left; then all runs leave
     stay     the places of settings that are never given up
     by_score whether weights are kept by their score; else by their loss
+    apart    whether runs are judged each alone, because no split may know of another
     seen     all runs so far: those that have ended leave the fit's own list
     behind   the places of the settings that were given up
-    cut      the places of those that lacked time
+    gone     the runs that were, if each is judged alone
+    cut      the places of the settings that lacked time
     """
 
     def __init__(
@@ -76,13 +78,15 @@ class Halving:
         over: Callable[[], bool] = lambda: False,
         stay: Collection[int] = (),
         by_score: bool = True,
+        apart: bool = False,
     ):
         self.names, self.first, self.over, self.stay = names, patience + 1, over, stay
-        self.by_score = by_score
+        self.by_score, self.apart = by_score, apart
         self.standings: Standings = standings if standings is not None else {}
         self.judged: dict[tuple[int, int], int] = defaultdict(int)  # run → its last rung
         self.seen: dict[tuple[int, int], Run] = {}
         self.behind: set[int] = set()
+        self.gone: set[tuple[int, int]] = set()
         self.cut: set[int] = set()
 
     def __call__(self, runs: Sequence[Run]) -> list[Run]:
@@ -94,6 +98,9 @@ class Halving:
         if self.over():
             self.cut |= {run.setting for run in running} - self.behind
             return running
+        if self.apart:
+            self.gone |= {run.key for run in running if self._is_behind(run.setting, [run])}
+            return [run for run in running if run.key in self.gone]
         for setting in sorted({run.setting for run in running}):
             if self._is_behind(setting, [run for run in running if run.setting == setting]):
                 self.behind.add(setting)
@@ -110,7 +117,7 @@ class Halving:
     def _note(self, run: Run) -> None:
         """Write down where the run stood at each rung that it has reached or will not reach."""
         rung, name = self.first, self.names[run.setting]
-        left = run.setting in self.behind | self.cut
+        left = run.setting in self.behind | self.cut or run.key in self.gone
         last = self._furthest(run) if run.stopped and not left else 0
         while run.curve and rung <= max(run.epochs, last):
             seen = self.standings.setdefault(rung, {}).setdefault(run.seed, {})
@@ -134,7 +141,8 @@ class Halving:
             return False
         self.judged |= {run.key: rung for run in running}
         name, gaps = self.names[setting], []
-        for scores in self.standings.get(rung, {}).values():
+        seeds = {run.seed for run in running} if self.apart else self.standings.get(rung, {}).keys()
+        for scores in (self.standings.get(rung, {}).get(seed, {}) for seed in seeds):
             if name in scores and len(scores) >= FEWEST:
                 gaps.append(scores[name] - median(scores.values()))
         return bool(gaps) and fmean(gaps) < 0
@@ -167,12 +175,14 @@ class Limits:
     deadline  when all is to be done, the final training too, by `time.time`; None: any time
     closing   seconds of these for the final training, if it would take longer than that
     joined    numbers of those that are trained to the end already, where the best are combined
+    splits    of the graph, each of which chooses for itself if there are several
     """
 
     trials: int | None = None
     deadline: float | None = None
     closing: float = inf
     joined: frozenset[int] | None = None
+    splits: int = 1
 
 
 class Clock:
@@ -198,7 +208,8 @@ class Clock:
         if time.time() - self.looked > LOOK:
             trials = trials_of(self.study)
             self.looked = time.time()
-            self.reserve = reserve(trials, self.limits.closing, self.limits.joined)
+            limits = self.limits
+            self.reserve = reserve(trials, limits.closing, limits.joined, limits.splits)
         return self.limits.deadline - self.reserve - time.time()
 
     @property
@@ -319,6 +330,7 @@ class Worker:
             (lambda: bool(self.clock.interrupt)) if default else (lambda: self.clock.over),
             {0} if default else stay,
             recipe.rule.by_score,
+            self.question.nested,
         )
         start = time.perf_counter()
         runs = self._runs(batch, halving)
@@ -328,7 +340,8 @@ class Worker:
             own = [run for run in runs if run.setting == i]
             final = self._final_seconds(proposal, runs, own, seconds)
             told = told_of(proposal.plan, own, final, halving.noted(i))
-            self._tell(proposal.trial, told, given_up=i in halving.behind | halving.cut)
+            left = i in halving.behind | halving.cut or all(run.key in halving.gone for run in own)
+            self._tell(proposal.trial, told, given_up=left)
             self.held.release(proposal.trial)
 
     def _runs(self, batch: Sequence[Proposal], halving: Halving) -> list[Run]:
