@@ -1,0 +1,96 @@
+"""What nested selection gives where our records chose one setting for all splits of a data set.
+
+    python -m gcnii_paper.nested texas film … [--budget 60s] [--out results/beyond/nested]
+
+runs `gcnii tune`, which chooses for each split by its own validation nodes alone, and writes two
+numbers for each split: of the ensemble, and of its network that was best on the split's validation
+nodes, which is what a record is compared with.  docs/results.md shows both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean, stdev
+
+import gcnii
+from gcnii.files import Document, write_document
+from gcnii.results.ensemble import Ensemble, Networks
+from gcnii.results.provenance import commit, versions
+from gcnii.targets.target import Floats
+from gcnii.tuning.closing import Tuned
+from gcnii.tuning.combination import FOUND
+
+FOLDER = Path("results/beyond/nested")
+BUDGET = "60s"
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Tune data sets, one after the other, and write a file for each."""
+    parser = argparse.ArgumentParser(prog="python -m gcnii_paper.nested")
+    parser.add_argument("names", nargs="+")
+    parser.add_argument("--budget", default=BUDGET)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    asked = parser.parse_args(words)
+    for name in asked.names:
+        best = gcnii.tune(gcnii.load(name), budget=asked.budget, device=asked.device)
+        found = about(name, best) | {
+            "command": f"python -m gcnii_paper.nested {name} --budget {asked.budget}",
+            "commit": commit(),
+            "day": datetime.now(UTC).date().isoformat(),
+            "device": best.result.device,
+            "versions": versions(),
+        }
+        write_document(asked.out / f"{name}.json", found)
+        print(
+            f"{name}: {found['settings_tried']} settings, single {found['test_mean']:.4f}, "
+            f"ensemble {found['ensemble_mean']:.4f}",
+            file=sys.stderr,
+        )
+
+
+def about(name: str, best: Tuned) -> Document:
+    """The scores of each split, of the ensemble and of its best network there."""
+    ensemble = best.result
+    assert isinstance(ensemble, Ensemble)
+    tests = {one: ensemble.member(one.name).test for one in ensemble.networks}
+    rows = [_row(ensemble, i, tests) for i in range(len(ensemble.blends))]
+    single, combined = [row["test"] for row in rows], [float(one) for one in ensemble.test]
+    return {
+        "data": name,
+        "settings_tried": len(best.trials),
+        "splits": rows,
+        "test_mean": fmean(single),
+        "test_sd": stdev(single),
+        "ensemble": combined,
+        "ensemble_mean": fmean(combined),
+        "ensemble_sd": stdev(combined),
+    }
+
+
+def _row(ensemble: Ensemble, i: int, tests: Mapping[Networks, Floats]) -> Document:
+    """The network that was best on the validation nodes of a split.
+
+    One that the search has found is a candidate where it has a weight: there the split chose it.
+    """
+    blend = ensemble.blends[i]
+    weights = ensemble.network_weights(blend)
+    able = [one for one in weights if weights[one] or not one.name.startswith(FOUND)]
+    own = {one: one.runs[blend.rows[0]] for one in able}
+    best = max(own, key=lambda one: (own[one].val, -own[one].val_loss))
+    return {
+        "split": own[best].split,
+        "val": own[best].val,
+        "test": float(tests[best][i]),
+        "member": best.name,
+        "model": best.result.plan.model,
+        "settings": best.result.plan.settings,
+    }
+
+
+if __name__ == "__main__":
+    main()
