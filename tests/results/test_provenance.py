@@ -1,7 +1,12 @@
 """Where a bundle comes from."""
 
+import shutil
 import subprocess
 import sys
+import tarfile
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,7 +36,6 @@ def test_the_git_state_is_the_commit_and_whether_files_differ(repository):
     assert len(clean) == 40
     (repository / "file").write_text("two")
     assert git_state(repository) == f"{clean}-dirty"
-    assert git_state(repository, 7) == f"{clean[:7]}-dirty"
 
 
 def test_outside_a_repository_or_without_git_there_is_none(tmp_path, monkeypatch):
@@ -76,9 +80,58 @@ def test_a_repository_that_does_not_track_this_code_is_not_its_own(tmp_path, mon
     assert provenance.commit.__wrapped__() is None
 
 
+@pytest.fixture
+def project(tmp_path):
+    """A repository with this module at its place in src/, and the attributes of ours."""
+    here = Path(provenance.__file__)
+    source = tmp_path / "src" / "gcnii"
+    (source / "results").mkdir(parents=True)
+    (source / "__init__.py").touch()
+    shutil.copy(here, source / "results")
+    shutil.copy(here.parents[3] / ".gitattributes", tmp_path)
+    (tmp_path / "score.json").write_text("1")
+    git(tmp_path, "init")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-m", "one")
+    return tmp_path
+
+
+def commit_in(project, monkeypatch):
+    """What the module of a project says of its code."""
+    path = project / "src" / "gcnii" / "results" / "provenance.py"
+    module = module_from_spec(spec_from_file_location("copied", path))
+    module.__spec__.loader.exec_module(module)
+    monkeypatch.setattr(module, "gcnii", SimpleNamespace(__file__=str(path.parents[1] / "x.py")))
+    return module.commit()
+
+
+def test_results_leave_a_commit_clean_and_code_makes_it_dirty(project, monkeypatch):
+    clean = git_state(project)[:7]
+    (project / "score.json").write_text("2")
+    assert commit_in(project, monkeypatch) == clean
+    new = project / "src" / "new.py"
+    new.touch()
+    assert commit_in(project, monkeypatch) == f"{clean}-dirty"
+    new.unlink()
+    (project / "src" / "gcnii" / "__init__.py").write_text("changed = True")
+    assert commit_in(project, monkeypatch) == f"{clean}-dirty"
+
+
+def test_an_archive_knows_its_commit_and_a_plain_copy_knows_none(
+    project, monkeypatch, tmp_path_factory
+):
+    outside = tmp_path_factory.mktemp("outside")
+    git(project, "archive", "--output", outside / "all.tar", "HEAD")
+    with tarfile.open(outside / "all.tar") as archive:
+        archive.extractall(outside / "unpacked", filter="data")
+    assert commit_in(outside / "unpacked", monkeypatch) == git_state(project)[:7]
+    shutil.copytree(project / "src", outside / "copied" / "src")
+    assert commit_in(outside / "copied", monkeypatch) is None
+
+
 def test_git_is_asked_once_so_that_a_later_commit_is_not_recorded(monkeypatch):
-    answers = iter(["first", "later"])
-    monkeypatch.setattr(provenance, "git_state", lambda folder, digits: next(answers))
+    answers = iter(["tracked", "first", "", "tracked", "later", ""])
+    monkeypatch.setattr(provenance, "ask", lambda command: next(answers))
     provenance.commit.cache_clear()
     try:
         assert provenance.commit() == provenance.commit() == "first"

@@ -12,6 +12,7 @@ import gcnii
 
 PATIENCE = 10  # seconds, in a large repository
 PACKAGES = ("torch", "triton", "torch-geometric", "numpy")
+ARCHIVED = "$Format:%H$"  # `git archive` writes the commit here, because of .gitattributes
 
 
 @cache
@@ -30,23 +31,32 @@ def versions() -> dict[str, str | None]:
 
 @cache
 def commit() -> str | None:
-    """The commit of this code, marked `-dirty` if files differ; None outside its own repository.
+    """The commit of this code, marked `-dirty` if files in src/ differ; None if it is not known.
 
+    It is known in the code's own repository, and in an archive that `git archive` made of it.
     Git is asked once.  Call this before the work begins: a commit made while a table runs must not
     change what is recorded, because the code that computes the table has been loaded already.
     """
     here = Path(__file__)
     # The folder may lie in a repository that is not its own, such as a virtual environment within
     # another project.
-    own = ask(["git", "-C", str(here.parent), "ls-files", "--error-unmatch", here.name])
-    return git_state(here.parent, 7) if own else None
+    if not _git(here.parent, "ls-files", "--error-unmatch", here.name):
+        return None if ARCHIVED.startswith("$") else ARCHIVED[:7]
+    source = Path(gcnii.__file__).parents[1]
+    found = _git(source, "rev-parse", "--short=7", "HEAD")
+    # Results that have just been written do not make other code of it.
+    unchanged = _git(source, "status", "--porcelain", ".") == ""
+    return found if unchanged or found is None else f"{found}-dirty"
 
 
-def git_state(folder: Path, digits: int = 40) -> str | None:
+def git_state(folder: Path) -> str | None:
     """The commit of the repository around a folder, marked `-dirty` if files differ; else None."""
+    return _git(folder, "describe", "--always", "--abbrev=40", "--dirty", "--exclude", "*")
+
+
+def _git(folder: Path, *words: str) -> str | None:
     # A repository can name a program as its fsmonitor, and git would run it.
-    git = ["git", "-C", str(folder), "-c", "core.fsmonitor=false"]
-    return ask([*git, "describe", "--always", f"--abbrev={digits}", "--dirty", "--exclude", "*"])
+    return ask(["git", "-C", str(folder), "-c", "core.fsmonitor=false", *words])
 
 
 def ask(command: list[str]) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from gcnii.errors import InputError, did_you_mean
 from gcnii.train.presets import Settings
@@ -44,7 +44,9 @@ class Shape:
         return replace(self, n=n, entries=entries, hub=hub)
 
 
-Who = Literal["gcnii", "pyg", "pyg-sampled", "authors", "authors-csr", "end-to-end", "predict"]
+Ours = Literal["gcnii", "end-to-end", "predict"]
+PyG = Literal["pyg-graph", "pyg-compiled", "pyg-edges", "pyg", "pyg-sampled"]
+Who = Literal[Ours, PyG, "authors", "authors-csr"]
 Unit = Literal["replicas", "layers", "entries"]
 
 
@@ -119,7 +121,8 @@ def _smaller(line: Line, share: float) -> Line:
 
 
 PRECISIONS = ("float32", "tf32", "bfloat16")  # on a GPU; the baselines lack the last
-OTHER_CODE: tuple[Who, ...] = ("pyg", "authors")
+OURS: tuple[Ours, ...] = get_args(Ours)
+OTHER_CODE: tuple[Who, ...] = ("pyg-graph", "pyg-edges", "pyg", "authors")
 CORA, CITESEER, PUBMED = Named("cora"), Named("citeseer"), Named("pubmed")
 PPI = Named("ppi-like", (("n", 2245), ("degree", 27.2)))  # the mean of PPI's training graphs
 # four of its training graphs, and one each for validation and testing
@@ -242,6 +245,12 @@ _ALL = (
         title="GCNII, 64 layers, a hundred runs",
         cuda=_race(CORA, replicas=100, precisions=PRECISIONS),
         why_cuda="a CPU trains one run after the other, which is what cora-1 measures",
+    ),
+    BenchCase(
+        name="cora-1-compiled",
+        title="GCNII, 64 layers, one run, beside PyG by torch.compile, which takes minutes",
+        cuda=_race(CORA, ("pyg-graph", "pyg-compiled")),
+        why_cuda="torch.compile(mode='reduce-overhead') makes CUDA graphs",
     ),
     *(
         BenchCase(

@@ -9,16 +9,18 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from math import ceil, inf
 from pathlib import Path
 from statistics import median
 
 import torch
 
+from gcnii.errors import GcniiError, one_line
 from gcnii.files import Document, write_document
 from gcnii.results.provenance import commit, versions
 from gcnii.train.hardware import device_name, tuned_cpu
-from gcnii_paper.bench.cases import BenchCase, Line, Named, Shape
+from gcnii_paper.bench.cases import OURS, BenchCase, Line, Named, Shape
 from gcnii_paper.bench.graphs import BenchGraph, make_bench_graph
 from gcnii_paper.bench.limits import Floor, Peak, Rates, measure_rates, products_in, timed
 from gcnii_paper.bench.runners import Runner, make_runner, plan_of, why_not, work_of
@@ -26,6 +28,7 @@ from gcnii_paper.bench.runners import Runner, make_runner, plan_of, why_not, wor
 CHUNK = 0.3  # seconds between two readings of the clock on a GPU, where each wait costs time
 MOST = 64  # epochs between two readings
 OUT_OF_MEMORY = "out of memory"
+LONGEST = 200  # characters of why other code failed
 
 OnStep = Callable[[str], None]
 
@@ -101,7 +104,7 @@ def steps(case: BenchCase, device: torch.device, rounds: int) -> int:
 def measure(case: BenchCase, device: torch.device, rounds: int, on_step: OnStep) -> Measured:
     """Time every line; the others are compared with the first."""
     commit()  # recorded at the end, when it might be another one
-    lines, notes = _runnable(case.lines(device.type))
+    lines, notes = _runnable(case.lines(device.type), device)
     with tuned_cpu():
         precisions, graphs, found = sorted({line.precision for line in lines}), _Graphs(device), []
         on_step("the device itself")
@@ -129,8 +132,8 @@ class _Graphs(dict[Named | Shape, BenchGraph]):
         return self[source]
 
 
-def _runnable(lines: tuple[Line, ...]) -> tuple[list[Line], list[str]]:
-    reasons = [(line, why_not(line)) for line in lines]
+def _runnable(lines: tuple[Line, ...], device: torch.device) -> tuple[list[Line], list[str]]:
+    reasons = [(line, why_not(line, device)) for line in lines]
     notes = [
         f"{line.who} in {line.precision} left out: {reason}" for line, reason in reasons if reason
     ]
@@ -191,14 +194,21 @@ class Entrant:
 
     @contextmanager
     def _fits(self) -> Iterator[None]:
-        """Note it as the line's failure if memory runs out."""
+        """Note it as the line's failure if memory runs out, or if other code fails."""
         try:
             with products_in(self.timed.line.precision):
                 yield
         except torch.OutOfMemoryError:
-            self.runner, self.timed.failed = None, OUT_OF_MEMORY
-            self.timed.seconds.clear()
-            self.timed.peak = None
+            self._give_up(OUT_OF_MEMORY)
+        except (RuntimeError, GcniiError) as error:
+            if self.timed.line.who in OURS:
+                raise
+            first = str(error).partition("\n")[0]
+            self._give_up(f"failed: {one_line(first, LONGEST)}")
+
+    def _give_up(self, why: str) -> None:
+        self.runner, self.timed.failed, self.timed.peak = None, why, None
+        self.timed.seconds.clear()
 
 
 COUNTED = (
@@ -239,6 +249,7 @@ def heading(
         **cores,
         "versions": versions(),
         "commit": commit(),
+        "day": datetime.now(UTC).date().isoformat(),
     }
 
 

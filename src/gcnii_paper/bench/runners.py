@@ -27,10 +27,11 @@ from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
 from gcnii.train.run import Run
-from gcnii_paper.bench.baselines import BaselineTraining, SampledTraining
+from gcnii_paper.bench.baselines import BaselineTraining, CapturedTraining
 from gcnii_paper.bench.cases import Line, Named, Shape
 from gcnii_paper.bench.graphs import ENDLESS, BenchGraph, advance, make_bench_graph
 from gcnii_paper.bench.limits import EpochWork, wait_for
+from gcnii_paper.bench.sampled import SampledTraining
 
 # The command of the words after it, and the peak of the process as the last line.
 COMMAND = """
@@ -92,8 +93,10 @@ class Runner:
     facts: Document = field(default_factory=dict)
 
 
-def why_not(line: Line) -> str:
+def why_not(line: Line, device: torch.device) -> str:
     """Why this line cannot be run here, in a few words; empty if it can."""
+    if line.who in ("pyg-graph", "pyg-compiled") and device.type != "cuda":
+        return "it needs a CUDA device"
     if line.who.startswith("pyg") and not find_spec("torch_geometric"):
         return "PyG is not installed: pip install 'gcnii[pyg]'"
     try:
@@ -146,9 +149,12 @@ def make_runner(line: Line, bench_graph: BenchGraph, device: torch.device) -> Ru
         return Runner(prediction.runs, prediction.facts)
     if line.who == "gcnii":
         return Runner(ours(line, bench_graph, device))
+    plan = plan_of(line)
     if line.who == "pyg-sampled":
-        return Runner(SampledTraining(bench_graph, plan_of(line), device).epochs)
-    return Runner(BaselineTraining(line.who, bench_graph, plan_of(line), device).epochs)
+        return Runner(SampledTraining(bench_graph, plan, device).epochs)
+    if line.who == "pyg-graph":
+        return Runner(CapturedTraining(bench_graph, plan, device).epochs)
+    return Runner(BaselineTraining(line.who, bench_graph, plan, device).epochs)
 
 
 def ours(line: Line, bench_graph: BenchGraph, device: torch.device) -> Epochs:

@@ -10,7 +10,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from gcnii.cli.options import Device, Json, print_json, refuse_below_one, refuse_unwritable
+from gcnii.errors import InputError
 from gcnii.files import Document
+from gcnii.results.provenance import commit
 from gcnii_paper.bench.cases import CASES, BenchCase, find_case
 
 # torch takes seconds to import; --help and wrong usage are answered without it: imports below.
@@ -32,7 +34,10 @@ Scale = Annotated[
     Parameter(help="Share of the nodes and links of a drawn graph, to try a case; such as 0.001."),
 ]
 Folder = Annotated[
-    Path | None, Parameter(help="A folder for CASE-DEVICE.json; default: write no file.")
+    Path | None,
+    Parameter(
+        help="A folder for CASE-DEVICE.json, of committed code only; default: write no file."
+    ),
 ]
 
 
@@ -50,12 +55,28 @@ def bench(
     refuse_below_one(rounds=rounds)
     if out:
         refuse_unwritable(out)
+        _refuse_unknown_code()
     records = []
     for record in chain(_measure(chosen, device, rounds), _scale(device) if SCALE in cases else ()):
         records.append(record)
         _report(record, out, not json)
     if json:
         print_json(records)
+
+
+def _refuse_unknown_code() -> None:
+    """Refuse a record of code that nobody could look up or measure again."""
+    match commit():
+        case None:
+            raise InputError(
+                "--out needs the commit that is measured, and this code has none: run it in a "
+                "clone or in an unpacked `git archive`, or keep the numbers by --json instead"
+            )
+        case found if found.endswith("-dirty"):
+            raise InputError(
+                f"--out needs code that is committed, and files in src/ differ from "
+                f"{found.removesuffix('-dirty')}: commit them first, or leave --out away"
+            )
 
 
 def _measure(cases: Sequence[BenchCase], device: str, rounds: int | None) -> Iterator[Document]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +36,10 @@ def html(
 
 def readme(root: Root = Path(), /) -> None:
     """Rewrite the tables and figures of README.md and docs/ from results/."""
+    from gcnii_paper.report.performance import old_records
     from gcnii_paper.report.readme import update_readme
 
     for path in update_readme(root):
         print(path)
+    for sentence in old_records(root):
+        print(sentence, file=sys.stderr)

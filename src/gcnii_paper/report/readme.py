@@ -27,15 +27,9 @@ from gcnii_paper.report.beyond import (
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import draw_depth
 from gcnii_paper.report.markdown import results_page, scores_table
+from gcnii_paper.report.performance import comparison, findings
 from gcnii_paper.report.scale import draw_growth, read_scale, scale_tables
-from gcnii_paper.report.speed import (
-    draw_speed,
-    many_sentence,
-    read_record,
-    read_records,
-    speed_sentence,
-    speed_tables,
-)
+from gcnii_paper.report.speed import draw_speed, read_records, speed_tables
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
 
 _TESTED = {"test_mean": (float, NOTHING), "test_std": (float, NOTHING), "test": list}
@@ -103,7 +97,9 @@ def update_readme(root: Path) -> list[Path]:
     scale, defaults = docs / "scale.md", docs / "defaults.md"
     texts = {
         readme: _filled(readme, summary(cells, rows, results / "bench")),
-        speed: _filled(speed, speed_tables(read_records(results / "bench"))),
+        speed: _filled(
+            speed, findings(results / "bench"), speed_tables(read_records(results / "bench"))
+        ),
         tuning: _filled(tuning, tuning_table(read_studies(results / "tuning"))),
         doctor: _filled(doctor, visit_markdown(results / "doctor" / "cora.json")),
         explaining: _filled(
@@ -142,18 +138,7 @@ def all_results(cells: Sequence[MeasuredCell], rows: Sequence[BeyondRow]) -> str
 def summary(cells: Iterable[MeasuredCell], rows: Iterable[BeyondRow], bench: Path) -> str:
     """The README's part: Table 2, the records that were measured, and the time of an epoch."""
     cells = list(cells)
-
-    def record(name: str) -> Document:
-        case, _, device = name.rpartition("-")
-        if not (path := bench / f"{name}.json").exists():
-            raise InputError(
-                f"there is no {path}; `gcnii bench {case} --device {device}` measures it"
-            )
-        return read_record(path)
-
-    on_cpu = speed_sentence(record("cora-1-cpu"))
-    on_gpu = many_sentence(record("cora-1-cuda"), record("cora-100-cuda"))
-    return scores_table(cells) + short_table(rows) + on_cpu + on_gpu
+    return scores_table(cells) + short_table(rows) + comparison(bench)
 
 
 def _filled(path: Path, *measured: str) -> str:

@@ -1,17 +1,17 @@
-"""Speed and memory as tables, sentences and speed.png, from the documents of `gcnii bench`."""
+"""Speed and memory as tables and speed.png, from the documents of `gcnii bench`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
-from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, read_document
 from gcnii.report.figures import GCNII_STYLE, GREY, OTHERS, draw_line, figure, save
 from gcnii.report.tables import markdown_table
+from gcnii_paper.bench.cases import OURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 NAMES = {
     "gcnii": "here",
-    "pyg": "PyG's GCN2Conv",
+    "pyg-graph": "PyG's GCN2Conv in a CUDA graph",
+    "pyg-compiled": "PyG's GCN2Conv by torch.compile",
+    "pyg-edges": "PyG's GCN2Conv, eager",
+    "pyg": "PyG's GCN2Conv on CSR, eager",
     "pyg-sampled": "PyG's layers, neighbours drawn by torch",
     "authors": "the authors' layer, re-implemented",
     "authors-csr": "the authors' layer, re-implemented on CSR",
@@ -42,6 +45,7 @@ RECORD = {
     **dict.fromkeys(("case", "title", "command", "device"), str),
     "threads": int,
     "commit": (str, NOTHING),
+    "day": Maybe(str),
     "versions": {str: (str, NOTHING)},
     "graph": {"name": str},
     "per": [set(UNITS)],
@@ -51,7 +55,7 @@ RECORD = {
 }
 COLUMNS = (
     *("code", "layers", "entries", "precision", "runs at once"),
-    *("best", "median", "ratio", "peak", "floor", "× floor"),
+    *("best", "median", "ratio", "of medians", "peak", "floor", "× floor"),
 )
 
 
@@ -62,7 +66,7 @@ def bench_table(record: Document) -> Table:
     for column in table.columns[1:]:
         column.justify = "right"
     for line in record["lines"]:
-        table.add_row(*_cells(line))
+        table.add_row(*_cells(record, line))
     return table
 
 
@@ -73,8 +77,37 @@ def headline(record: Document) -> str:
     return f"{record['case']}: {record['title']}; {graph['name']}; {where}"
 
 
+class Beside(NamedTuple):
+    """A line of other code beside one of ours.
+
+    times, of_medians  how many times as long it takes, each run after the other
+    """
+
+    line: Document
+    times: float
+    of_medians: float
+
+
+def beside(ours: Document, records: Iterable[Document]) -> list[Beside]:
+    """Other code of the same precision and depth in these documents, the fastest first."""
+
+    def times(line: Document, which: str) -> float:
+        mine, others = ours[which] / ours["replicas"], line[which] / line["replicas"]
+        return float(others / mine)
+
+    alike = [
+        line
+        for record in records
+        for line in record["lines"]
+        if line["who"] not in OURS and line["best"]
+        if all(line[name] == ours[name] for name in ("precision", "layers", "width"))
+    ]
+    found = [Beside(line, times(line, "best"), times(line, "median")) for line in alike]
+    return sorted(found, key=lambda one: one.times)
+
+
 def _remarks(record: Document) -> list[str]:
-    """What ratio and floor mean, the test scores, and what was left out."""
+    """What ratio and floor mean, who comes next, the test scores, and what was left out."""
     rates, units = record["rates"], [UNITS[unit] for unit in record["per"]]
     remarks = [f"ratio: time per {' and '.join(units)}, divided by the first line's"]
     speeds = [
@@ -91,33 +124,52 @@ def _remarks(record: Document) -> list[str]:
         for line in record["lines"]
         if {"runs", "epochs_mean", "test_mean", "test_std"} <= set(line)
     ]
-    return [*remarks, *scores, *record["notes"]]
+    first = record["lines"][0]
+    others = beside(first, [record]) if first["who"] == "gcnii" and first["best"] else []
+    ahead = [
+        f"fastest other code in {first['precision']}: {NAMES[line['who']]}, {times:.1f} times our "
+        f"time a run (by medians {of_medians:.1f})"
+        for line, times, of_medians in others[:1]
+    ]
+    return [*remarks, *ahead, *scores, *record["notes"]]
 
 
-def _cells(line: Document) -> tuple[str, ...]:
-    floor, best = line["floor"], line["best"]
+def _of_medians(record: Document, line: Document) -> float | None:
+    """The ratio of a line, with medians for the best times."""
+    first = record["lines"][0]
+    if line["ratio"] is None:
+        return None
+    longer, first_longer = (one["median"] / one["best"] for one in (line, first))
+    return float(line["ratio"] * longer / first_longer)
+
+
+def _cells(record: Document, line: Document) -> tuple[str, ...]:
+    floor, best, of_medians = line["floor"], line["best"], _of_medians(record, line)
     return (
         ", ".join(filter(None, (NAMES[line["who"]], line.get("label", "")))),
         f"{line['layers']} × {line['width']}",
         f"{line['entries']:,}",
         line["precision"],
         str(line["replicas"]),
-        line["failed"] or _time(best),
-        _time(line["median"]),
+        line["failed"] or time_text(best),
+        time_text(line["median"]),
         "–" if line["ratio"] is None else f"{line['ratio']:.2f}",
-        _memory(line["peak_bytes"]),
-        "–" if floor is None else f"{_time(floor['seconds'])} ({floor['bound']})",
+        "–" if of_medians is None else f"{of_medians:.2f}",
+        memory_text(line["peak_bytes"]),
+        "–" if floor is None else f"{time_text(floor['seconds'])} ({floor['bound']})",
         "–" if floor is None or best is None else f"{best / floor['seconds']:.1f}",
     )
 
 
-def _time(seconds: float | None) -> str:
+def time_text(seconds: float | None) -> str:
+    """In ms or s, to three digits."""
     if seconds is None:
         return "–"
     return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-def _memory(size: int | None) -> str:
+def memory_text(size: int | None) -> str:
+    """In MiB or GiB."""
     if size is None:
         return "–"
     return f"{size / 2**20:.0f} MiB" if size < 2**30 else f"{size / 2**30:.1f} GiB"
@@ -143,50 +195,18 @@ def _markdown(record: Document) -> str:
     versions = ", ".join(
         f"{name} {version}" for name, version in record["versions"].items() if version
     )
+    rows = [_cells(record, line) for line in record["lines"]]
     return (
-        f"### {headline(record)}\n\n`{record['command']}` at {record['commit']}; {versions}.\n\n"
-        f"{markdown_table(COLUMNS, map(_cells, record['lines']))}\n"
+        f"### {headline(record)}\n\n`{record['command']}` {measured_at(record)}; {versions}.\n\n"
+        f"{markdown_table(COLUMNS, rows)}\n"
         f"({'; '.join(_remarks(record))}.)\n"
     )
 
 
-def speed_sentence(record: Document) -> str:
-    """The time of an epoch on a CPU, here and in other code."""
-    here = _timed(record, "gcnii")[0]
-    baselines = "; ".join(
-        f"{NAMES[line['who']]}: {1000 * line['best']:.0f} ms ({line['ratio']:.1f} ×)"
-        for line in record["lines"]
-        if line["who"] != "gcnii" and line["best"] and line["ratio"]
-    )
-    return (
-        f"\nOne epoch of {here['layers']} layers on {record['graph']['name']}, "
-        f"{record['threads']} CPU threads: here {1000 * here['best']:.0f} ms; {baselines} "
-        f"(`{record['command']}`).\n"
-    )
-
-
-def many_sentence(alone: Document, many: Document) -> str:
-    """The time of an epoch on a GPU, for one run and for many at once."""
-    one, pyg, ours = _timed(alone, "gcnii")[0], _timed(alone, "pyg")[0], _timed(many, "gcnii")
-    card = alone["device"].removeprefix("cuda: ")
-    times = ", ".join(f"{1000 * line['best']:.0f} ms in {line['precision']}" for line in ours)
-    return (
-        f"On {card}: here {1000 * one['best']:.1f} ms, PyG {1000 * pyg['best']:.0f} ms "
-        f"({pyg['ratio']:.0f} ×); {ours[0]['replicas']} runs at once {times}.\n"
-    )
-
-
-def _timed(record: Document, who: str) -> list[Document]:
-    """The lines of one code that have a time."""
-    lines = [
-        line for line in record["lines"] if line["who"] == who and line["best"] and line["ratio"]
-    ]
-    if not lines:
-        raise InputError(
-            f"{record['case']} on {record['device']} has no time of {who}; "
-            f"measure it: {record['command']}"
-        )
-    return lines
+def measured_at(record: Document) -> str:
+    """The commit of a document and, where it has one, its day."""
+    day = f" on {record['day']}" if "day" in record else ""
+    return f"at {record['commit']}{day}"
 
 
 # A document of `gcnii bench`, and what its bars are called.
@@ -196,8 +216,13 @@ CASES = {
     "cora-100-cuda": "Cora, 64 × 64\nGPU, 100 runs",
     "pubmed-10-cuda": "Pubmed, 16 × 256\nGPU, 10 runs",
 }
-CODES = {"gcnii": "here", "pyg": "PyG's GCN2Conv", "authors": "the authors' layer, re-implemented"}
-COLOURS = {"gcnii": GCNII_STYLE.colour, "pyg": OTHERS[0].colour, "authors": OTHERS[1].colour}
+# label → colour, and the codes that it stands for: the fastest of them is drawn
+BARS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "here": (GCNII_STYLE.colour, ("gcnii",)),
+    "PyG in a CUDA graph": (OTHERS[2].colour, ("pyg-graph",)),
+    "PyG, eager": (OTHERS[0].colour, ("pyg", "pyg-edges")),
+    "the authors' layer, re-implemented": (OTHERS[1].colour, ("authors",)),
+}
 DEPTHS = {"depth-cpu": "2 CPU threads", "depth-cuda": "one GPU"}
 
 
@@ -224,15 +249,23 @@ def draw_speed(path: Path, bench: Path) -> Path:
 
 
 def _draw_codes(axes: Axes, records: dict[str, Document]) -> None:
+    width = 0.8 / len(BARS)
     for place, record in enumerate(records.values()):
         lines = [line for line in record["lines"] if line["precision"] == "float32"]
-        for line in lines:
-            if line["who"] in CODES:
-                _draw_bar(axes, place + 0.27 * (list(CODES).index(line["who"]) - 1), line)
+        for number, (colour, codes) in enumerate(BARS.values()):
+            times = [
+                1000 * line["best"] / line["replicas"]
+                for line in lines
+                if line["who"] in codes and line["best"]
+            ]
+            if times:
+                _draw_bar(axes, place - 0.4 + width * (number + 0.5), width, min(times), colour)
         floor = 1000 * lines[0]["floor"]["seconds"] / lines[0]["replicas"]
         axes.plot([place - 0.4, place + 0.4], [floor, floor], color=GREY, linewidth=2)
-    for who, label in CODES.items():
-        axes.bar([0], [0], color=COLOURS[who], label=label)
+    drawn = {line["who"] for record in records.values() for line in record["lines"] if line["best"]}
+    for label, (colour, codes) in BARS.items():
+        if drawn & set(codes):
+            axes.bar([0], [0], color=colour, label=label)
     axes.plot([], [], color=GREY, linewidth=2, label="floor")
     axes.set_xticks(range(len(records)), [CASES[name] for name in records], fontsize=8.5)
     axes.set(yscale="log", ylabel="ms", title="an epoch of one run, float32")
@@ -240,8 +273,7 @@ def _draw_codes(axes: Axes, records: dict[str, Document]) -> None:
     axes.legend(frameon=False, fontsize=8, loc="upper right", ncols=2)
 
 
-def _draw_bar(axes: Axes, place: float, line: Document) -> None:
-    time = 1000 * line["best"] / line["replicas"]
-    axes.bar([place], [time], 0.25, color=COLOURS[line["who"]])
+def _draw_bar(axes: Axes, place: float, width: float, time: float, colour: str) -> None:
+    axes.bar([place], [time], 0.93 * width, color=colour)
     number = f"{time:.0f}" if time >= 10 else f"{time:.2g}"
-    axes.text(place, time, number, ha="center", va="bottom", fontsize=8.5)
+    axes.text(place, time, number, ha="center", va="bottom", fontsize=7.5)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from support.command_line import call, files
 
 from gcnii_paper.bench import limits, measure, runners
 from gcnii_paper.bench.cases import CASES, BenchCase, Line, Named, Shape
+from gcnii_paper.cli import bench as command
 
 pytestmark = pytest.mark.slow
 
@@ -57,6 +59,7 @@ def test_the_document_names_command_versions_and_hardware(tmp_path):
     assert record["threads"] == torch.get_num_threads()
     assert record["graph"]["name"] == "a drawn graph of 60 nodes"
     assert record["rates"]["bandwidth"] > 0
+    assert record["day"] == datetime.now(UTC).date().isoformat()
 
 
 def test_the_table_has_one_row_per_implementation_with_its_ratio_and_distance_to_the_floor(
@@ -69,7 +72,7 @@ def test_the_table_has_one_row_per_implementation_with_its_ratio_and_distance_to
     rows = [line.split("│")[1:-1] for line in answer.out.splitlines() if line.startswith("│")]
     assert [row[0].strip() for row in rows] == [
         "here",
-        "PyG's GCN2Conv",
+        "PyG's GCN2Conv on CSR, eager",
         "the authors' layer, re-implemented",
     ]
     assert rows[0][7].strip() == "1.00"
@@ -78,6 +81,7 @@ def test_the_table_has_one_row_per_implementation_with_its_ratio_and_distance_to
 
 
 def test_out_is_a_folder_with_one_document_per_case(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "commit", lambda: "1234567")
     put(
         monkeypatch,
         "depth",
@@ -86,6 +90,30 @@ def test_out_is_a_folder_with_one_document_per_case(tmp_path, monkeypatch):
     records = measured(tmp_path, "cora-1", "depth", "--rounds", 1, "--out", "new/folder")
     assert files(tmp_path) == ["new/folder/cora-1-cpu.json", "new/folder/depth-cpu.json"]
     assert [json.loads((tmp_path / path).read_text("utf-8")) for path in files(tmp_path)] == records
+
+
+@pytest.mark.parametrize(
+    ("commit", "sentence"),
+    [
+        (
+            None,
+            "--out needs the commit that is measured, and this code has none: run it in a clone",
+        ),
+        (
+            "1234567-dirty",
+            "--out needs code that is committed, and files in src/ differ from 1234567:",
+        ),
+    ],
+)
+def test_a_record_of_code_that_is_not_committed_is_refused_before_the_work(
+    commit, sentence, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(command, "commit", lambda: commit)
+    monkeypatch.setattr(measure, "measure_rates", None)  # measuring would fail
+    answer = call("bench", "--out", "new", "--device", "cpu", cwd=tmp_path)
+    assert (answer.code, answer.out, files(tmp_path)) == (2, "", [])
+    (told,) = answer.err.splitlines()
+    assert told.startswith(f"gcnii: {sentence}")
 
 
 def test_the_ratio_is_per_layer_where_depths_are_compared(tmp_path, monkeypatch):
@@ -152,6 +180,26 @@ def test_an_implementation_that_runs_out_of_memory_does_not_end_the_case(
         "out of memory"
         in call("bench", "products", "--rounds", 1, "--device", "cpu", cwd=tmp_path).out
     )
+
+
+def test_other_code_that_fails_says_why_and_does_not_end_the_case(tmp_path, monkeypatch):
+    def broken(who, *rest):
+        raise RuntimeError("no graph of this\nand more")
+
+    monkeypatch.setattr(runners, "BaselineTraining", broken)
+    (record,) = measured(tmp_path, "--rounds", 2)
+    assert [(line["failed"], len(line["seconds"])) for line in record["lines"]] == [
+        ("", 2),
+        *[("failed: no graph of this", 0)] * 2,
+    ]
+
+
+def test_what_needs_a_gpu_is_left_out_on_a_cpu_with_a_note(tmp_path, monkeypatch):
+    lines = [Line(who=who, graph=SHAPE, settings=SMALL) for who in ("gcnii", "pyg-graph")]
+    put(monkeypatch, "cora-1", *lines)
+    (record,) = measured(tmp_path, "--rounds", 1)
+    assert [line["who"] for line in record["lines"]] == ["gcnii"]
+    assert record["notes"] == ["pyg-graph in float32 left out: it needs a CUDA device"]
 
 
 def test_an_end_to_end_case_reports_scores(tmp_path, monkeypatch):

@@ -5,6 +5,8 @@ bearable.
 import json
 import re
 import shutil
+import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import LINES, draw_depth
 from gcnii_paper.report.grid import notes
 from gcnii_paper.report.markdown import results_page, scores_table
+from gcnii_paper.report.performance import comparison, findings, old_records
 from gcnii_paper.report.readme import all_results, summary, update_readme
 from gcnii_paper.report.speed import read_records, speed_tables
 from gcnii_paper.tables.cells import read_cells
@@ -31,11 +34,14 @@ def cells():
     return read_cells(ROOT / "results" / "cells")
 
 
+def parts_marked(text):
+    """The texts between two comments each."""
+    return re.findall(r"`gcnii report readme` -->\n(.*?)<!-- end of results -->", text, re.DOTALL)
+
+
 def marked(text):
     """The text between the two comments."""
-    (part,) = re.findall(
-        r"`gcnii report readme` -->\n(.*?)<!-- end of results -->", text, re.DOTALL
-    )
+    (part,) = parts_marked(text)
     return part
 
 
@@ -45,9 +51,10 @@ def test_the_readme_and_the_page_of_results_say_what_the_cells_give(cells):
     assert all_results(cells, rows) == (ROOT / "docs" / "results.md").read_text("utf-8")
 
 
-def test_the_page_of_speed_has_the_tables_that_results_give():
-    tables = speed_tables(read_records(ROOT / "results" / "bench"))
-    assert marked((ROOT / "docs" / "performance.md").read_text("utf-8")) == tables
+def test_the_page_of_speed_has_the_findings_and_the_tables_that_results_give():
+    bench = ROOT / "results" / "bench"
+    parts = [findings(bench), speed_tables(read_records(bench))]
+    assert parts_marked((ROOT / "docs" / "performance.md").read_text("utf-8")) == parts
 
 
 def test_the_page_of_memory_has_the_tables_that_results_give():
@@ -157,16 +164,20 @@ def test_updating_changes_nothing_but_the_marked_part(project):
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "places"),
     [
-        "README.md",
-        *(f"docs/{one}.md" for one in ("performance", "doctor", "explaining")),
+        ("README.md", 1),
+        ("docs/performance.md", 2),
+        ("docs/doctor.md", 1),
+        ("docs/explaining.md", 1),
     ],
 )
-def test_a_page_without_a_place_for_results_is_refused(name, project):
+def test_a_page_without_a_place_for_results_is_refused(name, places, project):
     (project / "README.md").write_text(README, "utf-8")
     (project / name).write_text("# nothing\n")
-    with pytest.raises(ValueError, match=f"{name} must have as many places .* comments: 1, got 0"):
+    with pytest.raises(
+        ValueError, match=f"{name} must have as many places .* comments: {places}, got 0"
+    ):
         update_readme(project)
 
 
@@ -186,6 +197,76 @@ def test_a_measurement_that_is_missing_is_named_with_its_command(project):
         ValueError, match=r"no .*cora-1-cuda\.json; `gcnii bench cora-1 --device cuda` measures it"
     ):
         update_readme(project)
+
+
+def with_lines(project, name, **times):
+    """Add a line of other code to a document: half of PyG's time, or what is given."""
+    path = project / "results" / "bench" / f"{name}.json"
+    record = json.loads(path.read_text("utf-8"))
+    pyg = next(line for line in record["lines"] if line["who"] == "pyg")
+    record["lines"] += [pyg | {"who": who} | change for who, change in times.items()]
+    path.write_text(json.dumps(record | {"day": "2030-01-02"}))
+
+
+def rows_of(project):
+    """code → cells, for each of the three parts of the table."""
+    parts = comparison(project / "results" / "bench").split("**here: ")[1:]
+    tables = [[row.split("|")[1:-1] for row in f"|{part}".splitlines()] for part in parts]
+    return [{cells[0]: cells[1:] for cells in table if cells} for table in tables]
+
+
+def test_the_fastest_other_code_comes_first_and_a_hundred_runs_of_it_take_a_hundred_times(project):
+    graph = "PyG's GCN2Conv in a CUDA graph"
+    one, many, cpu = rows_of(project)
+    assert one[graph] == many[graph] == ["not measured yet", "–", "–", "–"]
+    assert graph not in cpu
+    for name in ("cora-1-cuda", "cora-100-cuda"):
+        with_lines(project, name, **{"pyg-graph": {"best": 0.0081, "median": 0.0082}})
+    one, many, _ = rows_of(project)
+    assert list(one)[2] == list(many)[2] == graph  # after ours, and what is not measured
+    assert one[graph] == ["8.1 ms", "8.2 ms", "4.3", "4.4"]
+    assert many[graph] == ["810 ms", "820 ms", "25.0", "25.3"]
+    assert "cora-1-cuda at 64f5cd9 on 2030-01-02;" in comparison(project / "results" / "bench")
+
+
+def test_other_code_that_failed_says_why_in_its_row(project):
+    failed = {"best": None, "median": None, "ratio": None, "failed": "failed: no graph"}
+    with_lines(project, "cora-1-cuda", **{"pyg-graph": failed})
+    one, *_ = rows_of(project)
+    assert one["PyG's GCN2Conv in a CUDA graph"] == ["failed: no graph", "–", "–", "–"]
+
+
+def test_a_document_that_is_many_changes_behind_is_named_with_its_command(tmp_path):
+    def git(*words):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        done = subprocess.run(
+            ["git", "-C", tmp_path, *who, *words], check=True, capture_output=True
+        )
+        return done.stdout.decode().strip()
+
+    def change(path):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"{time.time_ns()}")
+        git("add", ".")
+        git("commit", "-m", "changed")
+
+    git("init")
+    change("src/gcnii/nn/model.py")
+    about = {"commit": git("rev-parse", "HEAD"), "day": "2030-01-02", "command": "gcnii bench x"}
+    bench = tmp_path / "results" / "bench"
+    bench.mkdir(parents=True)
+    (bench / "x-cpu.json").write_text(json.dumps(about))
+    for _ in range(6):
+        change("docs/page.md")
+    assert old_records(tmp_path) == []
+    for _ in range(6):
+        change("src/gcnii/nn/model.py")
+    assert old_records(tmp_path) == [
+        f"x-cpu was measured at {about['commit']} on 2030-01-02, "
+        "6 changes to what it measures ago: gcnii bench x"
+    ]
+    shutil.rmtree(tmp_path / ".git")
+    assert old_records(tmp_path) == []
 
 
 @pytest.mark.parametrize(
