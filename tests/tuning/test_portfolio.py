@@ -143,11 +143,24 @@ def test_what_costs_most_for_its_weight_makes_room_for_the_other_folds(graph):
     course.train(None, lambda words: None)
     ensemble = course._ensemble(course.rows).weighed_on(graph)
     light = {one.name for one in ensemble.members} - portfolio._needed(ensemble)
-    course.clock.limit = 1e-9  # there is no time at all
+    each = sum(one.seconds / len(one.runs) for one in ensemble.members)
+    course.clock.start, course.clock.limit = time.monotonic(), 1e-9
     course._make_room(ensemble)
+    assert light <= set(course.members)  # there is no time for any fold, so nobody leaves in vain
+    course.clock.start, course.clock.limit = time.monotonic(), 1.5 * each
+    course._make_room(ensemble)  # for one fold of two
     gone = light - set(course.members)
     weights = dict(
         zip([one.name for one in ensemble.members], ensemble.blends[0].weights, strict=True)
     )
     assert sum(weights[name] for name in gone) <= portfolio.SPARE
     assert portfolio._needed(ensemble) <= set(course.members)
+
+
+def test_where_no_other_fold_fits_the_time_is_for_members_that_waited(graph, monkeypatch):
+    monkeypatch.setattr(portfolio, "FIRST", 0.0)  # after the first member there is no time
+    monkeypatch.setattr(portfolio.Course, "_further", lambda self: [0])
+    found, _ = trained(graph)
+    names = {row["member"] for row in found.leaderboard()}
+    assert {"trees", "mlp", "gcnii"} <= names
+    assert not found.left_out

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -254,6 +254,7 @@ class Course:
     rows      the places in `layout` that every member has
     departed  what the leaderboard says of those that were trained and have no weight
     left_out  sentences about those that were not trained
+    waiting   those for which there was no time so far
     """
 
     graph: Graph
@@ -274,6 +275,7 @@ class Course:
     rows: list[int] = field(default_factory=list)
     departed: list[Document] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
     interrupted: bool = False
     interrupt: Interrupt = field(default_factory=Interrupt)
 
@@ -298,7 +300,7 @@ class Course:
         # A GPU takes as long for one fold as for all.
         staged = bool(self.folds) and choose_device(self.session.device).type == "cpu"
         rows = [0] if staged else list(range(len(self.layout)))
-        self._train_all(rows, until=FIRST if staged else 1.0)
+        self._train_all(self._candidates(), rows, until=FIRST if staged else 1.0)
         if not self.members:
             if self.interrupted:
                 raise KeyboardInterrupt
@@ -308,6 +310,9 @@ class Course:
             self._leave(ensemble, LIGHT)
             self._make_room(ensemble)
             rows = self._further()
+            if len(rows) == 1:  # there is no time for another fold, but for some members
+                names, self.waiting = self.waiting, []
+                self._train_all(names, rows, until=1.0)
         if not self.interrupted:  # else what some members have more is kept, to go on from
             self.members = {name: _trimmed(one, rows) for name, one in self.members.items()}
         self.rows = rows
@@ -367,7 +372,10 @@ class Course:
             folds=folds,
             device=device_name(device),
             interrupted=self.interrupted,
-            left_out=tuple(self.left_out),
+            left_out=(
+                *self.left_out,
+                *(f"{name} was left out: there was no time for it" for name in self.waiting),
+            ),
             settings=self.settings,
             positive=self.positive,
             trained_on=self.graph,
@@ -380,13 +388,13 @@ class Course:
 
     # Members, one after the other.
 
-    def _train_all(self, rows: list[int], until: float) -> None:
-        """Train every member on these runs; those for which there is no time are named."""
-        for name in self._candidates():
+    def _train_all(self, names: Iterable[str], rows: list[int], until: float) -> None:
+        """Train these on these runs; those for which there is no time wait."""
+        for name in names:
             if self._stops():
                 return
             if self.members and self.clock.spent > until:
-                self.left_out.append(f"{name} was left out: there was no time for it")
+                self.waiting.append(name)
                 continue
             self._train(name, rows)
 
@@ -576,11 +584,18 @@ class Course:
             for i, one in enumerate(ensemble.members)
             if one.name in self.members and one.name not in needed
         }
-        for name, (_, i) in sorted(worth.items(), key=lambda one: one[1]):
-            each = sum(one.seconds / len(one.runs) for one in self.members.values())
+        each = sum(one.seconds / len(one.runs) for one in self.members.values())
+        going = []
+        for _, i in sorted(worth.values()):
             spare -= weights[i]
             if each * (len(self.layout) - 1) <= self.clock.left or spare < 0:
-                return
+                break
+            going.append(i)
+            each -= ensemble.members[i].seconds / len(ensemble.members[i].runs)
+        if each > self.clock.left:  # not even one fold more
+            return
+        for i in going:
+            name = ensemble.members[i].name
             self._depart(ensemble, i)
             self.left_out.append(f"{name} left after the first fold: there was no time for it")
 
