@@ -167,6 +167,11 @@ class Ledger:
         with self._explained():
             return {cell for (cell,) in self.connection.execute("SELECT DISTINCT cell FROM runs")}
 
+    def seconds(self) -> list[tuple[str, str, float]]:
+        """Cell, device and seconds of every run."""
+        with self._explained():
+            return self.connection.execute("SELECT cell, device, seconds FROM runs").fetchall()
+
     def record(self, settings_hash: str, cell: str, runs: Iterable[MeasuredRun]) -> int:
         """Insert the runs that are new, all or none, end their claims, and return their number."""
         return self.record_all([(settings_hash, cell, list(runs))])

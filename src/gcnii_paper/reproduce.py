@@ -9,6 +9,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 import torch
@@ -27,6 +28,16 @@ from gcnii_paper.tables.cells import Cell, MeasuredRun
 
 WAIT = 1.0  # seconds before asking again whether other processes have finished
 TELL = 10  # times to ask before saying which processes they are
+
+
+class OutOfTime(Exception):
+    """A deadline has passed in the middle of a training, whose checkpoint has been written."""
+
+
+def stop_after(deadline: float) -> None:
+    """Raise OutOfTime after this time, by `time.monotonic`."""
+    if time.monotonic() > deadline:
+        raise OutOfTime
 
 
 def reproduce(
@@ -67,13 +78,19 @@ def reproduce_one(cell: Cell, ledger: Path, runs: int | None, device: str) -> No
 
 
 class CellWork:
-    """What is left to do of a cell."""
+    """What is left to do of a cell; after the deadline its training raises OutOfTime."""
 
     def __init__(
-        self, cell: Cell, ledger: Ledger, runs: int, device: str, verbose: bool | None = False
+        self,
+        cell: Cell,
+        ledger: Ledger,
+        runs: int,
+        device: str,
+        verbose: bool | None = False,
+        deadline: float = inf,
     ):
         self.cell, self.ledger, self.seeds = cell, ledger, range(runs)
-        self.device, self.verbose = device, verbose
+        self.device, self.verbose, self.deadline = device, verbose, deadline
         self.key, self.plan = run_key(cell), plan_of(cell)
         one_by_one = choose_device(device).type == "cpu" or self.plan.recipe.batches != "full"
         self.batch = 1 if one_by_one else runs
@@ -136,7 +153,10 @@ class CellWork:
                 device=self.device,
                 batch=len(seeds),
                 checkpoint=self._checkpoint(seeds),
-                callbacks=[lambda epoch: self.ledger.beat()],
+                callbacks=[
+                    lambda epoch: self.ledger.beat(),
+                    lambda epoch: stop_after(self.deadline),
+                ],
                 verbose=self.verbose,
                 title=f"{self.place}{self.cell.id}, {which}",
             )

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import chain
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -38,6 +38,7 @@ from gcnii.tuning.question import Question
 from gcnii.tuning.trials import Trial, trials_of
 from gcnii.tuning.worker import Limits
 from gcnii.tuning.worker import search as train_trials
+from gcnii_paper.reproduce import stop_after
 from gcnii_paper.search import GIVEN_UP, SEEDS, Search, make_record, read_tries
 
 AGAIN = 100  # times that TPE is asked for a point that has not been tried
@@ -152,11 +153,13 @@ def run_search(
     trials: int,
     device: str = "auto",
     on_try: Callable[[str], None] = lambda words: None,
+    deadline: float = inf,
 ) -> Document:
     """Train until the search's document in the folder has `trials` tries; return the document.
 
     Tries of earlier calls and of other processes count.  `on_try` is called with the settings of
-    each try that is done, also of those that are there already.
+    each try that is done, also of those that are there already.  After the deadline, by
+    `time.monotonic`, it raises OutOfTime; the try that it was at is tried again next time.
     """
     quiet()
     commit()  # recorded with each try; later it might be another one
@@ -167,7 +170,7 @@ def run_search(
     for enough in (*range(ROUND, most, ROUND), most):
         if len(tries) < enough:
             limits = Limits(enough)
-            where = Session(device=device)
+            where = Session(device=device, callbacks=[lambda epoch: stop_after(deadline)])
             train_trials(proposer.question, study, limits, where, exchange, proposer)
             tries = exchange()
     return make_record(search.about, tries)

@@ -16,6 +16,7 @@ from gcnii.train.replicas import Replicas
 from gcnii_paper import reproduce as module
 from gcnii_paper.ledger import Ledger, measured, open_graph, run_key
 from gcnii_paper.reproduce import CellWork, reproduce
+from gcnii_paper.verdict import verdicts
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_a_seed_that_diverges_counts_as_lost_and_the_others_begin_again(
     found = measured(cell(), ledger)
     assert [run.test is None for run in found.runs] == [False, True, False]
     assert (found.runs[1].device, found.runs[1].epochs) == ("cpu", 1)
-    assert found.verdict is None
+    assert verdicts([found]) == {}
     assert not ledger.claimed(run_key(cell()))
     assert not unfinished(ledger)
 

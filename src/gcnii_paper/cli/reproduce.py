@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +23,7 @@ from gcnii.cli.options import Device, Json, print_json, refuse_below_one, refuse
 from gcnii.errors import InputError, notice
 from gcnii.files import Document
 from gcnii_paper.tables import beyond
+from gcnii_paper.tables.printed import MANY, PER_SPLIT, SINGLE, UNJUDGED
 from gcnii_paper.tables.registry import TITLES, cells_of, choose
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from gcnii_paper.tables.cells import Cell, MeasuredCell
 
 # torch takes seconds to import; --help and wrong usage are answered without it: hence imports below
+
+CLOSING = 0.05  # share of a budget in which what was done is read again and printed
 
 app = App(name="reproduce")
 Jobs = Annotated[
@@ -54,9 +59,10 @@ Only = Annotated[
 Runs = Annotated[
     int | None,
     Parameter(
-        help="Number of seeds per cell; default: 100 in Table 2, 3 on PPI (1 on its stand-in), "
-        f"10 elsewhere; in {beyond.NAME} {beyond.RUNS_PUBLIC} on public splits, "
-        f"{beyond.RUNS_SPLITS} elsewhere."
+        help=f"Number of seeds per cell; default: what a verdict needs, which is {MANY} beside a "
+        f"mean of {MANY} runs, {SINGLE} beside one run or an unknown number, {PER_SPLIT} for "
+        f"each of ten splits, and {UNJUDGED} where there is no verdict (1 on a stand-in); in "
+        f"{beyond.NAME} {beyond.RUNS_PUBLIC} on public splits, {beyond.RUNS_SPLITS} elsewhere."
     ),
 ]
 LedgerFile = Annotated[
@@ -64,6 +70,24 @@ LedgerFile = Annotated[
     Parameter(
         name="--ledger", help="The file of finished runs; default: one in the user's data folder."
     ),
+]
+Missing = Annotated[
+    bool,
+    Parameter(
+        negative=(),
+        help="Only what is missing: cells without runs and those with fewer than their verdict "
+        "needs, the cheapest first. Settings that nobody published are searched for and adopted.",
+    ),
+]
+Budget = Annotated[
+    str | None,
+    Parameter(
+        help="With --missing: stop after this time, such as 20m. Nothing is lost; the same command "
+        "goes on."
+    ),
+]
+SearchFolder = Annotated[
+    Path, Parameter(name="--searches", help="With --missing: the folder that `search` writes.")
 ]
 CellsFolder = Annotated[Path, Parameter(help="A folder for TABLE/CELL.json.")]
 Documents = Annotated[
@@ -81,9 +105,17 @@ def reproduce(
     device: Device = "auto",
     jobs: Jobs = 1,
     ledger: LedgerFile = None,
+    missing: Missing = False,
+    budget: Budget = None,
+    searches: SearchFolder = Path("results/search"),
     json: Json = False,
 ) -> None:
     """Run what is missing of a table or figure, and print it beside the paper's numbers."""
+    if missing:
+        _print(_run_missing(table, only, ledger, searches, budget, device), json)
+        return
+    if budget is not None:
+        raise InputError("--budget goes with --missing; add it, or leave --budget out")
     best = beyond.choose_best(only) if table == beyond.NAME else ()
     cells = _records_of(best) if best else choose(table, only)
     refuse_below_one(runs=runs, jobs=jobs)
@@ -141,6 +173,35 @@ def _run(
         else:
             _run_parallel(cells, book.path, runs=runs, device=device, jobs=jobs)
         return [measured(cell, book) for cell in cells]
+
+
+def _run_missing(
+    table: str, only: str, ledger: Path | None, searches: Path, budget: str | None, device: str
+) -> list[MeasuredCell]:
+    """Do what fits into the budget; the cells that have new runs."""
+    start = time.monotonic()
+    from gcnii.train.hardware import choose_device
+    from gcnii.tuning.portfolio import seconds_of
+    from gcnii_paper.ledger import measured
+    from gcnii_paper.missing import Shift, duration, lacking, total_seconds
+    from gcnii_paper.tables.searched import FILE
+
+    if table == beyond.NAME:
+        raise InputError(f"--missing is for the paper's tables, not for {beyond.NAME}")
+    cells = choose(table, only)
+    until = start + (1 - CLOSING) * (seconds_of(budget) if budget else inf)
+    choose_device(device)  # refuses an unknown one before a ledger is made
+    tell = partial(print, file=sys.stderr, flush=True)
+    with _open(ledger) as book, _says_what_is_kept(f"{book.path} keeps every finished run"):
+        lacks = lacking(cells, book, searches, device)
+        tell(f"missing: {len(lacks)} cells, {duration(total_seconds(lacks))}; in this order:")
+        for lack in lacks:
+            tell(f"  {lack}")
+        shift = Shift(book, searches, FILE, device, until, None)
+        done = list(shift.work(lacks, tell))
+        left = lacking(cells, book, searches, device)
+        tell(f"left: {len(left)} cells, {duration(total_seconds(left))}")
+        return [measured(cell, book) for cell in done]
 
 
 def _run_parallel(
@@ -243,7 +304,7 @@ Name = Annotated[
     str, Parameter(help="A cell without published settings, or a text in the names of several.")
 ]
 Trials = Annotated[int, Parameter(help="Number of settings to try, including those tried before.")]
-Budget = Annotated[int | None, Parameter(show=False)]  # what --trials was called
+OldTrials = Annotated[int | None, Parameter(name="--budget", show=False)]  # what it was called
 TriesFolder = Annotated[Path, Parameter(help="A folder for NAME.json with every try.")]
 Searches = Annotated[Path, Parameter(help="The folder that `search` wrote.")]
 Adopted = Annotated[
@@ -264,7 +325,7 @@ def search(
     /,
     *,
     trials: Trials = 30,
-    budget: Budget = None,
+    budget: OldTrials = None,
     device: Device = "auto",
     jobs: Jobs = 1,
     out: TriesFolder = Path("results/search"),

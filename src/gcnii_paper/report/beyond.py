@@ -32,8 +32,8 @@ from gcnii.tuning.closing import HELPS
 from gcnii.tuning.question import BASELINES, GOOD
 from gcnii_paper.search import EARLIER
 from gcnii_paper.tables.beyond import BEST, DAY, KNOWN, NAME, TITLE, BestKnown, Known
-from gcnii_paper.tables.cells import MeasuredCell
-from gcnii_paper.verdict import ALPHA, Errors, by_split, standard_errors
+from gcnii_paper.tables.cells import MeasuredCell, by_split
+from gcnii_paper.verdict import ALPHA, Errors, standard_errors
 
 Word = Literal["ahead", "not significantly behind", "behind"]
 RULE = (

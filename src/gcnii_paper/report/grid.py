@@ -15,6 +15,7 @@ from markupsafe import Markup
 from gcnii_paper.tables.cells import Cell, MeasuredCell
 from gcnii_paper.tables.printed import Printed
 from gcnii_paper.tables.registry import CELLS, TITLES
+from gcnii_paper.verdict import Verdict, verdicts
 
 HEIGHT = 12  # radii of a dot
 LEAST = 1.0  # points to either side: a narrower scale would make noise look large
@@ -110,6 +111,7 @@ MARKS = {
     "higher": "▲",
     "lower": "▼",
     "undecided": "◆",
+    "other settings": "◇",
     "unprinted": "■",
     "stand-in": "□",
     "failed": "✕",
@@ -123,6 +125,7 @@ class TableCell:
 
     cell: Cell
     measured: MeasuredCell | None
+    verdict: Verdict | None = None
 
     @property
     def word(self) -> str:
@@ -132,7 +135,29 @@ class TableCell:
             return "stand-in"
         if self.measured.mean != self.measured.mean:
             return "failed"
-        return str(self.measured.verdict or "unprinted")
+        return str(self.verdict or "unprinted")
+
+    @property
+    def number(self) -> tuple[str, Printed | None]:
+        """The same for cells that have the same runs and the same printed number."""
+        return (self.measured.settings_hash if self.measured else self.cell.id), self.cell.printed
+
+    @property
+    def runs(self) -> str:
+        """`100`, or `10/39` if the rule asks for 39."""
+        if not self.measured:
+            return "0"
+        n, needs = self.measured.n, self.verdict.needs if self.verdict else 0
+        return f"{n}/{needs}" if n < needs else str(n)
+
+    @property
+    def difference(self) -> str:
+        """`-0.2±0.1`: ours minus the printed one, and half of its 90 % interval."""
+        if not self.verdict:
+            return ""
+        digits, half = DIGITS[self.cell.table], (self.verdict.high - self.verdict.low) / 2
+        spread = f"±{half:.{digits}f}" if isfinite(half) else ""
+        return f"{self.verdict.difference:+.{digits}f}{spread}"
 
     @property
     def ours(self) -> str:
@@ -218,15 +243,24 @@ def _long(seconds: float) -> str:
 
 
 def grid(table: str, measured: Iterable[MeasuredCell]) -> Grid:
-    """The table with the measured cells in their places."""
+    """The table with the measured cells in their places.
+
+    Verdicts are corrected for all printed numbers among the measured cells, of any table.
+    """
     found = {one.cell: one for one in measured}
+    known = judged(found.values())
     columns = tuple(dict.fromkeys(cell.column for cell in CELLS[table]))
     parts: dict[str, dict[str, list[TableCell | None]]] = {}
     for cell in CELLS[table]:
         part, name = _place(cell)
         row = parts.setdefault(part, {}).setdefault(name, [None] * len(columns))
-        row[columns.index(cell.column)] = TableCell(cell, found.get(cell.id))
+        row[columns.index(cell.column)] = TableCell(cell, found.get(cell.id), known.get(cell.id))
     return Grid(table, TITLES[table], columns, parts)
+
+
+def judged(measured: Iterable[MeasuredCell]) -> dict[str, Verdict]:
+    """cell → its verdict among these; none on settings of ours."""
+    return verdicts(measured, (cell.id for own in CELLS.values() for cell in own if cell.ours))
 
 
 def _place(cell: Cell) -> tuple[str, str]:

@@ -12,11 +12,11 @@ from rich.table import Column, Table
 from gcnii.analysis.degree import span
 from gcnii.files import Document, json_value
 from gcnii_paper.report.figures import degree_curves
-from gcnii_paper.report.grid import TableCell, grid, notes
+from gcnii_paper.report.grid import TableCell, grid, judged, notes
 from gcnii_paper.report.markdown import cell_words, legend
 from gcnii_paper.tables.cells import MeasuredCell
 from gcnii_paper.tables.registry import TITLES
-from gcnii_paper.verdict import MARGIN, Word
+from gcnii_paper.verdict import MARGIN, Verdict, Word
 
 WIDE = 1000  # columns, more than any table needs
 NAMES = 24  # columns for the names of rows; longer names are wrapped
@@ -82,7 +82,7 @@ def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[TablePart | Tab
     for name, title in TITLES.items():
         own = [cell for cell in cells if cell.table == name]
         if own:
-            parts = list(_parts(name, own))
+            parts = list(_parts(name, cells))
             words.update(
                 shown.word for part in parts for row in part.rows.values() for shown in row.values()
             )
@@ -90,7 +90,7 @@ def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[TablePart | Tab
     yield _legend(words)
 
 
-def _parts(name: str, cells: list[MeasuredCell]) -> Iterator[TablePart]:
+def _parts(name: str, cells: Sequence[MeasuredCell]) -> Iterator[TablePart]:
     """The parts of the table that have one of the cells."""
     table = grid(name, cells)
     for part, rows in table.parts.items():
@@ -113,11 +113,12 @@ def _parts(name: str, cells: list[MeasuredCell]) -> Iterator[TablePart]:
 
 def _legend(words: set[str]) -> str:
     """What stands in a cell, and what the marks mean."""
-    parts = [f"ours±sd (runs), mark, the paper's: {legend(words)}"]
+    parts = [f"ours±sd (runs/needed), mark, the paper's: {legend(words)}"]
     if "failed" in words:
         parts.append("failed (finite/all runs)")
     if words.intersection(get_args(Word)):
         parts.append(f"margin: the sd that the paper prints, else {MARGIN:g} point")
+        parts.append("higher and lower: corrected for the printed numbers above")
     return "; ".join(parts)
 
 
@@ -137,12 +138,11 @@ def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
 
 def as_json(cells: Sequence[MeasuredCell]) -> Document:
     """Every cell with its runs, mean, standard deviation and verdict."""
-    return {"cells": [_cell(cell) for cell in cells]}
+    known = judged(cells)
+    return {"cells": [_cell(cell, known.get(cell.cell)) for cell in cells]}
 
 
-def _cell(cell: MeasuredCell) -> Document:
-    verdict = cell.verdict and asdict(cell.verdict)
-    if verdict:
-        verdict = {name: json_value(value) for name, value in verdict.items()}
+def _cell(cell: MeasuredCell, found: Verdict | None) -> Document:
+    verdict = found and {name: json_value(value) for name, value in asdict(found).items()}
     numbers = {"mean": json_value(cell.mean), "sd": cell.sd, "n": cell.n}
     return cell.record() | numbers | {"verdict": verdict}

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import inf, isfinite, nan
 from pathlib import Path
@@ -16,8 +16,7 @@ from typing import Any, Literal, get_args
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, Only, check, read_document, write_document
 from gcnii.train.presets import Settings
-from gcnii_paper.tables.printed import TEN_SPLITS, Printed
-from gcnii_paper.verdict import Verdict, by_split, judge
+from gcnii_paper.tables.printed import TEN_SPLITS, UNJUDGED, Printed
 
 Splits = Literal["published", "60/20/20"]
 
@@ -67,6 +66,7 @@ class Cell:
     splits     those of the data set, or ten drawn afresh with the shares in the paper's text
     printed    None where the paper prints no number
     note       what a reader must know about this cell
+    ours       whether its settings are ours, searched for or a default, because none were published
     extra      whether it stands below the table, because the paper has no such row
     stand_in   whether `graph` only has the shape of the paper's, so that scores cannot be compared
     by_degree  whether accuracy is also kept for each group of degrees (Figure 1)
@@ -82,6 +82,7 @@ class Cell:
     splits: Splits = "published"
     printed: Printed | None = None
     note: str = ""
+    ours: bool = False
     extra: bool = False
     stand_in: bool = False
     by_degree: bool = False
@@ -98,7 +99,8 @@ class Cell:
 
     def below(self, suffix: str, note: str, **changes: Any) -> Cell:
         """A cell of a row of our own below the table, which varies this one."""
-        return replace(self, row=f"{self.row}, {suffix}", note=note, extra=True, **changes)
+        row = f"{self.row}, {suffix}"
+        return replace(self, row=row, note=note, extra=True, runs=UNJUDGED, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +177,7 @@ class MeasuredCell:
     @property
     def mean(self) -> float:
         """The mean of the splits' means; nan if a run has no score."""
-        groups = by_split(self.test, [run.split for run in self.runs])
+        groups = self.by_split
         return fmean(map(fmean, groups)) if groups else nan
 
     @property
@@ -189,14 +191,16 @@ class MeasuredCell:
         return f"{self.command} --runs {self.n}"
 
     @property
-    def verdict(self) -> Verdict | None:
-        """None where there is nothing to compare with."""
-        if self.printed is None or self.stand_in:
-            return None
-        at = [run.split for run in self.runs]
+    def by_split(self) -> list[list[float]]:
+        """The scores of each split."""
+        return by_split(self.test, [run.split for run in self.runs])
+
+    @property
+    def shared(self) -> bool:
+        """Whether the printed number is over the same splits."""
         # The corrected Cornell has the published masks, but other nodes behind them.
-        shared = self.splits == "published" and (self.graph in TEN_SPLITS or len(set(at)) == 1)
-        return judge(self.test, at, self.printed, shared=shared)
+        several = len({run.split for run in self.runs}) > 1
+        return self.splits == "published" and (self.graph in TEN_SPLITS or not several)
 
     def record(self) -> Document:
         """As a JSON object."""
@@ -250,6 +254,14 @@ def runs_of(document: Document, **known: object) -> Iterator[MeasuredRun]:
             raise InputError(f"runs[{i}] has seed {run.seed} again")
         seeds.add(run.seed)
         yield run
+
+
+def by_split(scores: Sequence[float], splits: Sequence[int]) -> list[list[float]]:
+    """The scores of each split; `splits` has the split of each score."""
+    return [
+        [score for score, at in zip(scores, splits, strict=True) if at == split]
+        for split in dict.fromkeys(splits)
+    ]
 
 
 def slug(words: str) -> str:

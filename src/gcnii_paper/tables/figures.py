@@ -13,10 +13,10 @@ our searches.
 from __future__ import annotations
 
 from gcnii_paper.tables.cells import Cell, slug
-from gcnii_paper.tables.printed import DEPTHS, PUBLIC
+from gcnii_paper.tables.printed import DEPTHS, PUBLIC, runs_needed
 from gcnii_paper.tables.searched import ADOPTED, whose
 
-RUNS = 10
+RUNS = runs_needed(None)
 
 
 def _degree_cell(name: str, layers: int) -> Cell:

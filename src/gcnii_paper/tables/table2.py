@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from gcnii.train.presets import Settings
 from gcnii_paper.tables.cells import Cell
-from gcnii_paper.tables.printed import PUBLIC, TABLE_2
-
-RUNS = 100
+from gcnii_paper.tables.printed import PUBLIC, TABLE_2, runs_needed
 
 Row = tuple[str, Settings, str]
 
@@ -58,7 +56,7 @@ def _cell(row: str, name: str) -> Cell:
         graph=name,
         model=model,
         settings=settings,
-        runs=RUNS,
+        runs=runs_needed(TABLE_2[key][name]),
         printed=TABLE_2[key][name],
         note=_note(row, name),
     )

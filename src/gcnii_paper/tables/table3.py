@@ -14,11 +14,9 @@ from typing import Any
 
 from gcnii.train.presets import Settings, preset
 from gcnii_paper.tables.cells import Cell, slug
-from gcnii_paper.tables.printed import DEPTHS, PUBLIC, TABLE_3, Printed
+from gcnii_paper.tables.printed import DEPTHS, PUBLIC, TABLE_3, Printed, runs_needed
 from gcnii_paper.tables.searched import ADOPTED, OURS
 from gcnii_paper.tables.table2 import ONE_RUN
-
-RUNS = 10
 
 # row of the paper: model, key of TABLE_3
 ROWS = {
@@ -48,17 +46,27 @@ def search_name(name: str, model: str, layers: int) -> str:
     return f"table3/{slug(f'{name} {FAMILY[model]}(Drop)')}/{layers}"
 
 
-def _settings(name: str, row: str, layers: int) -> Settings:
-    model = ROWS[row][0]
-    settings: Settings = {"layers": layers}
-    if model in FAMILY:
-        settings |= ADOPTED.get(search_name(name, model, layers), {})
-        if "(Drop)" not in row:
-            settings["drop_edge"] = 0.0
+def search_of(cell: Cell) -> str:
+    """The name of the search that a cell's settings come from; "" if they are published."""
+    return search_name(cell.graph, cell.model, cell.settings["layers"]) if cell.ours else ""
+
+
+def adopted(cell: Cell, found: Settings) -> Cell:
+    """The cell with the winner of its search."""
+    row = cell.row.removeprefix(f"{cell.graph.capitalize()} ")
+    return _cell(cell.graph, row, cell.settings["layers"], found)
+
+
+def _settings(row: str, layers: int, found: Settings | None) -> Settings:
+    settings: Settings = {"layers": layers} | (found or {})
+    if ROWS[row][0] in FAMILY and "(Drop)" not in row:
+        settings["drop_edge"] = 0.0
     return settings
 
 
-def _notes(name: str, row: str, layers: int, printed: Printed | None) -> Iterator[str]:
+def _notes(
+    name: str, row: str, layers: int, printed: Printed | None, found: Settings | None
+) -> Iterator[str]:
     model = ROWS[row][0]
     if printed is None:
         yield "the paper ran out of memory"
@@ -70,23 +78,36 @@ def _notes(name: str, row: str, layers: int, printed: Printed | None) -> Iterato
         yield TABLE_2_S
         if model == "gcnii-star" and printed == TABLE_3[name]["gcnii"][layers]:
             yield "the printed number is the same as GCNII's"
-    elif search_name(name, model, layers) in ADOPTED:
+    elif found is not None:
         yield (OURS if "(Drop)" in row else ALL_LINKS) + (NOBODY if layers >= 8 else "")
     else:
         yield "settings as published for another depth"
 
 
-def _cell(name: str, row: str, layers: int) -> Cell:
+def _cell(name: str, row: str, layers: int, found: Settings | None = None) -> Cell:
+    """A cell of the paper's; `found` are settings of ours, searched for at this depth."""
     model, key = ROWS[row]
     printed = TABLE_3[name][key].get(layers)
-    settings, note = _settings(name, row, layers), "; ".join(_notes(name, row, layers, printed))
-    return _at(name, layers, row, model=model, settings=settings, printed=printed, note=note)
+    if model in FAMILY and found is None:
+        found = ADOPTED.get(search_name(name, model, layers))
+    ours = model in FAMILY and layers != preset(name, model)["layers"]
+    return _at(
+        name,
+        layers,
+        row,
+        model=model,
+        settings=_settings(row, layers, found),
+        runs=runs_needed(printed, ours=ours),
+        printed=printed,
+        note="; ".join(_notes(name, row, layers, printed, found)),
+        ours=ours,
+    )
 
 
 def _at(name: str, layers: int, row: str, **own: Any) -> Cell:
     """A cell of this table, or below it."""
     row = f"{name.capitalize()} {row}"
-    return Cell(table="table3", row=row, column=str(layers), graph=name, runs=RUNS, **own)
+    return Cell(table="table3", row=row, column=str(layers), graph=name, **own)
 
 
 def _kipf(name: str, layers: int) -> Cell:
@@ -96,6 +117,7 @@ def _kipf(name: str, layers: int) -> Cell:
         "GCN, Kipf's",
         model="gcn",
         settings={"layers": layers},
+        runs=runs_needed(None),
         printed=TABLE_3[name]["gcn"][layers],
         note="Table 2's GCN made deep; the printed number is of DropEdge's GCN",
         extra=True,
@@ -111,6 +133,7 @@ def _searched(name: str, row: str, layers: int) -> Cell:
         f"{row}, searched",
         model=ROWS[row][0],
         settings={"layers": layers} | found,
+        runs=runs_needed(None),
         printed=TABLE_3[name][ROWS[row][1]][layers],
         note=f"{winner}; {AT_EACH_DEPTH}",
         extra=True,

@@ -55,9 +55,9 @@ def numbers(text):
     }
 
 
-def begin(folder):
+def begin(folder, *more):
     """Start a process that works on the table with one thread."""
-    return start(*WORDS, cwd=folder, program=("-c", PROGRAM), OMP_NUM_THREADS="1")
+    return start(*WORDS, *more, cwd=folder, program=("-c", PROGRAM), OMP_NUM_THREADS="1")
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +68,9 @@ def uninterrupted(tmp_path_factory):
     return numbers(answer.out)
 
 
-def stop(folder, number):
+def stop(folder, number, *more):
     """Signal a process once it has begun the second run of a cell."""
-    process = begin(folder)
+    process = begin(folder, *more)
     unfinished = folder / "ledger.sqlite-unfinished"
     wait_until(lambda: process.poll() is not None or list(unfinished.glob("*-1-1-1.safetensors")))
     assert process.poll() is None, finish(process)
@@ -135,13 +135,13 @@ def test_the_table_has_our_numbers_beside_the_paper_s(tmp_path):
     assert lines[2].split()[0] == "GCNII"
     _, ours, runs, mark, printed = lines[2].split()
     assert re.fullmatch(r"\d+\.\d±\d+\.\d", ours)
-    assert (runs, printed) == ("(2)", "60.0±0.5")
+    assert (runs, printed) == ("(2/100)", "60.0±0.5")
     assert mark in "●▲▼◆"
     assert lines[3].split()[0] == "GCN"
     assert lines[3].split()[-1] == "■"
     assert lines[4] == "  GCN: nobody printed it"
-    assert lines[6].startswith("ours±sd (runs), mark, the paper's: ")
-    assert lines[6].endswith(", ■ unprinted; margin: the sd that the paper prints, else 1 point")
+    assert lines[6].startswith("ours±sd (runs/needed), mark, the paper's: ")
+    assert ", ■ unprinted; margin: the sd that the paper prints, else 1 point; " in lines[6]
 
 
 def test_json_has_mean_and_verdict(tmp_path):
@@ -160,6 +160,27 @@ def test_one_run_has_no_infinite_interval_in_json(tmp_path):
         None,
         None,
     )
+
+
+MISSING = ("--missing", "--budget", "1h")
+
+
+def test_what_is_missing_is_told_with_an_estimate_and_trained_within_the_budget(tmp_path):
+    call(*WORDS, "--only", "gcnii", cwd=tmp_path)
+    answer = call(*WORDS, *MISSING, cwd=tmp_path)
+    (cell,) = json.loads(answer.out)["cells"]
+    assert (cell["cell"], cell["n"]) == ("table2/gcn/drawn", RUNS)
+    first, *_ = lines = answer.err.splitlines()
+    assert first == "missing: 1 cells, about 0 s; in this order:"
+    assert lines[1] == "  table2/gcn/drawn: 3 runs, unknown time"
+    assert lines[-1] == "left: 0 cells, about 0 s"
+
+
+@pytest.mark.slow
+def test_kill_9_in_what_is_missing_loses_nothing(tmp_path, uninterrupted):
+    assert stop(tmp_path, signal.SIGKILL, *MISSING).code == -signal.SIGKILL
+    assert call(*WORDS, *MISSING, cwd=tmp_path).code == 0
+    assert numbers(call(*WORDS, cwd=tmp_path).out) == uninterrupted
 
 
 def test_export_and_import_move_runs(tmp_path, monkeypatch):
@@ -212,6 +233,15 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
         (("reproduce", "import", "nowhere"), "nowhere is not a folder; give the one that"),
         (("reproduce", "import", "empty"), "empty holds no JSON document; give the folder that"),
         (("reproduce", "table2", "--jobs", "0"), "--jobs must be at least 1, got 0"),
+        (("reproduce", "table2", "--budget", "5m"), "--budget goes with --missing; add it, or"),
+        (
+            ("reproduce", "table2", "--missing", "--budget", "soon", "--ledger", "new/l"),
+            "budget must be a time such as 90s, 10m or 2h, got 'soon'",
+        ),
+        (
+            ("reproduce", "beyond", "--missing"),
+            "--missing is for the paper's tables, not for beyond",
+        ),
     ],
 )
 def test_wrong_usage_is_refused_and_leaves_no_file(words, sentence, tmp_path):

@@ -10,6 +10,7 @@ from gcnii.results.fit import fit
 from gcnii_paper.ledger import Ledger, export_cells, find_runs, measured, run_key
 from gcnii_paper.tables.cells import read_cells
 from gcnii_paper.tables.printed import Printed
+from gcnii_paper.verdict import verdicts
 
 
 @pytest.fixture
@@ -45,7 +46,8 @@ def test_a_cell_comes_back_from_its_file(kept, tmp_path):
     assert path == tmp_path / "cells" / "table2" / "gcnii-drawn.json"
     (found,) = read_cells(tmp_path / "cells")
     assert found == measured(cell(), kept)
-    assert (found.n, found.printed, found.verdict.word) == (3, Printed(60.0), "undecided")
+    (verdict,) = verdicts([found]).values()
+    assert (found.n, found.printed, verdict.word) == (3, Printed(60.0), "undecided")
     assert (found.mean, found.sd) == pytest.approx((61.0, 1.0))
     assert found.command == "gcnii reproduce table2 --only table2/gcnii/drawn"
 
@@ -270,6 +272,6 @@ def test_a_cell_whose_hash_is_not_of_its_settings_is_left_out(kept, change, fres
 
 
 def test_a_stand_in_has_no_verdict(kept):
-    assert measured(cell(), kept).verdict
-    assert measured(cell(stand_in=True), kept).verdict is None
-    assert measured(cell(printed=None), kept).verdict is None
+    assert verdicts([measured(cell(), kept)])
+    assert verdicts([measured(cell(stand_in=True), kept)]) == {}
+    assert verdicts([measured(cell(printed=None), kept)]) == {}

@@ -12,7 +12,7 @@ from support.hostile_pages import NAMES, hostile_page
 from support.made_up_cells import a_page_of_everything, around, cell_of, measured
 
 from gcnii_paper.report.figures import figures
-from gcnii_paper.report.grid import MARKS, TableCell, dot_plot, grid
+from gcnii_paper.report.grid import MARKS, TableCell, dot_plot, grid, judged
 from gcnii_paper.report.markdown import takeaway
 from gcnii_paper.report.page import page
 from gcnii_paper.tables.printed import Printed
@@ -38,9 +38,12 @@ def html():
     ("name", "scores", "changes", "word"),
     [
         ("table2/gcnii/cora", around(85.5), {}, "replicates"),
-        ("table2/gcn/cora", around(90), {}, "higher"),
-        ("table2/gcn/cora", around(70), {}, "lower"),
+        ("table2/gcn/cora", around(90, 100), {}, "higher"),
+        ("table2/gcn/cora", around(70, 100), {}, "lower"),
+        ("table2/gcn/cora", around(90, 99), {}, "undecided"),
         ("table2/gcn/cora", [80.0], {}, "undecided"),
+        ("table3/cora-gcn/64", around(90, 100), {}, "other settings"),
+        ("table2/gcnii-star-as-printed/cora", around(85.3), {}, "other settings"),
         ("table3/pubmed-incep/64", around(77), {}, "unprinted"),
         ("table4/gcnii/ppi", [99.53], {"stand_in": True}, "stand-in"),
         ("table2/gcnii/cora", [85.5, None], {}, "failed"),
@@ -48,13 +51,16 @@ def html():
     ],
 )
 def test_a_cell_has_one_word(name, scores, changes, word):
-    assert TableCell(cell_of(name), measured(name, scores, **changes)).word == word
+    cell = measured(name, scores, **changes)
+    assert TableCell(cell_of(name), cell, judged([cell]).get(name)).word == word
     assert word in MARKS
 
 
 def test_numbers_have_the_digits_of_the_table_they_stand_in():
-    two = TableCell(cell_of("table2/gcnii/cora"), measured("table2/gcnii/cora", [85.02, 85.06]))
-    five = TableCell(cell_of("table5/gcnii/cora"), measured("table5/gcnii/cora", [88.0]))
+    cells = [measured("table2/gcnii/cora", [85.02, 85.06]), measured("table5/gcnii/cora", [88.0])]
+    two, five = (TableCell(cell_of(one.cell), one, judged(cells)[one.cell]) for one in cells)
+    assert (two.difference, two.runs) == ("-0.5±0.1", "2/100")
+    assert (five.difference, five.runs) == ("-0.49", "1/30")
     assert (two.ours, two.printed) == ("85.0 ± 0.0", "85.5 ± 0.5")
     assert (five.ours, five.printed) == ("88.00", "88.49")
     assert TableCell(cell_of("table2/gcnii/cora"), None).ours == "–"
@@ -185,9 +191,9 @@ def test_an_id_stands_once(html):
 def test_the_page_begins_with_what_replicates_and_what_does_not():
     cells = a_page_of_everything()
     sentences = takeaway([grid(name, cells) for name in CELLS], figures(cells))
-    judged = "1 of the 5 printed numbers that were measured again replicates"
+    again = "1 of the 5 printed numbers that were measured again with their settings replicates"
     rest = "1 is undecided, 1 is higher, 1 is lower and 1 is failed"
-    assert sentences[0] == f"{judged}; {rest}. The paper's own models replicate in 1 of 2 cells."
+    assert sentences[0] == f"{again}; {rest}. Of the 2 of the paper's own models 1 replicate."
     assert sentences[1] == "Theirs that differ: Cora GCNII, 64 layers (failed)."
     assert sentences[-1].endswith(
         "are not measured yet and 1 is measured on a stand-in graph only."
@@ -253,5 +259,5 @@ def test_a_hundred_equal_seeds_stay_within_the_drawing():
 
 def test_every_verdict_has_a_shape_of_its_own_that_needs_no_font(html):
     shapes = re.findall(r'<symbol id="mark-([\w-]+)"[^>]*>(.*?)</symbol>', html)
-    assert [word for word, _ in shapes] == list(MARKS)
+    assert [word for word, _ in shapes] == [word.replace(" ", "-") for word in MARKS]
     assert len({shape for _, shape in shapes}) == len(MARKS)
