@@ -4,9 +4,9 @@
 
 trains GCNII with 4 layers of width 64, and else the graph's default settings, once per seed.  Of
 each run it measures the calibration error on the test nodes before and after the temperature of the
-validation nodes, and after that of 20 of them.  Then validation and test nodes are divided anew at
-random, 100 times: half of the new validation nodes set a temperature, half the bound of sets of
-coverage 0.9, and the new test nodes are counted.  results/calibration becomes a table for docs/.
+validation nodes, and after that of 20 of them; and the sets of coverage 0.9 as `predict_sets` gives
+them, whose temperature and bound are those of the validation nodes, on the test nodes.
+results/calibration becomes a table for docs/.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +28,24 @@ from gcnii.files import Document, read_document, write_document
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
-from gcnii.targets import Classes, target_of
-from gcnii.targets.kinds import Sets, conformal_sets
+from gcnii.targets import target_of
+from gcnii.targets.kinds import Sets
 from gcnii.train.own import SOME
 from gcnii.train.presets import uses_own_default
 
 MOVED = ("benchmarks/calibrating.py", "-m gcnii_paper.calibrating")  # in older records
 _SETS = {"coverage": float, "size": float}
-_RUN = {"temperature": float, "before": float, "after": float, "after_20": float}
+_ERRORS = {"temperature": float, "before": float, "after": float, "after_20": float}
 SHAPE = {
     **{"graph": str, "settings": dict, "validation": int, "coverage": float, "command": str},
-    **{"test_mean": float, "redivisions": int},
-    "sets": {"lac": _SETS, "aps": _SETS},
-    "runs": [_RUN],
+    "test_mean": float,
+    "runs": [{**_ERRORS, "lac": _SETS, "aps": _SETS}],
 }
 HEADS = (
     *("graph", "test", "T", "error before", "after", "after, by 20 nodes"),
     *("coverage, LAC", "size", "coverage, APS", "size"),
 )
+KINDS: tuple[Sets, ...] = ("lac", "aps")
 MOST_ERROR, COVERED = 0.05, 0.01  # the bars
 
 
@@ -62,10 +63,12 @@ def calibration_table(measured: list[Document]) -> str:
     """One row for each graph, and whether the bars are met."""
     table, first = markdown_table(HEADS, map(_cells, measured)), measured[0]
     settings = ", ".join(f"{name} {value}" for name, value in first["settings"].items())
+    chance = ", ".join(f"{_by_chance(one):.3f} on {one['graph']}" for one in measured)
     about = (
         f"GCNII ({settings}, else the graph's default settings), mean over {len(first['runs'])} "
-        f"seeds; coverage {first['coverage']} was asked for, and its means are over "
-        f"{first['redivisions']} random redivisions of validation and test nodes."
+        f"seeds, ± their standard deviation; coverage {first['coverage']} was asked for. Half of "
+        f"the validation nodes set the bound of sets, and all seeds of a split share them: by "
+        f"chance alone the coverage of such a bound has a standard deviation of {chance}."
     )
     commands = sorted({f"    {one['command'].replace(*MOVED)}" for one in measured})
     return "\n".join([table, about, "", _verdict(measured), "", *commands]) + "\n"
@@ -75,15 +78,26 @@ def _mean(one: Document, key: str) -> float:
     return fmean(run[key] for run in one["runs"])
 
 
+def _by_chance(one: Document) -> float:
+    """Of the coverage of a bound from half of the validation nodes, a beta distribution's."""
+    return float(np.sqrt(one["coverage"] * (1 - one["coverage"]) / (one["validation"] // 2 + 2)))
+
+
 def _cells(one: Document) -> list[str]:
     errors = (f"{_mean(one, key):.3f}" for key in ("before", "after", "after_20"))
-    sets = (
-        f"{one['sets'][kind][key]:.{digits}f}"
-        for kind in ("lac", "aps")
-        for key, digits in (("coverage", 3), ("size", 2))
-    )
     temperature = f"{_mean(one, 'temperature'):.2f}"
-    return [one["graph"], f"{100 * one['test_mean']:.1f}", temperature, *errors, *sets]
+    return [one["graph"], f"{100 * one['test_mean']:.1f}", temperature, *errors, *_set_cells(one)]
+
+
+def _set_cells(one: Document) -> Iterable[str]:
+    for kind in KINDS:
+        spread = stdev(run[kind]["coverage"] for run in one["runs"])
+        yield f"{_coverage(one, kind):.3f} ± {spread:.3f}"
+        yield f"{fmean(run[kind]['size'] for run in one['runs']):.2f}"
+
+
+def _coverage(one: Document, kind: Sets) -> float:
+    return fmean(run[kind]["coverage"] for run in one["runs"])
 
 
 def _verdict(measured: list[Document]) -> str:
@@ -92,8 +106,8 @@ def _verdict(measured: list[Document]) -> str:
     missed = [
         f"{one['graph']} ({kind.upper()})"
         for one in measured
-        for kind, found in one["sets"].items()
-        if abs(found["coverage"] - one["coverage"]) > COVERED
+        for kind in KINDS
+        if abs(_coverage(one, kind) - one["coverage"]) > COVERED
     ]
     return (
         f"The bars: an error of at most {MOST_ERROR} after calibration ({_met(off)}); a coverage "
@@ -107,10 +121,8 @@ def _met(missed: list[str]) -> str:
 
 GRAPHS = ("cora", "citeseer", "pubmed", "amazon-photo")
 SETTINGS: Settings = {"layers": 4, "width": 64}
-COVERAGE, REDIVISIONS, FEW = 0.9, 100, 20
-KINDS: tuple[Sets, ...] = ("lac", "aps")
+COVERAGE, FEW = 0.9, 20
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def errors(scores: Floats, graph: gcnii.Graph, split: gcnii.Split) -> Document:
@@ -128,39 +140,30 @@ def errors(scores: Floats, graph: gcnii.Graph, split: gcnii.Split) -> Document:
     return {"temperature": T, "before": error(1.0), "after": error(T), "after_20": error(few)}
 
 
-def covered(scores: Floats, y: Ints, nodes: Ints, count: int, kind: Sets) -> tuple[float, float]:
-    """Coverage and mean size of the sets, over redivisions of nodes: `count` of them validate."""
-    shares, sizes = [], []
-    for seed in range(REDIVISIONS):
-        drawn = np.random.default_rng(seed).permutation(nodes)
-        first, second, test = np.split(drawn, [count // 2, count])
-        T = Classes(scores.shape[1]).best_temperature(scores[first], y[first])
-        P, held = (softmax(scores[some] / T, axis=1) for some in (test, second))
-        sets = conformal_sets(P, held, y[second], COVERAGE, kind, seed)
-        shares.append(sets[np.arange(len(test)), y[test]].mean())
-        sizes.append(sets.sum(1).mean())
-    return float(np.mean(shares)), float(np.mean(sizes))
+def covered(one: gcnii.Result, graph: gcnii.Graph, split: gcnii.Split, kind: Sets) -> Document:
+    """How many test nodes have their class in their set, and the mean size of these sets."""
+    sets = one.predict_sets(graph, COVERAGE, "cpu", kind=kind)[split.test]
+    holds = sets[np.arange(len(sets)), graph.labels[split.test]]
+    return {"coverage": float(holds.mean()), "size": float(sets.sum(1).mean())}
 
 
 def measure(name: str, seeds: int) -> Document:
-    """One graph: the errors of each run, and the sets of the first."""
+    """One graph: the errors and the sets of each run."""
     graph = gcnii.load(name)
     settings = (SOME if uses_own_default(name) else {}) | SETTINGS  # what was published, else SOME
     result = gcnii.fit(graph, "gcnii", seeds=range(seeds), device="cpu", threads=1, **settings)
     assert isinstance(result, gcnii.Result)
-    runs, sets = [], {}
+    if result.interrupted:  # some of its runs are missing, or not trained to their end
+        raise InputError(f"the training on {name} was interrupted; nothing was measured")
+    runs = []
     for i, run in enumerate(result.runs):
-        split = graph.splits[run.split]
-        scores = result.alone(i).scores(graph, "cpu")
-        runs.append({"seed": run.seed, "split": run.split, **errors(scores, graph, split)})
-        if i == 0:
-            nodes, count = np.flatnonzero(split.val | split.test), int(split.val.sum())
-            for kind in KINDS:
-                coverage, size = covered(scores, graph.labels, nodes, count, kind)
-                sets[kind] = {"coverage": coverage, "size": size}
+        split, one = graph.splits[run.split], result.alone(i)
+        found: Document = {kind: covered(one, graph, split, kind) for kind in KINDS}
+        found |= errors(one.scores(graph, "cpu"), graph, split)
+        runs.append({"seed": run.seed, "split": run.split, **found})
+    count = int(graph.splits[0].val.sum())
     about = {"graph": graph.name, "settings": SETTINGS, "validation": count, "coverage": COVERAGE}
-    tested = {"test_mean": float(result.test.mean()), "redivisions": REDIVISIONS}
-    return about | tested | {"sets": sets, "runs": runs}
+    return about | {"test_mean": float(result.test.mean()), "runs": runs}
 
 
 def main() -> None:
@@ -175,12 +178,7 @@ def main() -> None:
     for name in given.graphs:
         found = measure(name, given.seeds) | {"command": command, **made}
         write_document(given.out / f"{name}.json", found)
-        words = "  ".join(f"{key} {_mean(found, key):.3f}" for key in _RUN)
-        sizes = "  ".join(
-            f"{kind}: coverage {one['coverage']:.3f}, size {one['size']:.2f}"
-            for kind, one in found["sets"].items()
-        )
-        print(f"{name}: test {found['test_mean']:.3f}  {words}  {sizes}", flush=True)
+        print(" ".join(_cells(found)), flush=True)
 
 
 if __name__ == "__main__":
