@@ -25,7 +25,7 @@ from typing import Literal
 from rich.table import Table
 
 from gcnii.errors import InputError
-from gcnii.files import NOTHING, Document, json_value, read_document
+from gcnii.files import NOTHING, Document, Maybe, json_value, read_document
 from gcnii.report.tables import markdown_table
 from gcnii.train.presets import Record, records
 from gcnii.tuning.closing import HELPS
@@ -156,6 +156,7 @@ STUDY = {
     "lead": {str: {"mean": float, "error": float}},
     "verdict": str,
     "trials": [{"model": str}],
+    "nested": Maybe(bool),
 }
 
 
@@ -172,8 +173,13 @@ class Finding:
     tried: int
 
     @property
-    def final(self) -> RunScores:
-        """The runs that ended the study, with seeds that the search had not seen."""
+    def final(self) -> RunScores | None:
+        """The runs of the winner that ended the study, with seeds that the search had not seen.
+
+        None of a study that chose for each split: what it tested is not its one winner.
+        """
+        if self.study.get("nested"):
+            return None
         runs = self.study["final"]
         test = tuple(nan if one is None else 100 * one for one in runs["test"])
         return RunScores(tuple(runs["seed"]), tuple(runs["split"]), test)
@@ -216,20 +222,24 @@ def read_findings(folder: Path) -> dict[str, Finding]:
     return {graph: finding(studies) for graph, studies in held.items()}
 
 
+ENSEMBLE = ("ensemble_mean", "ensemble_sd")
 NESTED = {
     **dict.fromkeys(("data", "command", "day"), str),
     "commit": (str, NOTHING),
     "settings_tried": int,
     "splits": [{"split": int, "val": float, "test": float, "model": str, "settings": dict}],
     **dict.fromkeys(("test_mean", "test_sd"), float),
+    **dict.fromkeys(ENSEMBLE, Maybe(float)),
 }
 
 
 @dataclass(frozen=True)
 class Nested:
-    """Settings chosen for each split by its own validation nodes, and tested on its test nodes.
+    """What was chosen for each split by its own validation nodes, and tested on its test nodes.
 
     Scores are in per cent; the deviation is over the splits.
+    models    what was chosen, by name
+    ensemble  `86.1 ± 4.2`, of an ensemble of each split's own; "" if there is none
     """
 
     mean: float
@@ -237,6 +247,8 @@ class Nested:
     splits: int
     tried: int
     command: str
+    models: tuple[str, ...]
+    ensemble: str = ""
 
     def __str__(self) -> str:
         return f"{self.mean:.1f} ± {self.sd:.1f} ({self.splits})"
@@ -246,16 +258,21 @@ def read_nested(folder: Path) -> dict[str, Nested]:
     """Data set → its nested number, from a folder of documents with scores in [0, 1]."""
     paths = sorted(folder.glob("*.json"))
     documents = (read_document(path, NESTED, "nested choice", _checked) for path in paths)
-    return {
-        one["data"]: Nested(
-            100 * one["test_mean"],
-            100 * one["test_sd"],
-            len(one["splits"]),
-            one["settings_tried"],
-            one["command"],
-        )
-        for one in documents
-    }
+    return {one["data"]: _nested(one) for one in documents}
+
+
+def _nested(document: Document) -> Nested:
+    splits = document["splits"]
+    ensemble = [document[name] for name in ENSEMBLE if name in document]
+    return Nested(
+        mean=100 * document["test_mean"],
+        sd=100 * document["test_sd"],
+        splits=len(splits),
+        tried=document["settings_tried"],
+        command=document["command"],
+        models=tuple(sorted({split["model"] for split in splits})),
+        ensemble=" ± ".join(f"{100 * score:.1f}" for score in ensemble),
+    )
 
 
 def _checked(document: Document) -> Document:
@@ -372,10 +389,10 @@ seeds.
 `gcnii train NAME --preset record` trains such a model.
 
 On data sets with several splits there are two numbers. One choice for all splits is the common
-practice: a test node of one split trained or validated in others during the search. Nested: the
-settings of each split are chosen by its own validation nodes, so that no score of a node that is
-test there takes part. On a single split the two are the same. Verdicts are on the first number, as
-the best known ones are made that way.
+practice: a test node of one split trained or validated in others during the search. Nested: what is
+tested on a split was chosen by its own validation nodes, so that no score of a node that is test
+there takes part. On a single split the two are the same. Verdicts are on the first number, as the
+best known ones are made that way.
 
 Verdicts: {RULE}
 """
@@ -412,7 +429,9 @@ def notes_on(rows: Iterable[BeyondRow]) -> Iterator[str]:
         yield f"no record yet, {how}: {', '.join(unknown)}"
     for row in rows:
         if row.nested:
-            yield f"{row.best.title}, nested: `{row.nested.command}`, {row.nested.tried} settings"
+            of = f"{', '.join(row.nested.models)}, of {row.nested.tried} settings"
+            both = f"; an ensemble per split has {one}" if (one := row.nested.ensemble) else ""
+            yield f"{row.best.title}, nested: `{row.nested.command}`, {of}{both}"
     for row in rows:
         if row.record and row.missing:
             yield f"{row.best.title}: measure it with `{row.missing}`"

@@ -231,9 +231,12 @@ def test_a_choice_per_split_stands_beside_the_one_choice_for_all(monkeypatch, tm
     nested(tmp_path)
     (row,) = beyond_rows([of_record("texas", SCORES)], choose_best("texas"), tmp_path)
     assert "|Texas|72.0 ± 2.0 (3)|85.0 ± 7.0 (2)|94.59" in section([row])
-    assert "Texas, nested: `gcnii tune texas`, 64 settings" in section([row])
+    assert "Texas, nested: `gcnii tune texas`, gcn, of 64 settings\n" in section([row])
     assert "|texas|72.0±2.0|85.0±7.0(2)|" in short_table([row])
     assert row.document()["nested"]["tried"] == 64
+    nested(tmp_path, ensemble_mean=0.861, ensemble_sd=0.042)
+    (row,) = beyond_rows([of_record("texas", SCORES)], choose_best("texas"), tmp_path)
+    assert "of 64 settings; an ensemble per split has 86.1 ± 4.2\n" in section([row])
     (row,) = beyond_rows([of_record("texas", SCORES)], choose_best("texas"), tmp_path / "none")
     assert "|Texas|72.0 ± 2.0 (3)|–|94.59" in section([row])
 
@@ -276,6 +279,12 @@ def test_a_record_that_was_not_measured_has_the_runs_that_ended_its_study(monkey
     (row,) = beyond_rows([of_record("texas", SCORES)], choose_best("texas"), tmp_path)
     assert row.ours.n == 3
     hold(monkeypatch, tmp_path, {"texas": RECORD | {"val": 0.7}})  # of another study
+    assert beyond_rows([], choose_best("texas"), tmp_path)[0].ours is None
+
+
+def test_what_a_study_tested_that_chose_for_each_split_is_not_the_records(monkeypatch, tmp_path):
+    hold(monkeypatch, tmp_path, {"texas": RECORD | {"val": 0.9}})
+    study(tmp_path, "texas", 0.9, nested=True)
     assert beyond_rows([], choose_best("texas"), tmp_path)[0].ours is None
 
 
