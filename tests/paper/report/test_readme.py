@@ -199,13 +199,18 @@ def test_a_measurement_that_is_missing_is_named_with_its_command(project):
         update_readme(project)
 
 
-def with_lines(project, name, **times):
-    """Add a line of other code to a document: half of PyG's time, or what is given."""
+def put_speed(project, name, runs, **others):
+    """A document of one run in 2 ms, or of many in 30, and of other code: best and median in ms."""
     path = project / "results" / "bench" / f"{name}.json"
     record = json.loads(path.read_text("utf-8"))
-    pyg = next(line for line in record["lines"] if line["who"] == "pyg")
-    record["lines"] += [pyg | {"who": who} | change for who, change in times.items()]
-    path.write_text(json.dumps(record | {"day": "2030-01-02"}))
+    ours = record["lines"][0] | {"best": 0.002 if runs == 1 else 0.03, "replicas": runs}
+    lines = [ours | {"median": 1.1 * ours["best"]}]
+    for who, (best, median) in others.items():
+        times = {"best": best / 1000, "median": median / 1000, "ratio": 1.0}
+        lines.append(ours | times | {"who": who.replace("_", "-"), "replicas": 1})
+    made = {"lines": lines, "commit": "1234567", "day": "2030-01-02"}
+    path.write_text(json.dumps(record | made))
+    (path.parent / "cora-1-compiled-cuda.json").unlink(missing_ok=True)
 
 
 def rows_of(project):
@@ -215,25 +220,34 @@ def rows_of(project):
     return [{cells[0]: cells[1:] for cells in table if cells} for table in tables]
 
 
+GRAPH = "PyG's GCN2Conv in a CUDA graph"
+
+
 def test_the_fastest_other_code_comes_first_and_a_hundred_runs_of_it_take_a_hundred_times(project):
-    graph = "PyG's GCN2Conv in a CUDA graph"
+    for name, runs in (("cora-1-cuda", 1), ("cora-100-cuda", 100)):
+        put_speed(project, name, runs, pyg=(60, 66), pyg_graph=(8, 9), authors=(50, 70))
     one, many, cpu = rows_of(project)
-    assert one[graph] == many[graph] == ["not measured yet", "–", "–", "–"]
-    assert graph not in cpu
-    for name in ("cora-1-cuda", "cora-100-cuda"):
-        with_lines(project, name, **{"pyg-graph": {"best": 0.0081, "median": 0.0082}})
-    one, many, _ = rows_of(project)
-    assert list(one)[2] == list(many)[2] == graph  # after ours, and what is not measured
-    assert one[graph] == ["8.1 ms", "8.2 ms", "4.3", "4.4"]
-    assert many[graph] == ["810 ms", "820 ms", "25.0", "25.3"]
-    assert "cora-1-cuda at 64f5cd9 on 2030-01-02;" in comparison(project / "results" / "bench")
+    assert list(one.values())[:2] == [
+        ["2 ms", "2.2 ms", "1", "1"],
+        ["not measured yet", "–", "–", "–"],  # compiled
+    ]
+    assert list(one)[2] == list(many)[2] == GRAPH
+    assert one[GRAPH] == ["8 ms", "9 ms", "4.0", "4.1"]
+    assert many[GRAPH] == ["800 ms", "900 ms", "26.7", "27.3"]
+    assert one["PyG's GCN2Conv on CSR, eager"] == ["60 ms", "66 ms", "30.0", "30.0"]
+    assert GRAPH not in cpu
+    assert "cora-1-cuda at 1234567 on 2030-01-02;" in comparison(project / "results" / "bench")
 
 
-def test_other_code_that_failed_says_why_in_its_row(project):
-    failed = {"best": None, "median": None, "ratio": None, "failed": "failed: no graph"}
-    with_lines(project, "cora-1-cuda", **{"pyg-graph": failed})
-    one, *_ = rows_of(project)
-    assert one["PyG's GCN2Conv in a CUDA graph"] == ["failed: no graph", "–", "–", "–"]
+def test_other_code_that_was_not_measured_or_failed_says_so_in_its_row(project):
+    put_speed(project, "cora-1-cuda", 1, pyg=(60, 66))
+    assert rows_of(project)[0][GRAPH] == ["not measured yet", "–", "–", "–"]
+    path = project / "results" / "bench" / "cora-1-cuda.json"
+    record = json.loads(path.read_text("utf-8"))
+    failed = {"who": "pyg-graph", "best": None, "ratio": None, "failed": "failed: no graph"}
+    record["lines"].append(record["lines"][0] | failed)
+    path.write_text(json.dumps(record))
+    assert rows_of(project)[0][GRAPH] == ["failed: no graph", "–", "–", "–"]
 
 
 def test_a_document_that_is_many_changes_behind_is_named_with_its_command(tmp_path):
