@@ -7,7 +7,7 @@ reason, and count neither for us nor against us.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gcnii.errors import InputError
 from gcnii.train.presets import Record, records
@@ -65,107 +65,127 @@ class BestKnown:
 
 
 @dataclass(frozen=True)
-class Known:
-    """A published number.
+class Source:
+    """Who published numbers, and how they came about.
 
-    seen   where it was read on DAY
-    code   what its code does, at which commit; or that it was not seen
-    aside  why it does not count; "" if it does
+    splits, features, labels  what it trains on, beside ours
+    code                      the commit that was read and how it chooses; or that none was read
+    aside                     why its numbers do not count; "" if they do
     """
+
+    whose: str
+    code: str
+    splits: str = "the same"
+    features: str = "the same"
+    labels: str = "training"
+    aside: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A published number, and where it was read on DAY; sd and runs where they are known."""
 
     graph: str
     mean: float
-    whose: str
+    source: Source
     seen: str
-    code: str
-    aside: str = ""
     sd: float | None = None
     runs: int | None = None
 
 
 DAY = "18 November 2026"
-BOARD, PWC = "OpenCodePapers", "Papers with Code"
-UNSEEN = "not seen"
+BOARD, PWC, WIZWAND = "OpenCodePapers", "Papers with Code", "WizWand"
+README, PAPER = "its README", "the paper"
+UNKNOWN = "not known"
+UNREAD = {"code": "not read", "features": UNKNOWN, "labels": UNKNOWN}
+DRAWN = "drawn, 60/20/20"
+ELSEWHERE = {"splits": DRAWN, "aside": "other splits"}
 
-GCNII = "GCNII, the paper"
-RDGNN = "RDGNN, Eliasof et al. 2024"
-RDGNN_CODE = "none found; probably the same splits, as in TDE-GNN of the same authors"
-GREAD = "GREAD, Choi et al. 2023"
-GREAD_CODE = "f97ec01: the same splits, epoch by validation accuracy"
-GRAND = "GRAND, Feng et al. 2020"
-GRAND_CODE = "re-run by DGL and CogDL with similar scores"
-OGC = "OGC, Wang et al. 2023"
-OGC_CODE = "ff819a4: main_ogc.py trains on training and validation labels"
-VALIDATION = "trains on the 500 validation labels"
-FABERNET = "FaberNet, Koke & Cremers 2024"
-FSGNN = "FSGNN, Maurya et al. 2022"
-NSD = "O(d)-NSD, Bodnar et al. 2022"
-NSD_CODE = "11e21b5: the same splits, epoch and search by validation"
-NCGNN_CODE = "52dc783: draws its splits"
-HIGCN = "HiGCN, Huang et al. 2023"
-HIGCN_CODE = "daa5e9f: draws its splits"
-RANDOM = "other splits: 60/20/20, drawn at random"
-DJ_GNN = "DJ-GNN, Begga et al. 2023"
-DJ_GNN_CODE = "4fe2f4b: main.py keeps the best test score of all epochs"
-BY_TEST = "chooses the epoch by test scores"
-ACM = "ACMII-Snowball, Luan et al. 2021"
-LUO = "tunedGNN, Luo et al. 2024"
-LUO_CODE = "23f9604: epoch by validation score"
-README = "its README"
-ALL_OTHERS = "another split: trains on all but 1,500 nodes"
-OWN_SPLIT = "another split: a single one of their own"
+GCNII = Source("GCNII, the paper", "ca91f56: by validation loss")
+STAR = Source("GCNII*, the paper", "ca91f56: by validation loss")
+GEOM = Source("Geom-GCN, Pei et al. 2020", "tests the last epoch")
+GRAND = Source("GRAND, Feng et al. 2020", "7a2fd6e: by validation loss")
+GREAD = Source("GREAD, Choi et al. 2023", "f97ec01: by validation score")
+FABERNET = Source("FaberNet, Koke & Cremers 2024", "2cc6f76: by validation score")
+FSGNN = Source("FSGNN, Maurya et al. 2022", "486ff88: by validation loss")
+NSD = Source("O(d)-NSD, Bodnar et al. 2022", "11e21b5: by validation")
+RDGNN = Source(
+    *("RDGNN, Eliasof et al. 2024", "none found"),
+    **{"splits": "probably the same", "features": UNKNOWN, "labels": UNKNOWN},
+)
+GCN_TV = Source("GCN-TV, Dan et al. 2023", splits="public, as listed", **UNREAD)
+OGC = Source(
+    *("OGC, Wang et al. 2023", "ff819a4: main_ogc.py"),
+    labels="training and validation",
+    aside="trains on the 500 validation labels",
+)
+DJ_GNN = Source(
+    *("DJ-GNN, Begga et al. 2023", "4fe2f4b: by the best test score of all epochs"),
+    aside="chooses the epoch by test scores",
+)
+NCGNN = Source("NCGCN, NCSAGE, Zhou et al. 2023", "52dc783: by validation score", **ELSEWHERE)
+HIGCN = Source("HiGCN, Huang et al. 2023", "daa5e9f", **ELSEWHERE)
+ACM = Source("ACMII-Snowball, Luan et al. 2021", **UNREAD, **ELSEWHERE)
+SSP = Source(
+    "SSP, Izadi et al. 2020", splits="all but 1,500 nodes train", aside="other splits", **UNREAD
+)
+HETERO_S = Source("MGNN + Hetero-S, 2024", splits=UNKNOWN, aside="splits not known", **UNREAD)
+CAT = Source("CATv3, He et al. 2023", splits=UNKNOWN, aside="splits not known", **UNREAD)
+LUO = Source("tunedGNN, Luo et al. 2024", "23f9604: by validation score")
+LUO_DRAWN = replace(LUO, splits="drawn, 20 labels per class", aside="another split")
+LUO_OWN = replace(LUO, splits="one of their own, 60/20/20", aside="another split")
 
 KNOWN = (
-    Known("cora", 86.9, OGC, BOARD, OGC_CODE, VALIDATION),
-    Known("cora", 86.3, "GCN-TV, Dan et al. 2023", BOARD, UNSEEN),
-    Known("cora", 85.5, GCNII, "Table 2", "ca91f56: epoch by validation loss", "", 0.5, 100),
-    Known("cora", 85.1, f"{LUO}, GCN", README, LUO_CODE, "another split, drawn at random", 0.67),
-    Known("citeseer", 77.5, OGC, PWC, OGC_CODE, VALIDATION),
-    Known("citeseer", 75.4, GRAND, README, GRAND_CODE, "", 0.4, 100),
-    Known("pubmed", 83.4, OGC, PWC, OGC_CODE, VALIDATION),
-    Known("pubmed", 82.7, GRAND, README, GRAND_CODE, "", 0.6, 100),
-    Known("cora-full", 90.16, "SSP, Izadi et al. 2020", BOARD, UNSEEN, ALL_OTHERS, 0.59),
-    Known("cora-full", 89.91, RDGNN, "WizWand", RDGNN_CODE),
-    Known("cora-full", 89.36, ACM, BOARD, UNSEEN, RANDOM, 1.26),
-    Known("cora-full", 88.57, GREAD, "WizWand", GREAD_CODE),
-    Known("citeseer-full", 82.07, ACM, BOARD, UNSEEN, RANDOM),
-    Known("citeseer-full", 78.34, RDGNN, "WizWand", RDGNN_CODE),
-    Known("citeseer-full", 77.99, "Geom-GCN, Pei et al. 2020", "Table 5", "tests the last epoch"),
-    Known("pubmed-full", 91.64, "NCGCN, Zhou et al. 2023", BOARD, NCGNN_CODE, RANDOM, 0.53),
-    Known("pubmed-full", 90.37, RDGNN, "WizWand", RDGNN_CODE),
-    Known("pubmed-full", 90.30, "GCNII*, the paper", "Table 5", "ca91f56: epoch by loss"),
-    Known("chameleon", 80.33, FABERNET, "not found again", UNSEEN, "", 1.19, 10),
-    Known("chameleon", 74.79, RDGNN, "WizWand", RDGNN_CODE),
-    Known("chameleon-filtered", 46.29, f"{LUO}, GCN", README, LUO_CODE, "", 3.4, 10),
-    Known("squirrel", 76.71, FABERNET, "HyperAI", UNSEEN, "", 1.92),
-    Known("squirrel", 65.96, RDGNN, "WizWand", RDGNN_CODE),
-    Known("film", 43.89, "NCSAGE, Zhou et al. 2023", "HyperAI", NCGNN_CODE, RANDOM, 1.33),
-    Known("film", 38.69, RDGNN, "WizWand", RDGNN_CODE),
-    Known("film", 37.81, NSD, PWC, NSD_CODE, "", 1.15, 10),
-    Known("film", 37.75, FSGNN, README, "486ff88: the same splits, epoch by validation loss"),
-    Known("texas", 94.59, RDGNN, BOARD, RDGNN_CODE, "", 5.97),
-    Known("texas", 93.09, "MGNN + Hetero-S, 2024", BOARD, UNSEEN, "splits not known"),
-    Known("texas", 92.45, HIGCN, BOARD, HIGCN_CODE, RANDOM, 0.73),
-    Known("texas", 92.43, DJ_GNN, BOARD, DJ_GNN_CODE, BY_TEST, 3.15),
-    Known("texas", 89.73, GREAD, "WizWand", GREAD_CODE),
-    Known("wisconsin", 94.99, HIGCN, BOARD, HIGCN_CODE, RANDOM, 0.65),
-    Known("wisconsin", 93.72, RDGNN, BOARD, RDGNN_CODE, "", 4.59),
-    Known("wisconsin", 92.54, DJ_GNN, BOARD, DJ_GNN_CODE, BY_TEST, 3.7),
-    Known("wisconsin", 89.41, NSD, BOARD, NSD_CODE, "", 4.74, 10),
-    Known("cornell", 92.72, RDGNN, BOARD, RDGNN_CODE, "", 5.88),
-    Known("cornell", 88.8, "CATv3, He et al. 2023", BOARD, UNSEEN, "splits not known", 2.1),
-    Known("cornell", 88.11, f"{FSGNN}, 32 hops", README, "486ff88: epoch by validation loss"),
-    Known("amazon-photo", 96.78, f"{LUO}, GraphSAGE", README, LUO_CODE, OWN_SPLIT, 0.23),
-    Known("coauthor-cs", 96.38, f"{LUO}, GraphSAGE", README, LUO_CODE, OWN_SPLIT, 0.11),
+    Known("cora", 86.9, OGC, BOARD),
+    Known("cora", 86.3, GCN_TV, BOARD),
+    Known("cora", 85.5, GCNII, PAPER, 0.5, 100),
+    Known("cora", 85.1, LUO_DRAWN, README, 0.67),
+    Known("citeseer", 77.5, OGC, PWC),
+    Known("citeseer", 75.4, GRAND, README, 0.4, 100),
+    Known("pubmed", 83.4, OGC, PWC),
+    Known("pubmed", 82.7, GRAND, README, 0.6, 100),
+    Known("cora-full", 90.16, SSP, BOARD, 0.59),
+    Known("cora-full", 89.91, RDGNN, WIZWAND),
+    Known("cora-full", 89.36, ACM, BOARD, 1.26),
+    Known("cora-full", 88.57, GREAD, WIZWAND),
+    Known("citeseer-full", 82.07, ACM, BOARD),
+    Known("citeseer-full", 78.34, RDGNN, WIZWAND),
+    Known("citeseer-full", 77.99, GEOM, PAPER),
+    Known("pubmed-full", 91.64, NCGNN, BOARD, 0.53),
+    Known("pubmed-full", 90.37, RDGNN, WIZWAND),
+    Known("pubmed-full", 90.30, STAR, PAPER),
+    Known("chameleon", 80.33, FABERNET, "not found again", 1.19, 10),
+    Known("chameleon", 74.79, RDGNN, WIZWAND),
+    Known("chameleon-filtered", 46.29, LUO, README, 3.4, 10),
+    Known("squirrel", 76.71, FABERNET, "HyperAI", 1.92, 10),
+    Known("squirrel", 65.96, RDGNN, WIZWAND),
+    Known("film", 43.89, NCGNN, "HyperAI", 1.33),
+    Known("film", 38.69, RDGNN, WIZWAND),
+    Known("film", 37.81, NSD, PWC, 1.15, 10),
+    Known("film", 37.75, FSGNN, README),
+    Known("texas", 94.59, RDGNN, BOARD, 5.97),
+    Known("texas", 93.09, HETERO_S, BOARD),
+    Known("texas", 92.45, HIGCN, BOARD, 0.73),
+    Known("texas", 92.43, DJ_GNN, BOARD, 3.15),
+    Known("texas", 89.73, GREAD, WIZWAND),
+    Known("wisconsin", 94.99, HIGCN, BOARD, 0.65),
+    Known("wisconsin", 93.72, RDGNN, BOARD, 4.59),
+    Known("wisconsin", 92.54, DJ_GNN, BOARD, 3.7),
+    Known("wisconsin", 89.41, NSD, BOARD, 4.74, 10),
+    Known("cornell", 92.72, RDGNN, BOARD, 5.88),
+    Known("cornell", 88.8, CAT, BOARD, 2.1),
+    Known("cornell", 88.11, FSGNN, README),
+    Known("amazon-photo", 96.78, LUO_OWN, README, 0.23),
+    Known("coauthor-cs", 96.38, LUO_OWN, README, 0.11),
 )
 
 
 def _best(graph: str, title: str, protocol: str = PEI_SPLITS) -> BestKnown:
     """The highest number that counts; where none does, the highest, which is not compared."""
     known = [one for one in KNOWN if one.graph == graph]
-    counted = [one for one in known if not one.aside]
+    counted = [one for one in known if not one.source.aside]
     best = max(counted or known, key=lambda one: one.mean)
-    about = (best.mean, best.whose, protocol, best.sd, best.runs)
+    about = (best.mean, best.source.whose, protocol, best.sd, best.runs)
     return BestKnown(graph, title, *about, shared=bool(counted))
 
 
