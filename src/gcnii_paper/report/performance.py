@@ -205,19 +205,29 @@ DATED = {"commit": (str, NOTHING), "day": Maybe(str), "command": str}
 
 
 def old_records(root: Path) -> list[str]:
-    """Which documents are older than a few changes to what they measure, a sentence each.
+    """Which documents are of unknown code, or a few changes older than it, a sentence each.
 
     The pages name the commit alone: the number of changes since then differs with every commit.
     """
     found = []
     for path in sorted((root / "results" / "bench").glob("*.json")):
         record = read_document(path, DATED, "document of `gcnii bench`", dict)
-        known = (record["commit"] or "").removesuffix("-dirty")
-        between = ["git", "-C", str(root), "rev-list", "--count", f"{known}..HEAD", "--", *CODE]
-        count = int(ask(between) or 0) if known else 0
-        if count > FEW:
+        if age := _age(root, record["commit"]):
             found.append(
-                f"{path.stem} was measured {measured_at(record)}, {count} changes to what it "
-                f"measures ago: {record['command']}"
+                f"{path.stem} was measured {measured_at(record)}, {age}: {record['command']}"
             )
     return found
+
+
+def _age(root: Path, commit: str | None) -> str:
+    """What is wrong with the age of a document; empty if nothing is, or without git."""
+    git = ["git", "-C", str(root), "rev-list", "--count"]
+    if ask([*git, "HEAD"]) is None:
+        return ""
+    since = f"{(commit or 'no commit').removesuffix('-dirty')}..HEAD"
+    match ask([*git, since, "--", *CODE]):
+        case None:
+            return "which this repository does not know"
+        case count if int(count) > FEW:
+            return f"{count} changes to what it measures ago"
+    return ""

@@ -279,6 +279,11 @@ def test_a_document_that_is_many_changes_behind_is_named_with_its_command(tmp_pa
         f"x-cpu was measured at {about['commit']} on 2030-01-02, "
         "6 changes to what it measures ago: gcnii bench x"
     ]
+    (bench / "x-cpu.json").write_text(json.dumps(about | {"commit": "1234567-dirty"}))
+    assert old_records(tmp_path) == [
+        "x-cpu was measured at 1234567-dirty on 2030-01-02, which this repository does not know: "
+        "gcnii bench x"
+    ]
     shutil.rmtree(tmp_path / ".git")
     assert old_records(tmp_path) == []
 
