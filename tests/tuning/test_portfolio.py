@@ -1,6 +1,8 @@
 """Without a model, a graph of one's own gets several, combined by weights from validation."""
 
+import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -164,3 +166,12 @@ def test_where_no_other_fold_fits_the_time_is_for_members_that_waited(graph, mon
     names = {row["member"] for row in found.leaderboard()}
     assert {"trees", "mlp", "gcnii"} <= names
     assert not found.left_out
+
+
+def test_trees_that_would_take_the_time_of_all_others_are_left_out(graph):
+    splits = [gcnii.stratified_split(graph.labels, seed) for seed in range(3)]
+    course = portfolio.prepared(replace(graph, splits=tuple(splits)), SHORT, budget=60)
+    course.clock.start, course.clock.limit = time.monotonic(), 1e-6
+    course._train("trees", [0, 1, 2])
+    assert not course.members
+    assert re.fullmatch(r"trees was left out: its 3 runs would take \d+ s each", *course.left_out)

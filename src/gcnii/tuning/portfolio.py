@@ -447,7 +447,8 @@ class Course:
                 self.divided, split, columns=columns, seed=run.seed, threads=half_the_cores()
             )
 
-        return self._graded(Boosted(name, *self._fits(rows, grow)))
+        most = SLICE * self.clock.left
+        return self._graded(Boosted(name, *self._fits(rows, grow, most)))
 
     @cached_property
     def points(self) -> dict[str, Point]:
@@ -532,11 +533,16 @@ class Course:
         return max(val for *_, val in run.curve) < best - FAR
 
     def _fits(
-        self, rows: list[int], fit: Callable[[Split, Run], One]
+        self, rows: list[int], fit: Callable[[Split, Run], One], most: float = inf
     ) -> tuple[tuple[Run, ...], tuple[One, ...]]:
-        """The runs, each with its time, and what is fitted to the split of each."""
-        runs, each = [], []
+        """The runs, each with its time, and what is fitted to the split of each.
+
+        InputError if the first shows that all would take more than `most` seconds.
+        """
+        runs, each = list[Run](), list[One]()
         for i in rows:
+            if len(runs) == 1 and runs[0].seconds * len(rows) > most:
+                raise InputError(f"its {len(rows)} runs would take {runs[0].seconds:.0f} s each")
             run, begun = self.layout[i], time.monotonic()
             each.append(fit(self.divided.splits[run.split], run))
             runs.append(replace(run, seconds=time.monotonic() - begun, stopped=True))
