@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.stats import norm
 
 import gcnii
 from gcnii.analysis.checkup import Probe, ProbeBaseline
@@ -90,6 +91,51 @@ def test_columns_are_divided_by_their_root_mean_square_those_of_zeros_and_ones_a
         np.testing.assert_allclose(dense, expected, rtol=1e-6)
 
 
+def test_quantile_scores_are_those_of_a_normal_distribution_of_the_same_order():
+    x = np.random.default_rng(0).pareto(1, (1001, 1)).astype(np.float32)
+    z = scaled(x, "quantile")[:, 0]
+    assert (np.diff(z[np.argsort(x[:, 0])]) >= 0).all()
+    assert abs(z.mean()) < 0.01
+    assert z.std() == pytest.approx(1, abs=0.02)
+    assert z.max() == pytest.approx(2.885, abs=0.001)  # half a quantile of 256 below the top
+
+
+@pytest.mark.parametrize("n", [40, 2000])
+def test_a_monotone_transform_of_a_column_changes_nothing_in_its_scores(n):
+    x = np.random.default_rng(0).integers(-50, 50, (n, 1)) / 10
+    np.testing.assert_array_equal(scaled(np.exp(x), "quantile"), scaled(x, "quantile"))
+    assert not np.allclose(scaled(np.exp(x), "standard"), scaled(x, "standard"))
+
+
+def test_equal_numbers_have_the_score_in_the_middle_of_their_ranks():
+    x = np.float32([[0], [0], [0], [5]])
+    low, high = norm.ppf([1.5 / 4, 3.5 / 4])
+    assert scaled(x, "quantile")[:, 0] == pytest.approx([low, low, low, high])
+    constant = Scaling.learn(np.full((4, 1), 7.0), "quantile")
+    assert constant.apply(np.array([[7.0], [8.0]])).tolist() == [[0.0], [0.0]]
+
+
+def test_quantile_leaves_flags_and_words_alone(graph):
+    np.testing.assert_array_equal(scaled(graph.X, "quantile")[:, 2:], graph.X[:, 2:])
+    words, how = ["about", "useless"], {"scale": "quantile"}
+    plain, ranked = features(words, scale="standard"), features(words, **how)
+    assert not np.allclose(plain.pop("useless"), ranked.pop("useless"))
+    for name, column in plain.items():
+        np.testing.assert_array_equal(column, ranked[name])
+
+
+def test_sparse_columns_that_are_mostly_zeros_stay_sparse_and_the_others_are_ranked():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.1, (50, 20)) * 3.0
+    mixed = sp.csr_array(np.column_stack([rng.pareto(1, 50) + 1, counts]))
+    found = scaled(mixed, "quantile")
+    assert isinstance(found, sp.csr_array)
+    assert found.nnz == mixed.nnz
+    ranked = scaled(mixed.toarray()[:, :1], "quantile")
+    np.testing.assert_allclose(found.toarray()[:, :1], ranked)
+    np.testing.assert_allclose(found[:, 1:].toarray(), scaled(mixed[:, 1:], "standard").toarray())
+
+
 def test_none_gives_the_very_same_matrix(graph):
     assert scaled(graph.X, "none") is graph.X
 
@@ -138,7 +184,7 @@ matrices = st.one_of(
 )
 
 
-SCALES = ["auto", "standard", "columns", "rows", "length"]
+SCALES = ["auto", "standard", "columns", "rows", "length", "quantile"]
 
 
 @given(X=matrices, sparse=st.booleans(), scale=st.sampled_from(SCALES))
@@ -173,6 +219,14 @@ def test_a_document_gives_the_same_scaling_to_the_last_bit(graph):
     again = Scaling.of(document, graph.d)
     np.testing.assert_array_equal(again.apply(graph.X), scaling.apply(graph.X))
     assert Scaling.of(Scaling("rows").document(), 5).kind == "rows"
+    ranks = Scaling.learn(graph.X, "quantile")
+    kept = json.loads(json.dumps(ranks.document()))
+    again = Scaling.of(kept, graph.d)
+    np.testing.assert_array_equal(again.apply(graph.X), ranks.apply(graph.X))
+    falling = kept | {"quantiles": [[1.0, 0.0], *kept["quantiles"][1:]]}
+    for wrong in (document | {"kind": "quantile"}, document | {"quantiles": [[]]}, falling):
+        with pytest.raises(gcnii.InputError, match="ascending quantiles of 5 features"):
+            Scaling.of(wrong, graph.d)
     for wrong in ({"kind": "standard"}, document | {"mean": [0.0]}, {"kind": "new"}):
         with pytest.raises(gcnii.InputError, match=r"^scaling"):
             Scaling.of(wrong, graph.d)
@@ -203,7 +257,7 @@ def test_scaling_finds_what_large_numbers_drown(graph):
     assert own > plain + 0.2
 
 
-@pytest.mark.parametrize("scale", ["standard", "columns", "rows", "length", "none"])
+@pytest.mark.parametrize("scale", ["standard", "columns", "rows", "length", "quantile", "none"])
 def test_a_bundle_predicts_as_the_result_that_was_saved(graph, scale, tmp_path):
     result = gcnii.fit(graph, scale=scale, **SETTINGS)
     opened = gcnii.open_bundle(result.save(tmp_path / "bundle"))

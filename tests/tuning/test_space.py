@@ -11,6 +11,8 @@ from gcnii.train.plan import model_hints
 from gcnii.train.recipe import recipe_hints
 from gcnii.tuning.question import (
     OF_VIEWS,
+    Question,
+    first_points,
     loops_of,
     parameter,
     parameters_of,
@@ -27,7 +29,7 @@ def test_a_space_is_every_annotation_with_a_range(model, graph):
     hints = recipe_hints() | model_hints(model)
     declared = {name: setting_of(hint)[1].search for name, hint in hints.items()}
     wanted = {name: one for name, one in declared.items() if one and name not in SOMETIMES}
-    found = space_of(model, graph, "auto", {})
+    found = space_of(model, graph, "auto", {}, numeric=True)
     assert {name: one for name, one in found.items() if name != "loops"} == wanted
     assert {"lr", "decay_dense", "scale"} <= set(wanted)
 
@@ -43,6 +45,23 @@ def test_what_weights_count_is_searched_in_weighted_graphs_alone(graph):
     assert "edge_weights" not in space_of("gcnii", graph, "auto", {})
     found = space_of("gcnii", weighted, "auto", {})["edge_weights"]
     assert found.values == ("median", "log", "rank", "none")
+
+
+def test_ranks_and_structure_are_searched_where_features_are_numbers(graph):
+    words = replace(graph, X=(np.arange(graph.n * 40) % 7 == 0).reshape(graph.n, 40).astype("f4"))
+    table, citations = (Question.of(one, ["gcnii"]) for one in (graph, words))
+    assert table.space("gcnii")["scale"].values[-1] == "quantile"
+    assert table.space("gcnii")["structure"].values == ("none", "degree", "walk")
+    assert "structure" not in table.space("mlp")
+    assert "quantile" not in citations.space("gcnii")["scale"].values
+    assert "structure" not in citations.space("gcnii")
+    tried = [
+        settings_of(one["model"], table.space("gcnii"), one)
+        for one in first_points(table)
+        if one["model"] == "gcnii"
+    ]
+    assert {"none", "walk"} == {one["structure"] for one in tried}
+    assert "quantile" in {one["scale"] for one in tried}
 
 
 def test_the_graph_s_own_loops_are_searched_where_it_has_some(graph):

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from support import knobs
@@ -10,10 +11,14 @@ from support.small_studies import QUICK, few_runs, finished, settings_tried
 
 import gcnii
 from gcnii.errors import InputError
+from gcnii.results.fit import Session
+from gcnii.tuning.question import Question
 from gcnii.tuning.storage import sqlite_url
+from gcnii.tuning.study import Tuner
 from gcnii.tuning.tune import limits_of, seconds_of
 
 SMALL = {"models": ["gcn"], "layers": 2, **QUICK}
+FIXED = {"layers": 2, "epochs": 8, "patience": 3}
 
 
 def test_in_memory_nothing_is_written(graph, tmp_path, monkeypatch):
@@ -170,3 +175,18 @@ def test_without_optuna_the_extra_is_named(graph, monkeypatch):
     with pytest.raises(InputError) as refused:
         gcnii.tune(graph, trials=2)
     assert str(refused.value) == "tune needs Optuna; install it: pip install 'gcnii[tune]'"
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_study_from_before_there_were_ranks_and_structure_goes_on(graph, tmp_path, shared):
+    storage = f"sqlite:///{tmp_path / 'shared.db'}" if shared else None
+    question = Question.of(graph, ["gcn"], QUICK["seeds"], fixed=FIXED)
+    older = replace(question, before=True)
+    assert question.numeric
+    assert older.name != question.name
+    where = {"out": tmp_path / "study", "storage": storage}
+    Tuner.of(older, session=Session(device="cpu", threads=1), **where).run(None, 3)
+    found = gcnii.tune(graph, trials=5, **SMALL, **where)
+    assert len(found.trials) == 5
+    assert found.question.name == older.name
+    assert json.loads((tmp_path / "study/study.json").read_text())["version"] == 2

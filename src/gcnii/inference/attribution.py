@@ -171,7 +171,7 @@ class Shares:
     """A score as a sum: `score` = Σ nodes + bias + residual = Σ features + bias + residual.
 
     nodes     (n,) what the features of each node add
-    features  (d,) what each feature adds, over all nodes
+    features  (d,) what each feature adds, over all nodes; then what each structure column adds
     bias      what the weights add that the model itself adds to its sums
     largest   the largest absolute score of the node, of any class
     """
@@ -486,5 +486,7 @@ class RunAnswer(Subject):
                 "features are as the model sees them, "
                 f"scaled ({scaling.kind}), not as the graph has them"
             )
+        if self.network.plan.structure != "none":
+            yield "columns of the graph's structure stay as they are where links are removed"
         if said := what_links_are(self.network.plan):
             yield said

@@ -37,6 +37,7 @@ from gcnii.propagation import adjacency
 from gcnii.results.ensemble import Asked, Ensemble, Networks, Smoothed
 from gcnii.results.result import calibrated
 from gcnii.train.plan import Plan
+from gcnii.train.structure import COLUMNS
 
 ENOUGH = 0.5  # weight of networks whose gradients rank links for all
 MOST = 20  # links that are removed one by one where they do not
@@ -91,9 +92,10 @@ class EnsembleAnswer(Subject):
 
     def shares(self, asked: ExplainedScore) -> Shares:
         """Of the weighted mean of the networks' log-odds."""
-        none = Shares(0.0, np.zeros(self.graph.n), np.zeros(self.graph.d), 0.0, 0.0)
+        d = self.graph.d + len(COLUMNS)
+        none = Shares(0.0, np.zeros(self.graph.n), np.zeros(d), 0.0, 0.0)
         each = (
-            shares(network, asked, partial(log_odds, network)).times(weight)
+            _widened(shares(network, asked, partial(log_odds, network)).times(weight), d)
             for network, weight in self._runs(asked.node)
         )
         return sum(each, none)
@@ -173,6 +175,11 @@ class EnsembleAnswer(Subject):
             )
         if self.by_removal and not self.unranked:
             yield f"the links of the node itself, {MOST} at most, were removed one by one"
+
+
+def _widened(own: Shares, d: int) -> Shares:
+    """With zeros for the structure columns that a member does not have."""
+    return replace(own, features=np.pad(own.features, (0, d - len(own.features))))
 
 
 def _listed(weights: Mapping[str, float]) -> str:

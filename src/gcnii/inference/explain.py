@@ -34,6 +34,7 @@ from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result
 from gcnii.results.trained import Trained
 from gcnii.train.hardware import ordinary_autograd, suited_threads
+from gcnii.train.structure import COLUMNS
 
 
 @dataclass(frozen=True)
@@ -410,10 +411,9 @@ class _Answer:
         return tuple(one for one in order[:REASONS] if one[1] > 0)
 
     def _features(self, columns: Ints) -> tuple[FeatureShare, ...]:
-        names, added = self.subject.graph.features, self.shares.features
-        return tuple(
-            FeatureShare(int(j) if names is None else names[j], float(added[j])) for j in columns
-        )
+        graph, added = self.subject.graph, self.shares.features
+        names = [*(graph.features or range(graph.d)), *COLUMNS]  # of the structure, if it is added
+        return tuple(FeatureShare(names[j], float(added[j])) for j in columns)
 
     def _named(self, some: Ints) -> tuple[LinkEffect, ...]:
         """These links; an undirected one goes from its far end to the near one."""

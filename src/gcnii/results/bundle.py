@@ -62,6 +62,7 @@ from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.run import Run
 from gcnii.train.scaling import Scaling
+from gcnii.train.structure import WIDTHS
 
 FORMAT, COMBINED = 1, 2  # of run.json: of one model, and of an ensemble
 NAMES = ([str], NOTHING)
@@ -486,7 +487,7 @@ def open_record(folder: Path, record: Document) -> Document:
         return {
             "origin": origin,
             "plan": plan,
-            "scaling": _open_scaling(record.get("scaling"), plan.recipe.scale, origin.d),
+            "scaling": _open_scaling(record.get("scaling"), plan, origin.d),
             "runs": tuple(open_run(run) for run in record["runs"]),
             "together": record.get("together"),
             "positive": _open_positive(record, origin, plan),
@@ -496,12 +497,13 @@ def open_record(folder: Path, record: Document) -> Document:
         }
 
 
-def _open_scaling(document: Document | None, scale: str, d: int) -> Scaling | None:
-    if scale == "none":
+def _open_scaling(document: Document | None, plan: Plan, d: int) -> Scaling | None:
+    scale = plan.recipe.scale
+    if scale == plan.structure == "none":
         return None
     if document is None:
         raise InputError("scaling is missing")
-    scaling = Scaling.of(document, d)
+    scaling = Scaling.of(document, d, WIDTHS[plan.structure])
     if scale not in ("auto", scaling.kind):
         raise InputError(f"scaling.kind must be {scale}, as in the settings, got {scaling.kind}")
     return scaling

@@ -20,7 +20,8 @@ from gcnii.propagation import Sparse
 from gcnii.propagation.by_rows import block_height, can_be_fixed, fixed_matrix
 from gcnii.propagation.sparse import TakenByLinear
 from gcnii.train.plan import Plan
-from gcnii.train.scaling import Scaling, scaled_matrix
+from gcnii.train.scaling import Floats, Scaling, scaled_matrix
+from gcnii.train.structure import structure_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,8 @@ class LightTask:
         how = (recipe.direction, recipe.loops, recipe.norm, recipe.dtype, recipe.edge_weights)
         P = fixed_matrix(graph, *how)
         hand_back(graph.edges)
-        return cls(P, ScaledRows(graph.X, scaling, recipe.dtype))
+        added = structure_columns(graph, plan.structure)
+        return cls(P, ScaledRows(graph.X, scaling, recipe.dtype, added))
 
     @property
     def device(self) -> torch.device:
@@ -54,11 +56,15 @@ def suits(plan: Plan) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ScaledRows(TakenByLinear):
-    """X (n, d), of which a linear map reads and scales a block of rows at a time."""
+    """X (n, d), of which a linear map reads and scales a block of rows at a time.
+
+    added  the columns of the graph's structure, if there are any
+    """
 
     X: Features
     scaling: Scaling | None
     dtype: torch.dtype
+    added: Floats | None = None
 
     def mapped(self, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """What `linear` gives of it."""
@@ -66,7 +72,9 @@ class ScaledRows(TakenByLinear):
         out = torch.empty(X.shape[0], len(weight), dtype=self.dtype)
         height = block_height(*X.shape)
         for start in range(0, X.shape[0], height):
-            part = scaled_matrix(X[start : start + height], self.scaling, self.dtype)
-            out[start : start + height] = linear(part, weight, bias)  # type: ignore[arg-type]
+            rows = slice(start, start + height)
+            added = None if self.added is None else self.added[rows]
+            part = scaled_matrix(X[rows], self.scaling, self.dtype, added)
+            out[rows] = linear(part, weight, bias)  # type: ignore[arg-type]
         hand_back(X)
         return out

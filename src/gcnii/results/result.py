@@ -504,7 +504,7 @@ class Result(Trained):
         return Task.of(self._known(graph), self.plan, choose_device(device), self.scaling)
 
     def features(self, graph: Graph) -> Features:
-        """X of a graph as the models see it: the columns of the training, scaled."""
+        """X of a graph as the models see it: the columns of the training, scaled; no structure."""
         graph = self._known(graph)
         scaling = learnt(graph, self.plan, self.scaling)
         return graph.X if scaling is None else scaling.apply(graph.X)

@@ -30,6 +30,7 @@ from gcnii.train.own import presets_for
 from gcnii.train.presets import record_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import Kind, choose
+from gcnii.train.structure import WIDTHS, Structure
 
 # What fills in the settings that are not given: what was published for the graph, else the default
 # for graphs without; or the best that our own searches have found for it.
@@ -57,12 +58,21 @@ class Plan:
             for name, value in settings.items()
         }
 
+    @property
+    def structure(self) -> Structure:
+        """What is added to the features: nothing for a model that does not use the graph."""
+        return self.recipe.structure if MODELS[self.model].card.uses_graph else "none"
+
     def identity(self, fingerprint: str) -> Document:
         """What decides a run beside its seed: the graph, the model and the settings in force."""
         return {"graph": fingerprint, "model": self.model, "settings": in_force(self.settings)}
 
     def build(self, d: int, k: int, seed: int = 0) -> Model:
-        """The model with the weights of this seed: drawn on the CPU, the same on every device."""
+        """The model with the weights of this seed: drawn on the CPU, the same on every device.
+
+        d  features of the graph, beside which the model takes the columns of its structure
+        """
+        d += WIDTHS[self.structure]
         with DrawnFrom(seed):
             return MODELS[self.model](d, k, **self.model_settings).to(self.recipe.dtype)
 
@@ -277,8 +287,10 @@ def _auto_weights(graph: Graph) -> EdgeWeights:
 def warn_about(graph: Graph, plan: Plan, given: Container[str]) -> None:
     """Warn if a few heavy edges dominate, or if that was avoided without being asked for.
 
-    And if training nodes validate, for want of others.
+    And if training nodes validate, for want of others, or if a model takes no structure columns.
     """
+    if plan.structure != plan.recipe.structure:
+        notice(f"{plan.model} does not use the graph, and so no columns of its structure")
     whole = [] if isinstance(graph, Piece) else range(len(graph.splits))
     if any(graph.validation_is_drawn(i) for i in whole):
         notice(

@@ -26,6 +26,7 @@ from gcnii.targets.scores import Metric
 from gcnii.train.batches import Batching, History
 from gcnii.train.scaling import Scale
 from gcnii.train.stopping import RULES, Monitor, Rule
+from gcnii.train.structure import Structure
 
 if TYPE_CHECKING:
     from gcnii.graph import Graph
@@ -187,12 +188,21 @@ class Recipe:
     scale: Annotated[
         Scale,
         Setting(
-            "scale the features by column (standard, columns) or by row (rows: of sum 1; length: "
-            "of length 1); auto: length if sparse, ≥ 0, of one size and not a table's columns, "
-            "else standard; default: none for a graph with published settings or a generated one, "
-            "else auto",
+            "scale the features by column (standard, columns; quantile: by the rank in it) or by "
+            "row (rows: of sum 1; length: of length 1); auto: length if sparse, ≥ 0, of one size "
+            "and not a table's columns, else standard; default: none for a graph with published "
+            "settings or a generated one, else auto",
             neutral="none",
-            search=Choice(("none", "standard", "columns", "rows", "length")),
+            search=Choice(("none", "standard", "columns", "rows", "length", "quantile")),
+        ),
+    ] = "none"
+    structure: Annotated[
+        Structure,
+        Setting(
+            "add columns of the graph's structure to the features: the degrees; or (walk) these, "
+            "PageRank and how likely a random walk returns in 2 and in 3 steps",
+            neutral="none",
+            search=Choice(("none", "degree", "walk")),
         ),
     ] = "none"
 

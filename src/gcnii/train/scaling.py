@@ -7,6 +7,9 @@ columns   each column divided by its root mean square, that of zeros and ones as
           counts for more than a common one
 rows      each row divided by the sum of its absolute values; a row of zeros stays
 length    each row divided by its length, the root of the sum of squares; a row of zeros stays
+quantile  each number becomes the normal score of its rank in its column: the column's order alone
+          counts.  Columns of zeros and ones, and words, stay, as in `standard`; so do columns of
+          sparse features that are mostly zeros, divided by their root mean square
 auto      length for features ≥ 0, mostly zeros, of columns of about one size, such as word counts;
           else standard
 
@@ -16,14 +19,15 @@ stands beside it, and the words of a text stay as TF-IDF weighs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from torch import Tensor
 
 from gcnii.errors import InputError
@@ -32,22 +36,25 @@ from gcnii.graph import Features
 from gcnii.graph.columns import Columns
 from gcnii.propagation import Sparse, to_matrix
 
-Scale = Literal["auto", "none", "standard", "columns", "rows", "length"]
-Kind = Literal["none", "standard", "columns", "rows", "length"]
+Scale = Literal["auto", "none", "standard", "columns", "rows", "length", "quantile"]
+Kind = Literal["none", "standard", "columns", "rows", "length", "quantile"]
 Floats: TypeAlias = NDArray[np.float64]
 Dense: TypeAlias = NDArray[np.floating[Any]]
 
-BY_COLUMN = ("standard", "columns")
+BY_COLUMN = ("standard", "columns", "quantile")
 POWERS = {"rows": 1, "length": 2}  # by which entries are taken into the size of a row
 CHUNK = 1 << 22  # numbers at a time in float64: 32 MiB
 # A sparse column counts as larger than the others if its mean entry is so many times the median
 # column's: rows that are divided by their sums would then hold little beside it.
 LARGER = 10
 MOSTLY = 0.5  # share of nonzero entries below which features are mostly zeros
+QUANTILES = 256  # of a column, at most: numbers between two of them have one score
 SHAPE = {
     "kind": set(get_args(Kind)),
     "mean": Maybe([float]),
     "deviation": Maybe([float]),
+    "quantiles": Maybe([[float]]),
+    "structure": Maybe(dict),
 }
 
 
@@ -74,12 +81,16 @@ ALONE = Across()  # all rows are here
 class Scaling:
     """How the features X (n, d) of any graph are scaled.
 
-    mean, deviation  (d,) of `standard` and `columns`: 0 and 1 where a column stays as it is
+    mean, deviation  (d,) of scalings by column: 0 and 1 where a column stays as it is
+    quantiles        d times those of a column, in ascending order; none of one that has no scores
+    structure        of the columns that a Recipe's `structure` adds, if it does
     """
 
     kind: Kind
     mean: Floats | None = None
     deviation: Floats | None = None
+    quantiles: tuple[Floats, ...] = ()
+    structure: Scaling | None = None
 
     @classmethod
     def learn(
@@ -98,10 +109,24 @@ class Scaling:
         by = _of_sparse if isinstance(X, sp.csr_array) else _of_dense
         mean, deviation = by(X, across)
         words = _words(columns, X.shape[1])
-        return cls(kind, np.where(words, 0, mean), np.where(words, 1, deviation))
+        mean, deviation = np.where(words, 0, mean), np.where(words, 1, deviation)
+        quantiles = _quantiles(X, words) if kind == "quantile" else ()
+        return cls(kind, mean, deviation, quantiles)
 
-    def apply(self, X: Features) -> Features:
-        """The features scaled, of the same precision; finite, as X is, which is left alone."""
+    def apply(self, X: Features, structure: Floats | None = None) -> Features:
+        """The features scaled, of the same precision; finite, as X is, which is left alone.
+
+        structure  the columns of the graph's structure, which are scaled and added
+        """
+        scaled = self._applied(X)
+        if structure is None or self.structure is None:
+            return scaled
+        added = self.structure.apply(structure).astype(X.dtype)
+        if isinstance(scaled, sp.csr_array):
+            return sp.csr_array(sp.hstack([scaled, sp.csr_array(added)], "csr"))
+        return np.hstack([scaled, added])
+
+    def _applied(self, X: Features) -> Features:
         if self.kind == "none":
             return X
         if self.kind in POWERS:
@@ -111,19 +136,29 @@ class Scaling:
         assert self.deviation is not None
         if isinstance(X, sp.csr_array) and not self.mean.any():
             data = _divided(X.data, self.deviation[X.indices])
-            return sp.csr_array((data, X.indices, X.indptr), X.shape)
-        return _standardised(_dense(X), self.mean, self.deviation)
+            scaled: Features = sp.csr_array((data, X.indices, X.indptr), X.shape)
+        else:
+            scaled = _standardised(_dense(X), self.mean, self.deviation)
+        return _with_scores(scaled, X, self.quantiles)
 
     def document(self) -> Document:
         """The scaling as a JSON object, from which `of` makes the same to the last bit."""
         known = {"mean": self.mean, "deviation": self.deviation}
         arrays = {name: array.tolist() for name, array in known.items() if array is not None}
-        return {"kind": self.kind, **arrays}
+        if self.quantiles:
+            arrays["quantiles"] = [each.tolist() for each in self.quantiles]
+        added = {"structure": self.structure.document()} if self.structure else {}
+        return {"kind": self.kind, **arrays, **added}
 
     @classmethod
-    def of(cls, document: Document, d: int) -> Scaling:
-        """The scaling of d features that a `document` was made from."""
+    def of(cls, document: Document, d: int, structure: int = 0) -> Scaling:
+        """The scaling of d features, and columns of structure, that a `document` was made from."""
         check(document, SHAPE, "scaling")
+        if structure:
+            if "structure" not in document:
+                raise InputError("scaling.structure is missing")
+            added = cls.of(document["structure"], structure)
+            return replace(cls.of(document, d), structure=added)
         if document["kind"] not in BY_COLUMN:
             return cls(document["kind"])
         mean, deviation = (
@@ -131,14 +166,23 @@ class Scaling:
         )
         if not len(mean) == len(deviation) == d or not (deviation > 0).all():
             raise InputError(f"scaling must have a mean and a positive deviation of {d} features")
-        return cls(document["kind"], mean, deviation)
+        quantiles = tuple(np.array(each, np.float64) for each in document.get("quantiles", ()))
+        sorted_ones = all((np.diff(each) >= 0).all() for each in quantiles)
+        if len(quantiles) != (d if document["kind"] == "quantile" else 0) or not sorted_ones:
+            raise InputError(f"scaling must have ascending quantiles of {d} features")
+        return cls(document["kind"], mean, deviation, quantiles)
 
 
-def scaled_matrix(X: Features, scaling: Scaling | None, dtype: torch.dtype) -> Tensor | Sparse:
-    """X scaled, as a model takes it; in float64, if that is asked for, from the first operation."""
+def scaled_matrix(
+    X: Features, scaling: Scaling | None, dtype: torch.dtype, structure: Floats | None = None
+) -> Tensor | Sparse:
+    """X scaled, as a model takes it; in float64, if that is asked for, from the first operation.
+
+    structure  as for `Scaling.apply`
+    """
     if dtype == torch.float64:
         X = X.astype(np.float64, copy=False)
-    return to_matrix(X if scaling is None else scaling.apply(X), dtype)
+    return to_matrix(X if scaling is None else scaling.apply(X, structure), dtype)
 
 
 def choose(X: Features, columns: Columns | None = None) -> Kind:
@@ -228,6 +272,63 @@ def _is_binary(X: Dense) -> NDArray[np.bool_]:
     """(d,) which columns hold nothing but zeros and ones."""
     found: NDArray[np.bool_] = np.all([((part == 0) | (part == 1)).all(0) for part in _parts(X)], 0)
     return found
+
+
+def _quantiles(X: Features, words: NDArray[np.bool_]) -> tuple[Floats, ...]:
+    """Of each column; none of words, of zeros and ones, and of a sparse one mostly of zeros."""
+    n, d = X.shape
+    chosen = ~words
+    if isinstance(X, sp.csr_array):
+        chosen &= np.bincount(X.indices, minlength=d) >= MOSTLY * n
+    places = np.flatnonzero(chosen).tolist()
+    found = dict(zip(places, map(_spaced, _columns(X, places)), strict=True))
+    return tuple(found.get(j, np.zeros(0)) for j in range(d))
+
+
+def _spaced(column: Dense) -> Floats:
+    """At most QUANTILES of its numbers, evenly spaced in their order; one, if all are equal."""
+    order = np.sort(column).astype(np.float64)
+    if ((order == 0) | (order == 1)).all():
+        return order[:0]
+    count = min(QUANTILES, len(order)) if order[0] < order[-1] else 1
+    return order[np.linspace(0, len(order) - 1, count).round().astype(np.int64)]
+
+
+def _columns(X: Features, places: Sequence[int]) -> Iterator[Dense]:
+    """(n,) these columns, one after the other."""
+    if isinstance(X, sp.csr_array):
+        by_column = X.tocsc()
+        yield from (by_column[:, [j]].toarray().ravel() for j in places)
+    else:
+        yield from (X[:, j] for j in places)
+
+
+def _with_scores(scaled: Features, X: Features, quantiles: tuple[Floats, ...]) -> Features:
+    """The scaled features with normal scores of X in the columns that have quantiles."""
+    chosen = [j for j, each in enumerate(quantiles) if len(each)]
+    scores = map(_scores, _columns(X, chosen), (quantiles[j] for j in chosen))
+    if not isinstance(scaled, sp.csr_array):
+        for j, own in zip(chosen, scores, strict=True):
+            scaled[:, j] = own
+        return scaled
+    if not chosen:
+        return scaled
+    others = np.ones(X.shape[1])
+    others[chosen] = 0
+    block = sp.csr_array(np.stack(list(scores), 1))
+    block = sp.csr_array((block.data, np.array(chosen)[block.indices], block.indptr), X.shape)
+    return sp.csr_array(scaled @ sp.diags_array(others) + block, dtype=X.dtype)
+
+
+def _scores(column: Dense, quantiles: Floats) -> Floats:
+    """(n,) Φ⁻¹ of the share of quantiles below each entry, with half of those that equal it.
+
+    No entry is beyond half a quantile of either end, so that all are finite; where there is but one
+    quantile, all are 0.
+    """
+    count = len(quantiles)
+    below = np.searchsorted(quantiles, column, "left") + np.searchsorted(quantiles, column, "right")
+    return np.asarray(ndtri(np.clip(below / 2, 0.5, count - 0.5) / count))
 
 
 def _standardised(X: Dense, mean: Floats, deviation: Floats) -> Dense:

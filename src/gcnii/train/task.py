@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,8 @@ from gcnii.train.clusters import cluster
 from gcnii.train.neighbours import NeighbourBatches
 from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe
-from gcnii.train.scaling import Scaling, scaled_matrix
+from gcnii.train.scaling import Floats, Scaling, scaled_matrix
+from gcnii.train.structure import structure_columns
 
 if TYPE_CHECKING:
     from gcnii.train.distributed.shard import Shard
@@ -67,15 +68,16 @@ class Task:
         *,
         offline: bool = False,
     ) -> Task:
-        """Make the adjacency and scale X as the recipe says; move both to the device.
+        """Make the adjacency and X, scaled and with what is added, and move both to the device.
 
         scaling  what was learnt on another graph; by default it is learnt on this one
         offline  whether the neighbours of a geometry may not be fetched
         """
-        scaling = learnt(graph, plan, scaling)
+        added = structure_columns(graph, plan.structure)
+        scaling = learnt(graph, plan, scaling, added)
         dtype = plan.recipe.dtype
         links = make_adjacency(graph, plan.recipe, offline=offline).to(device, dtype)
-        X = scaled_matrix(graph.X, scaling, dtype).to(device)
+        X = scaled_matrix(graph.X, scaling, dtype, added).to(device)
         return cls(graph, plan, device, links, X, scaling)
 
     @property
@@ -156,8 +158,12 @@ class Task:
         return torch.tensor(array, device=self.device)
 
 
-def learnt(graph: Graph, plan: Plan, scaling: Scaling | None) -> Scaling | None:
+def learnt(
+    graph: Graph, plan: Plan, scaling: Scaling | None, structure: Floats | None = None
+) -> Scaling | None:
     """The scaling of X: the given one, else learnt on this graph, if the recipe asks for one.
+
+    structure  the columns that are added to X, which are always standardised
 
     An error if the graph is a piece of one, or the plan's model would ignore its edge weights.
     """
@@ -168,8 +174,10 @@ def learnt(graph: Graph, plan: Plan, scaling: Scaling | None) -> Scaling | None:
         )
     if graph.weighted:
         refuse_weights(plan.model, plan.recipe)
-    if scaling is None and plan.recipe.scale != "none":
-        return Scaling.learn(graph.X, plan.recipe.scale, columns=graph.columns)
+    if scaling is None and (plan.recipe.scale != "none" or structure is not None):
+        scaling = Scaling.learn(graph.X, plan.recipe.scale, columns=graph.columns)
+        if structure is not None:
+            scaling = replace(scaling, structure=Scaling.learn(structure, "standard"))
     return scaling
 
 

@@ -34,6 +34,7 @@ from gcnii.train.own import FEW, MANY, PLAIN, SOME, Point, portfolio
 from gcnii.train.plan import (
     SHARED,
     Plan,
+    auto_scale,
     chosen_model,
     combines,
     known_model,
@@ -48,14 +49,21 @@ from gcnii.tuning.portfolio import EXTENTS, Course, prepared
 Space: TypeAlias = dict[str, Range | Choice]
 
 # Without effect on a model that does not use the graph.
-OF_LINKS = ("direction", "edge_weights", "loops", "norm", "decay_conv")
+OF_LINKS = ("direction", "edge_weights", "loops", "norm", "decay_conv", "structure")
 OF_VIEWS = ("views", "drop_node", "consistency", "sharpen", "warm_up")  # for few labels
+OF_WORDS = ("none", "standard", "columns", "rows", "length")  # choices of `scale`
 FEW_SHARE = 0.1  # share of the nodes, below which labels are few
 DIGITS = 2  # of a number on a logarithmic scale: more say nothing
 
 
-def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space:
-    """The settings of this model that are tried on this graph, those of Recipe among them."""
+def space_of(
+    model: str, graph: Graph, metric: Metric, fixed: Settings, *, numeric: bool = False
+) -> Space:
+    """The settings of this model that are tried on this graph, those of Recipe among them.
+
+    numeric  whether features are numbers rather than words, so that their ranks may tell more, and
+             so few that columns of the graph's structure may add to them
+    """
     declared = {
         name: setting.search
         for name, hint in (recipe_hints() | model_hints(model)).items()
@@ -63,11 +71,14 @@ def space_of(model: str, graph: Graph, metric: Metric, fixed: Settings) -> Space
     }
     loops = loops_of(model, graph, fixed)
     declared["loops"] = Choice(loops)
+    if not numeric:
+        declared["scale"] = Choice(OF_WORDS)
     pointless = {
         "direction": not graph.directed,
         "edge_weights": not graph.weighted,
         "loops": len(loops) == 1,
         "class_weight": metric not in RARE,
+        "structure": not numeric,
     }
     if not few_labels(graph):
         pointless |= dict.fromkeys(OF_VIEWS, True)
@@ -160,6 +171,7 @@ STOP_SEVERAL: Settings = {"monitor": "val_loss"}
 VERSION = 2  # of what a trial's settings mean; a study of another version is another study
 WEIGHTED = 3  # the same of a graph with edge weights, whose trials choose what they count
 NESTED = 4  # the same of a graph with several splits, each of which chooses for itself
+NUMERIC = 10  # added where features are numbers, whose trials choose `quantile` and `structure`
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +181,7 @@ class Question:
     models  names of the registry; the baselines are always among them
     seeds   runs per trial; seed s is on split s modulo the number of splits
     fixed   settings that are given, and not searched
+    before  whether it is asked as before there were choices for features that are numbers
     """
 
     graph: Graph
@@ -176,6 +189,7 @@ class Question:
     seeds: int = SEEDS
     metric: Metric = "auto"
     fixed: Settings = field(default_factory=dict)
+    before: bool = False
 
     @classmethod
     def of(
@@ -208,8 +222,9 @@ class Question:
 
         No label of a node that any split tests is in it, for proposals are drawn from it.
         """
+        version = NESTED if self.nested else WEIGHTED if self.graph.weighted else VERSION
         return {
-            "version": NESTED if self.nested else WEIGHTED if self.graph.weighted else VERSION,
+            "version": version + NUMERIC * self.numeric,
             "graph": self._told.fingerprint,
             "models": list(self.models),
             "seeds": self.seeds,
@@ -234,7 +249,12 @@ class Question:
 
     def space(self, model: str) -> Space:
         """What is tried of a model."""
-        return space_of(model, self.graph, self.metric, self.fixed)
+        return space_of(model, self.graph, self.metric, self.fixed, numeric=self.numeric)
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether features are numbers rather than words, and it is not asked as before."""
+        return not self.before and auto_scale(self.graph) == "standard"
 
     def plan(self, model: str, settings: Mapping[str, object]) -> Plan:
         """The plan of a trial: on the full graph, because replicas are trained as one batch.
@@ -445,7 +465,11 @@ GOOD: tuple[GoodPoint, ...] = (
     *(("dropedge-gcn", {**WIDE, **NORMED, "layers": 4, "dropout": one}) for one in (0.5, 0.2)),
     *_deep(FEW, 32, 64),
 )
-SCALES = ("none", "standard", "length")  # with each of which GCNII is tried
+# With each of which GCNII is tried; what a graph has no choice of is its first choice.
+CHANGES: tuple[Settings, ...] = (
+    *({"scale": scale} for scale in ("none", "standard", "length", "quantile")),
+    {"structure": "walk"},
+)
 
 
 def first_points(question: Question) -> list[Settings]:
@@ -454,9 +478,7 @@ def first_points(question: Question) -> list[Settings]:
     if question.combines:  # the portfolio has them, and is trained before
         points = []
     points += GOOD
-    points += [
-        (model, settings | {"scale": scale}) for scale in SCALES for model, settings in GOOD[:8]
-    ]
+    points += [(model, settings | one) for one in CHANGES for model, settings in GOOD[:8]]
     found: list[Settings] = []
     for model, settings in points:
         if question.from_portfolio and _in_portfolio(settings, question.graph):

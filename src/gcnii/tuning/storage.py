@@ -354,9 +354,25 @@ def open_study(
 
     alone  whether the storage is this study's alone, so that another may not be in it
     """
+    with _opened(url) as storage:
+        yield _study(name, storage, sampler, alone, url)
+
+
+def holds(url: str, name: str) -> bool:
+    """Whether a storage has a study of this name; no file is made to find out."""
+    if not url or (url.startswith("sqlite") and not _refuse_damaged_file(url)):
+        return False
+    with _opened(url) as storage, suppress(KeyError, StorageInternalError):  # damage is told later
+        storage.get_study_id_from_name(name)
+        return True
+    return False
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[BaseStorage]:
     storage = open_storage(url)
     try:
-        yield _study(name, storage, sampler, alone, url)
+        yield storage
     finally:
         if isinstance(storage, RDBStorage):
             storage.remove_session()

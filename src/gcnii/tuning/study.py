@@ -44,7 +44,7 @@ from gcnii.tuning.closing import Tuned, close
 from gcnii.tuning.combination import Combination, note_members
 from gcnii.tuning.proposals import quiet, sampler_of
 from gcnii.tuning.question import STUDY, Question, asked_in
-from gcnii.tuning.storage import StorageLost, open_study, refuse_damaged, sqlite_url
+from gcnii.tuning.storage import StorageLost, holds, open_study, refuse_damaged, sqlite_url
 from gcnii.tuning.trials import DEFAULT, Trial, ranked, trials_of
 from gcnii.tuning.worker import Limits, search
 
@@ -104,11 +104,14 @@ class Tuner:
         if slurm is not None:
             refuse_options(slurm)
         graph = question.graph
-        key = document_key(question.identity | {"graph": graph.fingerprint})[:8]
-        folder = user_path(out or Path("runs") / f"{graph.name}-tune-{key}")
-        refuse_foreign(folder, question)
-        url = storage or (sqlite_url(folder) if writes or out is not None else "")
-        return cls(question, folder, writes, url, jobs, slurm, session, command)
+        for asked in (replace(question, before=True), question):
+            key = document_key(asked.identity | {"graph": graph.fingerprint})[:8]
+            folder = user_path(out or Path("runs") / f"{graph.name}-tune-{key}")
+            url = storage or (sqlite_url(folder) if writes or out is not None else "")
+            if question.numeric and holds(url, asked.name):  # a study of an older version goes on
+                break
+        refuse_foreign(folder, asked)
+        return cls(asked, folder, writes, url, jobs, slurm, session, command)
 
     def run(
         self,

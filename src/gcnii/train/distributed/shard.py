@@ -165,6 +165,11 @@ def refuse(plan: Plan, n: int, size: int) -> None:
             f"several processes train the full graph on its own links, got {which}; start it "
             "without torchrun"
         )
+    if recipe.scale == "quantile" or plan.structure != "none":
+        which = "scale quantile" if recipe.scale == "quantile" else f"structure {plan.structure}"
+        raise InputError(
+            f"{which} needs all nodes in one process; start it without torchrun, or set it to none"
+        )
     if n < size:
         raise InputError(f"a graph of {n} nodes cannot be cut over {size} processes; start fewer")
 
