@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean, stdev
@@ -33,7 +32,6 @@ from gcnii.targets.kinds import Sets
 from gcnii.train.own import SOME
 from gcnii.train.presets import uses_own_default
 
-MOVED = ("benchmarks/calibrating.py", "-m gcnii_paper.calibrating")  # in older records
 _SETS = {"coverage": float, "size": float}
 _ERRORS = {"temperature": float, "before": float, "after": float, "after_20": float}
 SHAPE = {
@@ -70,7 +68,7 @@ def calibration_table(measured: list[Document]) -> str:
         f"the validation nodes set the bound of sets, and all seeds of a split share them: by "
         f"chance alone the coverage of such a bound has a standard deviation of {chance}."
     )
-    commands = sorted({f"    {one['command'].replace(*MOVED)}" for one in measured})
+    commands = sorted({f"    {one['command']}" for one in measured})
     return "\n".join([table, about, "", _verdict(measured), "", *commands]) + "\n"
 
 
@@ -174,7 +172,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/calibration"))
     given = parser.parse_args()
     made = {"commit": commit(), "versions": versions()}
-    command = shlex.join(["python", "-m", "gcnii_paper.calibrating", *sys.argv[1:]])
+    words = ("python", "-m", "gcnii_paper.calibrating", *given.graphs, "--seeds", str(given.seeds))
+    command = shlex.join(words)
     for name in given.graphs:
         found = measure(name, given.seeds) | {"command": command, **made}
         write_document(given.out / f"{name}.json", found)
