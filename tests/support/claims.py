@@ -27,6 +27,7 @@ from gcnii.train.group import PAUSE
 from gcnii.train.presets import preset
 from gcnii.train.scaling import MOSTLY
 from gcnii_paper.bench.measure import CHUNK
+from gcnii_paper.report.sentences import PRINTED, table_claims
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
 from gcnii_paper.tables.printed import DEPTHS, TABLE_2, TABLE_3, TABLE_5
 from gcnii_paper.theory import Study, karate_club
@@ -326,6 +327,13 @@ def own_models(load: Load) -> list[str]:
     return list(found)
 
 
+def printed_leads(load: Load) -> list[str]:
+    """What the paper claims of Table 2, and its own numbers."""
+    claim = table_claims(())[PRINTED][0]
+    (asked,) = re.findall(r"at least (\d+) %", claim.text)
+    return [asked, *re.findall(r"(?:Citeseer|Pubmed) \+([\d.]+)", claim.figure)]
+
+
 NOT_REPLICATED = "docs/explanation/not-replicated.md"
 VERDICTS = "docs/explanation/verdicts.md"
 TABLES = [
@@ -375,9 +383,9 @@ TABLES = [
         own_models,
     ),
     Claim(
-        VERDICTS,
-        "and # of # numbers after it",
-        lambda load: reversed(own_models(load)),
+        NOT_REPLICATED,
+        "does not lead by at least # % everywhere, but by # points on Citeseer and # on Pubmed",
+        printed_leads,
     ),
     Claim(NOT_REPLICATED, "of JKNet with DropEdge are below the printed #.", unreached),
     Claim(

@@ -12,8 +12,10 @@ from math import isfinite
 
 from gcnii.report.tables import markdown_table
 from gcnii_paper.report.beyond import BeyondRow
-from gcnii_paper.report.figures import PaperFigure
+from gcnii_paper.report.figures import Claim, PaperFigure
 from gcnii_paper.report.grid import MARKS, Grid, TableCell, grid, notes
+from gcnii_paper.report.sentences import HERE, PRINTED, table_claims
+from gcnii_paper.tables import table1
 from gcnii_paper.tables.cells import MeasuredCell
 from gcnii_paper.tables.registry import TITLES
 
@@ -252,7 +254,8 @@ def results_page(cells: Iterable[MeasuredCell], rows: Sequence[BeyondRow] = ()) 
     grids = [grid(name, cells) for name in TITLES]
     short = conclusions(cells, grids, rows)
     opening = OPENING.format(legend=legend(MARKS), conclusions=short)
-    return "\n".join([opening, _counts(grids), *map(_section, grids)])
+    parts = (_sentences(cells), _data_sets(), *map(_section, grids))
+    return "\n".join([opening, _counts(grids), *parts])
 
 
 def legend(words: Iterable[str]) -> str:
@@ -269,6 +272,31 @@ def _counts(grids: Iterable[Grid]) -> str:
         return [table.title.split(":")[0], *counts, str(table.counts.total())]
 
     return markdown_table(["", *MARKS.values(), "all"], map(row, grids))
+
+
+def _sentences(cells: Sequence[MeasuredCell]) -> str:
+    """What the paper says about its tables, by its numbers and by ours."""
+    claims = table_claims(cells)
+    here = {claim.text: claim for claim in claims[HERE]}
+
+    def row(claim: Claim) -> list[str]:
+        ours = here.get(claim.text)
+        words = (
+            f"{one.word}: {one.figure}" if one else "not measured yet" for one in (claim, ours)
+        )
+        return [claim.text, *words]
+
+    about = "Leads are in points, those of our runs with a 95 % interval.\n"
+    table = markdown_table(["sentence", PRINTED, HERE], map(row, claims[PRINTED]))
+    return f"## Sentences about the tables\n\n{about}\n{table}"
+
+
+def _data_sets() -> str:
+    """Table 1, by what the catalog says of the files, which tests compare with them."""
+    rows = table1.rows(table1.in_catalog)
+    notes = "".join(f"- {note}\n" for note in table1.notes_on(rows))
+    listed = markdown_table(table1.HEADS, (row.words for row in rows))
+    return f"## {table1.TITLE}\n\n{listed}\n{notes}"
 
 
 def _section(table: Grid) -> str:

@@ -14,6 +14,7 @@ from gcnii_paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
 from gcnii_paper.report.figures import PaperFigure, figures
 from gcnii_paper.report.grid import MARKS, grid
 from gcnii_paper.report.markdown import takeaway
+from gcnii_paper.report.sentences import table_claims
 from gcnii_paper.tables.beyond import TITLE
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
 from gcnii_paper.tables.registry import CELLS
@@ -40,6 +41,7 @@ def page(
         takeaway=takeaway(grids.values(), drawn),
         grids=grids,
         figures={one.name: one for one in drawn},
+        sentences=table_claims(measured),
         visits=list(visits),
         beyond=beyond_rows(measured, folder=beyond),
         told=TOLD,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gcnii.data.catalog import Counts
+
 AUTHORS = "authors"
 UNSAID = "authors, number of runs not given"
 FEY = "quoted from Fey & Lenssen 2019"
@@ -85,6 +87,18 @@ def _cells(sets: tuple[str, ...], rows: dict[str, tuple[str, Row]]) -> Cells:
         for model, (source, row) in rows.items()
     }
 
+
+# Nodes, edges, features and classes.
+TABLE_1 = {
+    "cora": Counts(2708, 5429, 1433, 7),
+    "citeseer": Counts(3327, 4732, 3703, 6),
+    "pubmed": Counts(19717, 44338, 500, 3),
+    "chameleon": Counts(2277, 36101, 2325, 4),
+    "cornell": Counts(183, 295, 1703, 5),
+    "texas": Counts(183, 309, 1703, 5),
+    "wisconsin": Counts(251, 499, 1703, 5),
+    "ppi": Counts(56944, 818716, 50, 121),
+}
 
 # Public splits; mean ± standard deviation of 100 runs for the paper's own.  `jknet` and `incep` are
 # with DropEdge.
