@@ -6,12 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, atomic_write, read_document
 from gcnii.report.tables import markdown_table
 from gcnii.targets.scores import percent
-from gcnii.tuning.question import BASELINES
+from gcnii.train.recipe import Recipe
+from gcnii.tuning.question import BASELINES, OF_VIEWS
 from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
 from gcnii_paper.defaults import defaults_tables, read_defaults
@@ -79,6 +81,26 @@ def _cells(study: Document) -> list[str]:
     return [*about, percent(won["val"]), spread, *plain, f"{study['seconds']:.0f}"]
 
 
+TRAINED = {"settings": dict, "runs": [{"test": float, "val": float}], "command": str}
+
+
+def consistency_table(folder: Path) -> str:
+    """What views give: one row for each output of `gcnii train --json` in a folder."""
+    found = [read_document(path, TRAINED, "training", dict) for path in folder.glob("*.json")]
+    found.sort(key=lambda one: fmean(run["val"] for run in one["runs"]))
+    return markdown_table(("further flags", "validation", "test"), map(_trained, found))
+
+
+def _trained(one: Document) -> list[str]:
+    """The flags that are not at their defaults, the mean of validation, and that of test."""
+    settings, runs = one["settings"], one["runs"]
+    given = [name for name in OF_VIEWS if settings[name] != getattr(Recipe, name)]
+    flags = " ".join(f"--{name.replace('_', '-')} {settings[name]:g}" for name in given)
+    val, test = ([run[score] for run in runs] for score in ("val", "test"))
+    spread = f"{percent(fmean(test))} ± {percent(stdev(test))} ({len(runs)})"
+    return [f"`{flags}`" if flags else "none", percent(fmean(val)), spread]
+
+
 PLACE = re.compile(
     r"(<!-- results: made by `gcnii report readme` -->\n).*?(<!-- end of results -->)", re.DOTALL
 )
@@ -94,6 +116,7 @@ def update_readme(root: Path) -> list[Path]:
     speed, tuning, doctor = docs / "performance.md", docs / "tuning.md", docs / "doctor.md"
     explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
     beyond, memory = docs / "beyond.md", docs / "memory.md"
+    consistency = docs / "consistency.md"
     scale, defaults = docs / "scale.md", docs / "defaults.md"
     texts = {
         readme: _filled(readme, summary(cells, rows, results / "bench")),
@@ -113,6 +136,7 @@ def update_readme(root: Path) -> list[Path]:
             findings_table(read_findings(results / "beyond" / "studies")),
             ablation_tables(read_ablations(results / "beyond" / "ablation")),
         ),
+        consistency: _filled(consistency, consistency_table(results / "consistency")),
         memory: _filled(memory, speed_tables(read_records(results / "memory"))),
         scale: _filled(scale, scale_tables(results / "bench")),
         defaults: _filled(defaults, defaults_tables(read_defaults(results / "defaults"))),

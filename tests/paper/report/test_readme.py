@@ -14,13 +14,20 @@ import pytest
 from support.made_up_cells import around, measured
 
 from gcnii_paper.defaults import defaults_tables, read_defaults
-from gcnii_paper.report.beyond import beyond_rows
+from gcnii_paper.report.beyond import beyond_rows, findings_table, read_findings
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import LINES, draw_depth
 from gcnii_paper.report.grid import notes
 from gcnii_paper.report.markdown import results_page, scores_table
 from gcnii_paper.report.performance import comparison, findings, old_records
-from gcnii_paper.report.readme import all_results, summary, update_readme
+from gcnii_paper.report.readme import (
+    all_results,
+    consistency_table,
+    read_studies,
+    summary,
+    tuning_table,
+    update_readme,
+)
 from gcnii_paper.report.speed import read_records, speed_tables
 from gcnii_paper.tables.cells import read_cells
 from gcnii_paper.tables.printed import DEPTHS
@@ -71,6 +78,27 @@ def test_the_page_of_the_doctor_has_the_advice_and_the_table_that_results_give()
 def test_the_page_of_defaults_has_the_tables_that_results_give():
     tables = defaults_tables(read_defaults(ROOT / "results" / "defaults"))
     assert marked((ROOT / "docs" / "defaults.md").read_text("utf-8")) == tables
+
+
+def test_the_page_of_consistency_has_the_runs_that_results_hold():
+    table = consistency_table(ROOT / "results" / "consistency")
+    assert marked((ROOT / "docs" / "consistency.md").read_text("utf-8")) == table
+    flags = [line.split("|")[1] for line in table.splitlines()[2:]]
+    assert flags[0] == "none"
+    assert flags[-1].startswith("`--views 4 --drop-node 0.3 --consistency 1 --sharpen 0.3")
+
+
+def test_the_page_beyond_the_paper_says_how_the_records_were_found():
+    table = findings_table(read_findings(ROOT / "results" / "beyond" / "studies"))
+    assert parts_marked((ROOT / "docs" / "beyond.md").read_text("utf-8"))[0] == table
+
+
+def test_the_table_of_tuning_says_how_many_settings_the_baselines_had():
+    (study, *_) = read_studies(ROOT / "results" / "tuning")
+    tried = sum(trial["model"] == "mlp" for trial in study["trials"])
+    score = f"{100 * study['baselines']['mlp']['test_mean']:.1f}"
+    assert f"|{score} ({tried} tried)|" in tuning_table([study])
+    assert "hardly tuned baselines" in tuning_table([study])
 
 
 def test_a_number_has_its_runs_and_its_verdict_before_the_printed_one():
