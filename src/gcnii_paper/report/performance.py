@@ -73,7 +73,7 @@ def ours_in(record: Document) -> list[Document]:
 
 
 ALONE, MANY, ON_CPU = "cora-1-cuda", "cora-100-cuda", "cora-1-cpu"
-COMPILED = "cora-1-compiled-cuda"  # beside both of the first
+COMPILED = "cora-1-compiled-cuda"  # which stands beside both of the first
 QUICK = ("pyg-graph", "pyg-compiled")
 
 
@@ -101,7 +101,6 @@ def _rows(bench: Bench, *names: str) -> Iterator[tuple[str, ...]]:
     runs = ours["replicas"]
     what = f"{runs} runs at once" if runs > 1 else "one run"
     yield f"**here: {where}, {what}**", *_times(ours), "1", "1"
-    # The compiled case has a second line of the captured code; the faster of both counts.
     others = {one.line["who"]: one for one in reversed(bench.others(ours, *names))}
     for who in QUICK if on_gpu else ():
         if who not in others:
