@@ -25,6 +25,7 @@ from gcnii.inference import baselines, evaluate
 from gcnii.targets.interval import wilson
 from gcnii.train.group import PAUSE
 from gcnii.train.presets import preset
+from gcnii.train.recipe import Recipe
 from gcnii.train.scaling import MOSTLY
 from gcnii_paper.bench.measure import CHUNK
 from gcnii_paper.report.sentences import PRINTED, table_claims
@@ -579,6 +580,7 @@ PERFORMANCE = "docs/performance.md"
 CODE = [
     Claim("README.md", "Python # or later", python),
     Claim("docs/guide/install.md", "Python # or later", python),
+    Claim("docs/consistency.md", "|`sharpen`|#|T; near 0", constants(Recipe().sharpen)),
     Claim("docs/design.md", "the host looks every # s", constants(PAUSE)),
     Claim(PERFORMANCE, "a chunk of epochs, about # s of them", constants(CHUNK)),
     Claim("docs/defaults.md", "fewer than #% nonzero", percents(MOSTLY)),
