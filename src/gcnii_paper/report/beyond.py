@@ -483,8 +483,8 @@ FOUND_HEADS = (
     *("MLP and GCN trials", "less an MLP"),
 )
 FOUND_ABOUT = """\
-A first point is a default or was typed by hand; all other trials were proposed by the search. Of
-options that were fixed by hand, only the other settings were searched. The settings of all studies
+A first point is a default or was typed by hand; all other trials were proposed by the search. Where
+options were fixed by hand, only the other settings were searched. The settings of all studies
 of a data set count as tried, and {earlier} more of a trial of our own before them ({where}),
 whose best are among the first points. The last two columns are of the study that has the record:
 its trials of the two baselines, and its own verdict: a tuned record against a hardly tuned MLP. It
