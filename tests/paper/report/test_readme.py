@@ -257,7 +257,7 @@ def test_the_fastest_other_code_comes_first_and_a_hundred_runs_of_it_take_a_hund
     one, many, cpu = rows_of(project)
     assert list(one.values())[:2] == [
         ["2 ms", "2.2 ms", "1", "1"],
-        ["not measured yet", "–", "–", "–"],  # compiled
+        ["no record yet", "–", "–", "–"],  # compiled
     ]
     assert list(one)[2] == list(many)[2] == GRAPH
     assert one[GRAPH] == ["8 ms", "9 ms", "4.0", "4.1"]
@@ -269,7 +269,7 @@ def test_the_fastest_other_code_comes_first_and_a_hundred_runs_of_it_take_a_hund
 
 def test_other_code_that_was_not_measured_or_failed_says_so_in_its_row(project):
     put_speed(project, "cora-1-cuda", 1, pyg=(60, 66))
-    assert rows_of(project)[0][GRAPH] == ["not measured yet", "–", "–", "–"]
+    assert rows_of(project)[0][GRAPH] == ["no record yet", "–", "–", "–"]
     path = project / "results" / "bench" / "cora-1-cuda.json"
     record = json.loads(path.read_text("utf-8"))
     failed = {"who": "pyg-graph", "best": None, "ratio": None, "failed": "failed: no graph"}
