@@ -77,15 +77,35 @@ COMPILED = "cora-1-compiled-cuda"  # which stands beside both of the first
 QUICK = ("pyg-graph", "pyg-compiled")
 # Timed by hand when the case still failed beside our own line; a record takes its place.
 UNRECORDED = (
-    f"\n\nThere is no record of {NAMES['pyg-compiled']} yet. Timed alone, at 46aa452 on 2026-11-18,"
-    " it took 6.1 ms for one run on an H200 (median 6.6): 3.4 times our time, and 19 times that of "
-    "100 runs at once. It is the fastest other code; compiling takes 100 s. "
-    "`gcnii bench cora-1-compiled --device cuda` measures it.\n"
+    f"{NAMES['pyg-compiled']}, timed alone on an H200 at 46aa452, is the fastest other code: 6.1 "
+    "ms for one run (median 6.6), 3.4 times ours; 19 times in 100 runs. It has no record yet."
 )
 
 
+def short_comparison(folder: Path) -> str:
+    """Ours beside the fastest other code, and beside PyG as it is commonly run, for the README."""
+    bench, rows = Bench(folder), []
+    for names in ((ALONE, COMPILED), (MANY, COMPILED), (ON_CPU,)):
+        record, ours = bench[names[0]], ours_in(bench[names[0]])[0]
+        others = bench.others(ours, *names)
+        eager = next((one for one in others if one.line["who"] in ("pyg-edges", "pyg")), others[0])
+        ratios = [f"{one.times:.1f} ({one.of_medians:.1f})" for one in (others[0], eager)]
+        fastest = f"{NAMES[others[0].line['who']]}: {ratios[0]}"
+        rows.append(
+            (_where(record, ours), _times(ours)[0], fastest, ratios[1], measured_at(record))
+        )
+    ours = ours_in(bench[ALONE])[0]
+    about = f"An epoch on Cora, {ours['layers']} × {ours['width']}, {ours['precision']}"
+    heads = ("where", "here", "fastest other code, × (by medians)", "PyG, eager, ×", "measured")
+    return f"\n{about}:\n\n{markdown_table(heads, rows)}{_unrecorded(bench)}"
+
+
+def _unrecorded(bench: Bench) -> str:
+    return "" if bench.has(COMPILED) else f"\n{UNRECORDED}\n"
+
+
 def comparison(folder: Path) -> str:
-    """Ours beside other code, one run and many, for the README and docs/performance.md."""
+    """Ours beside other code, one run and many, for docs/performance.md."""
     bench = Bench(folder)
     rows = [*_rows(bench, ALONE, COMPILED), *_rows(bench, MANY, COMPILED), *_rows(bench, ON_CPU)]
     ours = ours_in(bench[ALONE])[0]
@@ -96,7 +116,7 @@ def comparison(folder: Path) -> str:
     return (
         "\nThe time of an epoch, here and in other code, the fastest first. Where many runs train "
         f"at once here, other code trains them one after the other. Measured: {sources}.\n\n"
-        f"{markdown_table(heads, rows)}{'' if bench.has(COMPILED) else UNRECORDED}"
+        f"{markdown_table(heads, rows)}{_unrecorded(bench)}"
     )
 
 
@@ -104,10 +124,8 @@ def _rows(bench: Bench, *names: str) -> Iterator[tuple[str, ...]]:
     """Our line in the first document, then other code: what has no time, then the fastest first."""
     record = bench[names[0]]
     ours, on_gpu = ours_in(record)[0], record["device"].startswith("cuda: ")
-    where = record["device"][6:] if on_gpu else f"{record['threads']} CPU threads"
     runs = ours["replicas"]
-    what = f"{runs} runs at once" if runs > 1 else "one run"
-    yield f"**here: {where}, {what}**", *_times(ours), "1", "1"
+    yield f"**here: {_where(record, ours)}**", *_times(ours), "1", "1"
     others = {one.line["who"]: one for one in reversed(bench.others(ours, *names))}
     for who in QUICK if on_gpu else ():
         if who not in others:
@@ -115,6 +133,13 @@ def _rows(bench: Bench, *names: str) -> Iterator[tuple[str, ...]]:
     for one in sorted(others.values(), key=lambda one: one.times):
         ratios = (f"{one.times:.1f}", f"{one.of_medians:.1f}")
         yield NAMES[one.line["who"]], *_times(one.line, runs), *ratios
+
+
+def _where(record: Document, ours: Document) -> str:
+    """The device, and how many runs train at once."""
+    device, runs = record["device"], ours["replicas"]
+    where = f"{record['threads']} CPU threads" if device == "cpu" else device[6:]
+    return f"{where}, {runs} runs at once" if runs > 1 else f"{where}, one run"
 
 
 def _times(line: Document, runs: int = 1) -> tuple[str, str]:

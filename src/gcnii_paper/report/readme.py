@@ -29,7 +29,7 @@ from gcnii_paper.report.beyond import (
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import draw_depth
 from gcnii_paper.report.markdown import results_page, scores_table
-from gcnii_paper.report.performance import comparison, findings
+from gcnii_paper.report.performance import findings, short_comparison
 from gcnii_paper.report.scale import draw_growth, read_scale, scale_tables
 from gcnii_paper.report.speed import draw_speed, read_records, speed_tables
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
@@ -162,7 +162,7 @@ def all_results(cells: Sequence[MeasuredCell], rows: Sequence[BeyondRow]) -> str
 def summary(cells: Iterable[MeasuredCell], rows: Iterable[BeyondRow], bench: Path) -> str:
     """The README's part: Table 2, the records that were measured, and the time of an epoch."""
     cells = list(cells)
-    return scores_table(cells) + short_table(rows) + comparison(bench)
+    return scores_table(cells) + short_table(rows) + short_comparison(bench)
 
 
 def _filled(path: Path, *measured: str) -> str:
