@@ -4,7 +4,7 @@
 
 runs `gcnii tune`, which chooses for each split by its own validation nodes alone, and writes two
 numbers for each split: of the ensemble, and of its network that was best on the split's validation
-nodes, which is what a record is compared with.  docs/results.md shows both.
+nodes, as a record is one network, too.  docs/results.md shows both.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import gcnii
+from gcnii.errors import GcniiError
 from gcnii.files import Document, write_document
-from gcnii.results.ensemble import Ensemble, Networks
+from gcnii.results.ensemble import Ensemble, Member, Networks
 from gcnii.results.provenance import commit, versions
 from gcnii.targets.target import Floats
 from gcnii.tuning.closing import Tuned
-from gcnii.tuning.combination import FOUND
 
 FOLDER = Path("results/beyond/nested")
 BUDGET = "60s"
@@ -36,8 +36,15 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=FOLDER)
     asked = parser.parse_args(words)
-    for name in asked.names:
-        best = gcnii.tune(gcnii.load(name), budget=asked.budget, device=asked.device)
+    try:
+        graphs = {name: gcnii.load(name) for name in asked.names}
+    except GcniiError as error:
+        parser.error(str(error))
+    for name, graph in graphs.items():
+        if len(graph.splits) == 1:
+            parser.error(f"nested selection needs several splits, and {name} has one")
+    for name, graph in graphs.items():
+        best = gcnii.tune(graph, budget=asked.budget, device=asked.device)
         found = about(name, best) | {
             "command": f"python -m gcnii_paper.nested {name} --budget {asked.budget}",
             "commit": commit(),
@@ -57,7 +64,7 @@ def about(name: str, best: Tuned) -> Document:
     """The scores of each split, of the ensemble and of its best network there."""
     ensemble = best.result
     assert isinstance(ensemble, Ensemble)
-    tests = {one: ensemble.member(one.name).test for one in ensemble.networks}
+    tests = {one: ensemble.member(one.name).test for one in ensemble.members}
     rows = [_row(ensemble, i, tests) for i in range(len(ensemble.blends))]
     single, combined = [row["test"] for row in rows], [float(one) for one in ensemble.test]
     return {
@@ -72,14 +79,17 @@ def about(name: str, best: Tuned) -> Document:
     }
 
 
-def _row(ensemble: Ensemble, i: int, tests: Mapping[Networks, Floats]) -> Document:
-    """The network that was best on the validation nodes of a split.
+def _row(ensemble: Ensemble, i: int, tests: Mapping[Member, Floats]) -> Document:
+    """The member that was best on the validation nodes of a split: a network, if any has a weight.
 
-    One that the search has found is a candidate where it has a weight: there the split chose it.
+    Only members with a weight there are candidates.  That another is still in the ensemble was
+    decided by other splits, whose validation nodes this one may test.
     """
     blend = ensemble.blends[i]
     weights = ensemble.network_weights(blend)
-    able = [one for one in weights if weights[one] or not one.name.startswith(FOUND)]
+    networks: list[Member] = [one for one in weights if weights[one]]
+    pairs = zip(ensemble.members, blend.weights, strict=True)
+    able = networks or [one for one, weight in pairs if weight]
     own = {one: one.runs[blend.rows[0]] for one in able}
     best = max(own, key=lambda one: (own[one].val, -own[one].val_loss))
     return {
@@ -87,8 +97,8 @@ def _row(ensemble: Ensemble, i: int, tests: Mapping[Networks, Floats]) -> Docume
         "val": own[best].val,
         "test": float(tests[best][i]),
         "member": best.name,
-        "model": best.result.plan.model,
-        "settings": best.result.plan.settings,
+        "model": best.result.plan.model if isinstance(best, Networks) else best.name,
+        "settings": best.result.plan.settings if isinstance(best, Networks) else {},
     }
 
 

@@ -34,10 +34,28 @@ def test_every_split_has_the_score_of_the_network_that_was_best_on_its_validatio
     assert written["test_mean"] == pytest.approx(
         np.mean([row["test"] for row in written["splits"]])
     )
-    assert all(0 <= row["val"] <= 1 and row["settings"]["layers"] == 2 for row in written["splits"])
+    assert all(0 <= row["val"] <= 1 and row["settings"]["epochs"] == 8 for row in written["splits"])
+    own = [row["settings"]["layers"] for row in written["splits"] if row["model"] == "gcn"]
+    assert set(own) == {2}
     assert len(written["ensemble"]) == 3
 
 
 def test_it_says_how_many_settings_were_tried_and_by_which_command(written):
     assert written["settings_tried"] == 6
     assert written["command"] == "python -m gcnii_paper.nested csbm --budget 60s"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("nosuch", "no dataset 'nosuch'; known: cora"),
+        ("digits", "nested selection needs several splits, and digits has one"),
+    ],
+)
+def test_what_cannot_be_chosen_split_by_split_is_refused_in_a_sentence(
+    name, sentence, tmp_path, capsys
+):
+    with pytest.raises(SystemExit):
+        nested.main([name, "--out", str(tmp_path)])
+    assert sentence in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())

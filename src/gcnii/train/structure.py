@@ -26,7 +26,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 COLUMNS = ("in-degree", "out-degree", "PageRank", "return in 2 steps", "return in 3 steps")
 WIDTHS: dict[Structure, int] = {"none": 0, "degree": 2, "walk": len(COLUMNS)}  # the first of them
-DAMPING, STEPS = 0.85, 50  # of PageRank; what is left after so many steps is below 0.001
+DAMPING, STEPS = 0.85, 50  # of PageRank; 0.85^50 is below 0.001
 MOST = 1 << 24  # products of two entries at a time: 200 MiB
 
 

@@ -96,7 +96,7 @@ def short_comparison(folder: Path) -> str:
         )
     ours = ours_in(bench[ALONE])[0]
     about = f"An epoch on Cora, {ours['layers']} × {ours['width']}, {ours['precision']}"
-    heads = ("where", "here", "fastest other code, × (by medians)", "PyG, eager, ×", "measured")
+    heads = ("where", "here", "fastest with a record, × (by medians)", "PyG, eager, ×", "measured")
     return f"\n{about}:\n\n{markdown_table(heads, rows)}{_unrecorded(bench)}"
 
 
@@ -143,7 +143,7 @@ def _where(record: Document, ours: Document) -> str:
 
 
 def _times(line: Document, runs: int = 1) -> tuple[str, str]:
-    """Best and median; of a baseline, which trains one run, for so many of them."""
+    """Best and median; a baseline trains one run, and is shown for this number of runs."""
     return time_text(runs * line["best"]), time_text(runs * line["median"])
 
 

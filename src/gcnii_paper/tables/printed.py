@@ -33,7 +33,7 @@ class Printed(NamedTuple):
 
 
 MANY = 100  # runs behind a mean of Table 2, of the paper's own and of Fey & Lenssen
-SINGLE = 39  # a printed run beyond all of so many has p = 2/40
+SINGLE = 39  # a printed run that lies beyond 39 of ours has p = 2/40
 PER_SPLIT = 3  # seeds, to tell their spread from that of the splits
 UNJUDGED = 10  # runs, where there is no number to compare with or settings are not the printed ones
 
