@@ -33,8 +33,6 @@ from gcnii.files import Document, Maybe, read_document, write_document
 from gcnii.inference.attribution import (
     BestRun,
     ExplainedScore,
-    ModelLinks,
-    effects,
     near,
     strongest,
 )
@@ -118,7 +116,7 @@ class Trial:
 
     def __init__(self, result: Result, graph: gcnii.Graph, count: int):
         self.network, self.count = BestRun.of(result, graph, "cpu"), count
-        self.links = ModelLinks.of(self.network)
+        self.links = self.network.links
         self.P = self.network.predict_proba()
         self.random = np.random.default_rng(DRAWN_BY)
 
@@ -129,11 +127,11 @@ class Trial:
     def drop(self, question: ExplainedScore, some: Ints) -> float:
         """By how much the probability falls without these links."""
         before = self.P[question.node, question.label]
-        return float(before - self.network.probability(question, self.links.without(some)))
+        return float(before - self.network.probability(question, some))
 
     def by_gradient(self, question: ExplainedScore, near: Ints) -> Ints:
         """As `explain` finds them."""
-        return strongest(effects(self.network, self.links, question), self.count)
+        return strongest(self.network.effects(question), self.count)
 
     def by_gradient_as_it_is(self, question: ExplainedScore, near: Ints) -> Ints:
         """Through the normalisation, at the weights as they are."""

@@ -13,11 +13,7 @@ from gcnii.graph import Split
 from gcnii.inference.attribution import (
     BestRun,
     ExplainedScore,
-    ModelLinks,
-    effects,
-    halfway,
     near,
-    shares,
     why_unranked,
 )
 from gcnii.nn import MODELS
@@ -73,7 +69,7 @@ def networks():
 def test_the_shares_add_up_where_the_model_is_piecewise_linear(name, precision, networks):
     _, network = networks(name, precision)
     for node in range(5):
-        found = shares(network, ExplainedScore(node, 1))
+        found = network.shares(ExplainedScore(node, 1))
         score = network.scores()[node, 1].item()
         assert found.score == pytest.approx(score, rel=1e-5)
         assert found.nodes.sum() == pytest.approx(found.features.sum(), rel=1e-9, abs=1e-12)
@@ -85,7 +81,7 @@ def test_the_shares_of_64_layers_add_up_in_float32():
     result = fit(GRAPH, layers=64, width=16, epochs=2, seeds=[0], device="cpu")
     network = BestRun.of(result, GRAPH, "cpu")
     for node in range(GRAPH.n):
-        found = shares(network, ExplainedScore(node, 2))
+        found = network.shares(ExplainedScore(node, 2))
         assert abs(found.residual) <= 1e-5 * found.largest
 
 
@@ -109,7 +105,7 @@ def test_a_nodes_share_is_the_gradient_times_its_features(name, networks):
     """By differences: the score with the features of one node a little larger and smaller."""
     _, network = networks(name)
     X, question = network.task.X, ExplainedScore(NODE, 0)
-    added, step = shares(network, question).nodes, 1e-5
+    added, step = network.shares(question).nodes, 1e-5
     for node in np.argsort(-np.abs(added))[:2]:
         own = (X.pattern.row_of == int(node)).double()
         up, down = (
@@ -122,13 +118,13 @@ def test_a_nodes_share_is_the_gradient_times_its_features(name, networks):
 @every_model
 def test_links_are_ranked_by_the_derivative_or_it_is_said_why_not(name, networks):
     _, network = networks(name)
-    links, question = ModelLinks.of(network), ExplainedScore(NODE, 0)
+    links, question = network.links, ExplainedScore(NODE, 0)
     why = why_unranked(network.plan)
     assert bool(why) == (name in UNRANKED)
     if why:
         assert why.startswith(f"{name} looks at ")
         return
-    found, step, base = effects(network, links, question), 1e-5, halfway(network, NODE)
+    found, step, base = network.effects(question), 1e-5, network.halfway(NODE)
     assert found.any()
     for link in np.argsort(-np.abs(found))[:3]:
         there = torch.zeros(links.total, dtype=torch.float64)
@@ -144,7 +140,7 @@ def test_dropping_links_is_running_on_the_graph_without_them(name, networks):
     result, network = networks(name)
     if network.plan.recipe.geometry != "none":
         pytest.skip("the plane would be another one")
-    links = ModelLinks.of(network)
+    links = network.links
     dropped = near(links.ends, network.paths(NODE)[0])[:2]
     gone = {tuple(links.ends[:, i]) for i in dropped}
     kept = [edge not in gone for edge in zip(*GRAPH.edges.tolist(), strict=True)]

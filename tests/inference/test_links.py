@@ -12,9 +12,6 @@ from gcnii.graph import Graph, Split
 from gcnii.inference.attribution import (
     BestRun,
     ExplainedScore,
-    ModelLinks,
-    effects,
-    halfway,
     near,
     strongest,
 )
@@ -35,7 +32,7 @@ def edges_without_loops(graph):
 def test_an_undirected_link_is_one_and_a_loop_is_none():
     graph = replace(web(), directed=False)
     _, network = network_of(graph)
-    links = ModelLinks.of(network)
+    links = network.links
     pairs = {frozenset(edge) for edge in edges_without_loops(graph)}
     assert len(links) == len(pairs) == graph.m
     assert {frozenset(ends) for ends in links.ends.T.tolist()} == pairs
@@ -53,7 +50,7 @@ def two_threads():
 def test_the_ends_of_a_link_are_two_nodes_however_many_threads_write_them(two_threads):
     graph = load("csbm", n=20_000, degree=10)
     result = fit(graph, "sgc", seeds=[0], layers=1, epochs=1, device="cpu")
-    links = ModelLinks.of(BestRun.of(result, graph, "cpu"))
+    links = BestRun.of(result, graph, "cpu").links
     expected = np.unique(np.sort(graph.edges, 0), axis=1)
     assert np.array_equal(np.unique(links.ends, axis=1), expected)
 
@@ -62,7 +59,7 @@ def test_the_ends_of_a_link_are_two_nodes_however_many_threads_write_them(two_th
 def test_a_one_way_link_is_named_as_the_graph_has_it(direction):
     graph = web()
     _, network = network_of(graph, direction=direction)
-    ends = ModelLinks.of(network).ends.T.tolist()
+    ends = network.links.ends.T.tolist()
     assert sorted(map(tuple, ends)) == sorted(edges_without_loops(graph))
 
 
@@ -84,7 +81,7 @@ def test_a_link_of_a_weighted_graph_is_dropped_with_its_weight():
     graph = replace(graph, weights=weights)
     # of the others, the median or the ranks would be others without it
     result, network = network_of(graph, edge_weights="raw")
-    links = ModelLinks.of(network)
+    links = network.links
     kept = np.ones(graph.edges.shape[1], bool)
     gone = {frozenset(links.ends[:, i].tolist()) for i in (0, 5)}
     kept = [frozenset(edge) not in gone for edge in graph.edges.T.tolist()]
@@ -99,7 +96,7 @@ def test_a_link_of_a_weighted_graph_is_dropped_with_its_weight():
 def test_the_neighbourhood_is_what_is_within_two_hops_at_both_ends():
     graph = replace(web(), directed=False)
     _, network = network_of(graph)
-    links = ModelLinks.of(network)
+    links = network.links
     hops, _ = network.paths(4)
     expected = [i for i, (u, v) in enumerate(links.ends.T) if max(hops[u], hops[v]) <= 2]
     assert near(links.ends, hops).tolist() == expected
@@ -108,7 +105,7 @@ def test_the_neighbourhood_is_what_is_within_two_hops_at_both_ends():
 
 def test_the_slope_is_taken_halfway_for_the_nodes_own_links_alone():
     _, network = network_of(replace(web(), directed=False))
-    pattern, factors = network.task.adjacency.pattern, halfway(network, 4)
+    pattern, factors = network.task.adjacency.pattern, network.halfway(4)
     for u, v, factor in zip(pattern.row_of, pattern.columns, factors, strict=True):
         assert factor == (0.5 if 4 in (u, v) and u != v else 1)
 
@@ -122,13 +119,12 @@ def test_links_of_a_diffusion_are_said_to_be_its_own():
     result, network = network_of(graph, diffusion="ppr", top_k=4)
     found = result.explain(network.task.graph, 4, device="cpu")
     assert "links are those of the diffusion (ppr), which the model gathers over" in found.notes
-    links = ModelLinks.of(network)
-    assert np.isfinite(effects(network, links, ExplainedScore(4, 0))).all()
+    assert np.isfinite(network.effects(ExplainedScore(4, 0))).all()
 
 
 def test_a_one_way_link_that_is_gathered_over_both_ways_is_named_as_the_graph_has_it():
     edges = np.array([[4, 0, 2, 3, 5], [1, 3, 3, 2, 0]])  # 2 and 3 point to each other
     graph = Graph(X=np.eye(6), edges=edges, y=np.arange(6) % 2, directed=True)
     _, network = network_of(graph, direction="both")
-    ends = ModelLinks.of(network).ends.T.tolist()
+    ends = network.links.ends.T.tolist()
     assert sorted(ends) == [[0, 3], [2, 3], [4, 1], [5, 0]]

@@ -12,7 +12,7 @@ import gcnii
 from gcnii.analysis.states import HiddenStates
 from gcnii.dropout import epoch_key, keyed
 from gcnii.errors import InputError
-from gcnii.inference.attribution import BestRun, ExplainedScore, shares
+from gcnii.inference.attribution import BestRun, ExplainedScore
 
 OPTIONS = {
     "product_first": (False, True),
@@ -118,7 +118,7 @@ def test_its_scores_are_explained_with_the_deviations_of_rows_as_they_are(head, 
     options = {"head": head, "row_norm": row_norm, "product_first": True, "residual": True}
     how = {"layers": 3, "width": 8, "epochs": 5, "precision": "float64", "verbose": False}
     network = BestRun.of(gcnii.fit(graph, "gcnii-plus", **how, **options), graph, "cpu")
-    found = shares(network, ExplainedScore(4, 1))
+    found = network.shares(ExplainedScore(4, 1))
     assert found.score == pytest.approx(network.scores()[4, 1].item())
     assert found.nodes.sum() == pytest.approx(found.features.sum())
     assert abs(found.residual) <= 1e-10 * found.largest

@@ -4,15 +4,27 @@ Shares are exact: a network of ReLUs is piecewise linear.  With its biases b cou
 homogeneous, s(tX, tb) = t s(X, b), and Euler's identity says s = Σ X · ∂s/∂X + Σ b · ∂s/∂b.  Links
 are ranked by gradient × weight, taken through the normalisation, and checked by removal: drop some,
 normalise anew, run again, beside as many links drawn at random.
+
+`BestRun` answers for one model, `EnsembleAnswer` for several.  Both have what `explain` asks for:
+
+graph     as the model sees it
+P         (n, k) its probabilities
+ends      (2, links) the nodes that each link joins
+unranked  why no link is ranked, or nothing
+weights   of the members whose shares are added, by name; empty of one model
+others    likewise of members that have no shares
+shares, effects, probability, paths, notes
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cached_property, partial
+from math import log
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,11 +36,13 @@ from torch import Tensor, nn
 from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
-from gcnii.propagation import Sparse
+from gcnii.propagation import Sparse, adjacency
+from gcnii.results.ensemble import Asked, Ensemble, Networks, Smoothed
 from gcnii.results.result import Result, calibrated
 from gcnii.targets import Target
 from gcnii.train.plan import Plan
 from gcnii.train.run import Run
+from gcnii.train.structure import COLUMNS
 from gcnii.train.task import Task
 
 Floats = NDArray[np.float64]
@@ -83,86 +97,6 @@ def _close(word: str, names: Sequence[str]) -> str:
     return f"the closest are {some_of(close)}" if close else f"there are {some_of(names)}"
 
 
-# What the models call the weights that they add; a score is homogeneous in these and X together.
-BIASES = frozenset({"bias", "b", "shift", "offset"})
-
-
-@dataclass(frozen=True, eq=False)
-class BestRun:
-    """The model of the best run, and the graph made ready for it.
-
-    plan         of that run
-    run          that one, whose probabilities are calibrated
-    """
-
-    model: Model
-    task: Task
-    plan: Plan
-    target: Target
-    run: Run
-
-    @classmethod
-    def of(
-        cls, result: Result, graph: Graph, device: str = "auto", task: Task | None = None
-    ) -> BestRun:
-        """The best run of a result; only its biases can be differentiated by.
-
-        task  the graph made ready already
-        """
-        model, task = result.network(graph, device, task)
-        for name, weight in model.named_parameters():
-            weight.requires_grad_(name.rpartition(".")[2] in BIASES)
-        run = result.runs[result.best]
-        plan = result.plans[run.setting]
-        return cls(model, task, plan, result.target, run)
-
-    @property
-    def biases(self) -> list[Tensor]:
-        """The weights that the model adds."""
-        return [weight for weight in self.model.parameters() if weight.requires_grad]
-
-    def scores(self, P: Sparse | None = None, X: Tensor | Sparse | None = None) -> Tensor:
-        """Scores (n, k) of the graph, or with another P or X."""
-        task = self.task
-        return self.model(task.P if P is None else P, task.X if X is None else X)
-
-    @torch.no_grad()
-    def predict_proba(self, kept: Tensor | None = None) -> Floats:
-        """(n, k) probabilities, of the links that `kept` (entries,) marks.
-
-        The others are dropped, and the rest is normalised anew.
-        """
-        scores = self.scores() if kept is None else self.scores(self.task.adjacency.matrix(kept))
-        warm = calibrated(scores.cpu().double(), self.run)
-        return self.target.probabilities(warm)
-
-    def probability(self, asked: ExplainedScore, kept: Tensor | None = None) -> float:
-        """The probability of the class that is explained."""
-        return float(self.predict_proba(kept)[asked.node, asked.label])
-
-    def log_probability(self, asked: ExplainedScore, kept: Tensor) -> Tensor:
-        """() its logarithm, with a gradient to `kept`."""
-        row = calibrated(self.scores(self.task.adjacency.matrix(kept))[asked.node], self.run)
-        return self.target.log_probabilities(row)[asked.label]
-
-    def paths(self, node: int) -> tuple[Floats, Ints]:
-        """`shortest_paths` along the links that information takes."""
-        pattern = self.task.adjacency.pattern
-        rows, columns = pattern.rows.cpu().numpy(), pattern.columns.cpu().numpy()
-        return shortest_paths(
-            sp.csr_array((np.ones(len(columns)), columns, rows), pattern.shape), node
-        )
-
-
-def shortest_paths(A: sp.csr_array, node: int) -> tuple[Floats, Ints]:
-    """(n,) hops from each node to this one, and the next node on the way there, -1 if none.
-
-    Infinitely many hops if there is no way.
-    """
-    hops, before = dijkstra(A, indices=node, unweighted=True, return_predecessors=True)
-    return hops, np.maximum(before, -1).astype(np.int64)
-
-
 EXACT = 1e-4  # of the largest score: a larger residual is not of rounding
 
 
@@ -205,30 +139,168 @@ class Shares:
 Seen = Callable[[Tensor], Tensor]
 
 
-def shares(network: BestRun, asked: ExplainedScore, seen: Seen = lambda row: row) -> Shares:
-    """The shares of the score that is explained.
+# What the models call the weights that they add; a score is homogeneous in these and X together.
+BIASES = frozenset({"bias", "b", "shift", "offset"})
 
-    A layer norm divides each row by its deviation, and what it gives does not change when a row is
-    doubled: no input would have a share.  Deviations are held at what they are instead, so that the
-    network is piecewise linear here.
 
-    seen  what is made of the scores (k,) of the node, each a sum of them and of a number, which is
-          part of the bias
+@dataclass(frozen=True, eq=False)
+class BestRun:
+    """The model of the best run, and the graph made ready for it.
+
+    plan         of that run
+    run          that one, whose probabilities are calibrated
     """
-    X, values = _watched(network.task.X)
-    with _fixed_deviations(network.model):
-        scores = network.scores(X=X)[asked.node]
-    row, alone = seen(scores), seen(torch.zeros_like(scores))
-    score, constant = (_asked_of(one, asked) for one in (row, alone))
-    inputs = [values, *network.biases]
-    gradients = torch.autograd.grad(score, inputs, allow_unused=True)
-    products = [
-        torch.zeros_like(one).double() if slope is None else one.detach().double() * slope.double()
-        for one, slope in zip(inputs, gradients, strict=True)
-    ]
-    nodes, features = _margins(X, products[0])
-    bias = sum(float(one.sum()) for one in products[1:]) + float(constant)
-    return Shares(float(score.detach()), nodes, features, bias, float(row.detach().abs().max()))
+
+    model: Model
+    task: Task
+    plan: Plan
+    target: Target
+    run: Run
+    weights: ClassVar[Mapping[str, float]] = {}
+    others: ClassVar[Mapping[str, float]] = {}
+
+    @classmethod
+    def of(
+        cls, result: Result, graph: Graph, device: str = "auto", task: Task | None = None
+    ) -> BestRun:
+        """The best run of a result; only its biases can be differentiated by.
+
+        task  the graph made ready already
+        """
+        model, task = result.network(graph, device, task)
+        for name, weight in model.named_parameters():
+            weight.requires_grad_(name.rpartition(".")[2] in BIASES)
+        run = result.runs[result.best]
+        plan = result.plans[run.setting]
+        return cls(model, task, plan, result.target, run)
+
+    @property
+    def graph(self) -> Graph:
+        return self.task.graph
+
+    @cached_property
+    def links(self) -> ModelLinks:
+        """Those that it gathers over."""
+        return ModelLinks.of(self)
+
+    @property
+    def ends(self) -> Ints:
+        return self.links.ends
+
+    @cached_property
+    def P(self) -> Floats:
+        return self.predict_proba()
+
+    @property
+    def unranked(self) -> str:
+        return why_unranked(self.plan)
+
+    @property
+    def biases(self) -> list[Tensor]:
+        """The weights that the model adds."""
+        return [weight for weight in self.model.parameters() if weight.requires_grad]
+
+    def scores(self, P: Sparse | None = None, X: Tensor | Sparse | None = None) -> Tensor:
+        """Scores (n, k) of the graph, or with another P or X."""
+        task = self.task
+        return self.model(task.P if P is None else P, task.X if X is None else X)
+
+    @torch.no_grad()
+    def predict_proba(self, kept: Tensor | None = None) -> Floats:
+        """(n, k) probabilities, of the links that `kept` (entries,) marks.
+
+        The others are dropped, and the rest is normalised anew.
+        """
+        scores = self.scores() if kept is None else self.scores(self.task.adjacency.matrix(kept))
+        warm = calibrated(scores.cpu().double(), self.run)
+        return self.target.probabilities(warm)
+
+    def probability(self, asked: ExplainedScore, dropped: Ints | None = None) -> float:
+        """Of the class that is explained, without some links: the rest is normalised anew."""
+        kept = None if dropped is None else self.links.without(dropped)
+        return float(self.predict_proba(kept)[asked.node, asked.label])
+
+    def log_probability(self, asked: ExplainedScore, kept: Tensor) -> Tensor:
+        """() its logarithm, with a gradient to `kept`."""
+        row = calibrated(self.scores(self.task.adjacency.matrix(kept))[asked.node], self.run)
+        return self.target.log_probabilities(row)[asked.label]
+
+    def paths(self, node: int) -> tuple[Floats, Ints]:
+        """`shortest_paths` along the links that information takes."""
+        pattern = self.task.adjacency.pattern
+        rows, columns = pattern.rows.cpu().numpy(), pattern.columns.cpu().numpy()
+        return shortest_paths(
+            sp.csr_array((np.ones(len(columns)), columns, rows), pattern.shape), node
+        )
+
+    def shares(self, asked: ExplainedScore, seen: Seen = lambda row: row) -> Shares:
+        """The shares of the score that is explained.
+
+        A layer norm divides each row by its deviation, and what it gives does not change when a row
+        is doubled: no input would have a share.  Deviations are held at what they are instead, so
+        that the network is piecewise linear here.
+
+        seen  what is made of the scores (k,) of the node, each a sum of them and of a number, which
+              is part of the bias
+        """
+        X, values = _watched(self.task.X)
+        with _fixed_deviations(self.model):
+            scores = self.scores(X=X)[asked.node]
+        row, alone = seen(scores), seen(torch.zeros_like(scores))
+        score, constant = (_asked_of(one, asked) for one in (row, alone))
+        inputs = [values, *self.biases]
+        slopes = torch.autograd.grad(score, inputs, materialize_grads=True)
+        pairs = zip(inputs, slopes, strict=True)
+        products = [one.detach().double() * slope.double() for one, slope in pairs]
+        nodes, features = _margins(X, products[0])
+        bias = sum(float(one.sum()) for one in products[1:]) + float(constant)
+        return Shares(float(score.detach()), nodes, features, bias, float(row.detach().abs().max()))
+
+    def effects(self, asked: ExplainedScore) -> Floats:
+        """(links,) by how much the log-probability would fall without each, by a gradient.
+
+        The factor by which a link's weight is multiplied is 1 with it and 0 without it; the
+        derivative by this factor is gradient × weight, and degrees are part of it: the rest is
+        normalised anew.
+        """
+        kept, links = self.halfway(asked.node).requires_grad_(), self.links
+        (slope,) = torch.autograd.grad(self.log_probability(asked, kept), kept)
+        found = torch.zeros(len(links), dtype=torch.float64, device=slope.device)
+        return np.asarray(found.index_add_(0, links.link, slope[links.entries].double()).cpu())
+
+    def halfway(self, node: int) -> Tensor:
+        """(total,) the factors at which the derivative is taken: ½ at the node's own links, else 1.
+
+        To drop a link is a large change, and the slope halfway tells it better than the slope at
+        one end: the midpoint rule.  On validation nodes of Cora it finds links that matter as much
+        as those of a search by removal, and the slope at 1 finds weaker ones (docs/explaining.md).
+        """
+        pattern = self.task.adjacency.pattern
+        rows, columns = pattern.row_of, pattern.columns
+        own = ((rows == node) | (columns == node)) & (rows != columns)
+        return 1 - 0.5 * own.to(self.task.adjacency.weights)
+
+    def notes(self) -> Iterable[str]:
+        """How features are scaled, and what the links are."""
+        scaling = self.task.scaling
+        if scaling is not None and scaling.kind != "none":
+            yield (
+                "features are as the model sees them, "
+                f"scaled ({scaling.kind}), not as the graph has them"
+            )
+        if self.plan.structure != "none":
+            yield "columns of the graph's structure stay as they are where links are removed"
+        if said := what_links_are(self.plan):
+            yield said
+
+
+def shortest_paths(A: sp.csr_array, node: int) -> tuple[Floats, Ints]:
+    """(n,) hops from each node to this one, and the next node on the way there, -1 if none.
+
+    Infinitely many hops if there is no way.
+    """
+    hops, before = dijkstra(A, indices=node, unweighted=True, return_predecessors=True)
+    return hops, np.maximum(before, -1).astype(np.int64)
 
 
 @contextmanager
@@ -257,11 +329,8 @@ def _asked_of(row: Tensor, asked: ExplainedScore) -> Tensor:
 
 def _watched(X: Tensor | Sparse) -> tuple[Tensor | Sparse, Tensor]:
     """X, and its values, which gradients reach."""
-    if isinstance(X, Sparse):
-        values = X.values.detach().clone().requires_grad_()
-        return Sparse(X.pattern, values), values
-    values = X.detach().clone().requires_grad_()
-    return values, values
+    values = (X.values if isinstance(X, Sparse) else X).detach().clone().requires_grad_()
+    return (X.with_values(values) if isinstance(X, Sparse) else values), values
 
 
 def _margins(X: Tensor | Sparse, products: Tensor) -> tuple[Floats, Floats]:
@@ -342,31 +411,6 @@ def only_back(graph: Graph, pairs: Ints) -> NDArray[np.bool_]:
     return np.isin(back, edges) & ~np.isin(there, edges)
 
 
-def effects(network: BestRun, links: ModelLinks, asked: ExplainedScore) -> Floats:
-    """(links,) by how much the log-probability would fall without each, by a gradient.
-
-    The factor by which a link's weight is multiplied is 1 with it and 0 without it; the derivative
-    by this factor is gradient × weight, and degrees are part of it: the rest is normalised anew.
-    """
-    kept = halfway(network, asked.node).requires_grad_()
-    (slope,) = torch.autograd.grad(network.log_probability(asked, kept), kept)
-    found = torch.zeros(len(links), dtype=torch.float64, device=slope.device)
-    return np.asarray(found.index_add_(0, links.link, slope[links.entries].double()).cpu())
-
-
-def halfway(network: BestRun, node: int) -> Tensor:
-    """(total,) the factors at which the derivative is taken: ½ at the node's own links, else 1.
-
-    To drop a link is a large change, and the slope halfway tells it better than the slope at one
-    end: the midpoint rule.  On validation nodes of Cora it finds links that matter as much as those
-    of a search by removal, and the slope at 1 finds weaker ones (docs/explaining.md).
-    """
-    pattern = network.task.adjacency.pattern
-    rows, columns = pattern.row_of, pattern.columns
-    own = ((rows == node) | (columns == node)) & (rows != columns)
-    return 1 - 0.5 * own.to(network.task.adjacency.weights)
-
-
 def strongest(effect: Floats, count: int) -> Ints:
     """The links that support the label most, at most `count`, the strongest first."""
     order = np.argsort(-effect, kind="stable")[:count]
@@ -400,93 +444,162 @@ def what_links_are(plan: Plan) -> str:
     return ""
 
 
-class Subject(ABC):
-    """Whose answer about a graph is explained: that of one run, or of an ensemble.
+ENOUGH = 0.5  # weight of networks whose gradients rank links for all
+MOST = 20  # links that are removed one by one where they do not
+TINY = 1e-12  # 0 has no logarithm
 
-    model     its name
-    run       whose seed and split it has
-    graph     as the model sees it
-    P         (n, k) its probabilities
-    ends      (2, links) the nodes that each link joins
-    unranked  why no link is ranked, or nothing
-    weights   of the members whose shares are added, by name; empty of one model
-    others    likewise of members that have no shares
+
+class EnsembleAnswer:
+    """The blend that predicts: its shares are those of its networks, each times its weight.
+
+    The scores of networks differ in scale, so that shares are of log-odds, which are the same unit
+    in all: log p of the label, less the mean of log p over the classes.  They are linear in the
+    scores, so that Euler's identity holds for them, too.  Correct & Smooth has the shares of the
+    network that it corrects.  Trees and label propagation have no gradient: they take part in the
+    check by removal alone, and where they weigh more than networks, links are ranked by removal.
+
+    A link joins two nodes, whichever way its edges go, since members differ in what they follow.
     """
 
-    model: str
-    run: Run
-    graph: Graph
-    P: Floats
-    ends: Ints
-    unranked: str
-    weights: Mapping[str, float]
-    others: Mapping[str, float]
-
-    @abstractmethod
-    def decide(self, P: Floats) -> Ints:
-        """The labels of nodes with these probabilities."""
-
-    @abstractmethod
-    def shares(self, asked: ExplainedScore) -> Shares:
-        """What adds up to the score that is explained."""
-
-    @abstractmethod
-    def effects(self, asked: ExplainedScore) -> Floats:
-        """(links,) by how much the log-probability of the label would fall without each."""
-
-    @abstractmethod
-    def probability(self, asked: ExplainedScore, dropped: Ints) -> float:
-        """Of the label, without some links: all is computed again."""
-
-    @abstractmethod
-    def paths(self, node: int) -> tuple[Floats, Ints]:
-        """`shortest_paths` along its links."""
-
-    @abstractmethod
-    def notes(self) -> Iterable[str]:
-        """What one should know about features, links and members."""
-
-
-class RunAnswer(Subject):
-    """The best run of a result."""
-
-    def __init__(self, result: Result, graph: Graph, device: str):
-        self.result, self.network = result, BestRun.of(result, graph, device)
-        self.links = ModelLinks.of(self.network)
-        self.model, self.run = self.network.plan.model, self.network.run
-        self.graph, self.ends = self.network.task.graph, self.links.ends
-        self.P, self.unranked = self.network.predict_proba(), why_unranked(self.network.plan)
+    def __init__(self, ensemble: Ensemble, graph: Graph, device: str):
+        self.ensemble = ensemble.part([ensemble.best])
+        self.asked = ensemble.asked(graph, device)
+        self.graph = self.asked.graph
+        (self.blend,) = self.ensemble.answering(self.asked)
+        every = self.ensemble.network_weights(self.blend)
+        self.networks = {network: weight for network, weight in every.items() if weight}
         self.weights, self.others = dict[str, float](), dict[str, float]()
+        for member, weight in zip(ensemble.members, self.blend.weights, strict=True):
+            network = member.base if isinstance(member, Smoothed) else member
+            if weight:
+                has = isinstance(network, Networks)
+                (self.weights if has else self.others)[member.name] = weight
+        kept = self.ensemble.scored(graph, device).kept  # which a page has at hand
+        assert kept is not None
+        self.blended = kept.blended[0]
+        self.P = self._tempered(self.blended)
+        ranking = sum(weight for one, weight in self.networks.items() if ranks(one.result.plan))
+        self.by_removal = ranking < ENOUGH
+        seeing = any(member.sees != "features" for member in self.ensemble.weighty)
+        self.unranked = "" if seeing else "no member looks at links"
 
-    def decide(self, P: Floats) -> Ints:
-        """By the threshold and the class weights of the run."""
-        return self.result.decide(P, ensemble=False)
+    def _tempered(self, P: Floats) -> Floats:
+        T = self.ensemble.runs[0].temperature
+        return P if T is None else self.ensemble.target.tempered(P, T)
+
+    def _runs(self, node: int) -> Iterator[tuple[BestRun, float]]:
+        """Each network that answers for a node, with its weight."""
+        rows = self.ensemble.rows_for(node, self.blend, self.asked)
+        for member, weight in self.networks.items():
+            task = None
+            for row in rows:
+                one = BestRun.of(member.result.alone(row), self.graph, self.asked.device, task)
+                task = one.task
+                yield one, weight / len(rows)
 
     def shares(self, asked: ExplainedScore) -> Shares:
-        """Of its score, as it comes from the network."""
-        return shares(self.network, asked)
+        """Of the weighted mean of the networks' log-odds."""
+        d = self.graph.d + len(COLUMNS)
+        none = Shares(0.0, np.zeros(self.graph.n), np.zeros(d), 0.0, 0.0)
+        each = (
+            _widened(network.shares(asked, partial(log_odds, network)).times(weight), d)
+            for network, weight in self._runs(asked.node)
+        )
+        return sum(each, none)
+
+    @cached_property
+    def pairs(self) -> Ints:
+        """(edges,) a number for the two nodes that each edge joins; -1 of a loop."""
+        return self._numbered(self.graph.edges)
+
+    def _numbered(self, ends: Ints) -> Ints:
+        u, v = np.sort(ends, 0)
+        return np.where(u == v, -1, u * self.graph.n + v)
+
+    @cached_property
+    def links(self) -> Ints:
+        """(links,) the number of each pair that is joined, in order."""
+        return np.unique(self.pairs[self.pairs >= 0])
+
+    @cached_property
+    def ends(self) -> Ints:
+        """In the direction of the edge, where it is one-way."""
+        ends = np.stack(np.divmod(self.links, self.graph.n))
+        return (
+            np.where(only_back(self.graph, ends), ends[::-1], ends) if self.graph.directed else ends
+        )
 
     def effects(self, asked: ExplainedScore) -> Floats:
-        """By a gradient."""
-        return effects(self.network, self.links, asked)
+        """Of the blended probability, before its temperature; by the networks' gradients."""
+        found = np.zeros(len(self.links))
+        if self.by_removal:
+            before = log(max(self.probability(asked, np.zeros(0, np.int64)), TINY))
+            for i in np.flatnonzero((self.ends == asked.node).any(0))[:MOST]:
+                found[i] = before - log(max(self.probability(asked, np.array([i])), TINY))
+            return found
+        whole = max(float(self.blended[asked.node, asked.label]), TINY)
+        for network, weight in self._runs(asked.node):
+            if not ranks(network.plan):
+                continue
+            place = np.searchsorted(self.links, self._numbered(network.ends))
+            # d log Σ w p = Σ (w p / Σ w p) d log p
+            part = weight * network.probability(asked) / whole
+            np.add.at(found, place, part * network.effects(asked))
+        return found
 
     def probability(self, asked: ExplainedScore, dropped: Ints) -> float:
-        """Without links, the rest is normalised anew."""
-        return self.network.probability(asked, self.links.without(dropped))
+        """All members answer for the graph without these links."""
+        P = self.P
+        if len(dropped):
+            kept, weights = ~np.isin(self.pairs, self.links[dropped]), self.graph.weights
+            weights = None if weights is None else weights[kept]
+            rest = replace(self.graph, edges=self.graph.edges[:, kept], weights=weights)
+            again = Asked(rest, self.asked.known, self.asked.device)
+            P = self._tempered(self.ensemble.said(again)[0])
+        return float(P[asked.node, asked.label])
 
     def paths(self, node: int) -> tuple[Floats, Ints]:
-        """Along the links that information takes."""
-        return self.network.paths(node)
+        """Along edges in both directions."""
+        return shortest_paths(adjacency(self.graph, "both", "remove"), node)
 
-    def notes(self) -> Iterable[str]:
-        """How features are scaled, and what the links are."""
-        scaling = self.network.task.scaling
-        if scaling is not None and scaling.kind != "none":
+    def notes(self) -> Iterator[str]:
+        """How features are scaled, and who has no shares."""
+        scalings = {one.result.scaling for one in self.networks}
+        if kinds := sorted({one.kind for one in scalings if one and one.kind != "none"}):
             yield (
-                "features are as the model sees them, "
-                f"scaled ({scaling.kind}), not as the graph has them"
+                "features are as the members see them, "
+                f"scaled ({', '.join(kinds)}), not as the graph has them"
             )
-        if self.network.plan.structure != "none":
-            yield "columns of the graph's structure stay as they are where links are removed"
-        if said := what_links_are(self.network.plan):
-            yield said
+        if self.weights:
+            yield f"shares are those of {_listed(self.weights)}, each times its weight"
+        if {one.name for one in self.networks} - self.weights.keys():
+            yield "of what Correct & Smooth corrects, they are those before it"
+        if self.others:
+            yield (
+                f"not attributed: {_listed(self.others)}; they have no gradients, and take part in "
+                "the check by removal alone"
+            )
+        if self.by_removal and not self.unranked:
+            yield f"the links of the node itself, {MOST} at most, were removed one by one"
+
+
+def _widened(own: Shares, d: int) -> Shares:
+    """With zeros for the structure columns that a member does not have."""
+    return replace(own, features=np.pad(own.features, (0, d - len(own.features))))
+
+
+def _listed(weights: Mapping[str, float]) -> str:
+    """The members with their weights, the heaviest first."""
+    order = sorted(weights.items(), key=lambda one: -one[1])
+    return ", ".join(f"{name} ({weight:.2f})" for name, weight in order)
+
+
+def ranks(plan: Plan) -> bool:
+    """Whether gradients of this model rank the links of the graph."""
+    return not why_unranked(plan) and not what_links_are(plan)
+
+
+def log_odds(network: BestRun, row: Tensor) -> Tensor:
+    """(k,) of the scores of a node: of each label, or of each class against all on average."""
+    row = calibrated(row, network.run)
+    return row - row.mean() if network.target.exclusive else row

@@ -18,15 +18,14 @@ from gcnii.errors import GraphError, InputError
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.inference.attribution import (
+    BestRun,
+    EnsembleAnswer,
     ExplainedScore,
-    RunAnswer,
-    Subject,
     find_class,
     find_node,
     near,
     strongest,
 )
-from gcnii.inference.ensemble_attribution import EnsembleAnswer
 from gcnii.inference.predict import known_labels
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
@@ -299,11 +298,11 @@ def _width(result: Trained, k: int) -> int:
     return int(result.plan.model_settings.get("width", k))
 
 
-def _subject(result: Trained, graph: Graph, device: str) -> Subject:
+def _subject(result: Trained, graph: Graph, device: str) -> BestRun | EnsembleAnswer:
     if isinstance(result, Ensemble):
         return EnsembleAnswer(result, graph, device)
     assert isinstance(result, Result)
-    return RunAnswer(result, graph, device)
+    return BestRun.of(result, graph, device)
 
 
 class _Answer:
@@ -342,14 +341,14 @@ class _Answer:
 
     def explanation(self, top: int) -> Explanation:
         asked, own, strong = self.asked, self.shares, strongest(self.effect, top)
-        run, label = self.subject.run, self.names[asked.label]
+        run, label = self.result.runs[self.result.best], self.names[asked.label]
         (me,) = self._nodes([asked.node])
         ends = self.ends[:, _clear(self.effect, strong)]
         drawn = choose_nodes(own.nodes, self.hops, self.before, ends)
         surroundings = self._nodes(drawn)
         return Explanation(
             graph=self.graph.name,
-            model=self.subject.model,
+            model=self.result.model,
             seed=run.seed,
             split=run.split,
             node=me.node,
@@ -381,15 +380,19 @@ class _Answer:
     def _nodes(self, rows: Sequence[int] | Ints) -> tuple[NodeShare, ...]:
         """These nodes by name, with the label that is predicted."""
         rows = np.asarray(rows, np.int64)
-        labels = self.result.target.shown(self.subject.decide(self.P[rows]))
+        labels = self.result.target.shown(self._decide(rows))
         hops = (int(hop) if np.isfinite(hop) else None for hop in self.hops[rows])
         known, added = (self.known[i] for i in rows), self.shares.nodes[rows].tolist()
         return tuple(map(NodeShare, map(self._name, rows), labels, known, hops, added))
 
     def _holds(self, rows: Sequence[int] | Ints) -> NDArray[np.bool_]:
         """(rows,) whether these nodes are given the explained label."""
-        ids = self.subject.decide(self.P[np.asarray(rows)])
+        ids = self._decide(np.asarray(rows))
         return np.asarray(self.result.target.indicators(ids)[:, self.asked.label] == 1)
+
+    def _decide(self, rows: Ints) -> Ints:
+        """The labels of nodes: by the threshold and the class weights of what is explained."""
+        return self.result.decide(self.P[rows], ensemble=False)
 
     def _groups(self, nodes: Sequence[NodeShare], rows: Ints, label: str) -> tuple[str, ...]:
         """What the colours of nodes say: their label; of several, whether they have this one."""
