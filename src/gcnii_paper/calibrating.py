@@ -29,8 +29,7 @@ from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
 from gcnii.targets import target_of
 from gcnii.targets.kinds import Sets
-from gcnii.train.own import SOME
-from gcnii.train.presets import uses_own_default
+from gcnii.train.presets import SOME, uses_own_default
 
 _SETS = {"coverage": float, "size": float}
 _ERRORS = {"temperature": float, "before": float, "after": float, "after_20": float}

@@ -12,7 +12,7 @@ import pytest
 from support.command_line import SMALL, Answer, call, files, write_pets
 
 from gcnii import fit, load, open_bundle
-from gcnii.train.own import first_point
+from gcnii.train.presets import first_point
 
 
 def rows(text):

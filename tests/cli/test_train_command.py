@@ -16,7 +16,7 @@ from support.command_line import BUNDLE, BUNDLE_FILES, SMALL, Answer, call, file
 from gcnii.results.bundle import open_bundle, save_claimed
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.group import ReplicaGroup
-from gcnii.train.own import PORTFOLIO, first_point
+from gcnii.train.presets import PORTFOLIO, first_point
 
 KEYS = [
     "graph",

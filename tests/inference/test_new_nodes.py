@@ -15,7 +15,7 @@ from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.graph.columns import Column, Columns
 from gcnii.inference.new_nodes import join_new
-from gcnii.train.own import MANY
+from gcnii.train.presets import MANY
 
 SMALL = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}
 NODES = pd.DataFrame({"x1": [0.1, 0.9], "id": ["new0", "new1"], "x0": [0.0, 1.0]})

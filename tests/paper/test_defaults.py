@@ -5,7 +5,7 @@ import pytest
 
 from gcnii import Split, load
 from gcnii.graph import Graph
-from gcnii.train.own import PORTFOLIO, Point
+from gcnii.train.presets import PORTFOLIO, Point
 from gcnii.tuning.portfolio import LABELS
 from gcnii_paper import defaults
 from gcnii_paper.defaults import ALWAYS, EFFORTS, Kept, best_baseline, judge, kin, measure

@@ -7,7 +7,7 @@ import pytest
 from support.killing import Killed, killed_after_a_save
 
 from gcnii import data, fit
-from gcnii.train import own
+from gcnii.train import presets
 from gcnii.train.plan import make_plan
 
 HOW = {"layers": 2, "width": 8, "lr": 0.001, "device": "cpu"}
@@ -24,7 +24,7 @@ def graph():
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Ten epochs, where others have 500."""
-    monkeypatch.setattr(own, "STOP", {"epochs": 10, "patience": 4})
+    monkeypatch.setattr(presets, "STOP", {"epochs": 10, "patience": 4})
 
 
 def numbers(result):
@@ -42,7 +42,7 @@ def test_a_training_that_still_gets_better_goes_on_until_its_patience_ends(graph
     assert run.epochs > 10
     assert run.epochs - 1 - run.best_epoch >= 4
     assert result.plan.settings["epochs"] == 10
-    assert result.plan.settings["longest"] == own.LONGEST
+    assert result.plan.settings["longest"] == presets.LONGEST
 
 
 def test_a_number_of_epochs_that_is_given_is_kept_and_a_warning_says_what_it_cost(graph):

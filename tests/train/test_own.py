@@ -12,8 +12,9 @@ import scipy.sparse as sp
 import gcnii
 from gcnii.data.catalog import CATALOG
 from gcnii.nn import MODELS
-from gcnii.train import own
-from gcnii.train.own import (
+from gcnii.train import presets
+from gcnii.train.plan import chosen_model, make_plan, model_defaults, source_of_model
+from gcnii.train.presets import (
     FAMILY,
     LONGEST,
     MOST_NODES,
@@ -22,9 +23,10 @@ from gcnii.train.own import (
     SOME,
     first_point,
     portfolio,
+    preset,
+    presets_of,
+    uses_own_default,
 )
-from gcnii.train.plan import chosen_model, make_plan, model_defaults, source_of_model
-from gcnii.train.presets import preset, presets_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe
 
 WITHOUT = {"film", "squirrel", "chameleon-filtered", "minesweeper", "amazon-photo", "coauthor-cs"}
@@ -149,7 +151,7 @@ def test_graphsage_sees_the_full_graph_unless_it_is_large_or_sampling_is_set(mon
     assert batches() == "full"
     assert batches({"fanout": (5, 5)}) == "neighbours"
     assert MOST_NODES == 200_000
-    monkeypatch.setattr(own, "MOST_NODES", 39)
+    monkeypatch.setattr(presets, "MOST_NODES", 39)
     assert batches() == "neighbours"
 
 

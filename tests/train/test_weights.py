@@ -14,8 +14,8 @@ from gcnii.analysis import Doctor
 from gcnii.errors import InputError
 from gcnii.nn import MODELS
 from gcnii.propagation import feature_matrix, propagation_matrix
-from gcnii.train.own import MANY
 from gcnii.train.plan import make_plan
+from gcnii.train.presets import MANY
 from gcnii.train.task import Task, make_adjacency
 
 SETTINGS = {"layers": 2, "width": 4, "epochs": 3}

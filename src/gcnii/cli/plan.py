@@ -32,8 +32,7 @@ from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError
 from gcnii.files import user_path
 from gcnii.report.tables import plain_table
-from gcnii.train.own import first_point, presets_for
-from gcnii.train.presets import Settings, preset
+from gcnii.train.presets import Settings, first_point, preset, presets_for
 
 # torch takes seconds to import; a plan from counts alone does without: hence imports below
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
 from gcnii.nn.model import DrawnFrom
 from gcnii.nn.settings import Settings, check_settings, setting_of
-from gcnii.train.own import presets_for
-from gcnii.train.presets import record_of, uses_own_default
+from gcnii.train.presets import presets_for, record_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
 from gcnii.train.scaling import Kind, choose
 from gcnii.train.structure import WIDTHS, Structure

@@ -22,7 +22,7 @@ from optuna.study import Study as OptunaStudy
 from optuna.trial import TrialState, create_trial
 
 from gcnii.results.ensemble import Ensemble, Member, Networks
-from gcnii.train.own import Point
+from gcnii.train.presets import Point
 from gcnii.tuning.closing import SLOWER, Tuned
 from gcnii.tuning.portfolio import Course
 from gcnii.tuning.question import Question

@@ -59,8 +59,8 @@ from gcnii.targets.target import LEAST
 from gcnii.train.checkpoint import Checkpoint, remove
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
 from gcnii.train.interrupt import Interrupt, interruptible
-from gcnii.train.own import Point, portfolio
 from gcnii.train.plan import Plan, make_plan
+from gcnii.train.presets import Point, portfolio
 from gcnii.train.recipe import Recipe
 from gcnii.train.run import Run, make_runs
 

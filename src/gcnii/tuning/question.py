@@ -30,7 +30,6 @@ from gcnii.results.bundle import read_record
 from gcnii.results.fit import SILENT, Session
 from gcnii.targets import target_of
 from gcnii.targets.scores import RARE, Metric
-from gcnii.train.own import FEW, MANY, PLAIN, SOME, Point, portfolio
 from gcnii.train.plan import (
     SHARED,
     Plan,
@@ -42,6 +41,7 @@ from gcnii.train.plan import (
     model_defaults,
     model_hints,
 )
+from gcnii.train.presets import FEW, MANY, PLAIN, SOME, Point, portfolio
 from gcnii.train.recipe import RECIPE_FIELDS, recipe_hints
 from gcnii.train.run import make_runs
 from gcnii.tuning.portfolio import EXTENTS, Course, prepared
