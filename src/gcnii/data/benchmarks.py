@@ -62,9 +62,10 @@ def split_name(stem: str, i: int) -> str:
     return f"{stem}_split_0.6_0.2_{i}.npz"
 
 
-def neighbourhood_name(stem: str, geometry: str) -> str:
-    """The file name of the neighbourhoods in this geometry."""
-    return f"outf_nodes_space_relation_{stem}_{KINDS[geometry]}.txt"
+def neighbourhood_path(stem: str, geometry: str) -> str:
+    """The path of the neighbourhoods in this geometry."""
+    name = f"outf_nodes_space_relation_{stem}_{KINDS[geometry]}.txt"
+    return f"geom-gcn/structural_neighborhood/{name}"
 
 
 def read_neighbourhood(path: Path) -> NDArray[np.int64]:
@@ -74,8 +75,9 @@ def read_neighbourhood(path: Path) -> NDArray[np.int64]:
     return np.fromstring(numbers, dtype=np.int64, sep="\t").reshape(-1, 4).T
 
 
-def read_web(files: Files, *, stem: str, name: str) -> Graph:
+def read_web(files: Files, *, name: str) -> Graph:
     """A graph, directed: each line says that page u links to page v."""
+    stem = name.removesuffix("-2022")
     lines = files[NODES].read_text("ascii").splitlines()[1:]
     ids, features, labels = zip(*(line.split("\t") for line in lines), strict=True)
     order = np.argsort(np.array(ids, dtype=np.int64))
@@ -143,23 +145,24 @@ def unpickle(path: Path) -> Any:
     return sp.csr_array((state["data"], state["indices"], state["indptr"]), shape=state["_shape"])
 
 
-def read_public(files: Files, *, stem: str) -> Graph:
+def read_public(files: Files, *, name: str) -> Graph:
     """The graph with its public split: 20 training nodes per class, 500 for val, 1000 for test."""
-    X, edges, y = _planetoid(files, stem)
-    train, test = len(unpickle(files[f"ind.{stem}.y"])), _test_index(files, stem)
+    X, edges, y = _planetoid(files, name)
+    train, test = len(unpickle(files[f"ind.{name}.y"])), _test_index(files, name)
     roles = np.full(len(y), "", dtype=object)
     roles[:train], roles[train : train + 500], roles[test] = "train", "val", "test"
-    return Graph(X=X, edges=edges, y=y, splits=(Split.of_roles(roles),), name=stem)
+    return Graph(X=X, edges=edges, y=y, splits=(Split.of_roles(roles),), name=name)
 
 
-def read_full(files: Files, *, stem: str) -> Graph:
+def read_full(files: Files, *, name: str) -> Graph:
     """The graph with the ten splits of Geom-GCN (48/32/20)."""
+    stem = name.removesuffix("-full")
     X, edges, y = _planetoid(files, stem)
     # paper: silent; here: the 15 unlabelled nodes of Citeseer are class 0, as the authors' argmax
     # of their zero rows makes them, because the masks of Geom-GCN contain them and the printed
     # numbers count them.
     y = np.maximum(y, 0)
-    return Graph(X=X, edges=edges, y=y, splits=ten_splits(files, stem), name=f"{stem}-full")
+    return Graph(X=X, edges=edges, y=y, splits=ten_splits(files, stem), name=name)
 
 
 def _planetoid(
@@ -185,10 +188,10 @@ def _test_index(files: Files, stem: str) -> NDArray[np.int64]:
 FEW = 100  # features of a table; bags of words have more
 
 
-def read_heterophilous(files: Files, *, name: str, directed: bool = False) -> Graph:
-    """A graph of Platonov et al. with its ten splits; `directed` says whether links are one-way."""
+def read_heterophilous(files: Files, *, name: str) -> Graph:
+    """A graph of Platonov et al. with its ten splits; the file's name says if links are one-way."""
     (path,) = files.values()
-    graph = npz.read(path, directed=directed)
+    graph = npz.read(path, directed=path.stem.endswith("_directed"))
     X = graph.X if graph.d < FEW else sp.csr_array(graph.X)  # words of pages: mostly zeros
     return replace(graph, X=X, name=name, classes=None)
 
@@ -231,31 +234,16 @@ def _texts(arrays: npz.Arrays, name: str) -> tuple[str, ...] | None:
 
 
 Array = NDArray[Any]  # of the type that its file holds
-# The hash of the archive is not published; these are the git blob hashes of its members.
-PPI_BLOBS = {
-    "test_feats.npy": "007ffeffe490a05f3d560e4434558398e1dbc1dd",
-    "test_graph.json": "6b78a646c24030fa136ec7964eea6abe003b9db1",
-    "test_graph_id.npy": "08ce2a7353e397c65c83084d53feaac4979d029c",
-    "test_labels.npy": "43d0b45144862ef437186c8183b1247dcbdab436",
-    "train_feats.npy": "c3df4929f38f82f3d43bb57ceca1bb182f4ddc95",
-    "train_graph.json": "5612b7255e92e2796b4f9cd9b6c803313d60c792",
-    "train_graph_id.npy": "f71a82e1e8186119dcf4c80768a9c91a708791f2",
-    "train_labels.npy": "92eadf5360f0fc0a48a3f96d79e4a4bd305bce7d",
-    "valid_feats.npy": "a9e9b379a2f1f4a83f0f9869f5579aadd1edd380",
-    "valid_graph.json": "62fe4f9ed39f35a658561a861e2ddcbf3acbbdba",
-    "valid_graph_id.npy": "886ae156536a05fc843055f832185b008080267f",
-    "valid_labels.npy": "64b58e8b2f866487ad6fc437ad129bc06b9634da",
-}
 PPI_ROLES: dict[str, Role] = {"train": "train", "valid": "val", "test": "test"}
 
 
-def read_ppi(files: Files) -> Graph:
+def read_ppi(files: Files, *, name: str = "ppi") -> Graph:
     """All graphs as one block-diagonal Graph, split by whole graphs.
 
     Features are used as shipped; upstream is believed to have standardised them already.
     """
     graphs = [(graph, role) for part, role in PPI_ROLES.items() for graph in _graphs(files, part)]
-    return join([graph for graph, _ in graphs], [role for _, role in graphs], name="ppi")
+    return join([graph for graph, _ in graphs], [role for _, role in graphs], name=name)
 
 
 def _graphs(files: Files, part: str) -> list[Graph]:
