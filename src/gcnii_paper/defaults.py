@@ -29,9 +29,9 @@ from gcnii.members.known import Known
 from gcnii.members.propagation import LabelPropagation
 from gcnii.members.trees import Trees
 from gcnii.report.tables import markdown_table
+from gcnii.results.ensemble import greedy
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.provenance import commit
-from gcnii.results.weights import greedy
 from gcnii.targets import Classes, SeveralLabels, target_of
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import Floats, Ints, Target

@@ -34,7 +34,7 @@ def test_the_answer_is_the_weighted_mean_of_the_members_probabilities(ensemble, 
     assert sum(blend.weights) == pytest.approx(1)
     test = graph.splits[0].test
     mean = sum(
-        weight * ensemble.member(member.name).scored(graph).kept.blended[0][test]
+        weight * ensemble.member(member.name).scored(graph).kept.each[0][test]
         for member, weight in zip(ensemble.members, blend.weights, strict=True)
     )
     P = ensemble.target.tempered(mean, ensemble.runs[0].temperature)

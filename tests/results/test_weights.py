@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gcnii.results.weights import greedy
+from gcnii.results.ensemble import greedy
 from gcnii.targets import Classes, SeveralLabels
 
 THREE = Classes(3)

@@ -194,11 +194,11 @@ def test_an_ensemble_adds_the_shares_of_members_with_and_without_the_columns(gra
     results = [gcnii.fit(graph, "gcnii", structure=one, **HOW) for one in kinds]
     first = results[0]
     ensemble = Ensemble(
-        first.origin,
-        tuple(map(Networks, kinds, results)),
-        (Blend((0,), (0.2, 0.3, 0.5)),),
-        first.runs,
-        first.recipe,
+        origin=first.origin,
+        members=tuple(map(Networks, kinds, results)),
+        blends=(Blend((0,), (0.2, 0.3, 0.5)),),
+        runs=first.runs,
+        shared=first.recipe,
         folds=0,
         device="cpu",
         trained_on=graph,

@@ -69,7 +69,7 @@ def weights_on(ensemble, split):
 
 
 def answers_on(ensemble, split):
-    return ensemble.scored(ensemble.trained_on, "cpu").kept.blended[split]
+    return ensemble.scored(ensemble.trained_on, "cpu").kept.each[split]
 
 
 def test_what_one_split_found_has_no_weight_on_another(graph, closed):

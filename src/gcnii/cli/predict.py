@@ -38,7 +38,7 @@ from gcnii.inference.predict import (
 )
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.bundle import open_bundle
-from gcnii.results.trained import Trained
+from gcnii.results.result import Trained
 from gcnii.targets.kinds import Sets, refuse_coverage
 
 if TYPE_CHECKING:

@@ -476,7 +476,7 @@ class EnsembleAnswer:
                 (self.weights if has else self.others)[member.name] = weight
         kept = self.ensemble.scored(graph, device).kept  # which a page has at hand
         assert kept is not None
-        self.blended = kept.blended[0]
+        self.blended = kept.each[0]
         self.P = self._tempered(self.blended)
         ranking = sum(weight for one, weight in self.networks.items() if ranks(one.result.plan))
         self.by_removal = ranking < ENOUGH

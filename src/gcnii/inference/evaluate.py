@@ -36,8 +36,7 @@ from gcnii.inference.tables import ShownScore, called, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.card import never_predicted, unbeaten
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import Result
-from gcnii.results.trained import Trained
+from gcnii.results.result import Result, Trained
 from gcnii.targets import SeveralLabels
 from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of
 from gcnii.targets.objective import positive_class

@@ -30,8 +30,7 @@ from gcnii.inference.predict import known_labels
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import Result
-from gcnii.results.trained import Trained
+from gcnii.results.result import Result, Trained
 from gcnii.train.hardware import ordinary_autograd, suited_threads
 from gcnii.train.structure import COLUMNS
 

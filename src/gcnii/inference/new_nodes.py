@@ -25,7 +25,7 @@ from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Column, Columns, Texts
 from gcnii.inference.predict import answered, known_labels, predict_sets, table_of
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
-from gcnii.results.trained import Trained
+from gcnii.results.result import Trained
 from gcnii.targets.kinds import Sets
 
 if TYPE_CHECKING:

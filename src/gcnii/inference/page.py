@@ -36,8 +36,7 @@ from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.html import is_page, one_file
 from gcnii.results.card import board, how_weighed
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import Result
-from gcnii.results.trained import Trained
+from gcnii.results.result import Result, Trained
 from gcnii.targets import target_of
 from gcnii.targets.scores import percent
 from gcnii.train.plan import make_plan

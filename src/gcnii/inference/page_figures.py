@@ -17,8 +17,7 @@ from gcnii.inference.tables import ShownScore, called
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import short
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import Result
-from gcnii.results.trained import Trained
+from gcnii.results.result import Result, Trained
 from gcnii.targets.interval import wilson
 from gcnii.targets.scores import SCORES, frequent_confusions, percent
 from gcnii.targets.target import Bin

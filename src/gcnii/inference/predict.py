@@ -21,7 +21,7 @@ from gcnii.errors import InputError, notice, some_of
 from gcnii.files import atomic_write, first_bytes, refuse_replacing
 from gcnii.graph import Features, Graph
 from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
-from gcnii.results.trained import Trained
+from gcnii.results.result import Trained
 from gcnii.targets import SeveralLabels, Target, target_of
 from gcnii.targets.kinds import Sets, conformal_sets, refuse_coverage
 

@@ -52,8 +52,7 @@ from gcnii.graph import Graph
 from gcnii.graph.columns import COLUMN, Columns
 from gcnii.results.card import card
 from gcnii.results.provenance import git_state
-from gcnii.results.result import Result
-from gcnii.results.trained import Origin, Trained
+from gcnii.results.result import Origin, Result, Trained
 from gcnii.targets import target_of
 from gcnii.targets.target import HALF
 from gcnii.train.adam import Stack

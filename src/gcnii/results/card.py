@@ -20,8 +20,7 @@ from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.report.tables import markdown_table
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import KEPT, Result
-from gcnii.results.trained import Trained
+from gcnii.results.result import KEPT, Result, Trained
 from gcnii.targets import Target
 from gcnii.targets.scores import (
     ClassCounts,

@@ -11,15 +11,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import nan
 from statistics import fmean
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.data.splits import every_label, folded
-from gcnii.errors import GraphError, InputError, did_you_mean, notice
+from gcnii.errors import InputError, did_you_mean, notice
 from gcnii.files import Document, json_value
 from gcnii.graph import Features, Graph, Split
 from gcnii.members.known import Known
@@ -27,22 +26,29 @@ from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
 from gcnii.nn import MODELS
 from gcnii.propagation import adjacency
-from gcnii.results.result import Result, calibrated
-from gcnii.results.trained import REFITTED, Floats, Origin, Trained
-from gcnii.results.weights import greedy
+from gcnii.results.result import (
+    REFITTED,
+    Bools,
+    Floats,
+    Probabilities,
+    Result,
+    Trained,
+    calibrated,
+    mean_weights,
+)
 from gcnii.targets import Target, target_of
-from gcnii.targets.scores import Answers
-from gcnii.targets.target import HALF, LEAST
+from gcnii.targets.target import LEAST
 from gcnii.train.hardware import CPU_THREADS
 from gcnii.train.plan import AUTO
 from gcnii.train.recipe import Recipe
 from gcnii.train.run import Run
 
-Probabilities = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Sees = Literal["graph and features", "features", "graph"]
 REFIT = "refit"  # a setting, of an ensemble whose members were trained on every label
 TINY = 1e-12  # 0 has no logarithm
+# On 24 graphs, 25 steps or 20 halves of the nodes were no better.
+STEPS, BAGS = 10, 10
+Fit = TypeVar("Fit", Trees, LabelPropagation, CorrectAndSmooth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +84,13 @@ class Asked:
 class Member(ABC):
     """What has a weight in an ensemble, under a name.
 
-    runs  one for each run of the ensemble's layout, with its validation score and seconds
+    runs          one for each run of the ensemble's layout, with its validation score and seconds
+    kind          as a bundle calls it
+    needs_labels  whether it cannot answer for a graph without known labels
     """
 
+    kind: ClassVar[str]
+    needs_labels: ClassVar[bool] = False
     name: str
     runs: tuple[Run, ...]
 
@@ -94,11 +104,6 @@ class Member(ABC):
         """(runs, n, k) calibrated probabilities; None where labels are needed and not known."""
 
     @property
-    def needs_labels(self) -> bool:
-        """Whether it cannot answer for a graph without known labels."""
-        return False
-
-    @property
     def seconds(self) -> float:
         """How long its training took."""
         return sum(run.seconds for run in self.runs)
@@ -108,6 +113,7 @@ class Member(ABC):
 class Networks(Member):
     """The runs of one plan."""
 
+    kind = "networks"
     name: str
     result: Result
 
@@ -132,22 +138,24 @@ class Networks(Member):
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What each run says of one graph, that of the training after a fit, before its temperature."""
+    """What each run, or each blend, says of one graph, before its temperature: (n, k) each."""
 
     graph: Graph
     each: tuple[Probabilities, ...]
 
 
-class Fitted(Member):
+@dataclass(frozen=True, eq=False)
+class Fitted(Member, Generic[Fit]):
     """A member that is no network, each of whose runs is kept as JSON.
 
     each  what answers for each run
     said  what they say of the graph of the training, where it is at hand
     """
 
-    kind: ClassVar[str]
-    each: tuple[Trees | LabelPropagation | CorrectAndSmooth, ...]
-    said: Said | None
+    name: str
+    runs: tuple[Run, ...]
+    each: tuple[Fit, ...]
+    said: Said | None = field(default=None, repr=False, kw_only=True)
 
     def document(self) -> Document:
         """All of it, but its name."""
@@ -176,13 +184,9 @@ class Fitted(Member):
 
 
 @dataclass(frozen=True, eq=False)
-class Boosted(Fitted):
+class Boosted(Fitted[Trees]):
     """Trees."""
 
-    name: str
-    runs: tuple[Run, ...]
-    each: tuple[Trees, ...]
-    said: Said | None = field(default=None, repr=False, kw_only=True)
     kind = "trees"
 
     @property
@@ -201,16 +205,12 @@ class Boosted(Fitted):
 
 
 @dataclass(frozen=True, eq=False)
-class Propagated(Fitted):
+class Propagated(Fitted[LabelPropagation]):
     """Label propagation."""
 
-    name: str
-    runs: tuple[Run, ...]
-    each: tuple[LabelPropagation, ...]
-    said: Said | None = field(default=None, repr=False, kw_only=True)
     kind = "label propagation"
     sees: ClassVar[Sees] = "graph"
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     def answer(self, i: int, asked: Asked) -> Probabilities | None:
         """None without labels."""
@@ -219,17 +219,13 @@ class Propagated(Fitted):
 
 
 @dataclass(frozen=True, eq=False)
-class Smoothed(Fitted):
+class Smoothed(Fitted[CorrectAndSmooth]):
     """Correct & Smooth over the answers of another member."""
 
-    name: str
-    runs: tuple[Run, ...]
-    each: tuple[CorrectAndSmooth, ...]
-    base: Member
-    said: Said | None = field(default=None, repr=False, kw_only=True)
     kind = "correct and smooth"
     sees: ClassVar[Sees] = "graph and features"
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
+    base: Member
 
     def document(self) -> Document:
         """With the name of the other."""
@@ -256,15 +252,7 @@ class Blend:
 May: TypeAlias = Callable[[int, Member], bool]
 
 
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """What each blend says of one graph, before its temperature: (n, k) each."""
-
-    graph: Graph
-    blended: tuple[Probabilities, ...]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Ensemble(Trained):
     """Members with weights chosen on validation: it predicts, is measured and saved as a Result is.
 
@@ -290,22 +278,15 @@ class Ensemble(Trained):
         Rows of the leaderboard of members that were trained and have no weight.
     """
 
-    origin: Origin
     members: tuple[Member, ...]
     blends: tuple[Blend, ...]
-    runs: tuple[Run, ...]
     shared: Recipe
     folds: int
-    device: str
-    interrupted: bool = False
-    left_out: tuple[str, ...] = field(default=(), kw_only=True)
-    departed: tuple[Document, ...] = field(default=(), kw_only=True)
-    losses: tuple[float, ...] = field(default=(), kw_only=True)
-    settings: Document = field(default_factory=dict, kw_only=True)
-    positive: int | None = field(default=None, kw_only=True)
-    trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
-    kept: Kept | None = field(default=None, repr=False, kw_only=True)
-    made: Document | None = field(default=None, repr=False, kw_only=True)
+    left_out: tuple[str, ...] = ()
+    departed: tuple[Document, ...] = ()
+    losses: tuple[float, ...] = ()
+    settings: Document = field(default_factory=dict)
+    kept: Said | None = None
 
     @property
     def model(self) -> str:
@@ -329,18 +310,13 @@ class Ensemble(Trained):
         used = np.any([blend.weights for blend in self.blends], 0)
         return [member for member, one in zip(self.members, used, strict=True) if one]
 
-    @property
-    def best(self) -> int:
-        """The blend that was best on validation."""
-        return self.recipe.best(self.runs)
-
     def predicting(self, ensemble: bool = True) -> list[int]:
         """The blend of the split that was best on validation: splits are never mixed."""
         return [self.best]
 
     def part(self, rows: list[int]) -> Ensemble:
         """These blends alone."""
-        kept = self.kept and replace(self.kept, blended=tuple(self.kept.blended[i] for i in rows))
+        kept = self.kept and replace(self.kept, each=tuple(self.kept.each[i] for i in rows))
         blends = tuple(self.blends[i] for i in rows)
         return replace(self, blends=blends, runs=tuple(self.runs[i] for i in rows), kept=kept)
 
@@ -420,7 +396,7 @@ class Ensemble(Trained):
         """The same, with what each blend says of a graph at hand."""
         if self.kept is not None and self.kept.graph is graph:
             return self
-        return replace(self, kept=Kept(graph, self.said(self.asked(graph, device))))
+        return replace(self, kept=Said(graph, self.said(self.asked(graph, device))))
 
     def said(self, asked: Asked) -> tuple[Probabilities, ...]:
         """What each blend says, before its temperature: (n, k) each."""
@@ -470,34 +446,12 @@ class Ensemble(Trained):
         """Those that the runs of a blend were trained on."""
         return [divided.splits[self.members[0].runs[row].split] for row in blend.rows]
 
-    def predict_proba(
-        self, graph: Graph, device: str = "auto", *, ensemble: bool = True
-    ) -> Probabilities:
-        """Predict the probability of every class, for every node.
-
-        A node of the training whose label validated a fold is answered by the runs that did not
-        train on it.
-
-        Parameters
-        ----------
-        graph : Graph
-            A graph with the features of the training.
-        device : {"auto", "cpu", "cuda"}
-            Where to compute.
-        ensemble : bool
-            Whether to predict with all members, or with the one that was best on validation.
-
-        Returns
-        -------
-        (n, k) array
-        """
-        if not isinstance(graph, Graph):
-            raise InputError(
-                f"predict takes a gcnii.Graph, got {type(graph).__name__}; new nodes and their "
-                "edges, as two tables, are for predict_new(nodes, edges)"
-            )
+    def _probabilities(
+        self, graph: Graph, device: str, ensemble: bool
+    ) -> tuple[Probabilities, float | None]:
         if not ensemble:
-            return self.member(self.best_member.name).predict_proba(graph, device)
+            best = self.members[int(np.argmin(self.losses))].name  # in the blend that predicts
+            return self.member(best)._probabilities(graph, device, ensemble=True)
         if len(self.blends) > 1:
             notice(
                 f"the {len(self.blends)} splits have weights of their own and are never mixed; "
@@ -505,26 +459,7 @@ class Ensemble(Trained):
             )
         one = self.part([self.best]).scored(graph, device)
         assert one.kept is not None
-        P, T = one.kept.blended[0], one.runs[0].temperature
-        if wrong := int((~np.isfinite(P).all(1)).sum()):
-            nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
-            raise GraphError(
-                f"the scores of {nodes} of {graph.name} are not finite; its features may be far "
-                "larger than those of the training"
-            )
-        return P.copy() if T is None else self.target.tempered(P, T)
-
-    def decide(self, P: Probabilities, *, ensemble: bool = True) -> NDArray[np.int64]:
-        """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave."""
-        run = self.runs[self.best]
-        if run.weights is not None:
-            P = self.target.weighed(P, np.asarray(run.weights))
-        return self.target.decided(P, HALF if run.threshold is None else run.threshold)
-
-    @property
-    def best_member(self) -> Member:
-        """The member that was best on validation, in the blend that predicts."""
-        return self.members[int(np.argmin(self.losses))]
+        return one.kept.each[0].copy(), one.runs[0].temperature
 
     def trainings(self, graph: Graph) -> list[Split]:
         """One for each fold, where there are folds."""
@@ -572,7 +507,7 @@ class Ensemble(Trained):
         kept, divided = self.scored(graph, self.device_word).kept, self.divided(graph)
         assert kept is not None
         each = []
-        for blend, P in zip(self.blends, kept.blended, strict=True):
+        for blend, P in zip(self.blends, kept.each, strict=True):
             nodes = held_out(self.splits(blend, divided))
             each.append(log_loss(self.target, P[nodes], graph.labels[nodes]))
         return fmean(each)
@@ -591,7 +526,7 @@ class Ensemble(Trained):
     def _graded(self, i: int, graph: Graph, val: Bools | None) -> Run:
         """The run of blend i, calibrated and measured."""
         assert self.kept is not None
-        rows, P, target = self.blends[i].rows, self.kept.blended[i], self.target
+        rows, P, target = self.blends[i].rows, self.kept.each[i], self.target
         mates, splits = (
             [self.members[0].runs[row] for row in rows],
             self.splits(self.blends[i], graph),
@@ -603,34 +538,20 @@ class Ensemble(Trained):
             T = target.best_temperature(logs, y[chosen])
             P = target.tempered(P, T)
         threshold = None if target.exclusive else target.best_threshold(P[chosen], y[chosen])
+        weights = mean_weights([one.runs[row] for one in self.members for row in rows])
         run = Run(
             seed=mates[0].seed,
             split=0 if self.folds else mates[0].split,
             seconds=sum(one.runs[row].seconds for one in self.members for row in rows),
             temperature=T,
             threshold=threshold,
-            weights=self._class_weights(rows),
+            weights=None if weights is None else weights.tolist(),
             stopped=True,
         )
         alone = replace(self, blends=(self.blends[i],), runs=(run,))
-        loss = log_loss(target, P[chosen], y[chosen])
-        val_score, test = alone._score(P, graph, chosen), alone._score(P, graph, splits[0].test)
+        loss, guess = log_loss(target, P[chosen], y[chosen]), alone.decide(P)
+        val_score, test = (alone._score(P, guess, graph, one) for one in (chosen, splits[0].test))
         return replace(run, val=val_score, test=test, val_loss=loss)
-
-    def _class_weights(self, rows: Sequence[int]) -> list[float] | None:
-        """By which the choice of a class is weighed, where the members' losses were."""
-        found = [one.runs[row].weights for one in self.members for row in rows]
-        known = [weights for weights in found if weights is not None]
-        return np.exp(np.log(known).mean(0)).tolist() if known else None
-
-    def _score(self, P: Probabilities, graph: Graph, mask: Bools) -> float:
-        """The score of these probabilities on these nodes, in the metric of the training."""
-        if not mask.any():
-            return nan
-        metric = self.target.score(self.recipe.scored_by).key
-        part = None if graph.part is None else graph.part[mask]
-        guess, y = self.decide(P[mask]), graph.labels[mask]
-        return float(Answers(self.target, P[mask], guess, y, part, self.positive).scores[metric])
 
     @property
     def device_word(self) -> str:
@@ -715,27 +636,15 @@ class Ensemble(Trained):
 
     def summary(self) -> Document:
         """The one JSON document of `gcnii train --json`."""
-        positive = {} if self.positive_name is None else {"positive": self.positive_name}
         refitted = {"scores": REFITTED} if self.refitted else {}
-        return (
-            positive
-            | refitted
-            | {
-                "graph": self.origin.name,
-                "fingerprint": self.origin.fingerprint,
-                "model": AUTO,
-                "settings": self.settings,
-                "metric": self.metric,
-                "runs": [run.summary() for run in self.runs],
-                "test_mean": json_value(self.test.mean()),
-                "test_std": json_value(self.std),
-                "folds": self.folds,
-                "leaderboard": self.leaderboard(),
-                "left_out": list(self.left_out),
-                "device": self.device,
-                "interrupted": self.interrupted,
-            }
-        )
+        own: Document = {
+            "model": AUTO,
+            "settings": self.settings,
+            "folds": self.folds,
+            "leaderboard": self.leaderboard(),
+            "left_out": list(self.left_out),
+        }
+        return refitted | super().summary() | own
 
 
 def _weights(
@@ -801,3 +710,42 @@ def extends(graph: Graph, known: Graph) -> bool:
         and np.array_equal(graph.edges[:, : known.edges.shape[1]], known.edges)
         and np.array_equal(graph.labels[: known.n], known.labels)
     )
+
+
+def greedy(
+    P: Probabilities, y: NDArray[np.int64], target: Target, *, bags: int = BAGS, seed: int = 0
+) -> Probabilities:
+    """(m,) weights, summing to 1, of members with calibrated probabilities P (m, nodes, k).
+
+    Greedy forward selection with replacement (Caruana, 2004): members are added one at a time, each
+    time the one with which the log loss of the weighted mean is lowest on validation nodes, and a
+    member's weight is how often it was added.  Few nodes would be overfitted: so the selection is
+    repeated on random halves of the nodes, and the weights are the mean of all (bagging).
+
+    y     the labels of these nodes, all known
+    bags  halves of the nodes on which members are selected
+    seed  of the halves
+    """
+    q, nodes = likelihoods(P, y, target), len(y)
+    random, counts = np.random.default_rng(seed), np.zeros(len(P))
+    for _ in range(bags):
+        half = random.choice(nodes, (nodes + 1) // 2, replace=False)
+        counts += selected(q[:, half].reshape(len(P), -1))
+    return np.asarray(counts / counts.sum())
+
+
+def likelihoods(P: Probabilities, y: NDArray[np.int64], target: Target) -> Probabilities:
+    """(m, nodes, 1 or k) what each member gives to what is true, of each class or each label."""
+    true = target.indicators(y)
+    given = (P * true).sum(2, keepdims=True) if target.exclusive else np.where(true, P, 1 - P)
+    return np.asarray(np.maximum(given, TINY))
+
+
+def selected(q: Probabilities) -> Probabilities:
+    """(m,) how often each member is added, each time the one that lowers -Σ_i log Σ_j w_j q_ji."""
+    counts, total = np.zeros(len(q)), np.zeros(q.shape[1])
+    for _ in range(STEPS):
+        best = int(np.log(total + q).sum(1).argmax())
+        counts[best] += 1
+        total += q[best]
+    return counts

@@ -61,7 +61,7 @@ from gcnii.results.ensemble import (
     Propagated,
     Smoothed,
 )
-from gcnii.results.trained import Origin, Trained
+from gcnii.results.result import Origin, Trained
 from gcnii.targets import target_of
 from gcnii.train.checkpoint import before
 from gcnii.train.plan import AUTO, make_plan

@@ -1,15 +1,19 @@
-"""The scores of all runs on one graph: computed once, as one batch, and kept.
+"""Result: the trained runs of a fit, their scores on one graph, and what they predict.
 
-Result: the trained runs of a fit, their scores, and what they predict.
+And Trained: what can be asked of anything that was trained, one model or an ensemble of several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from math import isnan, nan
+from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -17,13 +21,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call, vmap
 
-from gcnii.errors import GraphError, InputError, notice
-from gcnii.files import Document, json_value
-from gcnii.graph import Features, Graph, Piece
+from gcnii.errors import GraphError, InputError, notice, visible
+from gcnii.files import Document, json_value, user_path
+from gcnii.graph import Features, Graph, Piece, Split
+from gcnii.graph.columns import Columns
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import adjacency
-from gcnii.results.trained import Floats, Origin, Trained
-from gcnii.targets.objective import Objective
+from gcnii.targets import Target, target_of
+from gcnii.targets.kinds import Sets
 from gcnii.targets.scores import Answers, mean_and_spread
 from gcnii.targets.target import HALF, LEAST
 from gcnii.train.adam import Stack
@@ -35,19 +40,578 @@ from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task, learnt
 
 if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+    from pandas import DataFrame
+
+    from gcnii.inference.evaluate import Evaluation
+    from gcnii.inference.explain import Explanation
     from gcnii.results.light import LightTask
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Probabilities: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
+NAMES = ("classes", "features")
+REFITTED = "measured before it was trained on every label"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a result remembers of its graph, so that it opens without the data."""
+
+    name: str
+    fingerprint: str
+    n: int
+    d: int
+    k: int
+    multilabel: bool
+    directed: bool
+    classes: tuple[str, ...] | None
+    source: str
+    # bundles of older versions lack these
+    features: tuple[str, ...] | None = None
+    columns: Columns | None = None
+    weighted: bool = False
+    loaded_with: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, graph: Graph) -> Origin:
+        return cls(**{one.name: getattr(graph, one.name) for one in fields(cls)})
+
+    def document(self) -> Document:
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        options = {name: _storable(one) for name, one in self.loaded_with.items()}
+        columns = self.columns and self.columns.document()
+        return plain | {"columns": columns, "loaded_with": options}
+
+    @classmethod
+    def of_document(cls, document: Document) -> Origin:
+        named = {name: document.get(name) and tuple(document[name]) for name in NAMES}
+        columns = document.get("columns")
+        made = {"columns": columns and Columns.of_document(columns)}
+        options = document.get("loaded_with", {})
+        options |= {name: one for name, one in made.items() if name in options}
+        return cls(**document | named | made | {"loaded_with": options})
+
+
+def _storable(option: object) -> object:
+    """An option of `load` as JSON has it; columns that were given are X's own, and stored once."""
+    if isinstance(option, Columns):
+        return None
+    return sorted(option) if isinstance(option, set | frozenset) else option
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Trained(ABC):
+    """Runs of a training, each on the nodes of one split, that predict, are measured and saved.
+
+    A Result has the runs of one model; an Ensemble combines those of several, and each of its runs
+    is such a combination.
+
+    Attributes
+    ----------
+    origin : Origin
+        What is remembered of the graph: `name`, `n`, `classes`, `source`, …
+    interrupted : bool
+        Whether it was stopped before its end.
+    positive : int or None
+        The class that ROC AUC and average precision are of; None: all, or not known.
+    trained_on : Graph or None
+        The graph, where the training was in this process; a bundle does not hold it.
+    made : dict or None
+        Versions, git state and command of a bundle that was opened.
+    """
+
+    origin: Origin
+    runs: tuple[Run, ...]
+    device: str
+    interrupted: bool = False
+    positive: int | None = None
+    trained_on: Graph | None = None
+    made: Document | None = None
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What was trained, in a few words: `gcnii, 8 layers`."""
+
+    @property
+    @abstractmethod
+    def model(self) -> str:
+        """The name by which a record knows what was trained: a model, or auto."""
+
+    @property
+    @abstractmethod
+    def recipe(self) -> Recipe:
+        """How it was trained; of several members, what they share."""
+
+    @property
+    def best(self) -> int:
+        """The run that was best on validation."""
+        return self.recipe.best(self.runs)
+
+    @abstractmethod
+    def predicting(self, ensemble: bool = True) -> list[int]:
+        """The runs that predict: those on the split of the best run, or the best run alone."""
+
+    @abstractmethod
+    def part(self, rows: list[int]) -> Self:
+        """These runs alone."""
+
+    @abstractmethod
+    def scored(self, graph: Graph, device: str = "auto") -> Self:
+        """The same, with what all runs say of a graph at hand: computed once and kept."""
+
+    def predict_proba(
+        self, graph: Graph, device: str = "auto", *, ensemble: bool = True
+    ) -> Probabilities:
+        """Predict the probability of every class, for every node.
+
+        The scores of each run are divided by its temperature first, if it has one, and what its
+        loss weighed the classes by is undone.  A mean of several runs has a temperature of its own.
+        Of a portfolio, a node of the training whose label validated a fold is answered by the runs
+        that did not train on it.
+
+        Parameters
+        ----------
+        graph : Graph
+            A graph with the features of the training.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        ensemble : bool
+            Whether to predict with all members, and with the mean of the runs on the split of the
+            best run; or with the best run, or member, only.
+
+        Returns
+        -------
+        (n, k) array
+        """
+        if not isinstance(graph, Graph):
+            raise InputError(
+                f"predict takes a gcnii.Graph, got {type(graph).__name__}; new nodes and their "
+                "edges, as two tables, are for predict_new(nodes, edges)"
+            )
+        P, T = self._probabilities(graph, device, ensemble)
+        if wrong := int((~np.isfinite(P).all(1)).sum()):
+            nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
+            raise GraphError(
+                f"the scores of {nodes} of {graph.name} are not finite; its features may be far "
+                "larger than those of the training"
+            )
+        return P if T is None else self.target.tempered(P, T)
+
+    @abstractmethod
+    def _probabilities(
+        self, graph: Graph, device: str, ensemble: bool
+    ) -> tuple[Probabilities, float | None]:
+        """(n, k) the mean of the runs that predict, and the temperature that it still needs."""
+
+    def decide(self, P: Probabilities, *, ensemble: bool = True) -> NDArray[np.int64]:
+        """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave.
+
+        The mean probability of several runs is held against the mean of their thresholds.  Where
+        the loss weighed the classes, so does the choice: probabilities are times their weights.
+        """
+        runs = [self.runs[i] for i in self.predicting(ensemble)]
+        threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
+        if (weights := mean_weights(runs)) is not None:
+            P = self.target.weighed(P, weights)
+        return self.target.decided(P, threshold)
+
+    def _score(
+        self,
+        P: Probabilities,
+        guess: NDArray[np.int64],
+        graph: Graph,
+        mask: Bools,
+    ) -> float:
+        """The score of what is said of these nodes, in the metric of the training."""
+        if not mask.any():
+            return nan
+        part = None if graph.part is None else graph.part[mask]
+        y, metric = graph.labels[mask], self.target.score(self.recipe.scored_by)
+        said = Answers(self.target, P[mask], guess[mask], y, part, self.positive)
+        return float(said.scored(metric.key)(np.ones((said.m, 1)))[0])
+
+    @abstractmethod
+    def recalibrated(self, val: Bools) -> Self:
+        """The same runs of one split, calibrated by these nodes in the place of all validation."""
+
+    def uncalibrated(self) -> Self:
+        """The same runs without their temperatures and class weights."""
+        runs = tuple(replace(run, temperature=None, weights=None) for run in self.runs)
+        return replace(self, runs=runs)
+
+    @abstractmethod
+    def embed(self, graph: Graph, device: str = "auto") -> Floats:
+        """(n, width) the last hidden layer."""
+
+    @abstractmethod
+    def features(self, graph: Graph) -> Features:
+        """X of a graph as the models see it: the columns of the training, scaled."""
+
+    @abstractmethod
+    def unlinked(self, graph: Graph) -> Bools:
+        """(n,) the nodes that are seen without a neighbour; none, if no edges are used."""
+
+    def member(self, name: str) -> Trained:
+        """One of several members alone; InputError where there are none."""
+        raise InputError(f"this is one model, {self.title}, without members such as {name!r}")
+
+    def knowing(self, graph: Graph) -> Self:
+        """The same, which may use the labels of the graph of its training, where it needs them."""
+        return self
+
+    def trainings(self, graph: Graph) -> list[Split]:
+        """The splits that the runs which predict were trained on, of the graph of the training."""
+        return [graph.splits[self.runs[self.best].split]]
+
+    def roles(self, graph: Graph) -> dict[str, Bools]:
+        """`train`, `val` and `test`, (n,) each: what validates one fold and trains others trains.
+
+        graph  that of the training
+        """
+        splits, held = self.trainings(graph), self.held_out(graph)
+        train = np.any([split.train for split in splits], 0)
+        return {"train": train, "val": held & ~train, "test": splits[0].test}
+
+    def held_out(self, graph: Graph) -> Bools:
+        """(n,) the nodes whose answers rest on runs that did not train on them: they calibrate."""
+        return np.asarray(np.any([split.val for split in self.trainings(graph)], 0))
+
+    @property
+    def refitted(self) -> bool:
+        """Whether it was trained on every label, and its scores were measured before that."""
+        return False
+
+    @property
+    def whole_graph(self) -> Graph | None:
+        """The graph of the training, where it is in memory with its features and edges."""
+        return self.trained_on
+
+    def with_positive(self, positive: int | None) -> Self:
+        """The same, where ROC AUC and average precision are of this class."""
+        return replace(self, positive=positive)
+
+    @abstractmethod
+    def in_force(self) -> Document:
+        """The settings that decided the training, by name."""
+
+    def summary(self) -> Document:
+        """The one JSON document of `gcnii train --json`."""
+        positive = {} if self.positive_name is None else {"positive": self.positive_name}
+        return positive | {
+            "graph": self.origin.name,
+            "fingerprint": self.origin.fingerprint,
+            "model": self.model,
+            "metric": self.metric,
+            "runs": [run.summary() for run in self.runs],
+            "test_mean": json_value(self.test.mean()),
+            "test_std": json_value(self.std),
+            "device": self.device,
+            "interrupted": self.interrupted,
+        }
+
+    @property
+    def graph(self) -> Origin:
+        """Deprecated: `origin`, which it is, or `trained_on`, the Graph."""
+        warnings.warn("result.graph is result.origin now", DeprecationWarning, stacklevel=2)
+        return self.origin
+
+    @cached_property
+    def target(self) -> Target:
+        """What is predicted."""
+        return target_of(self.origin)
+
+    def predict(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Labels:
+        """Predict the label of every node.
+
+        Parameters
+        ----------
+        graph : Graph
+            A graph with the features of the training.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        ensemble : bool
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
+
+        Returns
+        -------
+        (n,) array
+            Class names, or class ids if the classes have no names.  If a node can have several
+            labels: (n, k) zeros and ones, one column per label.
+        """
+        ids = self.predict_ids(graph, device, ensemble=ensemble)
+        return self.target.named(ids)
+
+    def predict_ids(
+        self, graph: Graph, device: str = "auto", *, ensemble: bool = True
+    ) -> NDArray[np.int64]:
+        """(n,) class ids, or (n, k) zeros and ones if a node can have several labels."""
+        P = self.predict_proba(graph, device, ensemble=ensemble)
+        return self.decide(P, ensemble=ensemble)
+
+    @property
+    def test(self) -> Probabilities:
+        """(runs,) test scores in [0, 1]."""
+        return np.array([run.test for run in self.runs])
+
+    @property
+    def val(self) -> Probabilities:
+        """(runs,) validation scores in [0, 1]."""
+        return np.array([run.val for run in self.runs])
+
+    @property
+    def std(self) -> float:
+        """The sample standard deviation of the test scores (ddof 1); NaN of a single run."""
+        return float(self.test.std(ddof=1)) if len(self.runs) > 1 else nan
+
+    def evaluate(
+        self,
+        graph: Graph | None = None,
+        device: str = "auto",
+        *,
+        baselines: bool = True,
+        positive: str | int | None = None,
+    ) -> Evaluation:
+        """What is known about its errors on the test nodes.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        baselines : bool
+            Whether to measure logistic regression, label propagation and gradient boosting beside
+            it, or the majority alone.
+        positive : str or int, optional
+            The class that ROC AUC and average precision are of; default: that of the training, or
+            of two classes the one of fewer training nodes.
+
+        Returns
+        -------
+        Evaluation
+            Prints as tables; `document()` is the JSON of `gcnii evaluate --json`, `warnings` the
+            sentences to read first.
+        """
+        from gcnii.inference.evaluate import evaluate
+
+        return evaluate(self, graph, device, baselines=baselines, positive=positive)
+
+    def explain(
+        self,
+        graph: Graph | None = None,
+        node: str | int | None = None,
+        *,
+        label: str | int | None = None,
+        against: str | int | None = None,
+        top: int = 10,
+        device: str = "auto",
+    ) -> Explanation:
+        """Why a node has its label: by the best run of one model, or by the members of an ensemble.
+
+        Of an ensemble, shares are of log-odds, each network's times its weight; members that are no
+        networks are named, and take part in the check by removal alone.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        node : str or int
+            Its name, or its number if the graph has no names.
+        label : str or int, optional
+            The label whose score is explained; default: the predicted one.
+        against : str or int, optional
+            Another label: explain what sets the first one apart from it.
+        top : int
+            Number of nodes, features and links to list.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+
+        Returns
+        -------
+        Explanation
+            Prints as a sentence; `nodes`, `features`, `hops`, `links`, `removal`; `draw(path)`.
+        """
+        from gcnii.inference.explain import explain
+
+        asked = {"label": label, "against": against}
+        return explain(self, graph, node, **asked, top=top, device=device)
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric of the test scores, such as accuracy."""
+        return self.target.score(self.recipe.scored_by).name
+
+    @property
+    def measured(self) -> str:
+        """The metric, and the class that it is of: `average precision of class fraud`."""
+        name = self.positive_name
+        if name is None or not self.target.score(self.recipe.scored_by).ranks:
+            return self.metric
+        return f"{self.metric} of {self.target.words[0]} {visible(name)}"
+
+    @property
+    def positive_name(self) -> str | None:
+        """The class that ROC AUC and average precision are of; None: all, or not known."""
+        if self.positive is None:
+            return None
+        return self.target.names[self.positive]
+
+    def predict_new(
+        self,
+        nodes: IntoDataFrame,
+        edges: IntoDataFrame,
+        graph: Graph | None = None,
+        device: str = "auto",
+        *,
+        ensemble: bool = True,
+        coverage: float | None = None,
+        kind: Sets = "lac",
+    ) -> DataFrame:
+        """Label nodes that were not in the graph of the training.
+
+        Parameters
+        ----------
+        nodes : data frame
+            The new nodes, with the columns of the training's nodes.
+        edges : data frame
+            Edges that link new nodes to old ones, or to each other.
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        ensemble : bool
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
+        coverage : float, optional
+            Add sets of classes that contain the true one with this probability.
+        kind : {"lac", "aps"}
+            The smallest sets, or sets that are larger where the model is unsure.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each new node.  Where the model was trained on linked nodes, one without links
+            is answered by its features alone, and its `basis` is "features" instead of "model".
+        """
+        from gcnii.inference.new_nodes import predict_new
+
+        sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
+        return predict_new(self, nodes, edges, graph, device, ensemble=ensemble, **sets)
+
+    def predict_sets(
+        self,
+        graph: Graph | None = None,
+        coverage: float = 0.9,
+        device: str = "auto",
+        *,
+        kind: Sets = "lac",
+        ensemble: bool = True,
+    ) -> Bools:
+        """Predict sets of classes that contain the true one, by split conformal prediction.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        coverage : float
+            The share of nodes whose set should contain the true class.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        kind : {"lac", "aps"}
+            The smallest sets, or sets that are larger where the model is unsure.
+        ensemble : bool
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
+
+        Returns
+        -------
+        (n, k) array of bool
+        """
+        from gcnii.inference.predict import predict_sets
+
+        return predict_sets(self, graph, coverage, device, kind=kind, ensemble=ensemble)
+
+    def save(self, folder: Path | str, *, overwrite: bool = False, command: str = "") -> Path:
+        """Write the bundle; until it is whole, the folder keeps the one that it held.
+
+        A bundle is replaced only by one of the same training that has all its runs, and a finished
+        one only by a finished one.
+
+        Parameters
+        ----------
+        folder : path
+        overwrite : bool
+            Replace any bundle, but nothing else.
+        command : str
+            That trained it, to be found in the bundle.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        from gcnii.results.bundle import save
+
+        return save(self, user_path(folder), overwrite=overwrite, command=command)
+
+    def _aligned(self, graph: Graph) -> Graph:
+        """The graph with the features of the training: encoded again, or found by their names."""
+        if graph.weighted != self.origin.weighted:
+            has, others = ("has", "none") if graph.weighted else ("has no", "some")
+            notice(
+                f"{graph.name} {has} edge weights, but the graph of the training had {others}; "
+                "edges without a weight count 1"
+            )
+        if self.origin.columns is not None and graph.table is not None:
+            X, features = self.origin.columns.encode(graph.table, graph.name)
+            return replace(graph, X=X, features=features)
+        if self.origin.features is not None and graph.features is not None:
+            return graph.with_features(self.origin.features)
+        if self.origin.features is not None or graph.features is not None:
+            who = "the bundle" if self.origin.features is None else graph.name
+            notice(
+                f"{who} does not name its feature columns, so they are matched by position; "
+                "check that both have them in the same order",
+            )
+        return graph
+
+    def _known(self, graph: Graph) -> Graph:
+        """The graph with the features of the training."""
+        graph = self._aligned(graph)
+        if graph.d != self.origin.d:
+            raise GraphError(
+                f"the model was trained on {self.origin.d} features per node, "
+                f"but {graph.name} has {graph.d}"
+            )
+        return graph
+
+    def alone(self, i: int) -> Self:
+        """The result of one run, without the others.
+
+        Parameters
+        ----------
+        i : int
+            The place of the run.
+
+        Returns
+        -------
+        Result or Ensemble
+        """
+        return self.part([i])
+
+    def __repr__(self) -> str:
+        """One line: what was trained, on what, how well."""
+        test = mean_and_spread(self.test)
+        before = f", {REFITTED}" if self.refitted else ""
+        return f"{self.title}, on {self.origin.name}: test {self.measured} {test}{before}"
 
 
 KEPT = 1 << 28  # numbers (1 GiB); of more, each run is computed again when it is asked for
 AT_ONCE = 1 << 27  # numbers of a layer's states that a GPU computes at once
-
-
-class Scores(Protocol):
-    """(runs, n, k) scores on the CPU: a tensor, or what computes those of one run after another."""
-
-    def __getitem__(self, i: int, /) -> Tensor:
-        """(n, k) of run i."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -67,20 +631,20 @@ class Outputs:
     """What all runs of a result say of one graph.
 
     weights  that gave these scores: those of another result are not of it
+    scores   (runs, n, k) on the CPU, or what computes those of one run after another
     shared  whether several processes trained: the graph then has the labels of the nodes of all
             splits, and neither features nor edges
     """
 
     graph: Graph
     weights: Stack
-    scores: Scores
+    scores: Tensor | Recomputed
     shared: bool = False
 
     def of(self, rows: Sequence[int], weights: Stack) -> Outputs:
         """Of these runs, which have these weights."""
         if isinstance(self.scores, Tensor):
             return replace(self, weights=weights, scores=self.scores[list(rows)])
-        assert isinstance(self.scores, Recomputed)
         own = [self.scores.rows[i] for i in rows]
         return replace(self, weights=weights, scores=replace(self.scores, rows=own))
 
@@ -118,7 +682,7 @@ def _stacked(each: Sequence[Tensor]) -> Tensor:
 LARGE = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result(Trained):
     """The runs of a fit and the best weights of each: their scores, what they predict, `save`.
 
@@ -159,19 +723,12 @@ class Result(Trained):
     (60, 2)
     """
 
-    origin: Origin
     plan: Plan
-    runs: tuple[Run, ...]
     weights: Stack
     scaling: Scaling | None
-    device: str
-    interrupted: bool = False
-    others: tuple[Plan, ...] = field(default=(), kw_only=True)
-    together: float | None = field(default=None, kw_only=True)
-    positive: int | None = field(default=None, kw_only=True)
-    trained_on: Graph | None = field(default=None, repr=False, kw_only=True)
-    outputs: Outputs | None = field(default=None, repr=False, kw_only=True)
-    made: Document | None = field(default=None, repr=False, kw_only=True)
+    others: tuple[Plan, ...] = ()
+    together: float | None = None
+    outputs: Outputs | None = None
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -194,11 +751,6 @@ class Result(Trained):
         """That of the plan."""
         return self.plan.recipe
 
-    @property
-    def best(self) -> int:
-        """The run that was best on validation."""
-        return self.plan.recipe.best(self.runs)
-
     def predicting(self, ensemble: bool = True) -> list[int]:
         """The runs that predict: those on the split of the best run, or the best run alone.
 
@@ -208,18 +760,6 @@ class Result(Trained):
         alike = (best.split, best.setting)
         mates = [i for i, run in enumerate(self.runs) if (run.split, run.setting) == alike]
         return mates if ensemble else [self.best]
-
-    def decide(self, P: NDArray[np.float64], *, ensemble: bool = True) -> NDArray[np.int64]:
-        """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave.
-
-        The mean probability of several runs is held against the mean of their thresholds.  Where
-        the loss weighed the classes, so does the choice: probabilities are times their weights.
-        """
-        runs = [self.runs[i] for i in self.predicting(ensemble)]
-        threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
-        if weights := [run.weights for run in runs if run.weights is not None]:
-            P = self.target.weighed(P, np.exp(np.log(weights).mean(0)))
-        return self.target.decided(P, threshold)
 
     def scored(
         self, graph: Graph, device: str = "auto", inputs: Task | LightTask | None = None
@@ -288,18 +828,22 @@ class Result(Trained):
         return replace(self, runs=tuple(self._tuned(i) for i in range(len(self.runs))))
 
     def _tuned(self, i: int) -> Run:
-        run, graph, metric = self.runs[i], self._graded, self.plan.recipe.scored_by
+        run, graph = self.runs[i], self._graded
         if isnan(run.val):  # it diverged, beside other settings that did not
             return run
-        P = self.target.probabilities(self._scores(i))
-        val = graph.splits[run.split].val
-        threshold = self.target.best_threshold(P[val], graph.labels[val])
-        if self.target.score(metric).ranks:
-            return replace(run, threshold=threshold)
-        objective = Objective.of(graph, [run.split], torch.device("cpu"), metric)  # of labels
-        scores = torch.from_numpy(P - threshold)[None]
-        new = {role: float(objective.score(scores, role)) for role in ("val", "test")}
-        return replace(run, threshold=threshold, val=new["val"], test=new["test"])
+        P, split = self.target.probabilities(self._scores(i)), graph.splits[run.split]
+        threshold = self.target.best_threshold(P[split.val], graph.labels[split.val])
+        run = replace(run, threshold=threshold)
+        if self.target.score(self.recipe.scored_by).ranks:
+            return run
+        return self._measured(run, P, self.target.decided(P, threshold))
+
+    def _measured(self, run: Run, P: Probabilities, guess: NDArray[np.int64]) -> Run:
+        """The run with the scores of what it says of its validation and test nodes."""
+        graph = self._graded
+        split = graph.splits[run.split]
+        val, test = (self._score(P, guess, graph, mask) for mask in (split.val, split.test))
+        return replace(run, val=val, test=test)
 
     def with_temperatures(self) -> Result:
         """The same, with the temperature of each run that suits its validation nodes best.
@@ -312,7 +856,7 @@ class Result(Trained):
         runs = tuple(same._ranked(i) for i in range(len(runs)))
         return replace(same, runs=runs)._calibrated_together()
 
-    def recalibrated(self, val: NDArray[np.bool_]) -> Result:
+    def recalibrated(self, val: Bools) -> Result:
         """The same runs of one split, calibrated by these nodes in the place of all validation."""
         graph, outputs = self._graded, self.outputs
         split = replace(graph.splits[self.runs[0].split], val=val)
@@ -342,7 +886,7 @@ class Result(Trained):
             threshold = float(self.target.tempered(np.array(threshold), T))
         return replace(run, temperature=T, threshold=threshold, weights=weights)
 
-    def _log_weights(self, run: Run, graph: Graph) -> NDArray[np.float64] | None:
+    def _log_weights(self, run: Run, graph: Graph) -> Probabilities | None:
         """(k,) of the classes, or of the odds of each label, in the loss of a run."""
         if self.plans[run.setting].recipe.class_weight == "none":
             return None
@@ -351,18 +895,11 @@ class Result(Trained):
 
     def _ranked(self, i: int) -> Run:
         """The run with scores of an order of its probabilities, if those are its scores."""
-        run, graph = self.runs[i], self._graded
-        metric = self.target.score(self.plan.recipe.scored_by)
-        if not metric.ranks or isnan(run.val):
+        run = self.runs[i]
+        if isnan(run.val) or not self.target.score(self.recipe.scored_by).ranks:
             return run
-        P, split = self._mean([i]), graph.splits[run.split]
-
-        def score(mask: NDArray[np.bool_]) -> float:
-            y = graph.labels[mask]
-            said = Answers(self.target, P[mask], y, y, positive=self.positive)
-            return float(said.scored(metric.key)(np.ones((said.m, 1)))[0]) if said.m else nan
-
-        return replace(run, val=score(split.val), test=score(split.test))
+        P = self._mean([i])
+        return self._measured(run, P, self.target.decided(P))
 
     def _calibrated_together(self) -> Result:
         runs, graph = self.predicting(), self._graded
@@ -386,12 +923,12 @@ class Result(Trained):
         assert self.outputs is not None
         return self.outputs.scores[i]
 
-    def _mean(self, runs: Sequence[int]) -> NDArray[np.float64]:
+    def _mean(self, runs: Sequence[int]) -> Probabilities:
         """(n, k) the mean of the runs' probabilities there, each after its own temperature."""
         scores = (calibrated(self._scores(i).double(), self.runs[i]) for i in runs)
         return self.target.mean_probabilities(scores)
 
-    def scores(self, graph: Graph, device: str = "auto") -> NDArray[np.float64]:
+    def scores(self, graph: Graph, device: str = "auto") -> Probabilities:
         """The raw scores of the best run, before any temperature.
 
         Parameters
@@ -408,34 +945,9 @@ class Result(Trained):
         best = self if self._at_hand(graph) else self.alone(self.best).scored(graph, device)
         return best._scores(best.best).double().numpy()
 
-    def predict_proba(
-        self, graph: Graph, device: str = "auto", *, ensemble: bool = True
-    ) -> NDArray[np.float64]:
-        """Predict the probability of every class, for every node.
-
-        The scores of each run are divided by its temperature first, if it has one, and what its
-        loss weighed the classes by is undone.  A mean of several runs has a temperature of its own,
-        which changes no label.
-
-        Parameters
-        ----------
-        graph : Graph
-            A graph with the features of the training.
-        device : {"auto", "cpu", "cuda"}
-            Where to compute.
-        ensemble : bool
-            Whether to predict with the mean of the runs on the split of the best run, or with the
-            best run only.
-
-        Returns
-        -------
-        (n, k) array
-        """
-        if not isinstance(graph, Graph):
-            raise InputError(
-                f"predict takes a gcnii.Graph, got {type(graph).__name__}; new nodes and their "
-                "edges, as two tables, are for predict_new(nodes, edges)"
-            )
+    def _probabilities(
+        self, graph: Graph, device: str, ensemble: bool
+    ) -> tuple[Probabilities, float | None]:
         runs, splits = self.predicting(ensemble), {run.split for run in self.runs}
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
@@ -443,15 +955,7 @@ class Result(Trained):
             P = self._mean(runs)
         else:
             P = self.part(runs).scored(graph, device)._mean(range(len(runs)))
-        if wrong := int((~np.isfinite(P).all(1)).sum()):
-            nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
-            raise GraphError(
-                f"the scores of {nodes} of {graph.name} are not finite; its features may be far "
-                "larger than those of the training"
-            )
-        if self.together is None or len(runs) == 1:
-            return P
-        return self.target.tempered(P, self.together)
+        return P, self.together if len(runs) > 1 else None
 
     def _who_predicts(self, runs: list[int]) -> str:
         """A notice that some runs do not predict."""
@@ -509,16 +1013,12 @@ class Result(Trained):
         scaling = learnt(graph, self.plan, self.scaling)
         return graph.X if scaling is None else scaling.apply(graph.X)
 
-    def member(self, name: str) -> Result:
-        """InputError: it has none."""
-        raise InputError(f"this is one model, {self.title}, without members such as {name!r}")
-
     @property
     def whole_graph(self) -> Graph | None:
         """None where several processes trained, of which each had a piece."""
         return None if self.outputs and self.outputs.shared else self.trained_on
 
-    def unlinked(self, graph: Graph) -> NDArray[np.bool_]:
+    def unlinked(self, graph: Graph) -> Bools:
         """(n,) the nodes that the model sees without a neighbour; none, if it uses no edges."""
         if not MODELS[self.plan.model].card.uses_graph or self.recipe.geometry != "none":
             return np.zeros(graph.n, bool)
@@ -551,8 +1051,17 @@ class Result(Trained):
         scaling: Scaling | None = None,
     ) -> Result:
         """Keep of the graph what a bundle needs."""
-        result = cls(Origin.of(graph), plans[0], tuple(runs), weights, scaling, device, interrupted)
-        return replace(result, others=tuple(plans[1:]), trained_on=graph)
+        return cls(
+            origin=Origin.of(graph),
+            plan=plans[0],
+            others=tuple(plans[1:]),
+            runs=tuple(runs),
+            weights=weights,
+            scaling=scaling,
+            device=device,
+            interrupted=interrupted,
+            trained_on=graph,
+        )
 
     def at(self, setting: int) -> Result:
         """The result of one of several settings, without the others.
@@ -611,23 +1120,14 @@ class Result(Trained):
 
     def summary(self) -> Document:
         """The one JSON document of `gcnii train --json`."""
-        several: Document = {}
-        if self.others:
-            several["others"] = [plan.settings for plan in self.others]
-        if self.positive_name is not None:
-            several["positive"] = self.positive_name
-        return several | {
-            "graph": self.origin.name,
-            "fingerprint": self.origin.fingerprint,
-            "model": self.plan.model,
-            "settings": self.plan.settings,
-            "metric": self.metric,
-            "runs": [run.summary() for run in self.runs],
-            "test_mean": json_value(self.test.mean()),
-            "test_std": json_value(self.std),
-            "device": self.device,
-            "interrupted": self.interrupted,
-        }
+        several = {"others": [plan.settings for plan in self.others]} if self.others else {}
+        return several | super().summary() | {"settings": self.plan.settings}
+
+
+def mean_weights(runs: Sequence[Run]) -> Probabilities | None:
+    """(k,) the geometric mean of the class weights of the runs whose losses had some."""
+    known = [run.weights for run in runs if run.weights is not None]
+    return np.exp(np.log(known).mean(0)) if known else None
 
 
 def calibrated(scores: torch.Tensor, run: Run) -> torch.Tensor:

@@ -28,10 +28,9 @@ from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Settings
-from gcnii.results.ensemble import Ensemble, Probabilities
+from gcnii.results.ensemble import Ensemble
 from gcnii.results.fit import SILENT, Session
-from gcnii.results.result import Result
-from gcnii.results.trained import Trained
+from gcnii.results.result import Probabilities, Result, Trained
 from gcnii.targets.objective import Objective
 from gcnii.targets.scores import Answers, percent
 from gcnii.targets.target import Ints

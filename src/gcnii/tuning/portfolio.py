@@ -40,7 +40,6 @@ from gcnii.results.ensemble import (
     May,
     Member,
     Networks,
-    Probabilities,
     Propagated,
     Said,
     Smoothed,
@@ -50,8 +49,7 @@ from gcnii.results.ensemble import (
 )
 from gcnii.results.ensemble_bundle import MEMBERS, read_member, save_member
 from gcnii.results.fit import SILENT, Session, fit_plans
-from gcnii.results.result import KEPT
-from gcnii.results.trained import Origin
+from gcnii.results.result import KEPT, Origin, Probabilities
 from gcnii.targets import target_of
 from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import Answers
