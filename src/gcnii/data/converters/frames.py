@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gcnii.data.tables.assemble import Nodes, assemble
+from gcnii.data.tables.frame import FrameRows
 from gcnii.data.tables.reading import READING, Names, Reading, Rows
-from gcnii.data.tables.reading import Ends as Ends
 from gcnii.errors import DataError, Problems
 from gcnii.graph import Graph
-from gcnii.graph.columns import Cells, Columns, Texts, float32_of
+from gcnii.graph.columns import Columns
 
 if TYPE_CHECKING:
     import narwhals as nw
     import pandas as pd
     from narwhals.typing import IntoDataFrame
-
-MICROSECONDS = 86_400e6  # of a day
-NOT_A_CELL = (list, tuple, dict, set, np.ndarray, bytes, complex)
-LARGEST_WHOLE = 2**53  # whole numbers that float64 holds exactly
 
 
 def from_frames(
@@ -168,107 +160,3 @@ def _dense(table: pd.DataFrame) -> pd.DataFrame:
     """A frame of pandas without its Sparse columns, whose type narwhals does not know."""
     sparse = [name for name, dtype in table.dtypes.items() if hasattr(dtype, "fill_value")]
     return table.assign(**{name: table[name].sparse.to_dense() for name in sparse})
-
-
-class FrameRows(Rows):
-    """A data frame as a table, whose rows count from 0.
-
-    called  what messages call row i, if not "row i"
-    """
-
-    def __init__(self, frame: IntoDataFrame, name: str, called: Callable[[int], str] | None = None):
-        import narwhals as nw
-
-        self.frame, self.name = nw.from_native(frame, eager_only=True), name
-        self.header, self.called = tuple(self.frame.columns), called
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def place(self, i: int) -> str:
-        """Where row i is, for a message."""
-        return self.called(i) if self.called else super().place(i)
-
-    def texts(self, column: str) -> Texts:
-        """Whole numbers are written without a point, also where pandas made floats of them."""
-        series = self.frame[column]
-        values = series.to_list()
-        if series.dtype.is_float():
-            values = _whole(values)
-        elif series.dtype.is_temporal() and not self._is_duration(column):
-            values = [None if _absent(value) else value.isoformat() for value in values]
-        odd = next((value for value in values if isinstance(value, NOT_A_CELL)), None)
-        if odd is not None:
-            raise DataError(
-                f"the column {column!r} of {self.name} holds values of type {type(odd).__name__}, "
-                "but a cell is one number or text; convert it, or drop the column"
-            )
-        texts = np.empty(len(values), object)
-        texts[:] = [_text(value) for value in values]
-        return texts
-
-    def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
-        """Numbers and truth values as numbers, everything else as text."""
-        return {
-            name: self.texts(name) if name in as_text else self._cells(name) for name in columns
-        }
-
-    def _cells(self, name: str) -> Cells:
-        dtype = self.frame[name].dtype
-        if dtype.is_numeric() or dtype.is_boolean():
-            return float32_of(self._floats(name))
-        return float32_of(self._days(name)) if self._is_duration(name) else self.texts(name)
-
-    def _is_duration(self, name: str) -> bool:
-        import narwhals as nw
-
-        return self.frame[name].dtype == nw.Duration
-
-    def _days(self, name: str) -> NDArray[np.float64]:
-        import narwhals as nw
-
-        series = self.frame[name].dt.total_microseconds().cast(nw.Float64())
-        return np.asarray(series.fill_null(np.nan).to_numpy(), np.float64) / MICROSECONDS
-
-    def _floats(self, name: str) -> NDArray[np.float64]:
-        import narwhals as nw
-
-        series = self.frame[name].cast(nw.Float64())
-        return np.asarray(series.fill_null(np.nan).to_numpy(), np.float64)
-
-    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
-        """All rows at once: they are in memory already."""
-        yield [self._ends(name) for name in columns]
-
-    def _ends(self, column: str) -> Ends:
-        """Whole numbers as they are, because ten million texts take ten seconds to make."""
-        series = self.frame[column]
-        if series.dtype.is_signed_integer() and not series.null_count():
-            return np.asarray(series.to_numpy(), np.int64)
-        return self.texts(column)
-
-    def numbers(self, column: str) -> NDArray[np.float64]:
-        """NaN where a cell is no number."""
-        if self.frame[column].dtype.is_numeric():
-            return self._floats(column)
-        return super().numbers(column)
-
-
-def _absent(value: object) -> bool:
-    """None, NaN, NaT, and pandas' NA, which cannot be compared."""
-    return value is None or str(value) in ("nan", "NaT", "<NA>")
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, str):
-        return value or None
-    return None if _absent(value) else str(value)
-
-
-def _whole(values: Sequence[float | None]) -> list[float | int | None]:
-    """Floats as integers, if all are whole."""
-    # Beside floats, there are None, NaN, and pandas' NA, which cannot be compared.
-    known = [value for value in values if isinstance(value, float) and value == value]
-    if any(value % 1 or abs(value) >= LARGEST_WHOLE for value in known):
-        return list(values)
-    return [int(value) if isinstance(value, float) and value == value else None for value in values]

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.data.converters.frames import FrameRows
 from gcnii.data.tables.assemble import WEIGHT, EdgeList, Nodes, assemble, each_once
+from gcnii.data.tables.frame import FrameRows
 from gcnii.data.tables.reading import READING, Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, GraphError, Problems, is_one_of, notice
 from gcnii.graph import Features, Graph

@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from gcnii.data.converters.frames import FrameRows
 from gcnii.data.tables.assemble import Nodes, assemble
+from gcnii.data.tables.frame import FrameRows
 from gcnii.data.tables.reading import HINTS, Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, InputError, Problems, notice
 from gcnii.graph import Graph

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.data.tables.reading import FileRows, Progress, is_file, no_progress, note_repeated_names
+from gcnii.data.tables.reading import Progress, Rows, is_file, no_progress, note_repeated_names
 from gcnii.errors import DataError, Problems, notice
 from gcnii.graph.columns import Cells, Texts, float32_of, is_number, parsed
 
@@ -261,13 +261,13 @@ def _warn_of_nameless(name: str, header: Sequence[str]) -> None:
         notice(f"{name}: the nameless {columns} {', '.join(others)} {verb} left out")
 
 
-class CsvRows(FileRows):
-    """The rows of a CSV file; columns without a name are left out."""
+class CsvRows(Rows):
+    """The rows of a CSV file, which is read in blocks; columns without a name are left out."""
 
     def __init__(self, path: Path, layout: Layout, stamp: Stamp, progress: Progress):
-        self._layout, self._stamp = layout, stamp
+        self._path, self._layout, self._stamp, self._progress = path, layout, stamp, progress
         self._places = {column: j for j, column in enumerate(layout.header) if column}
-        super().__init__(path, self._places, progress)
+        self.name, self.header = path.name, tuple(self._places)
         every = range(layout.rows)  # row of the file below the header
         self._below = np.delete(every, layout.blank) if layout.blank else every
 
@@ -278,16 +278,30 @@ class CsvRows(FileRows):
         """Row i in rows of the file, where the header and blank rows count."""
         return f"row {self._layout.header_row + 1 + self._below[i]} of {self.name}"
 
+    def texts(self, column: str) -> Texts:
+        """The cells of one column, as they are written; None where one is empty or missing."""
+        return self._texts([column])[column]
+
+    def _texts(self, columns: Sequence[str]) -> dict[str, Texts]:
+        """The cells of several columns, in one pass over the file."""
+        found = {name: np.empty(len(self), object) for name in columns}
+        start = 0
+        for block in self.blocks(columns):
+            for name, cells in zip(columns, block, strict=True):
+                found[name][start : start + len(cells)] = cells
+            start += len(block[0])
+        return found
+
     def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
         """Columns as float32 numbers if all their cells are numbers or empty, else as text."""
         numbers = self._numbers([name for name in columns if name not in as_text], np.float32)
-        texts = self.columns_of_text([name for name in columns if name not in numbers])
+        texts = self._texts([name for name in columns if name not in numbers])
         for name in texts.keys() - set(as_text):
             if all(cell is None or is_number(cell) for cell in texts[name]):
                 numbers[name] = float32_of(parsed(texts[name]))
         return {name: numbers[name] if name in numbers else texts[name] for name in columns}
 
-    def text_blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
+    def blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
         """The cells of some columns as text, stripped, some rows at a time."""
         for frame in self._frames(columns, AS_TEXT):
             yield [_stripped(frame[self._places[name]]) for name in columns]

@@ -1,4 +1,4 @@
-"""A parquet file as a table: its columns have types, and pyarrow reads them in blocks of rows."""
+"""A parquet file as a table: its columns have types, and pyarrow reads a few of them at a time."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnii.data.tables.frame import FrameRows
 from gcnii.data.tables.reading import (
     Ends,
-    FileRows,
     Progress,
+    Rows,
     is_file,
     no_progress,
     note_repeated_names,
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-BLOCK_ROWS, BLOCK_CELLS = 50_000, 2_000_000  # that are read at a time, at most
+BLOCK_CELLS = 2_000_000  # that are read at a time; a column of a larger file, at least
 INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name
-EXACT_BELOW = 2**53  # whole numbers that float64 holds exactly
 
 
 def open_parquet(
@@ -49,7 +49,9 @@ def open_parquet(
             _note_columns(path.name, schema, problems)
     except DataError as error:
         problems.add(str(error))
-    return ParquetRows(path, schema, rows, progress) if len(problems.found) == before else None
+    return (
+        ParquetRows(path, schema.names, rows, progress) if len(problems.found) == before else None
+    )
 
 
 @contextmanager
@@ -70,7 +72,7 @@ def _opened(path: Path) -> Iterator[ParquetFile]:
 def _note_columns(name: str, schema: pa.Schema, problems: Problems) -> None:
     note_repeated_names(name, schema.names, problems)
     for column in schema:
-        if _kind(column.type) is None:
+        if not _is_cell(_value_type(column.type)):
             problems.add(
                 f"{name}: the column {column.name!r} holds cells of type {column.type}; a cell "
                 "must be text, a number, true or false, or a date: leave the column out"
@@ -85,26 +87,30 @@ def _value_type(type: pa.DataType) -> pa.DataType:
     return type.value_type if types.is_dictionary(type) else type
 
 
-def _kind(type: pa.DataType) -> Literal["text", "number", "date"] | None:
-    """What cells of a type are; true and false are numbers, and so are nulls alone."""
+def _is_cell(type: pa.DataType) -> bool:
+    """Whether it is text, a number, true or false, or a date; nulls alone are numbers."""
     from pyarrow import types
 
-    type = _value_type(type)
     if str(type) in ("string", "large_string", "string_view"):
-        return "text"
+        return True
     numeric = types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null
-    if any(is_one(type) for is_one in numeric):
-        return "number"
-    return "date" if types.is_temporal(type) and not types.is_duration(type) else None
+    dated = types.is_temporal(type) and not types.is_duration(type)
+    return dated or any(is_one(type) for is_one in numeric)
 
 
-class ParquetRows(FileRows):
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column without dictionaries, and of types that data frames have."""
+    known = {"null": "float64", "halffloat": "float32", "string_view": "string"}
+    type = _value_type(column.type)
+    return column.cast(known.get(str(type), type))
+
+
+class ParquetRows(Rows):
     """The rows of a parquet file; an index without a name is left out."""
 
-    def __init__(self, path: Path, schema: pa.Schema, rows: int, progress: Progress):
-        self._rows = rows
-        self._types = {column.name: _value_type(column.type) for column in schema}
-        super().__init__(path, [one for one in self._types if not INDEX.fullmatch(one)], progress)
+    def __init__(self, path: Path, names: Sequence[str], rows: int, progress: Progress):
+        self.name, self.header = path.name, tuple(x for x in names if not INDEX.fullmatch(x))
+        self._path, self._rows, self._progress = path, rows, progress
 
     def __len__(self) -> int:
         return self._rows
@@ -113,107 +119,35 @@ class ParquetRows(FileRows):
         """Row i, counted from 1."""
         return f"row {i + 1} of {self.name}"
 
+    def texts(self, column: str) -> Texts:
+        """The cells of one column, as they are written; None where one is empty or missing."""
+        return self._frame([column]).texts(column)
+
     def cells(self, columns: Sequence[str], as_text: Collection[str]) -> dict[str, Cells]:
         """Columns of numbers and truth values as float32, all others as text."""
-        words = {*as_text, *(name for name in columns if _kind(self._types[name]) != "number")}
-        numbers = {name: np.empty(self._rows, np.float32) for name in columns if name not in words}
-        start = 0
-        for batch in self._batches(list(numbers)):
-            with np.errstate(over="ignore"):  # beyond float32: infinite
-                for name, values in numbers.items():
-                    values[start : start + len(batch)] = _floats_of(batch.column(name))
-            start += len(batch)
-        texts = self.columns_of_text([name for name in columns if name in words])
-        return {name: numbers[name] if name in numbers else texts[name] for name in columns}
+        found: dict[str, Cells] = {}
+        step = max(1, BLOCK_CELLS // max(1, self._rows))
+        for start in range(0, len(columns), step):
+            some = columns[start : start + step]
+            found |= self._frame(some, (start + len(some)) / len(columns)).cells(some, as_text)
+        return found
 
     def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
         """The names in some columns, some rows at a time; whole numbers as they are."""
-        from pyarrow import types
-
-        if not all(types.is_signed_integer(self._types[name]) for name in columns):
-            yield from self.text_blocks(columns)
-            return
-        for batch in self._batches(columns):
-            yield [_names_of(batch.column(name)) for name in columns]
-
-    def text_blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
-        """The cells of some columns as text.
-
-        Whole numbers are written without a point, also where missing cells made floats of them.
-        """
-        whole = self._whole(columns)
-        for batch in self._batches(columns):
-            yield [_texts_of(batch.column(name), name in whole) for name in columns]
-
-    def _whole(self, columns: Sequence[str]) -> set[str]:
-        """The columns of floats that are all whole numbers."""
-        from pyarrow import types
-
-        found = {name for name in columns if types.is_floating(self._types[name])}
-        for batch in self._batches(sorted(found)):
-            for name in sorted(found):
-                values = _floats_of(batch.column(name))
-                whole = (values == np.trunc(values)) & (np.abs(values) < EXACT_BELOW)
-                if not (whole | np.isnan(values)).all():
-                    found.remove(name)
-        return found
+        yield from self._frame(columns).blocks(columns)
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """The cells of one column as numbers; NaN where a cell is none."""
-        if _kind(self._types[column]) == "number":
-            parts = [_floats_of(batch.column(column)) for batch in self._batches([column])]
-            return np.concatenate([np.empty(0), *parts])
-        return super().numbers(column)
+        return self._frame([column]).numbers(column)
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Some rows of these columns at a time: a file is opened once for all of them."""
-        if not columns:
-            return
-        seen, size = 0, self._path.stat().st_size
-        rows = max(1, min(BLOCK_ROWS, BLOCK_CELLS // len(columns)))
+    def _frame(self, columns: Sequence[str], done: float = 1.0) -> FrameRows:
+        """These columns, after which this share of those that were asked for is read."""
         with _opened(self._path) as file:
-            for batch in file.iter_batches(rows, columns=list(columns)):
-                seen += len(batch)
-                if seen > self._rows:
-                    break
-                self._progress(size * seen // self._rows, size)
-                yield batch
-        if seen != self._rows:
-            raise DataError(f"{self.name} changed while it was read; load it again")
-
-
-def _decoded(array: pa.Array) -> pa.Array:
-    from pyarrow import types
-
-    return array.dictionary_decode() if types.is_dictionary(array.type) else array
-
-
-def _names_of(array: pa.Array) -> Ends:
-    array = _decoded(array)
-    return _texts_of(array, False) if array.null_count else np.asarray(array, np.int64)
-
-
-def _floats_of(array: pa.Array) -> NDArray[np.float64]:
-    """Numbers as float64, NaN for null."""
-    values = _decoded(array).cast("float64", safe=False).to_numpy(zero_copy_only=False)
-    return np.asarray(values, np.float64)
-
-
-def _texts_of(array: pa.Array, whole: bool) -> Texts:
-    from pyarrow import types
-
-    array = _decoded(array)
-    if types.is_temporal(array.type):
-        cells = [None if cell is None else cell.isoformat() for cell in array.to_pylist()]
-    elif types.is_boolean(array.type):
-        cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
-    elif types.is_floating(array.type):
-        write = _whole_text if whole else str
-        cells = [None if np.isnan(cell) else write(cell) for cell in _floats_of(array).tolist()]
-    else:
-        cells = array.cast("string").to_numpy(zero_copy_only=False).tolist()
-    return np.array([cell or None for cell in cells], object)
-
-
-def _whole_text(number: float) -> str:
-    return str(int(number))
+            table = file.read(list(columns))
+            if len(table) != self._rows:
+                raise DataError(f"{self.name} changed while it was read; load it again")
+        size = self._path.stat().st_size
+        self._progress(int(done * size), size)
+        for i, column in enumerate(table.columns):
+            table = table.set_column(i, table.column_names[i], _plain(column))
+        return FrameRows(table, self.name)

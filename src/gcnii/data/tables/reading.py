@@ -75,36 +75,6 @@ class Rows(ABC):
         return parsed(self.texts(column))
 
 
-class FileRows(Rows):
-    """A table in a file, which is read a block of rows at a time whenever some are asked for."""
-
-    def __init__(self, path: Path, header: Iterable[str], progress: Progress):
-        self.name, self.header = path.name, tuple(header)
-        self._path, self._progress = path, progress
-
-    @abstractmethod
-    def text_blocks(self, columns: Sequence[str]) -> Iterator[list[Texts]]:
-        """The cells of some columns as text, some rows at a time."""
-
-    def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
-        """The names in some columns, some rows at a time, from the first row on."""
-        yield from self.text_blocks(columns)
-
-    def texts(self, column: str) -> Texts:
-        """The cells of one column, as they are written; None where one is empty or missing."""
-        return self.columns_of_text([column])[column]
-
-    def columns_of_text(self, columns: Sequence[str]) -> dict[str, Texts]:
-        """The cells of several columns, in one pass over the file."""
-        found = {name: np.empty(len(self), object) for name in columns}
-        start = 0
-        for block in self.text_blocks(columns):
-            for name, cells in zip(columns, block, strict=True):
-                found[name][start : start + len(cells)] = cells
-            start += len(block[0])
-        return found
-
-
 def no_progress(read: int, size: int) -> None:
     """Show nothing."""
 
