@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
 from support.exact import exact_matrix
 
-from gcnii.data import CATALOG, load
+from gcnii.data import CATALOG, generators, load
 from gcnii.errors import DataError
 
 
@@ -39,6 +40,15 @@ def test_digits_have_20_labels_per_class():
     assert np.bincount(graph.y[split.train]).tolist() == [20] * 10
     assert (split.val.sum(), split.test.sum()) == (500, 1000)
     assert graph.classes == tuple("0123456789")
+
+
+def test_digits_are_those_of_scikit_learn_wherever_it_keeps_them(monkeypatch):
+    images, y = load_digits(return_X_y=True)
+    graph = load("digits")
+    np.testing.assert_array_equal(graph.X * 16, images)
+    np.testing.assert_array_equal(graph.y, y)
+    monkeypatch.setattr(generators, "SCANNED", "elsewhere.csv.gz")
+    assert load("digits").fingerprint == graph.fingerprint
 
 
 def test_pixels_lie_between_0_and_1():

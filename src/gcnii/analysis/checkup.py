@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 from threadpoolctl import threadpool_limits
 from torch import Tensor
@@ -85,6 +84,8 @@ def _span(Z: Array) -> Array:
 
 def _regression(Z: Array, Y: Array, one_of_many: bool) -> tuple[Array, Array]:
     """W (width, k) and b (k,) that minimise the mean cross-entropy + PENALTY/2 ‖W‖²."""
+    from scipy.optimize import minimize  # takes a quarter of a second
+
     width, k = Z.shape[1], Y.shape[1]
 
     def loss(weights: Array) -> tuple[float, Array]:

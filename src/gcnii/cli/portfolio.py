@@ -19,7 +19,6 @@ from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.errors import InputError, visible
 from gcnii.files import Document
 from gcnii.graph import Graph
-from gcnii.inference.evaluate import graph_helps
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import plain_table
 from gcnii.results.card import board, short_form
@@ -223,6 +222,8 @@ class Bundles:
 
 
 def _print(ensemble: Ensemble, bundles: Bundles, how: Running) -> None:
+    from gcnii.inference.evaluate import graph_helps  # not for those who train one model
+
     short, helps = short_form(ensemble, how.device), graph_helps(ensemble, how.device)
     if how.json:
         evaluation = {"evaluation": short.document() if short else None}

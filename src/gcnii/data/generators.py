@@ -14,6 +14,8 @@ ppi-like  a stand-in that has PPI's shape, not its content.  Every node has a fu
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from gcnii.graph.arrays import merged
 
 VAL_SHARE = 0.3  # share of all nodes that is for validation
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -121,9 +124,7 @@ def _draw(
     return np.stack(np.divmod(codes[:m], n))
 
 
-def _means(
-    classes: int, features: int, signal: float, random: np.random.Generator
-) -> NDArray[np.float64]:
+def _means(classes: int, features: int, signal: float, random: np.random.Generator) -> Floats:
     """(classes, features) means on a sphere: orthogonal, so `signal` apart, if they fit."""
     directions = random.standard_normal((classes, features))
     if classes <= features:
@@ -133,6 +134,7 @@ def _means(
 
 
 TRAIN_PER_CLASS, VAL, TEST = 20, 500, 1000
+SCANNED = "datasets/data/digits.csv.gz"  # in the package of scikit-learn
 
 
 def digits(neighbours: int = 8, seed: int = 0) -> Graph:
@@ -141,9 +143,7 @@ def digits(neighbours: int = 8, seed: int = 0) -> Graph:
     By `seed`, 20 images per class are drawn for training, 500 for validation and 1000 for testing;
     97 are in no mask.
     """
-    from sklearn.datasets import load_digits
-
-    images, y = load_digits(return_X_y=True)
+    images, y = _scanned_digits()
     check_number("neighbours of digits", neighbours, 1, len(y) - 1, whole=True)
     check_number("seed of digits", seed, 0, whole=True)
     random = np.random.default_rng(seed)
@@ -157,20 +157,30 @@ def digits(neighbours: int = 8, seed: int = 0) -> Graph:
     )
 
 
-def nearest(points: NDArray[np.float64], neighbours: int) -> NDArray[np.int64]:
+def _scanned_digits() -> tuple[Floats, Ints]:
+    """What scikit-learn's `load_digits` returns, without its import, which takes a second."""
+    package = Path(str(find_spec("sklearn").origin)).parent  # type: ignore[union-attr]
+    if not (package / SCANNED).exists():  # in a later version
+        from sklearn.datasets import load_digits
+
+        return load_digits(return_X_y=True)  # type: ignore[no-any-return]
+    table = np.loadtxt(package / SCANNED, delimiter=",")
+    return table[:, :-1], table[:, -1].astype(np.int64)
+
+
+def nearest(points: Floats, neighbours: int) -> Ints:
     """Undirected edges from every point to its nearest others; ties go to the first.
 
     Distances of whole numbers are exact, so that the graph is the same on every machine.
     """
-    squares = (points**2).sum(1)
+    n, squares = len(points), (points**2).sum(1)
     distances = squares[:, None] - 2 * (points @ points.T) + squares
     np.fill_diagonal(distances, np.inf)
-    targets = np.argsort(distances, axis=1, kind="stable")[:, :neighbours]
-    sources = np.repeat(np.arange(len(points)), neighbours)
+    ranks = distances * n + np.arange(n)  # distinct, and a tenth of the time of a stable sort
+    targets = np.argpartition(ranks, neighbours - 1, axis=1)[:, :neighbours]
+    sources = np.repeat(np.arange(n), neighbours)
     return merged(np.stack([sources, targets.ravel()]))
 
-
-Floats = NDArray[np.float64]
 
 FEATURES, LABELS = 50, 121
 COMMUNITIES, DIMENSIONS = 20, 24

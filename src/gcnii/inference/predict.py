@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax
 
 from gcnii.errors import InputError, notice, some_of
@@ -131,6 +130,8 @@ class FeaturesOnly:
 
 def _regression(X: Features, P: Floats, target: Target) -> tuple[Floats, Floats]:
     """Weights (d, k) and bias (k,) with the least cross-entropy to P; the problem is convex."""
+    from scipy.optimize import minimize  # takes a quarter of a second
+
     X = X.astype(np.float64)
     (n, d), k = X.shape, P.shape[1]
     square = float((X.data**2).sum() if isinstance(X, sp.csr_array) else (X**2).sum()) / (n * d)
