@@ -1,7 +1,7 @@
 """Settings: what each one means, and the values it takes.
 
-A setting is declared once, as a keyword argument of a model or as a field of Recipe; its annotation
-holds its help text and its bounds, which the command line prints and `check_settings` enforces.
+A setting is declared once, as a keyword argument of a model or as a field of Recipe, with its help
+text and its bounds, which the command line prints and `check_settings` enforces.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a setting's annotation says beside its type.
+    """What is declared of a setting beside its type and its default.
 
     help         what it does, for `--help`
     bounds       the numbers it may take

@@ -7,17 +7,26 @@ that are in force.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import torch
 
 from gcnii.dropout import DropForm
 from gcnii.errors import InputError
 from gcnii.graph.weights import EdgeWeights
-from gcnii.nn.settings import Bounds, Choice, Range, Setting, Settings, check_settings, setting_of
+from gcnii.nn.settings import (
+    ANY,
+    Bounds,
+    Choice,
+    Range,
+    Setting,
+    Settings,
+    check_settings,
+    setting_of,
+)
 from gcnii.propagation import Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.propagation.diffusion import LONGEST_HEAT
 from gcnii.targets import target_of
@@ -43,6 +52,14 @@ NO_DIFFUSION = ("diffusion", ("none",))
 NAMED_METRIC = ("monitor", tuple(name for name, rule in RULES.items() if rule.metric != "auto"))
 
 
+T = TypeVar("T")
+
+
+def setting(default: T, help: str, bounds: Bounds = ANY, neutral: object = None, **more: Any) -> T:
+    """A field with this default; the rest is as in `Setting`."""
+    return field(default=default, metadata={"setting": Setting(help, bounds, neutral, **more)})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """How a model is trained; the defaults are the paper's for Cora (section 6.1).
@@ -59,356 +76,275 @@ class Recipe:
 
     # Adam, with L2 penalties in the paper's two groups of weights.
 
-    lr: Annotated[
-        float, Setting("learning rate of Adam", POSITIVE, search=Range(1e-3, 3e-2), batched=True)
-    ] = 0.01
-    decay_conv: Annotated[
-        float,
-        Setting(
-            "L2 penalty on the convolutions (the paper's L2_c)",
-            NOT_NEGATIVE,
-            search=Range(1e-6, 3e-2),
-            batched=True,
-        ),
-    ] = 0.01
-    decay_dense: Annotated[
-        float,
-        Setting(
-            "L2 penalty on the two dense layers (the paper's L2_d)",
-            NOT_NEGATIVE,
-            search=Range(1e-6, 1e-2),
-            batched=True,
-        ),
-    ] = 5e-4
-    clip: Annotated[
-        float,
-        Setting("clip every entry of the gradient to ± this; 0: no clipping", NOT_NEGATIVE, 0.0),
-    ] = 0.0
+    lr: float = setting(
+        0.01, "learning rate of Adam", POSITIVE, search=Range(1e-3, 3e-2), batched=True
+    )
+    decay_conv: float = setting(
+        0.01,
+        "L2 penalty on the convolutions (the paper's L2_c)",
+        NOT_NEGATIVE,
+        search=Range(1e-6, 3e-2),
+        batched=True,
+    )
+    decay_dense: float = setting(
+        5e-4,
+        "L2 penalty on the two dense layers (the paper's L2_d)",
+        NOT_NEGATIVE,
+        search=Range(1e-6, 1e-2),
+        batched=True,
+    )
+    clip: float = setting(
+        0.0, "clip every entry of the gradient to ± this; 0: no clipping", NOT_NEGATIVE, 0.0
+    )
 
     # When training stops, and which weights it keeps.
 
-    epochs: Annotated[int, Setting("maximum number of epochs", SOME, batched=True)] = 1500
-    longest: Annotated[
-        int,
-        Setting(
-            "go on after `epochs`, up to this many, while the best epoch is among the last "
-            "`patience`; 0: never; default: 4000 for a graph of your own where epochs is not given",
-            NOT_NEGATIVE,
-            neutral=0,
-            batched=True,
-        ),
-    ] = 0
-    patience: Annotated[
-        int, Setting("epochs without improvement before stopping", SOME, batched=True)
-    ] = 100
-    monitor: Annotated[
-        Monitor,
-        Setting(
-            "what counts as an improvement on validation: the loss, the score (see metric), or the "
-            "score by the metric named; last: keep the last epoch's weights",
-        ),
-    ] = "val_loss"
-    window: Annotated[
-        int,
-        Setting(
-            "also stop when the validation loss exceeds the mean of this many epochs; 0: never",
-            NOT_NEGATIVE,
-            neutral=0,
-        ),
-    ] = 0
-    window_from: Annotated[
-        int,
-        Setting(
-            "first epoch in which the window counts", NOT_NEGATIVE, unused_when=("window", (0,))
-        ),
-    ] = 0
-    plateau: Annotated[
-        int,
-        Setting(
-            "epochs without improvement before the learning rate is lowered; 0: never",
-            NOT_NEGATIVE,
-            neutral=0,
-        ),
-    ] = 0
-    plateau_factor: Annotated[
-        float,
-        Setting(
-            "factor by which a plateau lowers the learning rate",
-            Bounds(above=0, below=1),
-            unused_when=("plateau", (0,)),
-        ),
-    ] = 0.5
-    plateau_floor: Annotated[
-        float,
-        Setting("smallest learning rate", NOT_NEGATIVE, unused_when=("plateau", (0,))),
-    ] = 0.0
+    epochs: int = setting(1500, "maximum number of epochs", SOME, batched=True)
+    longest: int = setting(
+        0,
+        "go on after `epochs`, up to this many, while the best epoch is among the last "
+        "`patience`; 0: never; default: 4000 for a graph of your own where epochs is not given",
+        NOT_NEGATIVE,
+        neutral=0,
+        batched=True,
+    )
+    patience: int = setting(100, "epochs without improvement before stopping", SOME, batched=True)
+    monitor: Monitor = setting(
+        "val_loss",
+        "what counts as an improvement on validation: the loss, the score (see metric), or the "
+        "score by the metric named; last: keep the last epoch's weights",
+    )
+    window: int = setting(
+        0,
+        "also stop when the validation loss exceeds the mean of this many epochs; 0: never",
+        NOT_NEGATIVE,
+        neutral=0,
+    )
+    window_from: int = setting(
+        0, "first epoch in which the window counts", NOT_NEGATIVE, unused_when=("window", (0,))
+    )
+    plateau: int = setting(
+        0,
+        "epochs without improvement before the learning rate is lowered; 0: never",
+        NOT_NEGATIVE,
+        neutral=0,
+    )
+    plateau_factor: float = setting(
+        0.5,
+        "factor by which a plateau lowers the learning rate",
+        Bounds(above=0, below=1),
+        unused_when=("plateau", (0,)),
+    )
+    plateau_floor: float = setting(
+        0.0, "smallest learning rate", NOT_NEGATIVE, unused_when=("plateau", (0,))
+    )
 
     # What labels weigh in the loss, and how predicted ones are graded.
 
-    metric: Annotated[
-        Metric,
-        Setting(
-            "what the scores measure; auto: what the monitor names, else accuracy, or micro-F1 "
-            "with several labels per node; f1: macro-F1, or micro-F1; auc: ROC AUC, and ap: "
-            "average precision, of the positive class, else the mean over the classes",
-            neutral="auto",
-            unused_when=NAMED_METRIC,
-        ),
-    ] = "auto"
-    positive: Annotated[
-        str,
-        Setting(
-            "the class that ROC AUC and average precision are of; default: of two classes the one "
-            "of fewer training nodes, of more the mean over the classes",
-            neutral="",
-        ),
-    ] = ""
-    class_weight: Annotated[
-        ClassWeight,
-        Setting(
-            "weigh rare classes more in the training and validation loss; balanced: by "
-            "n / (classes · n_c) on the training nodes; with several labels per node, a label's "
-            "positives by negatives / positives, in [1, 100]",
-            neutral="none",
-            search=Choice(("none", "balanced")),
-        ),
-    ] = "none"
-    label_threshold: Annotated[
-        Thresholds,
-        Setting(
-            "with several labels per node, predict those above one half, or above the probability "
-            "with the highest micro-F1 on each run's validation nodes; it is found after training, "
-            "and the monitor always uses one half",
-            neutral="half",
-        ),
-    ] = "half"
+    metric: Metric = setting(
+        "auto",
+        "what the scores measure; auto: what the monitor names, else accuracy, or micro-F1 "
+        "with several labels per node; f1: macro-F1, or micro-F1; auc: ROC AUC, and ap: "
+        "average precision, of the positive class, else the mean over the classes",
+        neutral="auto",
+        unused_when=NAMED_METRIC,
+    )
+    positive: str = setting(
+        "",
+        "the class that ROC AUC and average precision are of; default: of two classes the one "
+        "of fewer training nodes, of more the mean over the classes",
+        neutral="",
+    )
+    class_weight: ClassWeight = setting(
+        "none",
+        "weigh rare classes more in the training and validation loss; balanced: by "
+        "n / (classes · n_c) on the training nodes; with several labels per node, a label's "
+        "positives by negatives / positives, in [1, 100]",
+        neutral="none",
+        search=Choice(("none", "balanced")),
+    )
+    label_threshold: Thresholds = setting(
+        "half",
+        "with several labels per node, predict those above one half, or above the probability "
+        "with the highest micro-F1 on each run's validation nodes; it is found after training, "
+        "and the monitor always uses one half",
+        neutral="half",
+    )
 
     # What is done to X before a model sees it.
 
-    scale: Annotated[
-        Scale,
-        Setting(
-            "scale the features by column (standard, columns; quantile: by the rank in it) or by "
-            "row (rows: of sum 1; length: of length 1); auto: length if sparse, ≥ 0, of one size "
-            "and not a table's columns, else standard; default: none for a graph with published "
-            "settings or a generated one, else auto",
-            neutral="none",
-            search=Choice(("none", "standard", "columns", "rows", "length", "quantile")),
-        ),
-    ] = "none"
-    structure: Annotated[
-        Structure,
-        Setting(
-            "add columns of the graph's structure to the features: the degrees; or (walk) these, "
-            "PageRank and how likely a random walk returns in 2 and in 3 steps",
-            neutral="none",
-            search=Choice(("none", "degree", "walk")),
-        ),
-    ] = "none"
+    scale: Scale = setting(
+        "none",
+        "scale the features by column (standard, columns; quantile: by the rank in it) or by "
+        "row (rows: of sum 1; length: of length 1); auto: length if sparse, ≥ 0, of one size "
+        "and not a table's columns, else standard; default: none for a graph with published "
+        "settings or a generated one, else auto",
+        neutral="none",
+        search=Choice(("none", "standard", "columns", "rows", "length", "quantile")),
+    )
+    structure: Structure = setting(
+        "none",
+        "add columns of the graph's structure to the features: the degrees; or (walk) these, "
+        "PageRank and how likely a random walk returns in 2 and in 3 steps",
+        neutral="none",
+        search=Choice(("none", "degree", "walk")),
+    )
 
     # How P is made of the graph.
 
-    direction: Annotated[
-        Direction,
-        Setting(
-            "in a directed graph, gather from out-neighbours, in-neighbours or both; default: out "
-            "in a graph with published settings, else both",
-            search=Choice(("out", "in", "both")),
-        ),
-    ] = "out"
-    edge_weights: Annotated[
-        EdgeWeights,
-        Setting(
-            "what edge weights count, beside a self-loop's 1: their rank, their logarithm, their "
-            "ratio to the median, themselves (raw) or nothing (none); auto, the default of your "
-            "own graph: rank if the heaviest 1 % of the edges carry 5 % of all weight, else median",
-            neutral="raw",
-            search=Choice(("median", "log", "rank", "none")),
-        ),
-    ] = "raw"
-    loops: Annotated[
-        Loops,
-        Setting(
-            "keep the graph's own self-loops beside the one that P̃ adds, or remove them; none: no "
-            "node gathers from itself, and P̃ adds no loop either",
-            search=Choice(("keep", "remove", "none")),
-        ),
-    ] = "keep"
-    norm: Annotated[
-        Norm,
-        Setting(
-            "how the propagation matrix is normalised",
-            neutral="symmetric",
-            search=Choice(("symmetric", "walk")),
-        ),
-    ] = "symmetric"
-    diffusion: Annotated[
-        Diffusion, Setting("replace the links by a diffusion over them (GDC)", neutral="none")
-    ] = "none"
-    teleport: Annotated[
-        float,
-        Setting(
-            "probability of returning to the start in each step of a ppr diffusion",
-            Bounds(above=0, below=1),
-            unused_when=NO_DIFFUSION,
-        ),
-    ] = 0.05
-    heat_time: Annotated[
-        float,
-        Setting(
-            "how long a heat diffusion lasts",
-            Bounds(least=0, most=LONGEST_HEAT),
-            unused_when=NO_DIFFUSION,
-        ),
-    ] = 5.0
-    top_k: Annotated[
-        int,
-        Setting(
-            "number of a diffusion's largest links to keep per node; 0: use threshold",
-            NOT_NEGATIVE,
-            unused_when=NO_DIFFUSION,
-        ),
-    ] = 128
-    threshold: Annotated[
-        float,
-        Setting(
-            "with top_k 0, keep a diffusion's links of at least this weight",
-            NOT_NEGATIVE,
-            unused_when=NO_DIFFUSION,
-        ),
-    ] = 1e-4
-    geometry: Annotated[
-        Geometry,
-        Setting(
-            "embedding in a plane that adds neighbours and sorts them (Geom-GCN)", neutral="none"
-        ),
-    ] = "none"
-    drop_edge: Annotated[
-        float,
-        Setting(
-            "share of links left out in each epoch (DropEdge)",
-            SHARE,
-            0.0,
-            batched=True,
-        ),
-    ] = 0.0
-    drop_form: Annotated[
-        DropForm,
-        Setting(
-            "leave out links one direction at a time, or both directions together",
-            unused_when=("drop_edge", (0.0,)),
-        ),
-    ] = "entries"
+    direction: Direction = setting(
+        "out",
+        "in a directed graph, gather from out-neighbours, in-neighbours or both; default: out "
+        "in a graph with published settings, else both",
+        search=Choice(("out", "in", "both")),
+    )
+    edge_weights: EdgeWeights = setting(
+        "raw",
+        "what edge weights count, beside a self-loop's 1: their rank, their logarithm, their "
+        "ratio to the median, themselves (raw) or nothing (none); auto, the default of your "
+        "own graph: rank if the heaviest 1 % of the edges carry 5 % of all weight, else median",
+        neutral="raw",
+        search=Choice(("median", "log", "rank", "none")),
+    )
+    loops: Loops = setting(
+        "keep",
+        "keep the graph's own self-loops beside the one that P̃ adds, or remove them; none: no "
+        "node gathers from itself, and P̃ adds no loop either",
+        search=Choice(("keep", "remove", "none")),
+    )
+    norm: Norm = setting(
+        "symmetric",
+        "how the propagation matrix is normalised",
+        neutral="symmetric",
+        search=Choice(("symmetric", "walk")),
+    )
+    diffusion: Diffusion = setting(
+        "none", "replace the links by a diffusion over them (GDC)", neutral="none"
+    )
+    teleport: float = setting(
+        0.05,
+        "probability of returning to the start in each step of a ppr diffusion",
+        Bounds(above=0, below=1),
+        unused_when=NO_DIFFUSION,
+    )
+    heat_time: float = setting(
+        5.0,
+        "how long a heat diffusion lasts",
+        Bounds(least=0, most=LONGEST_HEAT),
+        unused_when=NO_DIFFUSION,
+    )
+    top_k: int = setting(
+        128,
+        "number of a diffusion's largest links to keep per node; 0: use threshold",
+        NOT_NEGATIVE,
+        unused_when=NO_DIFFUSION,
+    )
+    threshold: float = setting(
+        1e-4,
+        "with top_k 0, keep a diffusion's links of at least this weight",
+        NOT_NEGATIVE,
+        unused_when=NO_DIFFUSION,
+    )
+    geometry: Geometry = setting(
+        "none",
+        "embedding in a plane that adds neighbours and sorts them (Geom-GCN)",
+        neutral="none",
+    )
+    drop_edge: float = setting(
+        0.0, "share of links left out in each epoch (DropEdge)", SHARE, 0.0, batched=True
+    )
+    drop_form: DropForm = setting(
+        "entries",
+        "leave out links one direction at a time, or both directions together",
+        unused_when=("drop_edge", (0.0,)),
+    )
 
     # How many views a step has, and how strongly they are pulled together (GRAND).
 
-    views: Annotated[
-        int,
-        Setting(
-            "random views of the graph in each step; the loss is their mean",
-            SOME,
-            1,
-            search=Choice((1, 2, 4)),
-        ),
-    ] = 1
-    drop_node: Annotated[
-        float,
-        Setting(
-            "share of nodes whose features are set to zero in each view (DropNode)",
-            SHARE,
-            0.0,
-            search=Range(0.0, 0.6, 0.1),
-            batched=True,
-        ),
-    ] = 0.0
-    consistency: Annotated[
-        float,
-        Setting(
-            "weight of the distance of each view's probabilities, on all nodes, to the sharpened "
-            "mean of the views (λ_c of GRAND)",
-            NOT_NEGATIVE,
-            0.0,
-            search=Range(0.0, 1.6, 0.1),
-            batched=True,
-        ),
-    ] = 0.0
-    sharpen: Annotated[
-        float,
-        Setting(
-            "temperature by which that mean is sharpened; 1: not at all",
-            Bounds(above=0, most=1),
-            unused_when=NO_CONSISTENCY,
-            search=Range(0.1, 0.6, 0.1),
-            batched=True,
-        ),
-    ] = 0.5
-    warm_up: Annotated[
-        int,
-        Setting(
-            "epochs over which the weight of consistency grows from 0",
-            NOT_NEGATIVE,
-            unused_when=NO_CONSISTENCY,
-            search=Range(0, 300, 50),
-            batched=True,
-        ),
-    ] = 0
+    views: int = setting(
+        1,
+        "random views of the graph in each step; the loss is their mean",
+        SOME,
+        1,
+        search=Choice((1, 2, 4)),
+    )
+    drop_node: float = setting(
+        0.0,
+        "share of nodes whose features are set to zero in each view (DropNode)",
+        SHARE,
+        0.0,
+        search=Range(0.0, 0.6, 0.1),
+        batched=True,
+    )
+    consistency: float = setting(
+        0.0,
+        "weight of the distance of each view's probabilities, on all nodes, to the sharpened "
+        "mean of the views (λ_c of GRAND)",
+        NOT_NEGATIVE,
+        0.0,
+        search=Range(0.0, 1.6, 0.1),
+        batched=True,
+    )
+    sharpen: float = setting(
+        0.5,
+        "temperature by which that mean is sharpened; 1: not at all",
+        Bounds(above=0, most=1),
+        unused_when=NO_CONSISTENCY,
+        search=Range(0.1, 0.6, 0.1),
+        batched=True,
+    )
+    warm_up: int = setting(
+        0,
+        "epochs over which the weight of consistency grows from 0",
+        NOT_NEGATIVE,
+        unused_when=NO_CONSISTENCY,
+        search=Range(0, 300, 50),
+        batched=True,
+    )
 
     # What one step of training sees.
 
-    batches: Annotated[
-        Batching,
-        Setting("what a step sees: the full graph, parts, clusters or neighbours", neutral="full"),
-    ] = "full"
-    batch_size: Annotated[
-        int,
-        Setting(
-            "graphs, clusters or nodes per step; 0: 1 graph, 1 cluster or 512 nodes",
-            NOT_NEGATIVE,
-            unused_when=("batches", ("full",)),
-        ),
-    ] = 0
-    clusters: Annotated[
-        int,
-        Setting(
-            "number of clusters into which the graph is cut",
-            SOME,
-            unused_when=("batches", ("full", "parts", "neighbours")),
-        ),
-    ] = 50
-    fanout: Annotated[
-        tuple[int, ...],
-        Setting(
-            "neighbours sampled per node, layer by layer from the last; 0: all",
-            NOT_NEGATIVE,
-            unused_when=("batches", ("full", "parts", "clusters")),
-        ),
-    ] = (10, 25)
-    history: Annotated[
-        History,
-        Setting(
-            "old activations stand in for neighbours that were not sampled (VR-GCN)",
-            unused_when=("batches", ("full", "parts", "clusters")),
-        ),
-    ] = "none"
+    batches: Batching = setting(
+        "full", "what a step sees: the full graph, parts, clusters or neighbours", neutral="full"
+    )
+    batch_size: int = setting(
+        0,
+        "graphs, clusters or nodes per step; 0: 1 graph, 1 cluster or 512 nodes",
+        NOT_NEGATIVE,
+        unused_when=("batches", ("full",)),
+    )
+    clusters: int = setting(
+        50,
+        "number of clusters into which the graph is cut",
+        SOME,
+        unused_when=("batches", ("full", "parts", "neighbours")),
+    )
+    fanout: tuple[int, ...] = setting(
+        (10, 25),
+        "neighbours sampled per node, layer by layer from the last; 0: all",
+        NOT_NEGATIVE,
+        unused_when=("batches", ("full", "parts", "clusters")),
+    )
+    history: History = setting(
+        "none",
+        "old activations stand in for neighbours that were not sampled (VR-GCN)",
+        unused_when=("batches", ("full", "parts", "clusters")),
+    )
 
     # Where numbers are kept, and how exactly they are multiplied.
 
-    memory: Annotated[
-        Memory,
-        Setting(
-            "keep activations for backward, recompute them, or recompute them from states that "
-            "wait in the host's memory (offload); auto: as memory allows",
-            ignored=True,
-        ),
-    ] = "auto"
-    precision: Annotated[
-        Precision,
-        Setting(
-            "of the numbers; on a GPU, tf32 or bfloat16 round products for speed; in float64, "
-            "tables and data sets of the catalog are still read as float32, arrays as they are",
-            neutral="float32",
-        ),
-    ] = "float32"
+    memory: Memory = setting(
+        "auto",
+        "keep activations for backward, recompute them, or recompute them from states that "
+        "wait in the host's memory (offload); auto: as memory allows",
+        ignored=True,
+    )
+    precision: Precision = setting(
+        "float32",
+        "of the numbers; on a GPU, tf32 or bfloat16 round products for speed; in float64, "
+        "tables and data sets of the catalog are still read as float32, arrays as they are",
+        neutral="float32",
+    )
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
@@ -475,13 +411,14 @@ class Recipe:
         return torch.float64 if self.precision == "float64" else torch.float32
 
 
-RECIPE_FIELDS = tuple(field.name for field in fields(Recipe))
+RECIPE_FIELDS = tuple(one.name for one in fields(Recipe))
 
 
 @cache
 def recipe_hints() -> dict[str, Any]:
-    """Each field's annotation."""
-    return get_type_hints(Recipe, include_extras=True)
+    """Each field's type and Setting, annotated as a model's arguments are."""
+    kinds = get_type_hints(Recipe)
+    return {one.name: Annotated[kinds[one.name], one.metadata["setting"]] for one in fields(Recipe)}
 
 
 def in_force(settings: Mapping[str, Any]) -> Settings:
