@@ -1,9 +1,9 @@
 """What fills in the settings that are not given: published settings, records, the portfolio.
 
 presets.toml holds what was published, by data set and model.  record.json holds the best that our
-own searches have found.  All other graphs, your own among them, are trained with PORTFOLIO: points,
-models with settings that did well on many graphs, by worth per second.  A model that is named has
-the settings of its best point.  docs/defaults.md describes both.
+own searches have found.  All other graphs, your own among them, are trained with the points of
+portfolio.toml.  A model that is named has the settings of its best point.  docs/defaults.md
+describes both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from gcnii.graph import Graph
 
 Settings: TypeAlias = dict[str, Any]
 
-PUBLISHED = Path(__file__).with_name("presets.toml")
+HERE = Path(__file__).parent
+PUBLISHED, POINTS = HERE / "presets.toml", HERE / "portfolio.toml"
 LIKE = {"ppi-like": "ppi"}  # a stand-in is trained like the data set it stands for
 
 
@@ -65,7 +66,7 @@ def published_by(name: str, model: str) -> str:
 # Records: for a data set, the best settings that our own searches have found, by validation alone.
 # They are winners of `gcnii tune`, not published ones; `gcnii reproduce beyond` measures them.
 
-FILE = Path(__file__).with_name("record.json")  # made by `gcnii reproduce adopt-record`
+FILE = HERE / "record.json"  # made by `gcnii reproduce adopt-record`
 _RECORDS = {str: Only({"model": str, "settings": dict, "tried": int, "val": float})}
 
 
@@ -112,51 +113,6 @@ def record_of(name: str, graph: str = "") -> Record:
 STOP: Settings = {"epochs": 500, "patience": 60}
 LONGEST = 4000  # epochs on a user's own graph that still improves after STOP's
 
-# GCNII by how much it is held back from memorising the training nodes: the fewer they are per
-# feature, the more it must be.
-FEW: Settings = {
-    **{"layers": 8, "width": 64, "alpha": 0.1, "lam": 0.5, "dropout": 0.6},
-    **{"lr": 0.01, "decay_conv": 0.01, "decay_dense": 5e-4},
-}
-SOME: Settings = {
-    **{"layers": 8, "width": 64, "alpha": 0.5, "lam": 1.0, "dropout": 0.5},
-    **{"lr": 0.01, "decay_conv": 1e-4, "decay_dense": 1e-4},
-}
-MANY: Settings = {
-    **{"layers": 4, "width": 64, "alpha": 0.1, "lam": 1.0, "dropout": 0.2},
-    **{"lr": 0.01, "decay_conv": 1e-4, "decay_dense": 1e-4},
-}
-# Points of GCNII+ name all of its options, so that none shows through from another point.
-PLAIN: Settings = {
-    **{"product_first": False, "row_norm": "none", "head": "last", "residual": False},
-    "loops": "keep",
-}
-_WIDE: Settings = {
-    **PLAIN,
-    **{"row_norm": "layer", "residual": True},
-    **{"layers": 3, "width": 128, "alpha": 0.1, "lam": 1.5, "dropout": 0.5, "input_dropout": 0.2},
-    **{"lr": 0.005, "decay_conv": 5e-4, "decay_dense": 5e-4},
-}
-_SMALL: Settings = {
-    **_WIDE,
-    **{"layers": 4, "width": 64, "lam": 1.0, "dropout": 0.2, "input_dropout": 0.0},
-}
-_BESIDE: Settings = {**_WIDE, "head": "features", "loops": "none", "input_dropout": 0.5}
-# Where a node's class is told by which nodes it links to.
-_LINKS: Settings = {
-    **PLAIN,
-    **{"product_first": True, "loops": "none", "row_norm": "layer"},
-    **{"layers": 2, "width": 128, "alpha": 0.2, "lam": 1.0, "dropout": 0.0, "input_dropout": 0.3},
-    **{"lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5},
-}
-# Where it is told by the node's own features.
-_FEATURES: Settings = {
-    **PLAIN,
-    **{"head": "features", "loops": "none"},
-    **{"layers": 2, "width": 64, "alpha": 0.8, "lam": 1.0, "dropout": 0.6, "input_dropout": 0.0},
-    **{"lr": 0.01, "decay_conv": 1e-4, "decay_dense": 5e-3},
-}
-
 
 @dataclass(frozen=True)
 class Point:
@@ -167,26 +123,16 @@ class Point:
     settings: Settings
 
 
-# What earned its place on twenty graphs (docs/defaults.md); of several points of a model, the first
-# is the best alone.  Edges of a directed graph are gathered over both ways, unless a point says
-# otherwise.
-PORTFOLIO = (
-    Point("mlp", "mlp", {}),
-    Point("features", "gcnii-plus", _FEATURES),
-    Point("gcnii", "gcnii", FEW),
-    Point("plus-small", "gcnii-plus", _SMALL),
-    Point("product-out", "gcnii-plus", {**_LINKS, "direction": "out"}),
-    Point("appnp", "appnp", {}),
-    Point("graphsage", "graphsage-mean", {"width": 128, "dropout": 0.5, "lr": 0.005}),
-    Point("plus", "gcnii-plus", _WIDE),
-    Point("plus-out", "gcnii-plus", {**_WIDE, "direction": "out"}),
-    Point("gcnii-mild", "gcnii", SOME),
-    Point("gcnii-table", "gcnii", MANY),
-    Point("gcnii-deep", "gcnii", {**FEW, "layers": 32}),
-    Point("plus-features", "gcnii-plus", _BESIDE),
-    Point("gcn", "gcn", {"width": 64}),
-    Point("gat", "gat", {}),
+PORTFOLIO = tuple(
+    Point(name, **one) for name, one in tomllib.loads(POINTS.read_text("utf-8")).items()
 )
+_GIVEN = {point.name: point.settings for point in PORTFOLIO}
+FEW, SOME, MANY = _GIVEN["gcnii"], _GIVEN["gcnii-mild"], _GIVEN["gcnii-table"]
+# GCNII+ without its options.
+PLAIN: Settings = {
+    **{"product_first": False, "row_norm": "none", "head": "last", "residual": False},
+    "loops": "keep",
+}
 # The point that a model has where it is named, and no settings are given.
 ALONE = {"gcnii": "gcnii-mild", "gcnii-plus": "plus-features"}
 
@@ -223,7 +169,7 @@ def first_point(model: str) -> Point | None:
 
 
 def presets_for(
-    model: str, graph: Graph, given: Mapping[str, Any] | None = None
+    model: str, graph: Graph, given: Mapping[str, object] | None = None
 ) -> Iterator[tuple[str, Settings]]:
     """Settings for a graph and where they come from, each over those before it.
 
@@ -254,7 +200,7 @@ def _of_every_model(graph: Graph) -> Settings:
     }
 
 
-def _stopping(graph: Graph, given: Mapping[str, Any]) -> Settings:
+def _stopping(graph: Graph, given: Mapping[str, object]) -> Settings:
     """When a model of the portfolio stops; others keep their own rules.
 
     A graph of one's own is trained on while it improves, unless epochs or the monitor `last` is
