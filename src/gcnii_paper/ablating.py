@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, linear, normalize, relu
 
 import gcnii
-from gcnii.files import Document, read_document, write_document
+from gcnii.files import Document, write_document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, GCNIIPlus
 from gcnii.nn.dropedge import NodeNorm
@@ -39,6 +39,7 @@ from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import record_of
+from gcnii_paper.documents import read_folder
 
 MOVED = ("benchmarks/ablating.py", "-m gcnii_paper.ablating")  # in older records
 RECORD = "record"
@@ -53,8 +54,7 @@ SHAPE = {
 
 def read_ablations(folder: Path) -> dict[str, Document]:
     """file name → what `main` wrote."""
-    paths = sorted(folder.glob("*.json"))
-    return {path.stem: read_document(path, SHAPE, "ablation", dict) for path in paths}
+    return read_folder(folder, SHAPE, "ablation", dict)
 
 
 def ablation_tables(found: dict[str, Document]) -> str:

@@ -23,13 +23,14 @@ from scipy.special import softmax
 
 import gcnii
 from gcnii.errors import InputError
-from gcnii.files import Document, read_document, write_document
+from gcnii.files import Document, write_document
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
 from gcnii.targets import target_of
 from gcnii.targets.kinds import Sets
 from gcnii.train.presets import SOME, uses_own_default
+from gcnii_paper.documents import read_folder
 
 _SETS = {"coverage": float, "size": float}
 _ERRORS = {"temperature": float, "before": float, "after": float, "after_20": float}
@@ -48,12 +49,8 @@ MOST_ERROR, COVERED = 0.05, 0.01  # the bars
 
 def read_calibrations(folder: Path) -> list[Document]:
     """What `main` wrote, in the order of the names."""
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
-        raise InputError(
-            f"there is no {folder}/*.json; `python -m gcnii_paper.calibrating` makes it"
-        )
-    return [read_document(path, SHAPE, "measurement of calibration", dict) for path in paths]
+    command = "python -m gcnii_paper.calibrating"
+    return [*read_folder(folder, SHAPE, "measurement of calibration", dict, command).values()]
 
 
 def calibration_table(measured: list[Document]) -> str:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from gcnii.data import load
 from gcnii.errors import InputError
-from gcnii.files import Document, Maybe, atomic_write, read_document, write_document
+from gcnii.files import Document, Maybe, atomic_write, write_document
 from gcnii.graph import Graph, Split
 from gcnii.members.known import Known
 from gcnii.members.propagation import LabelPropagation
@@ -40,6 +40,7 @@ from gcnii.train.plan import make_plan
 from gcnii.train.presets import PLAIN, PORTFOLIO, Point, portfolio
 from gcnii.train.scaling import Scaling
 from gcnii.tuning.portfolio import LABELS, OWN_TREES, QUICK, STANDARD, TREES
+from gcnii_paper.documents import read_folder
 
 # Those that take longest first.
 GRAPHS = (
@@ -363,10 +364,8 @@ SHAPE = {
 
 def read_defaults(folder: Path) -> list[Document]:
     """What `judge` wrote, in the order of the names."""
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
-        raise InputError(f"there is no {folder}/*.json; `gcnii reproduce defaults` makes it")
-    return [read_document(path, SHAPE, "record of a portfolio", dict) for path in paths]
+    command = "gcnii reproduce defaults"
+    return [*read_folder(folder, SHAPE, "record of a portfolio", dict, command).values()]
 
 
 def best_baseline(document: Document) -> str:

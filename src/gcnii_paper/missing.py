@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from gcnii.train.hardware import choose_device
 from gcnii.train.presets import preset
+from gcnii_paper.documents import duration
 from gcnii_paper.ledger import Ledger, run_key
 from gcnii_paper.reproduce import CellWork, OutOfTime
 from gcnii_paper.search import SEARCHES, SEEDS, Search, adopt, read_tries, winners
@@ -69,16 +70,12 @@ class Lack:
 
     def __str__(self) -> str:
         tries = f"{self.tries} tries and " if self.tries else ""
-        return f"{self.cell.id}: {tries}{self.runs} runs, {duration(self.seconds)}"
+        return f"{self.cell.id}: {tries}{self.runs} runs, {about(self.seconds)}"
 
 
-def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3.1 h`."""
-    if seconds == inf:
-        return "unknown time"
-    if seconds < 100:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
+def about(seconds: float) -> str:
+    """`about 12 min`."""
+    return "unknown time" if seconds == inf else f"about {duration(seconds)}"
 
 
 def total_seconds(lacks: Iterable[Lack]) -> float:

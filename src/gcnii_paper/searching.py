@@ -21,7 +21,7 @@ from zlib import crc32
 import numpy as np
 from optuna import create_study, create_trial
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.samplers import TPESampler
 from optuna.study import Study as OptunaStudy
 from optuna.trial import FrozenTrial, TrialState
 from optuna.trial import Trial as OptunaTrial
@@ -70,16 +70,16 @@ class PointProposer:
         return Proposal(trial, make_plan(self.search.model, settings, self.question.graph))
 
 
-class UntriedPoints(BaseSampler):
+class UntriedPoints(TPESampler):
     """What TPE proposes, jointly in all axes, and has not been tried; else any such point."""
 
     def __init__(self, space: dict[str, CategoricalDistribution], seed: int):
         self.space, self.seed = space, seed
-        self.base = self._tpe(0)
+        self._begin(0)
 
-    def _tpe(self, number: int) -> TPESampler:
+    def _begin(self, number: int) -> None:
         how: dict[str, Any] = {"multivariate": True, "constant_liar": True}
-        return TPESampler(seed=(self.seed + number) % 2**32, n_startup_trials=STARTUP, **how)
+        super().__init__(seed=(self.seed + number) % 2**32, n_startup_trials=STARTUP, **how)
 
     def reseed_rng(self) -> None:
         """Propose other points than a process that began alike."""
@@ -87,7 +87,7 @@ class UntriedPoints(BaseSampler):
 
     def before_trial(self, study: OptunaStudy, trial: FrozenTrial) -> None:
         """Draw by the trial's number: a search that was interrupted goes on as it would have."""
-        self.base = self._tpe(trial.number)
+        self._begin(trial.number)
 
     def infer_relative_search_space(
         self, study: OptunaStudy, trial: FrozenTrial
@@ -105,7 +105,7 @@ class UntriedPoints(BaseSampler):
     def _proposed(self, study: OptunaStudy, trial: FrozenTrial) -> Iterator[dict[str, int]]:
         """TPE likes what was good, and so proposes it again."""
         for _ in range(AGAIN):
-            if point := self.base.sample_relative(study, trial, dict(self.space)):
+            if point := super().sample_relative(study, trial, dict(self.space)):
                 yield point
 
     def _shuffled(self, number: int) -> Iterator[dict[str, int]]:
@@ -113,16 +113,6 @@ class UntriedPoints(BaseSampler):
         for point in np.random.default_rng((self.seed, number)).permutation(prod(sizes)):
             places = map(int, np.unravel_index(point, sizes))
             yield dict(zip(self.space, places, strict=True))
-
-    def sample_independent(
-        self,
-        study: OptunaStudy,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
-    ) -> Any:
-        """As TPE does, when all points have been tried."""
-        return self.base.sample_independent(study, trial, param_name, param_distribution)
 
 
 def space_of(search: Search) -> dict[str, CategoricalDistribution]:

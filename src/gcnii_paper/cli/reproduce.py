@@ -203,7 +203,7 @@ def _run_missing(
     from gcnii.train.hardware import choose_device
     from gcnii.tuning.portfolio import seconds_of
     from gcnii_paper.ledger import measured
-    from gcnii_paper.missing import Shift, duration, lacking, total_seconds
+    from gcnii_paper.missing import Shift, about, lacking, total_seconds
     from gcnii_paper.tables.searched import FILE
 
     if table == beyond.NAME:
@@ -214,13 +214,13 @@ def _run_missing(
     tell = partial(print, file=sys.stderr, flush=True)
     with _open(ledger) as book, _says_what_is_kept(f"{book.path} keeps every finished run"):
         lacks = lacking(cells, book, searches, device)
-        tell(f"missing: {len(lacks)} cells, {duration(total_seconds(lacks))}; in this order:")
+        tell(f"missing: {len(lacks)} cells, {about(total_seconds(lacks))}; in this order:")
         for lack in lacks:
             tell(f"  {lack}")
         shift = Shift(book, searches, FILE, device, until, None)
         done = list(shift.work(lacks, tell))
         left = lacking(cells, book, searches, device)
-        tell(f"left: {len(left)} cells, {duration(total_seconds(left))}")
+        tell(f"left: {len(left)} cells, {about(total_seconds(left))}")
         return [measured(cell, book) for cell in done]
 
 

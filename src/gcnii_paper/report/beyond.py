@@ -25,11 +25,12 @@ from typing import Literal
 from rich.table import Table
 
 from gcnii.errors import InputError
-from gcnii.files import NOTHING, Document, Maybe, json_value, read_document
+from gcnii.files import NOTHING, Document, Maybe, json_value
 from gcnii.report.tables import markdown_table
 from gcnii.train.presets import Record, records
 from gcnii.tuning.closing import HELPS
 from gcnii.tuning.question import BASELINES, GOOD
+from gcnii_paper.documents import Part, listed, read_folder
 from gcnii_paper.search import EARLIER
 from gcnii_paper.tables.beyond import BEST, DAY, KNOWN, NAME, TITLE, BestKnown, Known
 from gcnii_paper.tables.cells import MeasuredCell, by_split
@@ -211,9 +212,8 @@ class Finding:
 def read_findings(folder: Path) -> dict[str, Finding]:
     """Data set → how its record was found, from a folder of kept studies."""
     held: dict[str, list[tuple[str, Document]]] = {}
-    for path in sorted(folder.glob("*.json")):
-        study = read_document(path, STUDY, "study of `gcnii tune`", dict)
-        held.setdefault(study["graph"], []).append((path.stem, study))
+    for name, study in read_folder(folder, STUDY, "study of `gcnii tune`", dict).items():
+        held.setdefault(study["graph"], []).append((name, study))
 
     def finding(studies: list[tuple[str, Document]]) -> Finding:
         name, study = max(studies, key=lambda one: float(one[1]["winner"]["val"]))
@@ -256,9 +256,8 @@ class Nested:
 
 def read_nested(folder: Path) -> dict[str, Nested]:
     """Data set → its nested number, from a folder of documents with scores in [0, 1]."""
-    paths = sorted(folder.glob("*.json"))
-    documents = (read_document(path, NESTED, "nested choice", _checked) for path in paths)
-    return {one["data"]: _nested(one) for one in documents}
+    documents = read_folder(folder, NESTED, "nested choice", _checked)
+    return {one["data"]: _nested(one) for one in documents.values()}
 
 
 def _nested(document: Document) -> Nested:
@@ -439,9 +438,8 @@ def notes_on(rows: Iterable[BeyondRow]) -> Iterator[str]:
 
 def section(rows: Sequence[BeyondRow]) -> str:
     """The part of docs/results.md."""
-    notes = "".join(f"- {note}\n" for note in notes_on(rows))
     table = markdown_table(HEADS, map(words_of, rows))
-    return f"## {TITLE}\n\n{ABOUT}\n{table}\n{notes}\n{known_table()}"
+    return f"## {TITLE}\n\n{ABOUT}\n{table}\n{listed(notes_on(rows))}\n{known_table()}"
 
 
 KNOWN_HEADS = (
@@ -542,7 +540,4 @@ def _tight(text: str) -> str:
 
 def terminal_table(rows: Iterable[BeyondRow]) -> Table:
     """For the terminal."""
-    table = Table(*HEADS, box=None, header_style="bold", title=TITLE, title_justify="left")
-    for row in rows:
-        table.add_row(*words_of(row))
-    return table
+    return Part(TITLE, HEADS, map(words_of, rows)).terminal(box=None, header_style="bold")

@@ -16,6 +16,7 @@ from gcnii.files import NOTHING, Document, Maybe, document_key, read_document
 from gcnii.report.figures import inline_svg
 from gcnii.report.tables import markdown_table
 from gcnii.targets.scores import percent
+from gcnii_paper.documents import read_folder
 from gcnii_paper.tables.cells import GROUP
 
 if TYPE_CHECKING:
@@ -104,8 +105,7 @@ class DoctorVisit:
 
 def read_visits(folder: Path) -> list[DoctorVisit]:
     """The visits of a folder's documents, in the order of the files' names."""
-    paths = sorted(folder.glob("*.json"))
-    return [read_document(path, VISIT, WHAT, DoctorVisit.of) for path in paths]
+    return [*read_folder(folder, VISIT, WHAT, DoctorVisit.of).values()]
 
 
 def visit_markdown(path: Path) -> str:

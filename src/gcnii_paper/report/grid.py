@@ -12,6 +12,7 @@ from math import isfinite
 
 from markupsafe import Markup
 
+from gcnii_paper.documents import duration, software
 from gcnii_paper.tables.cells import Cell, MeasuredCell
 from gcnii_paper.tables.printed import Printed
 from gcnii_paper.tables.registry import CELLS, TITLES
@@ -195,7 +196,7 @@ class TableCell:
 
 def _recorded(value: str | dict[str, str | None] | None) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {version}" for name, version in value.items() if version)
+        return software(value)
     return value or "not recorded"
 
 
@@ -231,15 +232,9 @@ class Grid:
         for run in runs:
             seconds.setdefault(run.device, []).append(run.seconds)
         return ", ".join(
-            f"{len(each):,} runs on {on} ({_long(sum(each))})"
+            f"{len(each):,} runs on {on} ({duration(sum(each))})"
             for on, each in sorted(seconds.items())
         )
-
-
-def _long(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def grid(table: str, measured: Iterable[MeasuredCell]) -> Grid:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from gcnii.report.tables import markdown_table
+from gcnii_paper.documents import listed
 from gcnii_paper.report.beyond import BeyondRow
 from gcnii_paper.report.figures import Claim, PaperFigure
 from gcnii_paper.report.grid import MARKS, Grid, TableCell, grid, notes
@@ -294,9 +295,8 @@ def _sentences(cells: Sequence[MeasuredCell]) -> str:
 def _data_sets() -> str:
     """Table 1, by what the catalog says of the files, which tests compare with them."""
     rows = table1.rows(table1.in_catalog)
-    notes = "".join(f"- {note}\n" for note in table1.notes_on(rows))
-    listed = markdown_table(table1.HEADS, (row.words for row in rows))
-    return f"## {table1.TITLE}\n\n{listed}\n{notes}"
+    table = markdown_table(table1.HEADS, (row.words for row in rows))
+    return f"## {table1.TITLE}\n\n{table}\n{listed(table1.notes_on(rows))}"
 
 
 def _section(table: Grid) -> str:
@@ -305,11 +305,9 @@ def _section(table: Grid) -> str:
         (f"### {part}\n\n" if part else "") + _rows(table, part, _with_difference)
         for part in table.parts
     )
-    known = [
-        f"- {note}\n" for note in notes(shown.measured for shown in table.shown if shown.measured)
-    ]
-    cost = [f"Cost: {table.cost}.\n"] if table.cost else []
-    return "\n".join([f"## {table.title}\n", *parts, *(["".join(known)] if known else []), *cost])
+    known = listed(notes(shown.measured for shown in table.shown if shown.measured))
+    cost = f"Cost: {table.cost}.\n" if table.cost else ""
+    return "\n".join([f"## {table.title}\n", *parts, *filter(None, (known, cost))])
 
 
 def _rows(table: Grid, part: str, cell: Callable[[TableCell], str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from gcnii.errors import InputError
-from gcnii.files import NOTHING, Document, atomic_write, read_document
+from gcnii.files import NOTHING, Document, atomic_write
 from gcnii.report.tables import markdown_table
 from gcnii.targets.scores import percent
 from gcnii.train.recipe import Recipe
@@ -17,6 +17,7 @@ from gcnii.tuning.question import BASELINES, OF_VIEWS
 from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
 from gcnii_paper.defaults import defaults_tables, read_defaults
+from gcnii_paper.documents import read_folder
 from gcnii_paper.explaining import explaining_table, read_measured
 from gcnii_paper.report.beyond import (
     BeyondRow,
@@ -52,7 +53,7 @@ HEADS = ("graph", "metric", "settings tried", "winner", "val", "test", *BASELINE
 
 def read_studies(folder: Path) -> list[Document]:
     """The studies in a folder, in the order of their names."""
-    return [read_document(path, SHAPE, "study", dict) for path in sorted(folder.glob("*.json"))]
+    return [*read_folder(folder, SHAPE, "study", dict).values()]
 
 
 def tuning_table(studies: list[Document]) -> str:
@@ -86,9 +87,9 @@ TRAINED = {"settings": dict, "runs": [{"test": float, "val": float}], "command":
 
 def consistency_table(folder: Path) -> str:
     """What views give: one row for each output of `gcnii train --json` in a folder."""
-    found = [read_document(path, TRAINED, "training", dict) for path in folder.glob("*.json")]
-    found.sort(key=lambda one: fmean(run["val"] for run in one["runs"]))
-    return markdown_table(("further flags", "validation", "test"), map(_trained, found))
+    found = read_folder(folder, TRAINED, "training", dict).values()
+    rows = sorted(found, key=lambda one: fmean(run["val"] for run in one["runs"]))
+    return markdown_table(("further flags", "validation", "test"), map(_trained, rows))
 
 
 def _trained(one: Document) -> list[str]:
@@ -111,42 +112,30 @@ def update_readme(root: Path) -> list[Path]:
     readme, docs, results = root / "README.md", root / "docs", root / "results"
     if not readme.is_file():
         raise InputError(f"{root} has no README.md; give the project's folder")
-    cells = read_cells(results / "cells")
-    rows = beyond_rows(cells, folder=results / "beyond")
-    speed, tuning, doctor = docs / "performance.md", docs / "tuning.md", docs / "doctor.md"
-    explaining, evaluation = docs / "explaining.md", docs / "evaluation.md"
-    beyond, memory = docs / "beyond.md", docs / "memory.md"
-    consistency = docs / "consistency.md"
-    scale, defaults = docs / "scale.md", docs / "defaults.md"
-    texts = {
-        readme: _filled(readme, summary(cells, rows, results / "bench")),
-        speed: _filled(
-            speed, findings(results / "bench"), speed_tables(read_records(results / "bench"))
-        ),
-        tuning: _filled(tuning, tuning_table(read_studies(results / "tuning"))),
-        doctor: _filled(doctor, visit_markdown(results / "doctor" / "cora.json")),
-        explaining: _filled(
-            explaining, explaining_table(read_measured(results / "explain" / "cora.json"))
-        ),
-        evaluation: _filled(
-            evaluation, calibration_table(read_calibrations(results / "calibration"))
-        ),
-        beyond: _filled(
-            beyond,
-            findings_table(read_findings(results / "beyond" / "studies")),
-            ablation_tables(read_ablations(results / "beyond" / "ablation")),
-        ),
-        consistency: _filled(consistency, consistency_table(results / "consistency")),
-        memory: _filled(memory, speed_tables(read_records(results / "memory"))),
-        scale: _filled(scale, scale_tables(results / "bench")),
-        defaults: _filled(defaults, defaults_tables(read_defaults(results / "defaults"))),
-        docs / "results.md": all_results(cells, rows),
+    cells, bench, beyond = read_cells(results / "cells"), results / "bench", results / "beyond"
+    rows = beyond_rows(cells, folder=beyond)
+    measured = {
+        "README.md": [summary(cells, rows, bench)],
+        "docs/performance.md": [findings(bench), speed_tables(read_records(bench))],
+        "docs/tuning.md": [tuning_table(read_studies(results / "tuning"))],
+        "docs/doctor.md": [visit_markdown(results / "doctor" / "cora.json")],
+        "docs/explaining.md": [explaining_table(read_measured(results / "explain" / "cora.json"))],
+        "docs/evaluation.md": [calibration_table(read_calibrations(results / "calibration"))],
+        "docs/beyond.md": [
+            findings_table(read_findings(beyond / "studies")),
+            ablation_tables(read_ablations(beyond / "ablation")),
+        ],
+        "docs/consistency.md": [consistency_table(results / "consistency")],
+        "docs/memory.md": [speed_tables(read_records(results / "memory"))],
+        "docs/scale.md": [scale_tables(bench)],
+        "docs/defaults.md": [defaults_tables(read_defaults(results / "defaults"))],
     }
-    growth = read_scale(results / "bench" / "scale-cpu.json")
+    texts = {root / page: _filled(root / page, *parts) for page, parts in measured.items()}
+    texts[docs / "results.md"] = all_results(cells, rows)
     pictures = [
         draw_depth(docs / "depth.png", cells),
-        draw_speed(docs / "speed.png", results / "bench"),
-        draw_growth(docs / "scale-growth.png", growth),
+        draw_speed(docs / "speed.png", bench),
+        draw_growth(docs / "scale-growth.png", read_scale(bench / "scale-cpu.json")),
     ]
     for path, words in texts.items():
         with atomic_write(path) as temporary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
@@ -26,7 +26,7 @@ from gcnii.cost import (
 from gcnii.data.catalog import Size, counted
 from gcnii.files import NOTHING, Document, read_document
 from gcnii.report.figures import OTHERS, draw_line, figure, save, shared_legend
-from gcnii.report.tables import markdown_table
+from gcnii_paper.documents import Part, software
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,15 +62,6 @@ WITHOUT_EXCHANGE = (
 )
 
 
-class Part(NamedTuple):
-    """A table and what is said below it."""
-
-    title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    remark: str = ""
-
-
 def read_scale(path: Path) -> Document:
     """The document of `gcnii bench scale`."""
     return read_document(path, SHAPE, "document of `gcnii bench scale`", dict)
@@ -85,28 +76,18 @@ def parts_of(record: Document) -> list[Part]:
 
 def terminal_tables(record: Document) -> Iterable[Table]:
     """The tables for a terminal."""
-    for part in parts_of(record):
-        table = Table(*part.heads, title=part.title, title_justify="left", caption=part.remark)
-        table.caption_justify = "left"
-        for row in part.rows:
-            table.add_row(*row)
-        yield table
+    return (part.terminal() for part in parts_of(record))
 
 
 def scale_tables(bench: Path) -> str:
     """Markdown: the plans of papers100M, and the tables of what was measured."""
-    texts = [_markdown(papers_plans())]
+    texts = [papers_plans().markdown()]
     for path in sorted(bench.glob("scale-*.json")):
         record = read_scale(path)
-        versions = ", ".join(f"{name} {one}" for name, one in record["versions"].items() if one)
-        about = f"`{record['command']}` at {record['commit']}, {record['device']}; {versions}."
-        texts += [f"{about}\n", *map(_markdown, parts_of(record))]
+        where = f"{record['commit']}, {record['device']}; {software(record['versions'])}."
+        texts += [f"`{record['command']}` at {where}\n"]
+        texts += [part.markdown() for part in parts_of(record)]
     return "\n".join(texts)
-
-
-def _markdown(part: Part) -> str:
-    remark = f"\n{part.remark}\n" if part.remark else ""
-    return f"### {part.title}\n\n{markdown_table(part.heads, part.rows)}{remark}"
 
 
 def papers_plans() -> Part:

@@ -12,6 +12,7 @@ from gcnii.files import NOTHING, Document, Maybe, read_document
 from gcnii.report.figures import GCNII_STYLE, GREY, OTHERS, draw_line, figure, save
 from gcnii.report.tables import markdown_table
 from gcnii_paper.bench.cases import OURS
+from gcnii_paper.documents import Part, software
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,13 +62,8 @@ COLUMNS = (
 
 def bench_table(record: Document) -> Table:
     """One row per line, for the terminal."""
-    table = Table(*COLUMNS, title=headline(record), title_justify="left", caption_justify="left")
-    table.caption = "\n".join(_remarks(record))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for line in record["lines"]:
-        table.add_row(*_cells(record, line))
-    return table
+    part = Part(headline(record), COLUMNS, _rows(record), "\n".join(_remarks(record)))
+    return part.terminal(numbers=slice(1, None))
 
 
 def headline(record: Document) -> str:
@@ -143,6 +139,10 @@ def _of_medians(record: Document, line: Document) -> float | None:
     return float(line["ratio"] * longer / first_longer)
 
 
+def _rows(record: Document) -> list[tuple[str, ...]]:
+    return [_cells(record, line) for line in record["lines"]]
+
+
 def _cells(record: Document, line: Document) -> tuple[str, ...]:
     floor, best, of_medians = line["floor"], line["best"], _of_medians(record, line)
     return (
@@ -177,8 +177,8 @@ def memory_text(size: int | None) -> str:
 
 def read_records(folder: Path) -> list[Document]:
     """Every document in the folder but those of scale.py, in the order of the files' names."""
-    paths = sorted(folder.glob("*.json"))
-    return [read_record(path) for path in paths if not path.name.startswith("scale-")]
+    paths = sorted(set(folder.glob("*.json")) - set(folder.glob("scale-*")))
+    return [read_record(path) for path in paths]
 
 
 def read_record(path: Path) -> Document:
@@ -192,13 +192,9 @@ def speed_tables(records: Iterable[Document]) -> str:
 
 
 def _markdown(record: Document) -> str:
-    versions = ", ".join(
-        f"{name} {version}" for name, version in record["versions"].items() if version
-    )
-    rows = [_cells(record, line) for line in record["lines"]]
+    made = f"`{record['command']}` {measured_at(record)}; {software(record['versions'])}."
     return (
-        f"### {headline(record)}\n\n`{record['command']}` {measured_at(record)}; {versions}.\n\n"
-        f"{markdown_table(COLUMNS, rows)}\n"
+        f"### {headline(record)}\n\n{made}\n\n{markdown_table(COLUMNS, _rows(record))}\n"
         f"({'; '.join(_remarks(record))}.)\n"
     )
 

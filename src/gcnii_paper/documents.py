@@ -1,0 +1,67 @@
+"""What the pages of results/ share: folders of documents, and tables with a title and a remark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.table import Table
+
+from gcnii.errors import InputError
+from gcnii.files import Document, Made, Shape, read_document
+from gcnii.report.tables import markdown_table
+
+
+def read_folder(
+    folder: Path, shape: Shape, what: str, make: Callable[[Document], Made], command: str = ""
+) -> dict[str, Made]:
+    """File name → what is made of each JSON document in a folder, in the order of the names.
+
+    command  that writes them, where there must be one
+    """
+    paths = sorted(folder.glob("*.json"))
+    if command and not paths:
+        raise InputError(f"there is no {folder}/*.json; `{command}` makes it")
+    return {path.stem: read_document(path, shape, what, make) for path in paths}
+
+
+def software(versions: Mapping[str, str | None]) -> str:
+    """`torch 2.9.0, numpy 2.3.0`: what was installed."""
+    return ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.1 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def listed(notes: Iterable[str]) -> str:
+    """The notes as a list in Markdown."""
+    return "".join(f"- {note}\n" for note in notes)
+
+
+class Part(NamedTuple):
+    """A table with its title, and what is said below it."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Iterable[Sequence[str]]
+    remark: str = ""
+
+    def markdown(self) -> str:
+        """With the title as a heading of the third level."""
+        remark = f"\n{self.remark}\n" if self.remark else ""
+        return f"### {self.title}\n\n{markdown_table(self.heads, self.rows)}{remark}"
+
+    def terminal(self, numbers: slice = slice(0), **how: Any) -> Table:
+        """For the terminal, the columns in `numbers` aligned right; `how` is that of a Table."""
+        table = Table(*self.heads, title=self.title or None, title_justify="left", **how)
+        table.caption, table.caption_justify = self.remark or None, "left"
+        for column in table.columns[numbers]:
+            column.justify = "right"
+        for row in self.rows:
+            table.add_row(*row)
+        return table
