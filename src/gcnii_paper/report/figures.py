@@ -6,13 +6,14 @@ GCN, initial residual or identity mapping alone, and both (section 6.4).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2, nan, sqrt
 from pathlib import Path
 from statistics import fmean, stdev, variance
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from scipy.stats import ttest_ind
 
 from gcnii.analysis import Curve, DegreeGroup, curves
@@ -54,35 +55,29 @@ class Claim:
         return {True: "held", False: "not held", None: "undecided"}[self.held]
 
 
-@dataclass(frozen=True)
-class Slope:
-    """A straight line through weighted points: its slope, and the slope's 95 % interval."""
+class Interval(NamedTuple):
+    """A number, in points, with its 95 % interval."""
 
-    value: float
+    mean: float
     low: float
     high: float
 
-    @property
-    def rises(self) -> bool | None:
-        """None if the interval contains 0."""
-        return None if self.low <= 0 <= self.high else self.value > 0
-
     def __str__(self) -> str:
-        interval = f"95 %: {self.low:+.1f} to {self.high:+.1f}"
-        return f"{self.value:+.1f} points each time the degree doubles ({interval})"
+        return f"{self.mean:+.1f} ({self.low:+.1f} to {self.high:+.1f})"
+
+    def above(self, points: float) -> bool | None:
+        """None if the interval contains these points."""
+        return None if self.low <= points <= self.high else self.mean > points
 
 
-def slope(points: Iterable[tuple[float, float, float]]) -> Slope | None:
+def slope(points: Iterable[tuple[float, float, float]]) -> Interval | None:
     """Through (x, y, variance of y), weighted by the inverse variance; None for a single x."""
-    points = [(x, y, 1 / variance) for x, y, variance in points]
-    if len({x for x, _, _ in points}) < 2:
+    x, y, variances = np.array(list(points)).T
+    if len(set(x)) < 2:
         return None
-    weight = sum(w for _, _, w in points)
-    middle = sum(w * x for x, _, w in points) / weight
-    spread = sum(w * (x - middle) ** 2 for x, _, w in points)
-    value = sum(w * (x - middle) * y for x, y, w in points) / spread
-    reach = 1.959964 / sqrt(spread)
-    return Slope(value, value - reach, value + reach)
+    (found, _), errors = np.polyfit(x, y, 1, w=variances**-0.5, cov="unscaled")
+    reach = 1.959964 * sqrt(errors[0, 0])
+    return Interval(float(found), float(found - reach), float(found + reach))
 
 
 def above(a: Sequence[float], b: Sequence[float]) -> bool | None:
@@ -92,11 +87,6 @@ def above(a: Sequence[float], b: Sequence[float]) -> bool | None:
     if variance(a) + variance(b) == 0:  # a constant has no t
         return fmean(a) > fmean(b)
     return fmean(a) > fmean(b) if ttest_ind(a, b, equal_var=False).pvalue < 0.05 else None
-
-
-def first(depths: Iterable[int], fallen: Callable[[int], bool]) -> int | None:
-    """The first depth for which `fallen` is true; None if there is none."""
-    return next((depth for depth in depths if fallen(depth)), None)
 
 
 # Its accuracy by degree is then merely the share of that label.
@@ -157,10 +147,8 @@ def degree_claims(curves: Iterable[Curve]) -> list[Claim]:
 def _rises_with_degree(line: Curve) -> Claim:
     """By the slope of a line through the groups; undecided if its 95 % interval contains 0."""
     text = f"With {line.layers} layers accuracy rises with the degree"
-    found = slope(
-        (log2(group.low), 100 * group.accuracy, _variance(group)) for group in line.groups
-    )
-    return Claim(text, found.rises if found else None, str(found or "one group of degrees only"))
+    points = ((log2(group.low), 100 * group.accuracy, _variance(group)) for group in line.groups)
+    return _by_slope(text, slope(points), "", "one group of degrees only")
 
 
 def _falls_fastest(shallow: Curve, deep: Curve) -> Claim:
@@ -171,16 +159,20 @@ def _falls_fastest(shallow: Curve, deep: Curve) -> Claim:
     if deep.collapsed:
         return Claim(text, None, ONE_LABEL)
     after = {group.low: group for group in deep.groups}
-    losses = [
-        (
-            log2(group.low),
-            100 * (group.accuracy - after[group.low].accuracy),
-            _variance(group, after[group.low]),
-        )
-        for group in shallow.groups
-    ]
-    found = slope(losses)
-    return Claim(text, found.rises if found else None, f"loss {found or 'known of one group only'}")
+    losses = (
+        (log2(low), 100 * (group.accuracy - after[low].accuracy), _variance(group, after[low]))
+        for low, group in ((group.low, group) for group in shallow.groups)
+    )
+    return _by_slope(text, slope(losses), "loss ", "known of one group only")
+
+
+def _by_slope(text: str, found: Interval | None, what: str, otherwise: str) -> Claim:
+    """Held if it rises; `otherwise` is said where there is no slope."""
+    if not found:
+        return Claim(text, None, f"{what}{otherwise}")
+    interval = f"95 %: {found.low:+.1f} to {found.high:+.1f}"
+    doubled = f"{found.mean:+.1f} points each time the degree doubles ({interval})"
+    return Claim(text, found.above(0), f"{what}{doubled}")
 
 
 def _fails(line: Curve) -> Claim:
@@ -237,7 +229,7 @@ class Arm:
     def collapse(self) -> int | None:
         """The first depth beyond the best that has lost more than FALL points."""
         means, best = self.means, self.best
-        return first((d for d in means if d > best), lambda d: means[d] < means[best] - FALL)
+        return next((d for d in means if d > best and means[d] < means[best] - FALL), None)
 
 
 def draw_figure2(arms: Iterable[Arm]) -> Figure:

@@ -103,6 +103,27 @@ DEEP = 8  # layers from which a network of Table 3 counts as deep
 WEB = ("Cornell", "Texas", "Wisconsin")
 
 
+# Cells, and a sentence with their means.
+DEPTH = (
+    [f"table3/cora-{row}/{layers}" for row in ("gcnii", "gcn-kipf-s", "gcn") for layers in (2, 64)],
+    "From 2 to 64 layers on Cora, GCNII goes from {:.1f} to {:.1f} %; Kipf's GCN goes from {:.1f} "
+    "to {:.1f} %, and DropEdge's, with settings searched for each depth, from {:.1f} to {:.1f} %.",
+)
+ABLATION = (
+    [
+        f"figure2/cora-{row}/64"
+        for row in ("gcn-with-initial-residual", "gcn-with-identity-mapping", "gcnii", "gcn")
+    ],
+    "Both ideas are needed: at 64 layers on Cora the initial residual alone gives {:.1f} %, the "
+    "identity mapping alone {:.1f} %, both {:.1f} %, neither {:.1f} %.",
+)
+CORNELL = (
+    ["table5/gcnii/cornell", "table5/gcnii-corrected-in-2022/cornell"],
+    "Printed numbers on Cornell are of a file that carries Texas's features and labels: GCNII has "
+    "{:.1f} % there, and {:.1f} % on the corrected one.",
+)
+
+
 def conclusions(
     cells: Iterable[MeasuredCell], grids: Sequence[Grid], rows: Sequence[BeyondRow]
 ) -> str:
@@ -110,10 +131,10 @@ def conclusions(
     known = {cell.cell: cell for cell in cells if cell.n}
     sentences = [
         *takeaway(grids, ()),
-        _depth(known),
-        _ablation(known),
+        _means(known, *DEPTH),
+        _means(known, *ABLATION),
         _quoted(grids),
-        _data(known),
+        _means(known, *CORNELL),
         _printed_form(known),
         _directions(known),
         _beyond(rows),
@@ -122,36 +143,10 @@ def conclusions(
     return "".join(f"{i}. {sentence}\n" for i, sentence in enumerate(listed, 1))
 
 
-def _means(known: Cells, *names: str) -> list[float] | None:
-    """The means of these cells; None if one of them is not measured."""
-    return [known[name].mean for name in names] if all(name in known for name in names) else None
-
-
-def _depth(known: Cells) -> str:
-    rows = ("cora-gcnii", "cora-gcn-kipf-s", "cora-gcn")
-    means = _means(known, *(f"table3/{row}/{layers}" for row in rows for layers in (2, 64)))
-    if not means:
-        return ""
-    deep, kipf, dropedge = (
-        f"{a:.1f} to {b:.1f}" for a, b in zip(means[::2], means[1::2], strict=True)
-    )
-    return (
-        f"From 2 to 64 layers on Cora, GCNII goes from {deep} %; Kipf's GCN goes from {kipf} %, "
-        f"and DropEdge's, with settings searched for each depth, from {dropedge} %."
-    )
-
-
-def _ablation(known: Cells) -> str:
-    rows = ("gcn-with-initial-residual", "gcn-with-identity-mapping", "gcnii", "gcn")
-    means = _means(known, *(f"figure2/cora-{row}/64" for row in rows))
-    if not means:
-        return ""
-    initial, identity, both, neither = means
-    return (
-        f"Both ideas are needed: at 64 layers on Cora the initial residual alone gives "
-        f"{initial:.1f} %, the identity mapping alone {identity:.1f} %, both {both:.1f} %, neither "
-        f"{neither:.1f} %."
-    )
+def _means(known: Cells, names: Sequence[str], sentence: str) -> str:
+    """The sentence with the means of these cells; empty if one of them is not measured."""
+    measured = all(name in known for name in names)
+    return sentence.format(*(known[name].mean for name in names)) if measured else ""
 
 
 def _quoted(grids: Sequence[Grid]) -> str:
@@ -181,16 +176,6 @@ def _deep(shown: TableCell) -> bool:
     return quoted and int(cell.column) >= DEEP and shown.word != "missing"
 
 
-def _data(known: Cells) -> str:
-    means = _means(known, "table5/gcnii/cornell", "table5/gcnii-corrected-in-2022/cornell")
-    if not means:
-        return ""
-    return (
-        f"Printed numbers on Cornell are of a file that carries Texas's features and labels: GCNII "
-        f"has {means[0]:.1f} % there, and {means[1]:.1f} % on the corrected one."
-    )
-
-
 def _printed_form(known: Cells) -> str:
     listed = _on_web_graphs(known, "gcnii-star", "gcnii-star-as-printed")
     return f"GCNII* as coded and as printed are two models: {listed}." if listed else ""
@@ -203,11 +188,9 @@ def _directions(known: Cells) -> str:
 
 def _on_web_graphs(known: Cells, one: str, other: str) -> str:
     """`Texas 76.9 and 75.7 %`, and so on, for two rows of Table 5."""
-    words = []
-    for graph in WEB:
-        means = _means(known, *(f"table5/{row}/{graph.lower()}" for row in (one, other)))
-        words += [f"{graph} {means[0]:.1f} and {means[1]:.1f} %"] if means else []
-    return ", ".join(words)
+    names = {graph: [f"table5/{row}/{graph.lower()}" for row in (one, other)] for graph in WEB}
+    words = (_means(known, own, f"{graph} {{:.1f}} and {{:.1f}} %") for graph, own in names.items())
+    return ", ".join(filter(None, words))
 
 
 def _beyond(rows: Sequence[BeyondRow]) -> str:

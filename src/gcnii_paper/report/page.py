@@ -9,21 +9,14 @@ from gcnii import __version__
 from gcnii.files import atomic_write, refuse_replacing
 from gcnii.report.figures import is_figure, save
 from gcnii.report.html import is_page, one_file
-from gcnii_paper.report.beyond import ABOUT, HEADS, beyond_rows, notes_on, words_of
+from gcnii_paper.report import beyond as told
 from gcnii_paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
 from gcnii_paper.report.figures import PaperFigure, figures
 from gcnii_paper.report.grid import MARKS, grid
 from gcnii_paper.report.markdown import takeaway
 from gcnii_paper.report.sentences import table_claims
-from gcnii_paper.tables.beyond import TITLE
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
 from gcnii_paper.tables.registry import CELLS
-
-# what the page's section on our records says: its title, the heads of its table, and functions
-TOLD = {
-    **{"title": TITLE, "heads": HEADS, "about": ABOUT},
-    **{"words_of": words_of, "notes_on": notes_on},
-}
 
 
 def page(
@@ -43,8 +36,8 @@ def page(
         figures={one.name: one for one in drawn},
         sentences=table_claims(measured),
         visits=list(visits),
-        beyond=beyond_rows(measured, folder=beyond),
-        told=TOLD,
+        beyond=told.beyond_rows(measured, folder=beyond),
+        told=told,
         captions=CAPTIONS,
         words=list(MARKS),
         # cells share runs

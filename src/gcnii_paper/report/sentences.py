@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from statistics import fmean, variance
-from typing import NamedTuple
 
 from scipy.stats import t
 
-from gcnii_paper.report.figures import Claim
+from gcnii_paper.report.figures import Claim, Interval
 from gcnii_paper.tables import table2, table5
 from gcnii_paper.tables.cells import MeasuredCell, slug
 from gcnii_paper.tables.printed import PUBLIC, TABLE_2, TABLE_5, TEN_SPLITS, Cells
@@ -64,22 +63,7 @@ def _listed(leads: Mapping[str, object]) -> str:
     )
 
 
-class Lead(NamedTuple):
-    """A difference of two means in points, with its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.1f} ({self.low:+.1f} to {self.high:+.1f})"
-
-    def reaches(self, points: float) -> bool | None:
-        """None if the interval contains these points."""
-        return None if self.low <= points <= self.high else self.mean > points
-
-
-def lead(one: MeasuredCell, other: MeasuredCell) -> Lead:
+def lead(one: MeasuredCell, other: MeasuredCell) -> Interval:
     """One cell's mean less another's; on ten splits, in pairs."""
     mine, theirs = one.by_split, other.by_split
     if len(mine) > 1:
@@ -91,10 +75,10 @@ def lead(one: MeasuredCell, other: MeasuredCell) -> Lead:
     spread = sum(part**2 / freedom for part, freedom in parts)  # Welch's
     reach = float(t.ppf(0.975, error**2 / spread)) * sqrt(error) if spread else 0.0
     mean = one.mean - other.mean
-    return Lead(mean, mean - reach, mean + reach)
+    return Interval(mean, mean - reach, mean + reach)
 
 
-def _lead_on(known: Known, table: str, rows: Sequence[str], column: str) -> Lead | None:
+def _lead_on(known: Known, table: str, rows: Sequence[str], column: str) -> Interval | None:
     """Of the better of our two rows over the best other; None if a row is not measured."""
     cells = {row: known.get(f"{table}/{slug(row)}/{column}") for row in rows}
     found = {slug(row): cell for row, cell in cells.items() if cell}
@@ -107,7 +91,7 @@ def _lead_on(known: Known, table: str, rows: Sequence[str], column: str) -> Lead
 def _leads_by(known: Known) -> Claim | None:
     """Not held if one lead is below for certain; held if all reach it for certain."""
     leads = {name: _lead_on(known, "table2", list(table2.ROWS), name) for name in PUBLIC}
-    found = [one.reaches(LEAD) for one in leads.values() if one]
+    found = [one.above(LEAD) for one in leads.values() if one]
     if len(found) < len(leads):
         return None
     held = False if False in found else None if None in found else True
@@ -123,7 +107,7 @@ def _above_appnp(known: Known) -> Claim | None:
     if not star or not all(others):
         return None
     printed, grid = (lead(star, other) for other in others if other)
-    words = [one.reaches(OVER_APPNP) for one in (printed, grid)]
+    words = [one.above(OVER_APPNP) for one in (printed, grid)]
     held = words[0] if words[0] == words[1] else None
     return Claim(TEXTS[1], held, f"{printed} with APPNP's decay as printed, {grid} with 0.001")
 
@@ -133,7 +117,7 @@ def _first_on(known: Known) -> Claim | None:
     columns = {name: name.removesuffix("-full") for name in TEN_SPLITS}
     rows = list(table5.ROWS)
     leads = {name: _lead_on(known, "table5", rows, column) for name, column in columns.items()}
-    found = [one.reaches(0.0) for one in leads.values() if one]
+    found = [one.above(0.0) for one in leads.values() if one]
     if len(found) < len(leads):
         return None
     sure, open_ = found.count(True), found.count(None)

@@ -160,8 +160,8 @@ def test_they_are_undecided_where_there_are_few_nodes():
 
 
 def test_a_slope_weighs_points_by_their_certainty():
-    assert slope([(0, 0, 1), (1, 1, 1), (2, 2, 1)]).value == pytest.approx(1)
-    assert slope([(0, 0, 1), (1, 1, 1), (2, 90, 1e9)]).value == pytest.approx(1, abs=1e-3)
+    assert slope([(0, 0, 1), (1, 1, 1), (2, 2, 1)]).mean == pytest.approx(1)
+    assert slope([(0, 0, 1), (1, 1, 1), (2, 90, 1e9)]).mean == pytest.approx(1, abs=1e-3)
     assert slope([(0, 0, 1)]) is None
 
 
