@@ -12,6 +12,7 @@ from support import knobs
 
 import gcnii
 from gcnii import data
+from gcnii.analysis import regression
 from gcnii.inference import baselines
 from gcnii.inference.baselines import (
     PREDICTORS,
@@ -82,8 +83,8 @@ def test_features_that_are_sparse_stay_sparse(blocks, monkeypatch):
 
 
 def test_many_training_nodes_are_sampled(blocks, monkeypatch):
-    monkeypatch.setattr(baselines, "WORK", 0)
-    monkeypatch.setattr(baselines, "FEWEST", 10)
+    monkeypatch.setattr(regression, "WORK", 0)
+    monkeypatch.setattr(regression, "FEWEST", 10)
     rows = training_rows(blocks, blocks.splits[0])
     assert len(rows) == 10
     assert blocks.splits[0].train[rows].all()

@@ -16,11 +16,11 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, softmax
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from gcnii.analysis.degree import Row, by_degree
+from gcnii.analysis.regression import regression
 from gcnii.analysis.smoothing import Smoothness, SmoothnessMeter
 from gcnii.analysis.states import HiddenStates
 from gcnii.files import Document, json_value
@@ -52,6 +52,7 @@ class Probe:
         self.objective = Objective.of(graph, [split], torch.device("cpu"))
         self.target = self.objective.target
         self.Y = self.target.indicators(graph.labels[self.train])
+        self.over = len(self.Y) if self.target.exclusive else self.Y.size
 
     @property
     def chance(self) -> float:
@@ -65,7 +66,9 @@ class Probe:
         # On matrices this small BLAS threads wait for one another and block torch's threads.
         with threadpool_limits(1, user_api="blas"):
             Z = Z @ _span(Z[self.train])
-            W, b = _regression(Z[self.train], self.Y, one_of_many=self.target.exclusive)
+            W, b = regression(
+                Z[self.train], self.Y, self.target.exclusive, self.over, ridge=PENALTY, steps=STEPS
+            )
             S = Z @ W + b
         return float(self.objective.score(torch.tensor(S)[None], role))
 
@@ -80,27 +83,6 @@ def centred(H: Array) -> Array:
 def _span(Z: Array) -> Array:
     """(width, ≤ rows) a basis that holds the best W: the span of the training nodes, if smaller."""
     return np.eye(Z.shape[1]) if len(Z) >= Z.shape[1] else np.linalg.qr(Z.T)[0]
-
-
-def _regression(Z: Array, Y: Array, one_of_many: bool) -> tuple[Array, Array]:
-    """W (width, k) and b (k,) that minimise the mean cross-entropy + PENALTY/2 ‖W‖²."""
-    from scipy.optimize import minimize  # takes a quarter of a second
-
-    width, k = Z.shape[1], Y.shape[1]
-
-    def loss(weights: Array) -> tuple[float, Array]:
-        W, b = weights[:-k].reshape(width, k), weights[-k:]
-        S = Z @ W + b
-        if one_of_many:
-            value, G = -(Y * log_softmax(S, 1)).sum() / len(Z), (softmax(S, 1) - Y) / len(Z)
-        else:
-            value, G = (np.logaddexp(0, S) - Y * S).sum() / Y.size, (expit(S) - Y) / Y.size
-        return value + PENALTY / 2 * (W**2).sum(), np.append(Z.T @ G + PENALTY * W, G.sum(0))
-
-    found = minimize(
-        loss, np.zeros(width * k + k), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
-    )
-    return found.x[:-k].reshape(width, k), found.x[-k:]
 
 
 EPOCHS = 60  # enough to see where a training goes; a doctor does not wait for the last per cent

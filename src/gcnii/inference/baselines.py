@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.analysis.degree import span
+from gcnii.analysis.regression import affordable
 from gcnii.files import Document
 from gcnii.graph import Features, Graph, Split
 from gcnii.members.forest import available
@@ -34,8 +35,6 @@ from gcnii.targets.scores import Answers, percent, share
 from gcnii.targets.target import HALF, Floats, Ints
 
 CS = (0.1, 1.0, 10.0)  # inverse strengths of logistic regression
-ROWS, WORK = 20_000, 50_000_000  # training nodes of logistic regression; times entries and classes
-FEWEST = 1000
 MAJORITY, FEATURES, GRAPH = "majority", "logistic regression", "label propagation"
 BOOSTED, BOOSTED_AROUND = "gradient boosting", "gradient boosting with neighbours"
 
@@ -131,13 +130,8 @@ def _fitted(X: Features, y: Ints, C: float, target: Target) -> Any:
 
 
 def training_rows(graph: Graph, split: Split) -> Ints:
-    """The training nodes that logistic regression sees: all, or a sample of what takes long."""
-    rows = np.flatnonzero(split.train)
-    entries = graph.X.nnz / graph.n if isinstance(graph.X, sp.csr_array) else graph.d
-    most = int(np.clip(WORK / (max(entries, 1) * graph.k), FEWEST, ROWS))
-    if len(rows) <= most:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
+    """The training nodes that logistic regression sees."""
+    return affordable(np.flatnonzero(split.train), graph.X, graph.k)
 
 
 def label_propagation(graph: Graph, split: Split) -> Candidates:
@@ -348,14 +342,12 @@ def _matched(
     test: NDArray[np.int64],
     asked: NDArray[np.bool_],
 ) -> Twins:
-    first: dict[int, int] = {}
-    for i in train:
-        first.setdefault(keys[i], i)
-    partner = [first.get(keys[i], -1) if asked[i] else -1 for i in test]
-    copied = np.array(partner) >= 0
+    first = {keys[i]: i for i in train[::-1]}
+    partner = np.array([first.get(keys[i], -1) if asked[i] else -1 for i in test])
+    copied = partner >= 0
     y = graph.labels.reshape(graph.n, -1)
-    pairs = test[copied], np.array(partner)[copied]
-    same = float((y[pairs[0]] == y[pairs[1]]).all(1).mean()) if copied.any() else 0.0
+    equal = (y[test[copied]] == y[partner[copied]]).all(1)
+    same = float(equal.mean()) if copied.any() else 0.0
     return Twins(alike, copied, same)
 
 

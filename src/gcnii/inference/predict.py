@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, log_softmax
 
+from gcnii.analysis.regression import affordable, regression
 from gcnii.errors import InputError, notice, some_of
 from gcnii.files import atomic_write, first_bytes, refuse_replacing
-from gcnii.graph import Features, Graph
+from gcnii.graph import Graph
 from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
 from gcnii.results.result import Trained
-from gcnii.targets import SeveralLabels, Target, target_of
+from gcnii.targets import SeveralLabels, target_of
 from gcnii.targets.kinds import Sets, conformal_sets, refuse_coverage
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ Floats = NDArray[np.float64]
 ENOUGH = 10  # training nodes without links, from which a model has learnt what they are like
 RIDGE = 0.01  # of the regression, on features whose mean square is 1
 STEPS = 500
-ROWS, WORK = 20_000, 50_000_000  # nodes that it is fitted to; times their entries and classes
-FEWEST = 1000
 # What the column `basis` says: the model, which knows such nodes; the features alone; or the model,
 # which does not, where the graph of the training is not at hand.
 MODEL, FEATURES, GUESS = "model", "features", "guess"
@@ -115,44 +113,18 @@ class FeaturesOnly:
     @classmethod
     def of(cls, result: Trained, known: Graph, P: Floats, rows: NDArray[np.bool_]) -> FeaturesOnly:
         """Fitted to probabilities P (n, k) of these nodes of the training's graph."""
-        X, nodes = result.features(known), np.flatnonzero(rows)
-        entries = X.nnz / known.n if isinstance(X, sp.csr_array) else X.shape[1]
-        most = int(np.clip(WORK / (max(entries, 1) * P.shape[1]), FEWEST, ROWS))
-        if len(nodes) > most:
-            nodes = np.sort(np.random.default_rng(0).choice(nodes, most, replace=False))
-        return cls(result, *_regression(X[nodes], P[nodes], result.target))
+        X = result.features(known)
+        nodes = affordable(np.flatnonzero(rows), X, P.shape[1])
+        X, P = X[nodes].astype(np.float64), P[nodes]
+        square = float((X.data**2 if isinstance(X, sp.csr_array) else X**2).sum())
+        ridge = RIDGE * (square / (X.shape[0] * X.shape[1]) or 1.0)
+        one = result.target.exclusive
+        return cls(result, *regression(X, P, one, over=len(P), ridge=ridge, steps=STEPS))
 
     def __call__(self, graph: Graph, rows: NDArray[np.bool_]) -> Floats:
         """(rows, k) the probabilities of these nodes of a graph."""
         scores = self.result.features(graph)[rows] @ self.weights + self.bias
         return self.result.target.link(scores)
-
-
-def _regression(X: Features, P: Floats, target: Target) -> tuple[Floats, Floats]:
-    """Weights (d, k) and bias (k,) with the least cross-entropy to P; the problem is convex."""
-    from scipy.optimize import minimize  # takes a quarter of a second
-
-    X = X.astype(np.float64)
-    (n, d), k = X.shape, P.shape[1]
-    square = float((X.data**2).sum() if isinstance(X, sp.csr_array) else (X**2).sum()) / (n * d)
-    ridge = RIDGE * (square or 1.0)
-
-    def loss(numbers: Floats) -> tuple[float, Floats]:
-        W, b = numbers[: d * k].reshape(d, k), numbers[d * k :]
-        scores = X @ W + b
-        if target.exclusive:
-            logs = log_softmax(scores, 1)
-            entropy = -(P * logs).sum() / n
-            error = (np.exp(logs) - P) / n
-        else:
-            entropy = -(P * log_expit(scores) + (1 - P) * log_expit(-scores)).sum() / n
-            error = (expit(scores) - P) / n
-        slope = np.concatenate([(X.T @ error + ridge * W).ravel(), error.sum(0)])
-        return entropy + ridge / 2 * (W**2).sum(), slope
-
-    options = {"maxiter": STEPS}
-    found = minimize(loss, np.zeros((d + 1) * k), jac=True, method="L-BFGS-B", options=options)
-    return found.x[: d * k].reshape(d, k), found.x[d * k :]
 
 
 HALVING = 0  # the seed that divides the validation nodes
