@@ -166,19 +166,12 @@ def _as_numbers(tables: tuple[Nodes, Rows], graph: Graph) -> tuple[Nodes, Rows]:
 
 
 def _medians(X: Features) -> list[float]:
-    """The median of each column."""
-    n = X.shape[0]
-    if not isinstance(X, sp.csr_array):  # in float64, where the sum of two middle values is finite
-        return [float(np.median(X[:, j].astype(np.float64))) for j in range(X.shape[1])]
-    columns = X.tocsc()
-    stored = np.split(columns.data.astype(np.float64), columns.indptr[1:-1])
-    # Where most entries of a column are zeros, so is their median.
-    return [
-        float(np.median(np.append(values, np.zeros(n - len(values)))))
-        if 2 * len(values) >= n
-        else 0.0
-        for values in stored
-    ]
+    """The median of each column, in float64, where the sum of two middle values is finite."""
+    from sklearn.utils.sparsefuncs import csc_median_axis_0
+
+    if isinstance(X, sp.csr_array):
+        return [float(median) for median in csc_median_axis_0(X.tocsc().astype(np.float64))]
+    return [float(np.median(column.astype(np.float64))) for column in X.T]
 
 
 def _names(graph: Graph) -> Sequence[str]:

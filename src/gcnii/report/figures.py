@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -27,6 +27,11 @@ class LineStyle(NamedTuple):
     colour: str
     marker: str
     dash: str
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What `plot` and `errorbar` take."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
 
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers and dashes tell them
@@ -122,8 +127,7 @@ def draw_line(
     every: int | None = None,
 ) -> None:
     """Plot y against x, with markers at all points, or only at every n-th."""
-    colour, marker, dash = style
-    axes.plot(x, y, color=colour, marker=marker, linestyle=dash, label=label, markevery=every)
+    axes.plot(x, y, label=label, markevery=every, **style.how)
 
 
 def draw_bars(
@@ -133,23 +137,10 @@ def draw_bars(
     error: ArrayLike,
     style: LineStyle,
     label: str,
-    *,
-    markersize: float = 6,
-    linewidth: float = 1.5,
+    **sizes: Any,
 ) -> None:
     """Plot y against x, with bars of the height of `error` up and down."""
-    axes.errorbar(
-        x,
-        y,
-        error,
-        label=label,
-        capsize=2,
-        color=style.colour,
-        marker=style.marker,
-        linestyle=style.dash,
-        markersize=markersize,
-        linewidth=linewidth,
-    )
+    axes.errorbar(x, y, error, label=label, capsize=2, **style.how, **sizes)
 
 
 def shared_scale(drawing: Figure) -> None:
