@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from gcnii.cli.options import Device, Json, Offline, Overwrite, Quiet, print_json, refuse_unwritable
-from gcnii.cli.predict import Bundle, MemberName, load_asked
+from gcnii.cli.options import Overwrite, print_json, refuse_unwritable
+from gcnii.cli.predict import ASKED, Asked, Bundle
 from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.errors import InputError
 from gcnii.files import refuse_replacing
@@ -18,7 +17,6 @@ from gcnii.inference.evaluate import steps
 from gcnii.inference.page import steps as page_steps
 from gcnii.inference.page import write_page
 from gcnii.report.html import is_page
-from gcnii.results.bundle import open_bundle
 
 TrainingGraph = Annotated[
     str | None,
@@ -47,23 +45,17 @@ def evaluate(
     /,
     *,
     graph: TrainingGraph = None,
-    member: MemberName = None,
     baselines: Baselines = True,
     positive: Positive = None,
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
-    offline: Offline = False,
+    asked: Asked = ASKED,
 ) -> None:
     """Measure a trained model on its test nodes, beside baselines, with intervals and warnings."""
-    if quiet:
-        warnings.simplefilter("ignore")
-    result, data = load_asked(open_bundle(bundle), bundle, graph, member, offline)
+    result, data = asked.load(asked.open(bundle), bundle, graph)
     count = steps(result, baselines=baselines)
-    with counting_bar(f"evaluating {data.name}", count, hidden=quiet) as show:
+    with counting_bar(f"evaluating {data.name}", count, hidden=asked.quiet) as show:
         how: dict[str, Any] = {"baselines": baselines, "positive": positive}
-        evaluation = measure(result, data, device, **how, show=show)
-    if json:
+        evaluation = measure(result, data, asked.device, **how, show=show)
+    if asked.json:
         print_json({"bundle": str(bundle), **evaluation.document()})
     else:
         table_console().print(evaluation.tables())
@@ -81,23 +73,17 @@ def run(
     out: Page = None,
     overwrite: Overwrite = False,
     graph: TrainingGraph = None,
-    member: MemberName = None,
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
-    offline: Offline = False,
+    asked: Asked = ASKED,
 ) -> None:
     """Write one HTML page of a trained model: scores, curves, confusions, calibration, nodes."""
-    if quiet:
-        warnings.simplefilter("ignore")
-    result = open_bundle(bundle, curves=True)
+    result = asked.open(bundle, curves=True)
     path = _path(bundle, out)
     inputs = [bundle, graph, result.origin.source]
     refuse_replacing(path, is_page, inputs=inputs, overwrite=overwrite)
-    result, data = load_asked(result, bundle, graph, member, offline)
-    with counting_bar(f"page of {data.name}", page_steps(result), hidden=quiet) as show:
-        write_page(result, path, data, device, show, overwrite=overwrite)
-    if json:
+    result, data = asked.load(result, bundle, graph)
+    with counting_bar(f"page of {data.name}", page_steps(result), hidden=asked.quiet) as show:
+        write_page(result, path, data, asked.device, show, overwrite=overwrite)
+    if asked.json:
         print_json({"bundle": str(bundle), "graph": data.name, "out": str(path)})
     else:
         print(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,24 +9,14 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from gcnii.cli.options import (
-    Device,
-    Json,
-    Offline,
-    Overwrite,
-    Quiet,
-    print_json,
-    refuse_below_one,
-    refuse_unwritable,
-)
-from gcnii.cli.predict import Bundle, MemberName, load_asked, notice_change
+from gcnii.cli.options import Overwrite, print_json, refuse_below_one, refuse_unwritable
+from gcnii.cli.predict import ASKED, Asked, Bundle, notice_change
 from gcnii.cli.terminal import table_console
 from gcnii.errors import InputError, visible
 from gcnii.files import refuse_replacing
 from gcnii.inference.explain import TOP, Explanation, HopShare, LinkEffect, Proof
 from gcnii.report.figures import is_figure
 from gcnii.report.tables import plain_table
-from gcnii.results.bundle import open_bundle
 
 Node = Annotated[str, Parameter(help="The node's name, or its number if the graph has no names.")]
 OtherGraph = Annotated[
@@ -51,32 +40,26 @@ def explain(
     /,
     *,
     graph: OtherGraph = None,
-    member: MemberName = None,
     label: Label = None,
     against: Against = None,
     top: Top = TOP,
     out: File = None,
     overwrite: Overwrite = False,
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
-    offline: Offline = False,
+    asked: Asked = ASKED,
 ) -> None:
     """Say why the best run by validation, or an ensemble, gives a node its label."""
-    if quiet:
-        warnings.simplefilter("ignore")
     refuse_below_one(top=top)
     if out:
         if out.suffix not in (".png", ".svg"):
             raise InputError(f"--out must end in .png or .svg, got {out.name}")
         refuse_unwritable(out.parent)
         refuse_replacing(out, is_figure, inputs=[bundle, graph], overwrite=overwrite)
-    result, data = load_asked(open_bundle(bundle), bundle, graph, member, offline)
+    result, data = asked.load(asked.open(bundle), bundle, graph)
     notice_change(result, data, graph)
-    found = result.explain(data, node, label=label, against=against, top=top, device=device)
+    found = result.explain(data, node, label=label, against=against, top=top, device=asked.device)
     if out:
         found.draw(out, overwrite=overwrite)
-    if json:
+    if asked.json:
         print_json(found.document() | {"bundle": str(bundle), "out": out and str(out)})
     else:
         _print(found, top)

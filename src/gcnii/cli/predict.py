@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -82,11 +83,51 @@ Kind = Annotated[
         name="--sets", help="lac: the smallest sets; aps: larger ones where the model is unsure."
     ),
 ]
-MemberName = Annotated[
-    str | None,
-    Parameter(name="--member", help="Ask one member of an ensemble alone, by its name."),
-]
 Raw = Annotated[bool, switch("In CSV, leave names that a spreadsheet would run as formulas.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What every command that asks a bundle takes."""
+
+    member: Annotated[
+        str | None, Parameter(help="Ask one member of an ensemble alone, by its name.")
+    ] = None
+    device: Device = "auto"
+    json: Json = False
+    quiet: Quiet = False
+    offline: Offline = False
+
+    def open(self, bundle: Path, *, curves: bool = False) -> Trained:
+        """The bundle; nothing warns from here on if it is to be quiet."""
+        if self.quiet:
+            warnings.simplefilter("ignore")
+        return open_bundle(bundle, curves=curves)
+
+    def load(self, result: Trained, bundle: Path, graph: str | None) -> tuple[Trained, Graph]:
+        """What is asked: all of it, or one member; and the graph of --graph, else of the training.
+
+        A geometry's neighbours are fetched here, or refused, so that no prediction fetches any.
+        """
+        if self.member is not None:
+            result.member(self.member)  # or an error, before anything is loaded
+        if graph:
+            found = load(graph, offline=self.offline, **_options(result, graph))
+        elif not result.origin.source:
+            raise InputError(
+                f"{bundle} was trained on a graph made in Python; say which graph to label with "
+                "--graph"
+            )
+        else:
+            found = load_training_graph(result, offline=self.offline)
+        fetch_neighbourhood(found.catalog_name, result.recipe.geometry, self.offline)
+        if is_training_graph(result, found):
+            result = result.knowing(found)
+        return result if self.member is None else result.member(self.member), found
+
+
+ASKED = Asked()
 
 
 def predict(
@@ -97,40 +138,34 @@ def predict(
     add: New = None,
     only: Only = None,
     ensemble: Ensemble = True,
-    member: MemberName = None,
     coverage: Coverage = None,
     kind: Kind = "lac",
     out: File = None,
     overwrite: Overwrite = False,
     raw: Raw = False,
-    device: Device = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
-    offline: Offline = False,
+    asked: Asked = ASKED,
 ) -> None:
     """Label the nodes of a graph with a trained model: node, label, probability of each class."""
-    if quiet:
-        warnings.simplefilter("ignore")
     _refuse_name(out)
+    result = asked.open(bundle)
     _notice_promise(coverage, kind, elsewhere=bool(graph or add))
-    result = open_bundle(bundle)
     if out:
         inputs = [bundle, graph, add, result.origin.source]
         refuse_replacing(out, is_table, inputs=inputs, overwrite=overwrite)
-    result, data = load_asked(result, bundle, graph, member, offline)
+    result, data = asked.load(result, bundle, graph)
     if add:
         new = read_new(result, add, data)
-        table = label_new(result, data, new, device, ensemble, coverage, kind)
+        table = label_new(result, data, new, asked.device, ensemble, coverage, kind)
     else:
         notice_change(result, data, graph)
         sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
-        table = label_table(result, data, device, ensemble=ensemble, **sets)
+        table = label_table(result, data, asked.device, ensemble=ensemble, **sets)
     if only:
         table = table[table["known"].isna()]
     runs = [result.runs[i] for i in result.predicting(ensemble)]
     if out:
         write_table(_safe(table, raw or out.suffix != ".csv"), out, overwrite=overwrite)
-    if json:
+    if asked.json:
         about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table)}
         seeds = {"split": runs[0].split, "seeds": [run.seed for run in runs]}
         covered = {} if coverage is None else {"coverage": coverage, "sets": kind}
@@ -146,29 +181,6 @@ def _refuse_name(out: Path | None) -> None:
     if out:
         refuse_format(out, "--out")
         refuse_unwritable(out.parent)
-
-
-def load_asked(
-    result: Trained, bundle: Path, graph: str | None, member: str | None, offline: bool
-) -> tuple[Trained, Graph]:
-    """What is asked: all of it, or one member; and the graph of --graph, else of the training.
-
-    A geometry's neighbours are fetched here, or refused, so that no prediction fetches any.
-    """
-    if member is not None:
-        result.member(member)  # or an error, before anything is loaded
-    if graph:
-        found = load(graph, offline=offline, **_options(result, graph))
-    elif not result.origin.source:
-        raise InputError(
-            f"{bundle} was trained on a graph made in Python; say which graph to label with --graph"
-        )
-    else:
-        found = load_training_graph(result, offline=offline)
-    fetch_neighbourhood(found.catalog_name, result.recipe.geometry, offline)
-    if is_training_graph(result, found):
-        result = result.knowing(found)
-    return result if member is None else result.member(member), found
 
 
 def _options(result: Trained, graph: str) -> dict[str, object]:
