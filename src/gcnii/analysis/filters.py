@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -448,7 +447,7 @@ class Learned:
     influences: Mapping[str, Influence]
 
     @classmethod
-    def of(cls, document: Mapping[str, Any], checkups: Sequence[Checkup]) -> Learned:
+    def of(cls, document: Document, checkups: Sequence[Checkup]) -> Learned:
         """The answers that a `document` holds, of networks with these checkups."""
         return cls(
             layers=max(one.layers for one in checkups),

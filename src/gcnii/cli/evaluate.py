@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -53,8 +53,9 @@ def evaluate(
     result, data = asked.load(asked.open(bundle), bundle, graph)
     count = steps(result, baselines=baselines)
     with counting_bar(f"evaluating {data.name}", count, hidden=asked.quiet) as show:
-        how: dict[str, Any] = {"baselines": baselines, "positive": positive}
-        evaluation = measure(result, data, asked.device, **how, show=show)
+        evaluation = measure(
+            result, data, asked.device, baselines=baselines, positive=positive, show=show
+        )
     if asked.json:
         print_json({"bundle": str(bundle), **evaluation.document()})
     else:

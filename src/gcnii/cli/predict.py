@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -158,8 +158,9 @@ def predict(
         table = label_new(result, data, new, asked.device, ensemble, coverage, kind)
     else:
         notice_change(result, data, graph)
-        sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
-        table = label_table(result, data, asked.device, ensemble=ensemble, **sets)
+        table = label_table(
+            result, data, asked.device, ensemble=ensemble, coverage=coverage, kind=kind
+        )
     if only:
         table = table[table["known"].isna()]
     runs = [result.runs[i] for i in result.predicting(ensemble)]
