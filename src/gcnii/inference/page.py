@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, sqrt
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from gcnii import __version__
@@ -22,24 +24,31 @@ from gcnii.inference.baselines import MAJORITY
 from gcnii.inference.evaluate import Evaluation, evaluate
 from gcnii.inference.evaluate import steps as evaluation_steps
 from gcnii.inference.explain import Explanation
-from gcnii.inference.page_figures import (
-    Confusions,
-    Drawing,
-    curves_of,
-    draw_reliability,
-    plot,
-    score_rows,
-)
 from gcnii.inference.predict import known_labels
-from gcnii.inference.tables import CALIBRATION, GRADED, GROUPS, RANKED, ShownScore, called
+from gcnii.inference.tables import (
+    CALIBRATION,
+    CONFUSIONS,
+    GRADED,
+    GROUPS,
+    RANKED,
+    ShownScore,
+    called,
+)
 from gcnii.inference.training_graph import load_training_graph
+from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import is_page, one_file
 from gcnii.results.card import board, how_weighed
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result, Trained
 from gcnii.targets import target_of
-from gcnii.targets.scores import percent
+from gcnii.targets.interval import wilson
+from gcnii.targets.scores import SCORES, frequent_confusions, percent
+from gcnii.targets.target import Bin
 from gcnii.train.plan import make_plan
+from gcnii.train.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SEEDS = 12  # that are named one by one
 
@@ -289,6 +298,111 @@ def _explained(
         return None, str(error)
 
 
+POINTS = 300  # of a curve: more do not show
+BESIDE = 20  # curves of other runs that are drawn beside the best one
+BLUE = style_of("gcnii").colour
+ORANGE = OTHERS[0].colour
+SMALL, LARGE = 20, 200  # points², of a dot of a reliability diagram
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of one panel, and what it shows in words."""
+
+    svg: Markup
+    caption: str
+
+
+def draw_curves(result: Result, name: str = "") -> list[Drawing]:
+    """The losses and the validation score by epoch; empty if the curves are not known.
+
+    name  of the member of an ensemble
+    """
+    best = result.runs[result.best]
+    if not best.curve:
+        return []
+    others = [run for run in result.runs if run is not best and run.curve][:BESIDE]
+
+    def draw(axes: Axes, column: int, colour: str, dash: str, label: str, scale: int = 1) -> None:
+        for run in others:
+            x, y = _points(run, column)
+            axes.plot(x, scale * y, color=colour, linewidth=0.7, alpha=0.25)
+        x, y = _points(best, column)
+        axes.plot(x, scale * y, color=colour, linestyle=dash, label=label)
+        axes.locator_params("x", integer=True)
+        axes.axvline(best.best_epoch, color=GREY, linestyle=":", linewidth=1)
+
+    losses, scores = figure(1), figure(1)
+    (axes,) = losses.axes
+    draw(axes, 0, ORANGE, "--", "training")
+    draw(axes, 1, BLUE, "-", "validation")
+    axes.legend(frameon=False)
+    of = f"{name}: " if name else ""
+    axes.set(xlabel="epoch", ylabel="loss", title=f"{of}loss" if of else "Loss")
+    (axes,) = scores.axes
+    draw(axes, 2, BLUE, "-", "", scale=100)
+    title = f"{of}validation {result.metric}" if of else f"Validation {result.metric}"
+    axes.set(xlabel="epoch", ylabel=f"{result.metric} (%)", title=title)
+    runs = "1 other run" if len(others) == 1 else f"{len(others)} other runs"
+    beside = f"; faint: {runs}" if others else ""
+    chosen = f"Dotted: epoch {best.best_epoch}, whose weights were kept{beside}."
+    key = f"{name}-" if name else ""
+    return [
+        Drawing(inline_svg(losses, f"{key}loss", f"{of}Loss by epoch"), chosen),
+        Drawing(inline_svg(scores, f"{key}validation", f"{title} by epoch"), ""),
+    ]
+
+
+def curves_of(result: Trained) -> list[Drawing]:
+    """Those of a model, or of the networks of weight in an ensemble."""
+    if not isinstance(result, Ensemble):
+        assert isinstance(result, Result)
+        return draw_curves(result)
+    blend = result.blends[result.best]
+    members = [one for one, weight in result.network_weights(blend).items() if weight]
+    rows = list(blend.rows)
+    return [one for member in members for one in draw_curves(member.result.part(rows), member.name)]
+
+
+def _points(run: Run, column: int) -> tuple[Ints, Floats]:
+    """Epochs and values, as many as show."""
+    values = np.array(run.curve)[:, column]
+    x = np.unique(np.linspace(0, len(values) - 1, min(len(values), POINTS)).astype(np.int64))
+    return x, values[x]
+
+
+def draw_reliability(title: str, bins: Sequence[Bin], error: float) -> Drawing:
+    """Accuracy against confidence: dots on the diagonal can be trusted; large ones are frequent."""
+    drawing = figure(1)
+    (axes,) = drawing.axes
+    axes.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1)
+    most = max((one.nodes for one in bins), default=1)
+    for one in bins:
+        x, y = 100 * one.confidence, 100 * one.accuracy
+        low, high = (100 * end for end in wilson(one.accuracy, one.nodes))
+        axes.vlines(x, low, high, color=BLUE, linewidth=1.5, alpha=0.6)
+        size = SMALL + (LARGE - SMALL) * sqrt(one.nodes / most)
+        axes.scatter(x, y, s=size, color=BLUE, alpha=0.8, linewidths=0)
+    axes.set(xlim=(0, 102), ylim=(0, 102), xlabel="confidence (%)", ylabel="right (%)")
+    axes.set_title(f"{title[0].upper()}{title[1:]}: error {percent(error)} %")
+    name = title.replace(" ", "-")
+    caption = (
+        "Dots: groups of like confidence, by size; bars: 95 % intervals; dashed: as it should be."
+    )
+    return Drawing(inline_svg(drawing, name, f"Reliability, {title}"), caption)
+
+
+def score_rows(evaluation: Evaluation) -> dict[str, list[ShownScore]]:
+    """By the score's name: the model's own, then that of each baseline."""
+    everyone, rows = (evaluation.scores, *evaluation.baselines.values()), {}
+    for name in evaluation.scores:
+        worse = " (lower is better)" if SCORES[name].lower_is_better else ""
+        rows[called(evaluation, name) + worse] = [
+            ShownScore.named(name, one[name]) for one in everyone
+        ]
+    return rows
+
+
 def write_page(
     result: Trained,
     path: Path | str,
@@ -330,6 +444,7 @@ def page(
     """The page as HTML."""
     certain, surprising = cards(result, graph, device, show)
     ensemble = result if isinstance(result, Ensemble) else None
+    C = np.array(evaluation.confusion)
     return one_file(
         "gcnii.inference",
         evaluation=evaluation,
@@ -341,10 +456,9 @@ def page(
         weighed=ensemble and how_weighed(ensemble),
         left_out=ensemble.left_out if ensemble else (),
         curves=curves_of(result),
-        confusions=Confusions.of(evaluation),
+        frequent=frequent_confusions(C, CONFUSIONS) if C.size else [],
         calibration=_calibration(result, graph, device),
         score_of=ShownScore.of,
-        plot=plot,
         graded=GRADED,
         ranked=RANKED,
         calibrated=CALIBRATION,

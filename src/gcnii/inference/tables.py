@@ -72,6 +72,11 @@ class ShownScore:
         ends = self.interval.replace(" to ", ", ")
         return f"{self.number} [{ends}]" if ends else self.number
 
+    @property
+    def is_share(self) -> bool:
+        """Whether it has a place between 0 and 100 %."""
+        return not (self.plain or isnan(self.estimate.mean))
+
     def _shown(self, value: float) -> str:
         if not self.plain:
             return percent(value)

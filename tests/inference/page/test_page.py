@@ -11,8 +11,7 @@ from support.run_pages import HOSTILE, a_graph, trained
 
 from gcnii.errors import InputError
 from gcnii.inference.evaluate import evaluate
-from gcnii.inference.page import page, write_page
-from gcnii.inference.page_figures import draw_curves
+from gcnii.inference.page import draw_curves, page, write_page
 from gcnii.targets.scores import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what `evaluate` has to warn of
