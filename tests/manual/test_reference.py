@@ -8,7 +8,7 @@ from support.manual import ROOT
 
 import gcnii
 from gcnii.data.formats import packed
-from gcnii.results import bundle, ensemble_bundle
+from gcnii.results import bundle
 from gcnii.tuning import closing, question
 from gcnii_paper import ledger
 
@@ -35,7 +35,7 @@ def test_every_key_of_a_bundles_record_is_named_and_no_other(tmp_path):
 
 
 def test_every_key_of_an_ensembles_record_is_named():
-    keys = {*ensemble_bundle.SHAPE, "format", "seal", *ensemble_bundle.FITTED}
+    keys = {*bundle.ENSEMBLE, "format", "seal", *bundle.FITTED}
     assert keys <= named(section("Bundle of an ensemble"))
 
 

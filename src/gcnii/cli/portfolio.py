@@ -21,14 +21,14 @@ from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import plain_table
-from gcnii.results.card import board, short_form
-from gcnii.results.ensemble import REFIT, Ensemble
-from gcnii.results.ensemble_bundle import (
+from gcnii.results.bundle import (
     claimed_ensemble,
     ensemble_folder,
     finished_ensemble,
-    save_ensemble,
+    save_claimed,
 )
+from gcnii.results.card import board, short_form
+from gcnii.results.ensemble import REFIT, Ensemble
 from gcnii.results.fit import Calibrate, Session
 from gcnii.train.callbacks import lines_without_bar, make_progress
 from gcnii.train.plan import AUTO
@@ -115,7 +115,7 @@ def _measured(course: Course, folder: Path, how: Running) -> Ensemble:
             return found.knowing(course.graph)
         with _members_bar(course, hidden=how.quiet) as show:
             ensemble = course.run(folder, show)
-        save_ensemble(ensemble, folder, overwrite=how.overwrite, command=_command())
+        save_claimed(ensemble, folder, overwrite=how.overwrite, command=_command())
         return ensemble
 
 
@@ -129,7 +129,7 @@ def _refit(measured: Ensemble, course: Course, folder: Path, how: Running) -> bo
                 ensemble = refitted(measured, graph, course.session, folder, show)
         except KeyboardInterrupt:
             return False
-        save_ensemble(ensemble, folder, overwrite=how.overwrite, command=_command())
+        save_claimed(ensemble, folder, overwrite=how.overwrite, command=_command())
         return True
 
 

@@ -1,4 +1,8 @@
-"""A bundle: run.json, model.safetensors, curves.csv, card.md; whole or not at all, no pickle.
+"""A bundle: run.json, card.md and what was trained; whole or not at all, no pickle.
+
+The bundle of a model has model.safetensors and curves.csv beside them.  That of an ensemble has a
+folder `members`, with one for each: a member of networks is a bundle of its own, any other is one
+JSON file.
 
 run.json is the record.  It is written last and decides which of the other files count: it holds
 their digests, and a seal of its own.  The folder is claimed while a training runs, and nothing in
@@ -14,11 +18,11 @@ import os
 import platform
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from hashlib import sha256
-from math import inf, nan
+from dataclasses import asdict, replace
+from math import inf, isclose, nan
 from pathlib import Path
 
 import torch
@@ -43,14 +47,26 @@ from gcnii.files import (
     document_key,
     file_sha256,
     naming,
+    one_name,
     read_document,
-    refuse_special,
     user_path,
     write_document,
 )
 from gcnii.graph import Graph
 from gcnii.graph.columns import COLUMN, Columns
+from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
+from gcnii.members.trees import Trees
 from gcnii.results.card import card
+from gcnii.results.ensemble import (
+    Blend,
+    Boosted,
+    Ensemble,
+    Fitted,
+    Member,
+    Networks,
+    Propagated,
+    Smoothed,
+)
 from gcnii.results.provenance import git_state
 from gcnii.results.result import Origin, Result, Trained
 from gcnii.targets import target_of
@@ -58,12 +74,20 @@ from gcnii.targets.target import HALF
 from gcnii.train.adam import Stack
 from gcnii.train.checkpoint import Checkpoint, before, remove, training_identity, write_tensors
 from gcnii.train.clusters import cutter
-from gcnii.train.plan import Plan, make_plan
+from gcnii.train.plan import AUTO, Plan, make_plan
 from gcnii.train.run import Run
 from gcnii.train.scaling import Scaling
 from gcnii.train.structure import WIDTHS
 
 FORMAT, COMBINED = 1, 2  # of run.json: of one model, and of an ensemble
+MEMBERS, MEMBER, ASKED = "members", "member.json", "asked.json"
+CHECKPOINTS = (CHECKPOINT, before(Path(CHECKPOINT)).name)
+DIGESTS = {WEIGHTS: "weights_sha256", CURVES: "curves_sha256", CARD: "card_sha256"}
+CURVE = ("train_loss", "val_loss", "val")
+MADE = ("versions", "git", "command")
+MOST_FOLDS = 100
+PATIENCE = 60.0  # seconds to wait for another `save` into the same folder
+
 NAMES = ([str], NOTHING)
 SCORE = (float, NOTHING)
 OPTION = (bool, float, str, NOTHING)
@@ -96,27 +120,45 @@ RUN = {
     "temperature": Maybe(float),
     "weights": Maybe([float]),
 }
-SHAPE = {
+# The record of one model, and that of an ensemble.
+EITHER = {
     "graph": Only(GRAPH),
     "fingerprint": str,
     "model": str,
-    "settings": dict,  # checked by Plan
-    "scaling": Maybe(dict),  # checked by Scaling
-    "metric": Maybe(str),  # older bundles lack it
+    "settings": dict,  # checked by Plan, where it is that of one
     "runs": [Only(RUN)],
     "test_mean": SCORE,
     "test_std": SCORE,
-    "together": Maybe(float),
     "positive": Maybe(str),
     "device": str,
     "interrupted": bool,
-    "weights_sha256": str,
-    "curves_sha256": Maybe(str),
-    "card_sha256": Maybe(str),
     "versions": {str: str},
     "git": Maybe((str, NOTHING)),
     "command": Maybe((str, NOTHING)),
 }
+SHAPE = EITHER | {
+    "scaling": Maybe(dict),  # checked by Scaling
+    "metric": Maybe(str),  # older bundles lack it
+    "together": Maybe(float),
+    "weights_sha256": str,
+    "curves_sha256": Maybe(str),
+    "card_sha256": Maybe(str),
+}
+KINDS = {Boosted.kind, Propagated.kind, Smoothed.kind}
+ENSEMBLE = EITHER | {
+    "recipe": dict,  # checked by Recipe
+    "metric": str,
+    "folds": int,
+    "leaderboard": [dict],
+    "left_out": [str],
+    "departed": [dict],
+    "losses": [SCORE],
+    "members": [Only({"name": str, "kind": {Networks.kind, *KINDS}, "sha256": str})],
+    "blends": [Only({"rows": [int], "weights": [float]})],
+    "scores": Maybe(str),  # when they were measured
+    "card_sha256": str,
+}
+FITTED = {"kind": KINDS, "runs": [Only(RUN)], "each": [dict], "base": Maybe(str)}
 
 
 def read_record(folder: Path) -> Document:
@@ -133,16 +175,17 @@ def read_record(folder: Path) -> Document:
     _refuse_format(folder, record.get("format"))
     with refusing(path):
         _refuse_changed(record)
-    if record["format"] == FORMAT:  # an ensemble's is checked where it is opened
-        refuse_record(folder, record)
+    refuse_record(folder, record)
     return record
 
 
 def refuse_record(folder: Path, record: Document) -> None:
     """Raise BundleError if this is not what the run.json of a bundle holds."""
+    one = record["format"] == FORMAT
     with refusing(folder / "run.json"):
-        check(record, SHAPE)
-        _refuse_contradictions(record)
+        check(record, SHAPE if one else ENSEMBLE)
+        _refuse_graph_and_runs(record)
+        (_refuse_thresholds if one else _refuse_members)(record)
 
 
 def _lacking(folder: Path) -> str:
@@ -181,14 +224,31 @@ def _refuse_changed(record: Document) -> None:
         raise InputError("it was changed after the training (its seal does not fit)")
 
 
-def _refuse_contradictions(record: Document) -> None:
-    refuse_graph_and_runs(record)
+def _refuse_thresholds(record: Document) -> None:
     chosen = record["settings"].get("label_threshold") == "validation"
     if any(("threshold" in run) != chosen for run in record["runs"]):
         raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")
 
 
-def refuse_graph_and_runs(record: Document) -> None:
+def _refuse_members(record: Document) -> None:
+    names = [one["name"] for one in record["members"]]
+    if not names or len(set(names)) < len(names) or any(one_name(one) != one for one in names):
+        raise InputError("members must be one or more, of different names that folders can have")
+    if len(record["blends"]) != len(record["runs"]):
+        raise InputError(f"there are {len(record['runs'])} runs of {len(record['blends'])} blends")
+    if len(record["losses"]) != len(names):
+        raise InputError(f"there are {len(record['losses'])} losses of {len(names)} members")
+    for blend in record["blends"]:
+        weights = blend["weights"]
+        if len(weights) != len(names) or min(weights) < 0 or not isclose(sum(weights), 1):
+            raise InputError("weights must be at least 0, one for each member, and add up to 1")
+        if not blend["rows"] or min(blend["rows"]) < 0:
+            raise InputError("a blend needs one run or more")
+    if not 0 <= record["folds"] <= MOST_FOLDS or record["folds"] == 1:
+        raise InputError(f"folds must be 0 or 2 to {MOST_FOLDS}, got {record['folds']}")
+
+
+def _refuse_graph_and_runs(record: Document) -> None:
     """Raise InputError if what a record says of its graph and runs cannot be."""
     graph, runs = record["graph"], record["runs"]
     for name in ("n", "d", "k"):
@@ -248,34 +308,26 @@ def refuse_misfit(weights: Stack, plan: Plan, d: int, k: int, runs: int) -> None
         raise InputError("the weights do not fit its settings and runs")
 
 
-DIGESTS = {WEIGHTS: "weights_sha256", CURVES: "curves_sha256", CARD: "card_sha256"}
-CURVE = ("train_loss", "val_loss", "val")
-PATIENCE = 60.0  # seconds to wait for another `save` into the same folder
-
-
 def save(result: Trained, folder: Path, *, overwrite: bool = False, command: str = "") -> Path:
     """`Trained.save`; two that save into one folder do so one after the other."""
     with claimed(folder, PATIENCE):
-        if isinstance(result, Result):
-            return save_claimed(result, folder, overwrite=overwrite, command=command)
-        from gcnii.results.ensemble_bundle import save_ensemble  # few trainings need it
-
-        return save_ensemble(result, folder, overwrite=overwrite, command=command)
+        return save_claimed(result, folder, overwrite=overwrite, command=command)
 
 
 def save_claimed(
-    result: Result, folder: Path, *, overwrite: bool = False, command: str = ""
+    result: Trained, folder: Path, *, overwrite: bool = False, command: str = ""
 ) -> Path:
     """`save`, once the folder is claimed."""
-    if result.others:
-        raise InputError(
-            f"a bundle holds one setting, this result {len(result.plans)}; save one of them: "
-            f"result.at({result.runs[result.best].setting}).save({str(folder)!r}), or another"
-        )
-    about = (result.origin.fingerprint, result.plan, result.runs)
-    refuse_bundle(folder, *about, interrupted=result.interrupted, overwrite=overwrite)
+    if isinstance(result, Ensemble):
+        asked = identity_of(result.origin.fingerprint, result.settings)
+        _refuse_other(folder, asked, overwrite=overwrite)
+    else:
+        assert isinstance(result, Result)
+        _refuse_several(result, folder)
+        about = (result.origin.fingerprint, result.plan, result.runs)
+        refuse_bundle(folder, *about, interrupted=result.interrupted, overwrite=overwrite)
     if result.made is None:
-        result = replace(result, made=provenance(command, result.plan))
+        result = replace(result, made=_provenance(result, command))
     mark = f"{os.getpid()}.{secrets.token_hex(4)}"
     try:
         record = _write(result, folder, mark)
@@ -285,38 +337,65 @@ def save_claimed(
         raise
     settle(folder, record)
     _clean(folder)
-    # Or an error: what cannot be opened is not saved.
-    open_result(folder, read_record(folder), curves=True)
+    if isinstance(result, Ensemble):
+        _remove_others(result, folder)
+    else:  # or an error: what cannot be opened is not saved
+        open_result(folder, read_record(folder), curves=True)
     return folder
 
 
-def _write(result: Result, folder: Path, mark: str) -> Document:
+def _refuse_several(result: Result, folder: Path) -> None:
+    if result.others:
+        raise InputError(
+            f"a bundle holds one setting, this result {len(result.plans)}; save one of them: "
+            f"result.at({result.runs[result.best].setting}).save({str(folder)!r}), or another"
+        )
+
+
+def _write(result: Trained, folder: Path, mark: str) -> Document:
     """Write the files beside those of the old bundle; run.json comes last and decides."""
-    with atomic_write(_fresh(folder, WEIGHTS, mark)) as temporary, naming(folder / WEIGHTS):
-        weights = {name: weight.contiguous() for name, weight in result.weights.items()}
-        write_tensors(weights, temporary)
-        digests = {"weights_sha256": file_sha256(temporary)}
-    with atomic_write(_fresh(folder, CURVES, mark)) as temporary, naming(folder / CURVES):
-        _write_curves(result, temporary)
-        digests["curves_sha256"] = file_sha256(temporary)
-    with atomic_write(_fresh(folder, CARD, mark)) as temporary, naming(folder / CARD):
-        temporary.write_text(card(result), "utf-8")
-        digests["card_sha256"] = file_sha256(temporary)
-    record = _record(result) | digests
+    record = _record(result)
+    if isinstance(result, Ensemble):
+        write_document(
+            folder / MEMBERS / ASKED, identity_of(record["fingerprint"], result.settings)
+        )
+        record["members"] = [save_member(member, folder) for member in result.members]
+    for name, write in _writers(result).items():
+        with atomic_write(_fresh(folder, name, mark)) as temporary, naming(folder / name):
+            write(temporary)
+            record[DIGESTS[name]] = file_sha256(temporary)
     # As it comes back from the file: what cannot be opened must not replace what can.
     again = json.loads(json.dumps(record), parse_constant=lambda word: None)
     refuse_record(folder, again)
-    open_record(folder, again)
+    (open_ensemble if isinstance(result, Ensemble) else open_record)(folder, again)
     # From here on the new bundle holds, wherever its other files are: see `settle`.
     write_document(folder / "run.json", record | {"seal": document_key(record)})
     return record
 
 
-def _record(result: Result) -> Document:
-    """What run.json holds, but for the digests of the other files."""
-    scaling = {"scaling": result.scaling.document()} if result.scaling else {}
-    together = {} if result.together is None else {"together": result.together}
-    about = {"graph": result.origin.document(), **scaling, **together, **(result.made or {})}
+def _writers(result: Trained) -> dict[str, Callable[[Path], object]]:
+    """What writes each file that the record has the digest of."""
+    written: dict[str, Callable[[Path], object]] = {}
+    if isinstance(result, Result):
+        weights = {name: weight.contiguous() for name, weight in result.weights.items()}
+        written[WEIGHTS] = lambda path: write_tensors(weights, path)
+        written[CURVES] = lambda path: _write_curves(result, path)
+    return written | {CARD: lambda path: path.write_text(card(result), "utf-8")}
+
+
+def _record(result: Trained) -> Document:
+    """What run.json holds, but for the members and the digests of the files."""
+    about: Document = {"graph": result.origin.document(), **(result.made or {})}
+    if isinstance(result, Ensemble):
+        about["recipe"] = json.loads(json.dumps(asdict(result.recipe)))
+        about["blends"] = [asdict(blend) for blend in result.blends]
+        about |= {"departed": list(result.departed), "losses": list(result.losses)}
+        return {"format": COMBINED, **result.summary(), **about}
+    assert isinstance(result, Result)
+    if result.scaling:
+        about["scaling"] = result.scaling.document()
+    if result.together is not None:
+        about["together"] = result.together
     return {"format": FORMAT, **result.summary(), **about}
 
 
@@ -328,13 +407,38 @@ def _write_curves(result: Result, path: Path) -> None:
             rows.writerows((run.seed, epoch, *point) for epoch, point in enumerate(run.curve))
 
 
-def provenance(command: str, plan: Plan | None = None) -> Document:
+def _provenance(result: Trained, command: str) -> Document:
     """What run.json says of how its bundle was made."""
     python, torch_version = platform.python_version(), str(torch.__version__)
     versions = {"gcnii": __version__, "torch": torch_version, "python": python}
-    clustered = plan is not None and plan.recipe.batches == "clusters"
-    versions |= {"cutter": cutter()} if clustered else {}
+    versions |= {"cutter": cutter()} if result.recipe.batches == "clusters" else {}
     return {"versions": versions, "git": git_state(Path.cwd()), "command": command or None}
+
+
+def save_member(member: Member, folder: Path) -> Document:
+    """Write a member to its folder, unless it is there already; what run.json says of it."""
+    place = folder / MEMBERS / member.name
+    if isinstance(member, Networks):
+        path = place / "run.json"
+        save_claimed(member.result, place, overwrite=True)
+        for name in CHECKPOINTS:  # of these runs
+            (place / name).unlink(missing_ok=True)
+    else:
+        assert isinstance(member, Fitted)
+        path = write_document(place / MEMBER, member.document())
+    return {"name": member.name, "kind": member.kind, "sha256": file_sha256(path)}
+
+
+def _remove_others(ensemble: Ensemble, folder: Path) -> None:
+    """What is not part of the bundle: files of a model, and members that left before the end."""
+    for name in (WEIGHTS, CURVES, *CHECKPOINTS):
+        (folder / name).unlink(missing_ok=True)
+    if ensemble.interrupted:  # it is gone on from what there is
+        return
+    names = {member.name for member in ensemble.members}
+    for path in (folder / MEMBERS).iterdir():
+        if path.is_dir() and path.name not in names:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def refuse_bundle(
@@ -363,12 +467,17 @@ def refuse_bundle(
         why = _why_kept(held, plan.identity(fingerprint), runs, interrupted)
     else:
         why = "the bundle of an ensemble"
-    if why and not overwrite:
+    if not overwrite:
+        _refuse_kept(folder, why)
+    settle(folder, record)
+
+
+def _refuse_kept(folder: Path, why: str) -> None:
+    if why:
         raise InputError(
             f"{folder} holds {why}; choose another folder, or overwrite it "
             "(--overwrite; in Python, overwrite=True)"
         )
-    settle(folder, record)
 
 
 def _why_kept(held: Result, training: Document, runs: Sequence[Run], interrupted: bool) -> str:
@@ -412,9 +521,6 @@ def settle(folder: Path, record: Document) -> None:
                     one.replace(folder / name)
 
 
-MADE = ("versions", "git", "command")
-
-
 def open_bundle(folder: Path | str, *, curves: bool = False) -> Trained:
     """What `save` wrote; neither the data nor the device of its training is needed.
 
@@ -445,18 +551,15 @@ def open_bundle(folder: Path | str, *, curves: bool = False) -> Trained:
     with _refusing_special():
         folder = _bundle_folder(user_path(folder))
     record = read_record(folder)
-    if record["format"] == FORMAT:
-        return open_result(folder, record, curves=curves)
-    from gcnii.results.ensemble_bundle import open_ensemble  # few bundles need it
-
-    return open_ensemble(folder, record, curves=curves)
+    with suppress(OSError), _refusing_special():  # the folder may be read-only
+        settle(folder, record)
+    opened = open_result if record["format"] == FORMAT else open_ensemble
+    return opened(folder, record, curves=curves)
 
 
 def open_result(folder: Path, record: Document, *, curves: bool = False) -> Result:
     """The result of one model, whose record has been read and checked."""
     parts = open_record(folder, record)
-    with suppress(OSError), _refusing_special():  # the folder may be read-only
-        settle(folder, record)
     result = Result(weights=_open_weights(folder, record), **parts)
     sizes = (result.origin.d, result.origin.k, len(result.runs))
     with refusing(folder / "run.json"):
@@ -481,19 +584,28 @@ def _bundle_folder(folder: Path) -> Path:
 def open_record(folder: Path, record: Document) -> Document:
     """The parts of a Result, but its weights, from the record of the bundle in this folder."""
     with refusing(folder / "run.json"):
-        plan = make_plan(record["model"], record["settings"])
-        origin = Origin.of_document(record["graph"])
-        return {
-            "origin": origin,
-            "plan": plan,
-            "scaling": _open_scaling(record.get("scaling"), plan, origin.d),
-            "runs": tuple(open_run(run) for run in record["runs"]),
-            "together": record.get("together"),
-            "positive": _open_positive(record, origin, plan),
-            "device": record["device"],
-            "interrupted": record["interrupted"],
-            "made": {name: record[name] for name in MADE if name in record},
-        }
+        plan, parts = make_plan(record["model"], record["settings"]), _parts(record)
+        target = target_of(parts["origin"])
+        # Before it could be chosen, a score of two classes was that of the second.
+        ranked = target.score(plan.recipe.scored_by).ranks
+        if "positive" not in (*record, *record["settings"]) and ranked and target.binary:
+            parts["positive"] = 1
+        scaling = _open_scaling(record.get("scaling"), plan, parts["origin"].d)
+        return parts | {"plan": plan, "scaling": scaling, "together": record.get("together")}
+
+
+def _parts(record: Document) -> Document:
+    """Those that a Result and an Ensemble have in common."""
+    origin = Origin.of_document(record["graph"])
+    names = target_of(origin).names
+    return {
+        "origin": origin,
+        "runs": tuple(map(_open_run, record["runs"])),
+        "positive": names.index(record["positive"]) if "positive" in record else None,
+        "device": record["device"],
+        "interrupted": record["interrupted"],
+        "made": {name: record[name] for name in MADE if name in record},
+    }
 
 
 def _open_scaling(document: Document | None, plan: Plan, d: int) -> Scaling | None:
@@ -508,16 +620,7 @@ def _open_scaling(document: Document | None, plan: Plan, d: int) -> Scaling | No
     return scaling
 
 
-def _open_positive(record: Document, origin: Origin, plan: Plan) -> int | None:
-    target = target_of(origin)
-    if "positive" in record:
-        return target.names.index(record["positive"])
-    # Before it could be chosen, a score of two classes was that of the second.
-    ranked = target.score(plan.recipe.scored_by).ranks
-    return 1 if "positive" not in record["settings"] and ranked and target.binary else None
-
-
-def open_run(summary: Document) -> Run:
+def _open_run(summary: Document) -> Run:
     """The run of what `summary` gave."""
     fields: Document = {name: nan if one is None else one for name, one in summary.items()}
     return Run(**fields)
@@ -525,10 +628,10 @@ def open_run(summary: Document) -> Run:
 
 def _with_curves(result: Result, folder: Path, record: Document) -> Result:
     """The result with what curves.csv has of each of its runs."""
-    content = _read(folder, CURVES, record.get("curves_sha256"))
+    path = _file(folder, CURVES, record.get("curves_sha256"))
     found: dict[int, list[tuple[float, float, float]]] = {}
     try:
-        for row in csv.DictReader(content.decode().splitlines()):
+        for row in csv.DictReader(path.read_text("utf-8").splitlines()):
             train_loss, val_loss, val = (float(row[name]) for name in CURVE)
             found.setdefault(int(row["seed"]), []).append((train_loss, val_loss, val))
     except (ValueError, KeyError, TypeError):
@@ -537,16 +640,18 @@ def _with_curves(result: Result, folder: Path, record: Document) -> Result:
     return replace(result, runs=tuple(runs))
 
 
-def _read(folder: Path, name: str, digest: str | None) -> bytes:
+def _file(folder: Path, name: str, digest: str | None) -> Path:
     """A file of the bundle: the one with this digest, if one is known."""
     for path in (*newer(folder, name), folder / name):
         with suppress(FileNotFoundError), _refusing_special():
-            refuse_special(path)
-            content = path.read_bytes()
-            if digest in (None, sha256(content).hexdigest()):
-                return content
-    raise BundleError(
-        f"{folder / name} is not the file that run.json was written with; train again or restore it"
+            if digest in (None, file_sha256(path)):
+                return path
+    raise _changed(folder / name)
+
+
+def _changed(path: Path) -> BundleError:
+    return BundleError(
+        f"{path} is not the file that run.json was written with; train again or restore it"
     )
 
 
@@ -560,21 +665,74 @@ def _refusing_special() -> Iterator[None]:
 
 
 def _open_weights(folder: Path, record: Document) -> Stack:
-    path = folder / WEIGHTS
     try:
-        for one in (*newer(folder, WEIGHTS), path):
-            with _refusing_special():
-                found = file_sha256(one)
-            if found == record["weights_sha256"]:
-                return load_file(one)
+        return load_file(_file(folder, WEIGHTS, record["weights_sha256"]))
     except (OSError, SafetensorError) as error:
-        raise BundleError(f"{path} cannot be read: {error}") from None
-    raise BundleError(
-        f"{path} is not the file that run.json was written with; train again or restore it"
+        raise BundleError(f"{folder / WEIGHTS} cannot be read: {error}") from None
+
+
+def open_ensemble(folder: Path, record: Document, *, curves: bool = False) -> Ensemble:
+    """The ensemble whose record has been read and checked."""
+    with refusing(folder / "run.json"):
+        parts, recipe = _parts(record), make_plan("mlp", record["recipe"]).recipe
+    members: dict[str, Member] = {}
+    for one in record["members"]:
+        members[one["name"]] = _open_member(folder, one, members, curves=curves)
+    return Ensemble(
+        **parts,
+        members=tuple(members.values()),
+        blends=tuple(Blend(tuple(one["rows"]), tuple(one["weights"])) for one in record["blends"]),
+        shared=recipe,
+        folds=record["folds"],
+        left_out=tuple(record["left_out"]),
+        departed=tuple(record["departed"]),
+        losses=tuple(nan if one is None else one for one in record["losses"]),
+        settings=record["settings"],
     )
 
 
-FILES = {*BUNDLE, CHECKPOINT, before(Path(CHECKPOINT)).name}
+def _open_member(
+    folder: Path, listed: Document, earlier: Mapping[str, Member], *, curves: bool
+) -> Member:
+    """A member of the bundle in this folder; it may build on those before it."""
+    place = folder / MEMBERS / listed["name"]
+    path = place / ("run.json" if listed["kind"] == Networks.kind else MEMBER)
+    try:
+        same = file_sha256(path) == listed["sha256"]
+    except (OSError, InputError):
+        same = False
+    if not same:
+        raise _changed(path)
+    found = read_member(place, earlier, curves=curves)
+    if found is None:
+        raise BundleError(f"{place} holds no member; train again or restore it")
+    return found
+
+
+def read_member(
+    place: Path, earlier: Mapping[str, Member], *, curves: bool = False
+) -> Member | None:
+    """The member in a folder; None if there is none."""
+    if (place / "run.json").exists():
+        record = read_record(place)
+        if record["format"] != COMBINED:
+            return Networks(place.name, open_result(place, record, curves=curves))
+    if not (place / MEMBER).exists():
+        return None
+    with refusing(place / MEMBER):
+        document = read_document(place / MEMBER, FITTED, "member of an ensemble", dict)
+        runs, each = tuple(map(_open_run, document["runs"])), document["each"]
+        if not runs or len(each) != len(runs):
+            raise InputError(f"there are {len(runs)} runs and {len(each)} of what answers them")
+        match document["kind"]:
+            case Boosted.kind:
+                return Boosted(place.name, runs, tuple(map(Trees.of, each)))
+            case Propagated.kind:
+                return Propagated(place.name, runs, tuple(map(LabelPropagation.of, each)))
+        if document.get("base") not in earlier:
+            raise InputError(f"base must be a member, got {document.get('base')!r}")
+        smooth = tuple(map(CorrectAndSmooth.of, each))
+        return Smoothed(place.name, runs, smooth, earlier[document["base"]])
 
 
 def run_folder(graph: Graph, plan: Plan) -> Path:
@@ -589,13 +747,7 @@ def claimed_folder(
 ) -> Iterator[None]:
     """Claim the folder for this training; InputError, before any work, if that is not possible."""
     with claimed(folder):
-        entries = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-        # What a killed write leaves behind is hidden, and so is what systems put into any folder.
-        if foreign := sorted(name for name in entries - FILES if not name.startswith(".")):
-            raise InputError(
-                f"{folder} holds {some_of(foreign)}, which gcnii did not write; choose another "
-                "folder (--out)"
-            )
+        _refuse_foreign(folder, {*BUNDLE, *CHECKPOINTS}, "which gcnii did not write")
         refuse_bundle(folder, graph.fingerprint, plan, runs, overwrite=overwrite)
         saved = Checkpoint.load(folder / CHECKPOINT, torch.device("cpu"))
         if saved and not overwrite and not saved.is_of(training_identity(graph, [plan], runs)):
@@ -604,6 +756,16 @@ def claimed_folder(
                 "(--out), or give up that training (--overwrite)"
             )
         yield
+
+
+def _refuse_foreign(folder: Path, ours: Iterable[str], what: str) -> None:
+    """Raise InputError for other files than ours, and say what they are."""
+    entries = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    # What a killed write leaves behind is hidden, and so is what systems put into any folder.
+    if foreign := sorted(name for name in entries - {*ours} if not name.startswith(".")):
+        raise InputError(
+            f"{folder} holds {some_of(foreign)}, {what}; choose another folder (--out)"
+        )
 
 
 def save_run(result: Result, folder: Path, *, overwrite: bool = False, command: str = "") -> bool:
@@ -636,3 +798,72 @@ def _saved_elsewhere(result: Result, folder: Path, command: str) -> str:
     except (InputError, OSError):
         return ""
     return f"; this training is saved as {spare}"
+
+
+def identity_of(fingerprint: str, settings: Document) -> Document:
+    """What decides an ensemble: the graph, and what was asked for."""
+    return {"graph": fingerprint, "model": AUTO, "settings": settings}
+
+
+def ensemble_folder(name: str, fingerprint: str, settings: Document) -> Path:
+    """runs/GRAPH-auto-KEY: another graph of this name, or other settings, have another folder."""
+    return Path("runs") / f"{name}-{AUTO}-{document_key(identity_of(fingerprint, settings))[:8]}"
+
+
+@contextmanager
+def claimed_ensemble(
+    folder: Path, fingerprint: str, settings: Document, *, overwrite: bool = False
+) -> Iterator[None]:
+    """Claim the folder for this ensemble; InputError, before any work, if that is not possible.
+
+    Members of this ensemble that it holds stay, to go on from; those of another are given up with
+    `overwrite`.
+    """
+    identity = identity_of(fingerprint, settings)
+    with claimed(folder):
+        ours = {"run.json", CARD, MEMBERS}
+        ours |= {WEIGHTS, CURVES, *CHECKPOINTS} if overwrite else set()
+        _refuse_foreign(folder, ours, "which are not of an ensemble")
+        _refuse_other(folder, identity, overwrite=overwrite)
+        if _asked_for(folder) != identity:
+            shutil.rmtree(folder / MEMBERS, ignore_errors=True)
+            write_document(folder / MEMBERS / ASKED, identity)
+        yield
+
+
+def _asked_for(folder: Path) -> Document | None:
+    """What decides the ensemble whose members the folder holds; None if it holds none."""
+    path = folder / MEMBERS / ASKED
+    return read_document(path, {}, "ensemble's settings", dict) if path.exists() else None
+
+
+def _refuse_other(folder: Path, identity: Document, *, overwrite: bool) -> None:
+    """Raise InputError if what the folder holds is worth more than what will replace it."""
+    if overwrite:
+        return
+    why = ""
+    if (folder / "run.json").exists():
+        held = read_record(folder)
+        if held["format"] != COMBINED:
+            why = "the bundle of another training"
+        elif identity_of(held["fingerprint"], held["settings"]) != identity:
+            why = "the bundle of another ensemble"
+    elif _asked_for(folder) not in (None, identity):
+        why = "members of another ensemble"
+    _refuse_kept(folder, why)
+
+
+def finished_ensemble(folder: Path, fingerprint: str, settings: Document) -> Ensemble | None:
+    """This ensemble, if the folder holds a whole bundle of it."""
+    if not (folder / "run.json").exists():
+        return None
+    record = read_record(folder)
+    identity = identity_of(fingerprint, settings)
+    if record["format"] != COMBINED or record["interrupted"]:
+        return None
+    if identity_of(record["fingerprint"], record["settings"]) != identity:
+        return None
+    try:
+        return open_ensemble(folder, record)
+    except BundleError:  # what is left of it is gone on from
+        return None

@@ -32,6 +32,7 @@ from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Columns, Trees, refusal
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Settings, whole_seeds
+from gcnii.results.bundle import MEMBERS, read_member, save_member
 from gcnii.results.ensemble import (
     Asked,
     Blend,
@@ -47,7 +48,6 @@ from gcnii.results.ensemble import (
     half_the_cores,
     log_loss,
 )
-from gcnii.results.ensemble_bundle import MEMBERS, read_member, save_member
 from gcnii.results.fit import SILENT, Session, fit_plans
 from gcnii.results.result import KEPT, Origin, Probabilities
 from gcnii.targets import target_of

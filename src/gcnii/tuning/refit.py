@@ -19,6 +19,7 @@ from gcnii.errors import InputError, is_one_of
 from gcnii.files import CHECKPOINT
 from gcnii.graph import Graph
 from gcnii.members.trees import FEWEST_ROUNDS, Trees
+from gcnii.results.bundle import MEMBERS, read_member, save_member
 from gcnii.results.ensemble import (
     REFIT,
     Blend,
@@ -29,7 +30,6 @@ from gcnii.results.ensemble import (
     Propagated,
     Smoothed,
 )
-from gcnii.results.ensemble_bundle import MEMBERS, read_member, save_member
 from gcnii.results.fit import SILENT, Session, fit_plans
 from gcnii.train.plan import Plan
 from gcnii.train.run import Run

@@ -30,9 +30,8 @@ from gcnii.errors import GcniiError, InputError, notice, some_of
 from gcnii.files import CHECKPOINT, OF_A_BUNDLE, claimed, document_key, user_path
 from gcnii.nn.settings import whole
 from gcnii.parallel import run_parallel
-from gcnii.results.bundle import open_bundle
+from gcnii.results.bundle import MEMBERS, open_bundle
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.ensemble_bundle import MEMBERS
 from gcnii.results.fit import SILENT, Session, draws
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
