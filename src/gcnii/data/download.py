@@ -1,7 +1,7 @@
 """Files of the catalog: from the cache, a mirror or upstream, in this order, and always checked.
 
 A download is streamed to a temporary file, resumed if cut off, and moved into place.  A server can
-neither hold it up nor fill the disk: its answer, its rate and the size of the file have limits.
+neither hold it up nor fill the disk: the rate and the size of a file have limits.
 """
 
 from __future__ import annotations
@@ -17,31 +17,17 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.client import (
-    HTTPConnection,
-    HTTPException,
-    HTTPMessage,
-    HTTPResponse,
-    HTTPSConnection,
-    InvalidURL,
-)
-from io import BufferedReader, RawIOBase
+from http.client import HTTPException, HTTPMessage, HTTPResponse, InvalidURL
 from pathlib import Path, PurePosixPath
-from socket import socket
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, BinaryIO
 from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
-from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from gcnii.data.catalog import CATALOG, File, lookup
 from gcnii.errors import DataError
 from gcnii.files import atomic_write, user_path
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
 
 CHUNK = 1 << 16
 ATTEMPTS = 4
@@ -128,10 +114,16 @@ def _attempt(url: str, out: BinaryIO, size: int | None, advance: Advance) -> Non
             out.truncate()
         total = None if response.length is None else start + response.length
         refuse_larger(shown, total or 0, size)
+        since, before = time.monotonic(), out.tell()
         while chunk := _read(response):
             refuse_larger(shown, out.tell() + len(chunk), size)
             out.write(chunk)
             advance(out.tell(), total)
+            # A timeout of the socket is not enough: it begins anew with each byte.
+            if (passed := time.monotonic() - since) >= WINDOW:
+                if out.tell() - before < SLOWEST * passed:
+                    raise _CutError(f"slower than {SLOWEST:,} bytes per second")
+                since, before = time.monotonic(), out.tell()
     if total is not None and out.tell() < total:
         raise _CutError(f"the connection was cut after {out.tell()} of {total} bytes")
 
@@ -147,7 +139,7 @@ def refuse_larger(what: str, size: int, most: int | None) -> None:
 
 def _open(url: str, start: int) -> HTTPResponse:
     try:
-        opener = build_opener(_Http, _Https, _Redirection)
+        opener = build_opener(_Redirection)
         response: HTTPResponse = opener.open(_request(url, start), timeout=TIMEOUT)
         return response
     except HTTPError as error:
@@ -175,57 +167,6 @@ def _request(url: str, start: int) -> Request:
     return request
 
 
-class _Paced(RawIOBase):
-    """What comes from a socket; TimeoutError if it is slower than SLOWEST over WINDOW seconds.
-
-    A timeout of the socket is not enough: it begins anew with each byte.
-    """
-
-    def __init__(self, raw: RawIOBase):
-        self.raw, self.since, self.received = raw, time.monotonic(), 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
-        count = self.raw.readinto(buffer)
-        self.received += count or 0
-        passed = time.monotonic() - self.since
-        if passed >= WINDOW:
-            if self.received < SLOWEST * passed:
-                raise TimeoutError(f"slower than {SLOWEST:,} bytes per second")
-            self.since, self.received = time.monotonic(), 0
-        return count
-
-    def close(self) -> None:
-        self.raw.close()
-        super().close()
-
-
-class _PacedResponse(HTTPResponse):
-    """A response whose headers and body are paced."""
-
-    def __init__(self, sock: socket, *arguments: Any, **more: Any):
-        super().__init__(sock, *arguments, **more)
-        self.fp = BufferedReader(_Paced(self.fp.detach()))
-
-
-def _connected(kind: type[HTTPConnection], host: str, **how: Any) -> HTTPConnection:
-    connection = kind(host, **how)
-    connection.response_class = _PacedResponse
-    return connection
-
-
-class _Http(HTTPHandler):
-    def http_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_connected, HTTPConnection), req)
-
-
-class _Https(HTTPSHandler):
-    def https_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_connected, HTTPSConnection), req)
-
-
 class _Redirection(HTTPRedirectHandler):
     """To http and https alone; urllib would follow one to ftp, and first read all of its body."""
 
@@ -251,7 +192,7 @@ def _refusal(url: str, error: HTTPError) -> Exception:
 
 def _read(response: HTTPResponse) -> bytes:
     try:
-        return response.read(CHUNK)
+        return response.read1(CHUNK)
     except (OSError, HTTPException) as error:
         raise _CutError(_reason(error)) from error
 
@@ -282,8 +223,6 @@ def _progress(name: str) -> Iterator[Advance]:
 
 
 RETRY = "try again, or set GCNII_MIRROR to a folder or address that has the right one"
-
-READ_AT_ONCE = 1 << 20
 
 
 def cache_folder() -> Path:
@@ -418,8 +357,7 @@ def measure(path: Path, kind: str) -> str:
         if kind == "git":  # the hash of "blob LENGTH NUL CONTENT"
             digest.update(b"blob %d\0" % path.stat().st_size)
         with path.open("rb") as stream:
-            while chunk := stream.read(READ_AT_ONCE):
-                digest.update(chunk)
+            hashlib.file_digest(stream, lambda: digest)
     except OSError as error:
         raise DataError(
             f"cannot read {path} ({error.strerror}); make it readable or remove it"
