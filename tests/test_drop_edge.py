@@ -10,7 +10,7 @@ from gcnii import data
 from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
-from gcnii.propagation import GraphAdjacency, adjacency
+from gcnii.propagation import Adjacency, adjacency
 from gcnii.results.fit import fit
 
 SMALL = {"layers": 3, "width": 16, "dropout": 0.0, "epochs": 8}
@@ -48,7 +48,7 @@ def left_over(links, P):
 
 @pytest.mark.parametrize("form", ["entries", "pairs"])
 def test_the_links_left_are_normalised_again_and_self_loops_stay(graph, form):
-    links = GraphAdjacency.of(adjacency(graph))
+    links = Adjacency.of(adjacency(graph))
     P = drop(links, 0.6, form)
     A = left_over(links, P)
     assert 0.3 < A.sum() / links.weights.sum() < 0.5
@@ -56,14 +56,14 @@ def test_the_links_left_are_normalised_again_and_self_loops_stay(graph, form):
 
 
 def test_in_the_authors_form_a_link_may_be_lost_in_one_direction_only(graph):
-    links = GraphAdjacency.of(adjacency(graph))
+    links = Adjacency.of(adjacency(graph))
     entries, pairs = (left_over(links, drop(links, 0.5, form)) for form in ("entries", "pairs"))
     assert (entries != entries.T).any()
     assert (pairs == pairs.T).all()
 
 
 def test_each_epoch_and_seed_loses_links_of_its_own_and_the_same_ones_again(graph):
-    links = GraphAdjacency.of(adjacency(graph))
+    links = Adjacency.of(adjacency(graph))
     first, again, later, other = (
         drop(links, 0.5, epoch=e, seed=s) for e, s in ((0, 0), (0, 0), (1, 0), (0, 1))
     )
@@ -75,7 +75,7 @@ def test_each_epoch_and_seed_loses_links_of_its_own_and_the_same_ones_again(grap
 def test_at_rate_0_nothing_changes(graph):
     plain, dropped = (fit(graph, "gcnii", **SMALL, **extra) for extra in ({}, {"drop_edge": 0.0}))
     assert plain.runs[0].curve == dropped.runs[0].curve
-    links = GraphAdjacency.of(adjacency(graph))
+    links = Adjacency.of(adjacency(graph))
     assert torch.equal(drop(links, 0.0).values, exact_matrix(graph).values)
 
 
@@ -115,9 +115,9 @@ def test_evaluation_sees_every_link(graph):
 
 def test_a_node_without_neighbours_stays_finite():
     A = adjacency(Graph(X=np.eye(3), edges=[[0], [1]]))
-    assert drop(GraphAdjacency.of(A), 0.99).to_dense()[2].tolist() == [0, 0, 1]
+    assert drop(Adjacency.of(A), 0.99).to_dense()[2].tolist() == [0, 0, 1]
     for norm in ("walk", "symmetric+I", "first-order", "mean", "enhanced"):
-        assert GraphAdjacency.of(A, norm).whole.values.isfinite().all()
+        assert Adjacency.of(A, norm).whole.values.isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from torch.func import functional_call, vmap
 from gcnii.data import load
 from gcnii.dropout import epoch_key, keyed
 from gcnii.nn import MODELS
-from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
+from gcnii.propagation import Adjacency, adjacency, feature_matrix
 
 SOME, ALL, NONE = [1, 7, 20, 33], [*range(40)], []
 FORMS = [
@@ -29,7 +29,7 @@ def step(name, width, device, dtype, strangers=(), world=None):
     """
     torch.manual_seed(0)
     graph = load("csbm", n=40, degree=5, labels_per_class=5)
-    P = GraphAdjacency.of(adjacency(graph)).to(device, dtype).whole
+    P = Adjacency.of(adjacency(graph)).to(device, dtype).whole
     X = feature_matrix(graph).to(device, dtype)
     # elements beyond 2³²
     P = numbered(P, torch.arange(40, device=device) * 200_000_001 + 5)
@@ -68,7 +68,7 @@ def test_narrow_layers_are_fused_on_either_side_of_the_border(device):
 
     graph = load("csbm", n=40, degree=5, labels_per_class=5)
     with alone() as world:
-        places = halved(GraphAdjacency.of(adjacency(graph)).whole, world, SOME).places
+        places = halved(Adjacency.of(adjacency(graph)).whole, world, SOME).places
     for pattern in (places, places.transposed[0]):
         order = cut_order(pattern, torch.empty(1, 40, 64))
         assert isinstance(order, CutSlots)

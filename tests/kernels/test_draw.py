@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnii import data
-from gcnii.propagation import GraphAdjacency, adjacency
+from gcnii.propagation import Adjacency, adjacency
 from gcnii.train import neighbours
 from gcnii.train.neighbours import HistoryHop, NeighbourBatches, NeighbourSampler
 
@@ -53,7 +53,7 @@ def assert_same(found, expected, epochs=1):
 @pytest.mark.parametrize("history", ["none", "cv"])
 def test_a_gpu_draws_what_numpy_draws_to_the_last_bit(norm, fanout, history, monkeypatch):
     graph = data.load("csbm", n=200, degree=7)
-    links, X = GraphAdjacency.of(adjacency(graph), norm), torch.arange(200.0)[:, None]
+    links, X = Adjacency.of(adjacency(graph), norm), torch.arange(200.0)[:, None]
     found = batches(links, X, FANOUTS[fanout], history, "cuda")
     assert not isinstance(found.sampler, NeighbourSampler)
     assert_same(found, by_numpy(monkeypatch, links, X, FANOUTS[fanout], history))
@@ -68,7 +68,7 @@ def star():
     columns = [rng.choice(n, count, replace=False) for count in counts]
     rows = np.repeat(np.arange(n), counts)
     A = sp.csr_array((np.ones(counts.sum()), (rows, np.concatenate(columns))), (n, n))
-    return GraphAdjacency.of(A, "mean")
+    return Adjacency.of(A, "mean")
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from gcnii.data import load
 from gcnii.dropout import epoch_key, keyed
 from gcnii.nn import MODELS
 from gcnii.nn.model import numbers_of, set_numbers
-from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
+from gcnii.propagation import Adjacency, adjacency, feature_matrix
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ def step(name, device, seeds, mixed=False):
     """
     torch.manual_seed(0)
     graph = load("csbm", n=40, degree=5, labels_per_class=5)
-    links = GraphAdjacency.of(adjacency(graph)).to(device, torch.float32)
+    links = Adjacency.of(adjacency(graph)).to(device, torch.float32)
     X = feature_matrix(graph).to(device, torch.float32)
     settings = {"layers": 3, "width": 16} if name != "gat" else {}
     settings |= {"self_weight": True, "batch_norm": True} if name in DROPEDGE else {}

@@ -13,7 +13,7 @@ from gcnii.dropout import epoch_key, keyed
 from gcnii.graph import Graph
 from gcnii.nn.gat import GATConv
 from gcnii.nn.geniepath import Depth
-from gcnii.propagation import GraphAdjacency, Sparse, adjacency
+from gcnii.propagation import Adjacency, Sparse, adjacency
 from gcnii.results.fit import fit
 from gcnii.train.plan import make_plan
 
@@ -71,7 +71,7 @@ def test_a_dropped_link_gets_no_attention(name):
     """A link with the value zero is like one that was never there."""
     graph = web()
     A = adjacency(graph, loops="remove")
-    links = GraphAdjacency.of(A)
+    links = Adjacency.of(A)
     kept = (
         torch.rand(len(links.weights), generator=torch.Generator().manual_seed(0)).round().double()
     )
@@ -80,9 +80,7 @@ def test_a_dropped_link_gets_no_attention(name):
     ].numpy()
     without = sp.csr_array((np.ones(places.shape[1]), tuple(places)), A.shape)
     model, X = build(name, graph), exact_features(graph)
-    torch.testing.assert_close(
-        model(links.matrix(kept), X), model(GraphAdjacency.of(without).whole, X)
-    )
+    torch.testing.assert_close(model(links.matrix(kept), X), model(Adjacency.of(without).whole, X))
 
 
 @every_attention
@@ -91,7 +89,7 @@ def test_attention_does_not_depend_on_how_links_are_normalised(name):
     A = adjacency(graph, loops="remove")
     model, X = build(name, graph), exact_features(graph)
     torch.testing.assert_close(
-        model(GraphAdjacency.of(A, "walk").whole, X), model(GraphAdjacency.of(A).whole, X)
+        model(Adjacency.of(A, "walk").whole, X), model(Adjacency.of(A).whole, X)
     )
 
 
@@ -99,7 +97,7 @@ def test_attention_does_not_depend_on_how_links_are_normalised(name):
 @pytest.mark.parametrize("dropped", [0.0, 0.99])
 def test_a_node_without_neighbours_has_finite_scores_and_gradients(name, dropped):
     alone = Graph(X=web().X, edges=[[0, 1], [1, 2]], y=web().y)
-    links = GraphAdjacency.of(adjacency(alone))
+    links = Adjacency.of(adjacency(alone))
     model = build(name, alone)
     scores = model(
         links.matrix(torch.full_like(links.weights, float(dropped == 0))), exact_features(alone)

@@ -11,7 +11,7 @@ from gcnii.nn import MODELS
 from gcnii.nn.engine import skeleton
 from gcnii.nn.engine.skeleton import Convs
 from gcnii.nn.gcnii import GCNIIConv
-from gcnii.propagation import GraphAdjacency, Sparse, adjacency
+from gcnii.propagation import Adjacency, Sparse, adjacency
 
 FUSED = ["gcnii", "gcnii-plus", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-ppi"]
 
@@ -36,7 +36,7 @@ def one_by_one(monkeypatch):
 def train(model, seeds, drop_edge):
     """Scores and gradients of a training step where P̃ is not symmetric; all seeds in one vmap."""
     graph = web()
-    links, X = GraphAdjacency.of(adjacency(graph)), exact_features(graph)
+    links, X = Adjacency.of(adjacency(graph)), exact_features(graph)
     own = {name: weight.detach() for name, weight in model.named_parameters()}
     weights = {
         name: torch.stack([W * 1.1**s for s in seeds]).requires_grad_() for name, W in own.items()

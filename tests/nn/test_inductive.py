@@ -15,7 +15,7 @@ from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.cluster_gcn import neighbour_sum
 from gcnii.nn.graphsage import LONGEST, LSTMConv, MeanConv, PoolConv, Turns
-from gcnii.propagation import GraphAdjacency, adjacency
+from gcnii.propagation import Adjacency, adjacency
 from gcnii.results.fit import fit
 from gcnii.train.neighbours import NeighbourBatches
 
@@ -67,7 +67,7 @@ def test_cluster_gcn_first_sums_over_the_neighbours_and_not_over_the_node_itself
 @pytest.mark.parametrize("sparse", [False, True])
 def test_with_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, sparse):
     graph = web(sparse=sparse)
-    links, X = GraphAdjacency.of(adjacency(graph), "mean"), exact_features(graph)
+    links, X = Adjacency.of(adjacency(graph), "mean"), exact_features(graph)
     model = build(name, graph, layers=3)
     scores = model(links.whole, X)
     batches = NeighbourBatches(
@@ -82,7 +82,7 @@ def test_with_all_neighbours_drawn_the_scores_are_those_of_the_full_graph(name, 
 @pytest.mark.parametrize("name", GRAPHSAGE)
 def test_a_link_of_value_zero_has_no_effect(name):
     graph = web()
-    links = GraphAdjacency.of(adjacency(graph, loops="remove"), "mean")
+    links = Adjacency.of(adjacency(graph, loops="remove"), "mean")
     kept = torch.rand(len(links.weights), dtype=torch.float64) < 0.5
     left = links.to("cpu", torch.float64).weights * kept
     bare = Graph(
@@ -94,7 +94,7 @@ def test_a_link_of_value_zero_has_no_effect(name):
         directed=True,
     )
     model = build(name, graph, layers=2)
-    dropped, without = links.matrix(kept), GraphAdjacency.of(adjacency(bare), "mean").whole
+    dropped, without = links.matrix(kept), Adjacency.of(adjacency(bare), "mean").whole
     X = exact_features(graph)
     torch.testing.assert_close(model(dropped, X), model(without, X), rtol=1e-9, atol=1e-9)
 

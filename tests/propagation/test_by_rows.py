@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gcnii.graph import Graph
-from gcnii.propagation import Direction, GraphAdjacency, Loops, Norm, adjacency, by_rows
+from gcnii.propagation import Adjacency, Direction, Loops, Norm, adjacency, by_rows
 from gcnii.propagation.by_rows import block_height, can_be_fixed, fixed_matrix, row_blocks
 
 CPU = torch.device("cpu")
@@ -39,7 +39,7 @@ def test_every_form_of_p_has_the_same_entries_and_bits(directed, weighted, dtype
     graph = graph_of(directed, weighted)
     for direction, loops, norm in FIXED:
         A = adjacency(graph, direction, loops)
-        P = GraphAdjacency.of(A, norm, loops).to(CPU, dtype).whole
+        P = Adjacency.of(A, norm, loops).to(CPU, dtype).whole
         found = fixed_matrix(graph, direction, loops, norm, dtype)
         assert torch.equal(found.pattern.rows, P.pattern.rows)
         assert torch.equal(found.pattern.columns, P.pattern.columns)
@@ -49,7 +49,7 @@ def test_every_form_of_p_has_the_same_entries_and_bits(directed, weighted, dtype
 @pytest.mark.parametrize("kind", ["median", "log", "rank", "none", "auto"])
 def test_weights_count_the_same_as_in_training(kind):
     graph = graph_of(directed=True, weighted=True)
-    P = GraphAdjacency.of(adjacency(graph, "both", "keep", kind)).whole
+    P = Adjacency.of(adjacency(graph, "both", "keep", kind)).whole
     found = fixed_matrix(graph, "both", "keep", "symmetric", torch.float64, kind)
     assert torch.equal(found.values, P.values)
 

@@ -8,7 +8,7 @@ from support.exact import exact_matrix
 
 from gcnii import data
 from gcnii.nn.appnp import resolvent
-from gcnii.propagation import GraphAdjacency, adjacency, diffuse
+from gcnii.propagation import Adjacency, adjacency, diffuse
 from gcnii.propagation import diffusion as diffusion_file
 from gcnii.results.fit import fit
 
@@ -72,7 +72,7 @@ def test_a_diffusion_replaces_the_links_and_is_normalised_like_them(graph):
     looped = S.toarray() + np.eye(80)
     scale = np.diag(looped.sum(1) ** -0.5)
     np.testing.assert_allclose(
-        GraphAdjacency.of(S).whole.to_dense().numpy(), scale @ looped @ scale, atol=1e-12
+        Adjacency.of(S).whole.to_dense().numpy(), scale @ looped @ scale, atol=1e-12
     )
 
 

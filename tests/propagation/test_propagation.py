@@ -12,7 +12,7 @@ from torch.func import vmap
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph
-from gcnii.propagation import GraphAdjacency, Sparse, adjacency, propagation_matrix
+from gcnii.propagation import Adjacency, Sparse, adjacency, propagation_matrix
 from gcnii.train.recipe import Recipe
 from gcnii.train.task import make_adjacency
 
@@ -90,7 +90,7 @@ def test_a_geometry_or_a_diffusion_needs_self_loops(settings):
 
 
 def test_links_dropped_without_self_loops_leave_no_self_loop():
-    links = GraphAdjacency.of(adjacency(WEB, loops="none"), loops="none")
+    links = Adjacency.of(adjacency(WEB, loops="none"), loops="none")
     kept = (links.pattern.row_of != 0).double()
     P = links.matrix(kept).to_dense()
     assert P[0].abs().max() == 0

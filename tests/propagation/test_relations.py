@@ -27,7 +27,7 @@ def near():
 
 @pytest.fixture
 def relations(near):
-    return RelationalAdjacency.of(near, N)
+    return RelationalAdjacency.of_neighbours(near, N)
 
 
 def literal(near, kept=None):
@@ -68,13 +68,15 @@ def test_as_a_matrix_it_is_the_sum_of_its_divisions(near, relations):
 
 def test_the_order_of_the_pairs_does_not_matter(near, relations):
     order = np.random.default_rng(1).permutation(len(near.relation))
-    other = RelationalAdjacency.of(Neighbourhood(near.edges[:, order], near.relation[order]), N)
+    other = RelationalAdjacency.of_neighbours(
+        Neighbourhood(near.edges[:, order], near.relation[order]), N
+    )
     assert torch.equal(divisions(other.whole), divisions(relations.whole))
 
 
 def test_dropped_links_do_not_count_in_degrees(near, relations):
     kept = torch.tensor(np.random.default_rng(2).random(len(relations.weights)) < 0.5)
-    pattern = relations.links.pattern
+    pattern = relations.pattern
     left = {
         (int(u), int(v)) for u, v, k in zip(pattern.columns, pattern.row_of, kept, strict=True) if k
     }
@@ -114,7 +116,9 @@ def test_some_of_the_nodes_keep_the_relations_among_them(near, relations):
     edges = (
         np.vectorize(place.get)(near.edges[:, inside]) if inside.any() else np.zeros((2, 0), int)
     )
-    expected = RelationalAdjacency.of(Neighbourhood(edges, near.relation[inside]), len(nodes))
+    expected = RelationalAdjacency.of_neighbours(
+        Neighbourhood(edges, near.relation[inside]), len(nodes)
+    )
     induced = relations.induced(torch.tensor(nodes))
     torch.testing.assert_close(induced.whole.to_dense(), expected.whole.to_dense())
     torch.testing.assert_close(induced.whole.merged.to_dense(), expected.whole.merged.to_dense())

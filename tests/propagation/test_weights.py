@@ -11,7 +11,7 @@ from support.exact import exact_matrix
 
 from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.graph import Graph
-from gcnii.propagation import GraphAdjacency, Norm, adjacency, diffuse
+from gcnii.propagation import Adjacency, Norm, adjacency, diffuse
 
 every_norm = pytest.mark.parametrize("norm", get_args(Norm))
 
@@ -35,7 +35,7 @@ def inverse(D, power):
 
 
 def literal(A, norm):
-    """Each norm as GraphAdjacency's docstring has it."""
+    """Each norm as Adjacency's docstring has it."""
     I, D, D1 = np.eye(len(A)), A.sum(1), A.sum(1) + 1
     symmetric = inverse(D1, -0.5) @ (A + I) @ inverse(D1, -0.5)
     walk = inverse(D1, -1.0) @ (A + I)
@@ -97,7 +97,7 @@ def test_weights_of_1_are_no_weights_unless_an_edge_is_repeated():
 def test_the_smallest_and_the_largest_weights_stay_finite_in_float32(norm, weight):
     edges = np.array([[0, 0, 1, 3], [1, 2, 2, 3]])
     graph = Graph(X=np.eye(4), edges=edges, weights=np.full(4, weight))
-    links = GraphAdjacency.of(adjacency(graph), norm)
+    links = Adjacency.of(adjacency(graph), norm)
     P, exact = links.to(torch.float32).whole.to_dense(), links.whole.to_dense()
     torch.testing.assert_close(P.double(), exact, rtol=1e-5, atol=1e-35)
     assert exact[0, 1] > 0
@@ -116,7 +116,7 @@ def test_the_links_that_drop_edge_leaves_keep_their_weights():
     graph = weighted(directed=False)
     A = adjacency(graph, loops="remove")
     with keyed(epoch_key(torch.tensor([0]), 0)[0]):
-        P = drop_edges(GraphAdjacency.of(A), kept_of(0.5), "pairs")
+        P = drop_edges(Adjacency.of(A), kept_of(0.5), "pairs")
     kept = (P.to_dense().numpy() != 0) * A.toarray()
     assert 0 < np.count_nonzero(kept) < A.nnz
     np.testing.assert_allclose(P.to_dense().numpy(), literal(kept, "symmetric"), atol=1e-12)

@@ -4,7 +4,6 @@ from gcnii.propagation.adjacency import (
     Adjacency,
     Direction,
     Geometry,
-    GraphAdjacency,
     Loops,
     Norm,
     Propagation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -94,8 +94,10 @@ def refuse_loops(norm: Norm, loops: Loops) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class GraphAdjacency:
-    """A on the entries of Ã = A + I, so that some can be dropped and the rest normalised again.
+class Adjacency:
+    """Who gathers from whom, with weights, and how P is made from it.
+
+    It is A on the entries of Ã = A + I, so that some can be dropped and the rest normalised again.
 
     pattern   the entries of Ã
     weights   (entries,) A's values there
@@ -119,7 +121,7 @@ class GraphAdjacency:
     looped: bool = True
 
     @classmethod
-    def of(cls, A: sp.csr_array, norm: Norm = "symmetric", loops: Loops = "keep") -> GraphAdjacency:
+    def of(cls, A: sp.csr_array, norm: Norm = "symmetric", loops: Loops = "keep") -> Adjacency:
         """From a non-negative A (n, n), of which `loops` says whether I is added; in float64."""
         refuse_loops(norm, loops)
         whole, diagonal = with_diagonal(sp.csr_array(A))
@@ -131,7 +133,7 @@ class GraphAdjacency:
             loops != "none",
         )
 
-    def to(self, *args: Any, **kwargs: Any) -> GraphAdjacency:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same on another device or in another dtype; takes what `Tensor.to` takes."""
         weights = self.weights.to(*args, **kwargs)
         pattern = self.pattern.to(weights.device)
@@ -142,7 +144,7 @@ class GraphAdjacency:
         """The propagation matrix of all links."""
         return self.matrix()
 
-    def induced(self, nodes: Tensor) -> GraphAdjacency:
+    def induced(self, nodes: Tensor) -> Self:
         """The links among these nodes, renumbered in the order given."""
         pattern, inside = induced_pattern(self.pattern, nodes)
         weights, diagonal = self.weights[inside], self.diagonal[inside]
@@ -158,12 +160,12 @@ class GraphAdjacency:
 
     @property
     def entries(self) -> RowNumbers | None:
-        """None: all entries are here, numbered 0, 1, 2, …"""
+        """The numbers of the entries, where several processes share them; None: 0, 1, 2, …"""
         return None
 
     @property
     def paired(self) -> RowNumbers | None:
-        """None: all pairs are here."""
+        """The same of `pairs`."""
         return None
 
     def matrix(self, kept: Tensor | None = None) -> Sparse:
@@ -236,40 +238,6 @@ class Propagation(Protocol):
         """The matrix of this layer: (nodes that gather, nodes that they gather from)."""
 
 
-class Adjacency(Protocol):
-    """Who gathers from whom, with weights, and how P is made from it."""
-
-    @property
-    def pattern(self) -> Pattern:
-        """The entries of Ã = A + I."""
-
-    @property
-    def weights(self) -> Tensor:
-        """(entries,) A's values there."""
-
-    @property
-    def pairs(self) -> Tensor:
-        """(entries,) a number that (u, v) and (v, u) share."""
-
-    @property
-    def entries(self) -> RowNumbers | None:
-        """The numbers of the entries, where several processes share them; None: 0, 1, 2, …"""
-
-    @property
-    def paired(self) -> RowNumbers | None:
-        """The same of `pairs`."""
-
-    @property
-    def whole(self) -> Sparse:
-        """The propagation matrix of all links."""
-
-    def matrix(self, kept: Tensor | None = None) -> Sparse:
-        """The propagation matrix, of the links that `kept` (entries,) marks with a one."""
-
-    def induced(self, nodes: Tensor) -> Adjacency:
-        """The links among these nodes, renumbered in the order given."""
-
-
 Source: TypeAlias = Graph | Tensor | NDArray[np.int64] | sp.sparray | sp.spmatrix
 
 HOW = (
@@ -313,7 +281,7 @@ def propagation_matrix(
         "remove": the diagonal is 1 everywhere; "none": it is 0, and P̃ = D^-1/2 A D^-1/2, in a
         directed graph with row sums on the left and column sums on the right.
     norm : str
-        See `GraphAdjacency`.
+        See `Adjacency`.
     edge_weights : {"raw", "median", "log", "rank", "none", "auto"}
         What the weights of a Graph count: "raw": as they are, so that their unit matters, because a
         self-loop counts 1; "median": divided by their median; "log": log2(1 + w / median); "rank":
@@ -335,7 +303,7 @@ def propagation_matrix(
     """
     device = source.device if isinstance(source, Tensor) else torch.device("cpu")
     A = _adjacency(source, n, directed, direction, loops, edge_weights)
-    return GraphAdjacency.of(A, norm, loops).matrix().to(device, dtype or torch.get_default_dtype())
+    return Adjacency.of(A, norm, loops).matrix().to(device, dtype or torch.get_default_dtype())
 
 
 def _adjacency(

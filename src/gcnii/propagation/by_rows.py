@@ -1,6 +1,6 @@
 """P̃ of a large graph for prediction: made a block of rows at a time, and without its transpose.
 
-The numbers are those of `GraphAdjacency`, to the last bit.  That one holds what training needs as
+The numbers are those of `Adjacency`, to the last bit.  That one holds what training needs as
 well: A apart from its loops, the row of each entry, and the transpose.
 """
 

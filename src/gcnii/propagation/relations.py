@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from gcnii.data.geometry import RELATIONS, Neighbourhood
-from gcnii.propagation.adjacency import GraphAdjacency, Norm, induced_pattern
-from gcnii.propagation.sparse import Pattern, RowNumbers, Sparse
+from gcnii.propagation.adjacency import Adjacency, Norm, induced_pattern
+from gcnii.propagation.sparse import Pattern, Sparse
 
 DIVISIONS = RELATIONS + 1  # the last one is a node's link to itself
 
@@ -72,72 +72,41 @@ class RelationalMatrix(Sparse):
 
 
 @dataclass(frozen=True, eq=False)
-class RelationalAdjacency:
+class RelationalAdjacency(Adjacency):
     """Links, and the division of each: the neighbour's relation, or the last for the diagonal."""
 
-    links: GraphAdjacency
-    relation: Tensor
+    relation: Tensor = field(kw_only=True)
 
     @classmethod
-    def of(
+    def of_neighbours(
         cls, neighbourhood: Neighbourhood, n: int, norm: Norm = "symmetric"
     ) -> RelationalAdjacency:
         """In float64; degrees are counted over all divisions, a node's link to itself included."""
         neighbour, node = neighbourhood.edges
-        links = GraphAdjacency.of(
-            sp.csr_array((np.ones(len(node)), (node, neighbour)), (n, n)), norm
-        )
+        A = sp.csr_array((np.ones(len(node)), (node, neighbour)), (n, n))
+        links = Adjacency.of(A, norm)
         relation = torch.full((len(links.weights),), DIVISIONS - 1)
         # Off the diagonal, the entries of Ã are those of A, row by row and sorted.
         sorted_relation = neighbourhood.relation[np.lexsort((neighbour, node))]
         relation[links.diagonal == 0] = torch.tensor(sorted_relation)
-        return cls(links, relation)
+        return cls(links.pattern, links.weights, links.diagonal, norm, relation=relation)
 
-    def to(self, *args: Any, **kwargs: Any) -> RelationalAdjacency:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same on another device or in another dtype; takes what `Tensor.to` takes."""
-        links = self.links.to(*args, **kwargs)
-        return RelationalAdjacency(links, self.relation.to(links.weights.device))
+        links = super().to(*args, **kwargs)
+        return replace(links, relation=self.relation.to(links.weights.device))
 
     @cached_property
     def layout(self) -> RelationLayout:
         """Where P's entries are stored by division; made once, because no step changes it."""
-        return RelationLayout.of(self.links.pattern, self.relation)
-
-    @cached_property
-    def whole(self) -> RelationalMatrix:
-        """The propagation matrix of all links."""
-        return self.matrix()
-
-    @property
-    def pattern(self) -> Pattern:
-        return self.links.pattern
-
-    @property
-    def weights(self) -> Tensor:
-        """(entries,) the links' weights."""
-        return self.links.weights
-
-    @property
-    def pairs(self) -> Tensor:
-        """(entries,) a number that (u, v) and (v, u) share."""
-        return self.links.pairs
-
-    @property
-    def entries(self) -> RowNumbers | None:
-        """None: all entries are here."""
-        return None
-
-    @property
-    def paired(self) -> RowNumbers | None:
-        """None: all pairs are here."""
-        return None
+        return RelationLayout.of(self.pattern, self.relation)
 
     def matrix(self, kept: Tensor | None = None) -> RelationalMatrix:
         """The propagation matrix, of the links that `kept` (entries,) marks with a one."""
-        P = self.links.matrix(kept)
+        P = super().matrix(kept)
         return RelationalMatrix(P.pattern, P.values, self.layout)
 
-    def induced(self, nodes: Tensor) -> RelationalAdjacency:
+    def induced(self, nodes: Tensor) -> Self:
         """The links among these nodes, renumbered in the order given."""
-        _, inside = induced_pattern(self.links.pattern, nodes)
-        return RelationalAdjacency(self.links.induced(nodes), self.relation[inside])
+        _, inside = induced_pattern(self.pattern, nodes)
+        return replace(super().induced(nodes), relation=self.relation[inside])

@@ -17,7 +17,6 @@ from gcnii.errors import GraphError, InputError, UsageError
 from gcnii.graph import Graph, Piece
 from gcnii.propagation import (
     Adjacency,
-    GraphAdjacency,
     RelationalAdjacency,
     Sparse,
     adjacency,
@@ -181,9 +180,7 @@ def learnt(
     return scaling
 
 
-def make_adjacency(
-    graph: Graph, recipe: Recipe, *, offline: bool = False
-) -> GraphAdjacency | RelationalAdjacency:
+def make_adjacency(graph: Graph, recipe: Recipe, *, offline: bool = False) -> Adjacency:
     """Who gathers from whom, as the recipe says, in float64; `offline` as for `neighbourhood`."""
     if recipe.loops == "none" and (recipe.geometry, recipe.diffusion) != ("none", "none"):
         raise InputError(
@@ -196,9 +193,9 @@ def make_adjacency(
                 "a geometry has neighbours of its own, which a diffusion cannot replace; choose one"
             )
         neighbourhood = data.neighbourhood(graph, recipe.geometry, offline=offline)
-        return RelationalAdjacency.of(neighbourhood, graph.n, recipe.norm)
+        return RelationalAdjacency.of_neighbours(neighbourhood, graph.n, recipe.norm)
     A = adjacency(graph, recipe.direction, recipe.loops, recipe.edge_weights)
     if recipe.diffusion != "none":
         names = ("teleport", "heat_time", "top_k", "threshold")
         A = diffuse(A, recipe.diffusion, **{name: getattr(recipe, name) for name in names})
-    return GraphAdjacency.of(A, recipe.norm, recipe.loops)
+    return Adjacency.of(A, recipe.norm, recipe.loops)

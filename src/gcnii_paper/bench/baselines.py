@@ -26,7 +26,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 from gcnii.errors import GcniiError
 from gcnii.graph import Graph
-from gcnii.propagation import GraphAdjacency
+from gcnii.propagation import Adjacency
 from gcnii.train.group import CapturedEpoch
 from gcnii.train.plan import Plan
 from gcnii_paper.bench.cases import Who
@@ -109,7 +109,7 @@ def pyg_layer(name: str) -> type[nn.Module]:
     return layer
 
 
-def links_for(who: Who, adjacency: GraphAdjacency) -> Links:
+def links_for(who: Who, adjacency: Adjacency) -> Links:
     """P̃ in the form that this code multiplies by."""
     P = adjacency.whole
     row, column = P.pattern.row_of, P.pattern.columns.long()

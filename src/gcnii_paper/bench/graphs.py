@@ -14,7 +14,7 @@ from torch import Tensor
 from gcnii import data
 from gcnii.errors import DataError
 from gcnii.graph import Graph, Split
-from gcnii.propagation import GraphAdjacency, adjacency, feature_matrix
+from gcnii.propagation import Adjacency, adjacency, feature_matrix
 from gcnii.propagation.sparse import Pattern
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import Plan, make_plan
@@ -48,13 +48,13 @@ class BenchGraph:
     """
 
     graph: Graph
-    links: GraphAdjacency
+    links: Adjacency
     drawn: bool
 
     @classmethod
     def of(cls, graph: Graph) -> BenchGraph:
         """A graph with its own links."""
-        return cls(graph, GraphAdjacency.of(adjacency(graph)), drawn=False)
+        return cls(graph, Adjacency.of(adjacency(graph)), drawn=False)
 
     @property
     def entries(self) -> int:
@@ -117,7 +117,7 @@ def _features(shape: Shape, random: np.random.Generator) -> NDArray[np.float32] 
     return sp.csr_array(X)
 
 
-def draw_links(shape: Shape, device: torch.device) -> GraphAdjacency:
+def draw_links(shape: Shape, device: torch.device) -> Adjacency:
     """Random symmetric links with about `entries` entries: slightly fewer, as pairs may repeat.
 
     Ends are drawn by rank: the share of ends within the first x of n ranks is (x/n)^s, with s such
@@ -139,7 +139,7 @@ def draw_links(shape: Shape, device: torch.device) -> GraphAdjacency:
     row, column = codes // n, codes % n
     loops = row == column
     pattern = Pattern.from_sorted(row, column, (n, n))
-    return GraphAdjacency(pattern, (~loops).float(), loops.float())
+    return Adjacency(pattern, (~loops).float(), loops.float())
 
 
 def near_graph(

@@ -10,7 +10,7 @@ from support.killing import Killed, killed_after_a_save
 from support.waiting import PATIENCE
 
 from gcnii import data
-from gcnii.propagation import GraphAdjacency, adjacency
+from gcnii.propagation import Adjacency, adjacency
 from gcnii.results.fit import fit
 from gcnii.train import neighbours as module
 from gcnii.train.callbacks import StopTraining
@@ -151,7 +151,7 @@ def test_a_killed_training_resumes_to_what_it_is_without_the_thread(model, monke
 
 
 def test_two_epochs_of_one_sampler_may_be_under_way_at_once():
-    links = GraphAdjacency.of(adjacency(graph()))
+    links = Adjacency.of(adjacency(graph()))
     batches = NeighbourBatches(
         links, torch.eye(60), torch.arange(60), size=9, fanout=(2, 3), layers=2
     )

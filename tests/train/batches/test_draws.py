@@ -10,7 +10,7 @@ import torch
 from scipy.stats import chisquare
 from support.literal.drawing import draw
 
-from gcnii.propagation import GraphAdjacency
+from gcnii.propagation import Adjacency
 from gcnii.train.neighbours import HistoryHop, NeighbourBatches, NeighbourSampler, shuffled
 
 SHAPES = {  # fanout, history
@@ -31,7 +31,7 @@ def skewed(n=300, weighted=False):
 
 def neighbours(A, norm, fanout, history="none", size=64, layers=3, nodes=None):
     nodes = torch.arange(0, A.shape[0], 2) if nodes is None else nodes
-    links = GraphAdjacency.of(A, norm)
+    links = Adjacency.of(A, norm)
     X = torch.arange(A.shape[0], dtype=torch.float64)[:, None]
     return NeighbourBatches(
         links, X, nodes, size=size, fanout=fanout, layers=layers, history=history
@@ -44,7 +44,7 @@ def neighbours(A, norm, fanout, history="none", size=64, layers=3, nodes=None):
 def test_a_step_draws_what_the_rule_says_node_by_node(norm, weighted, kind):
     A, (fanout, history) = skewed(weighted=weighted), SHAPES[kind]
     batches, seed, epoch = neighbours(A, norm, fanout, history), 5, 11
-    P = GraphAdjacency.of(A, norm).whole.to_dense().numpy()
+    P = Adjacency.of(A, norm).whole.to_dense().numpy()
     fanouts = ([*fanout] + [fanout[-1]] * 3)[:3][::-1]
     order = np.random.default_rng((seed, epoch)).permutation(np.arange(0, 300, 2))
     for step, batch in enumerate(batches.epoch(seed, epoch), 1):
@@ -117,7 +117,7 @@ def test_numbers_that_differ_in_their_last_bit_alone_are_told_apart():
 @pytest.mark.parametrize("fanout", [1, 3])
 def test_every_set_of_neighbours_is_drawn_equally_often(fanout):
     A = sp.csr_array((np.ones(5), ([0] * 5, [1, 2, 3, 4, 5])), (6, 6))
-    urn, random = NeighbourSampler(GraphAdjacency.of(A, "mean").whole), np.random.default_rng(0)
+    urn, random = NeighbourSampler(Adjacency.of(A, "mean").whole), np.random.default_rng(0)
     nodes = np.zeros(20_000, np.int64)  # the same node again and again, each time on its own
     drawn, link = urn.draw(nodes, fanout, random)
     assert (drawn == fanout).all()

@@ -11,7 +11,7 @@ import torch
 from torch.func import vmap
 
 from gcnii import data
-from gcnii.propagation import GraphAdjacency, Propagation, Sparse
+from gcnii.propagation import Adjacency, Propagation, Sparse
 from gcnii.propagation.sparse import row_sums
 from gcnii.results.fit import fit
 from gcnii.train.neighbours import (
@@ -33,7 +33,7 @@ def neighbours(A, nodes=None, norm="mean", X=None, **settings):
     X = torch.arange(A.shape[0], dtype=torch.float64)[:, None] if X is None else X
     nodes = torch.arange(A.shape[0]) if nodes is None else nodes
     return NeighbourBatches(
-        GraphAdjacency.of(A, norm),
+        Adjacency.of(A, norm),
         X,
         nodes,
         **{"size": 8, "fanout": (3, 5), "layers": 2} | settings,
@@ -99,7 +99,7 @@ def test_a_mean_is_over_those_drawn():
 
 def test_every_neighbour_is_drawn_equally_often():
     A = sp.csr_array((np.ones(5), ([0] * 5, [1, 2, 3, 4, 5])), (6, 6))
-    urn = NeighbourSampler(GraphAdjacency.of(A, "mean").whole)
+    urn = NeighbourSampler(Adjacency.of(A, "mean").whole)
     random = np.random.default_rng(0)
     draws = np.concatenate(
         [urn.links["column"][urn.draw(np.array([0]), 2, random)[1]] for _ in range(5000)]
@@ -113,7 +113,7 @@ def test_all_neighbours_give_the_rows_of_the_full_matrix(norm):
     batches = neighbours(A, norm=norm, fanout=(0,), layers=1, size=40)
     batch = next(iter(batches.epoch(0, 0)))
     ids = batch.X[:, 0].long()
-    expected = GraphAdjacency.of(A, norm).whole.to_dense()[batch.nodes][:, ids]
+    expected = Adjacency.of(A, norm).whole.to_dense()[batch.nodes][:, ids]
     torch.testing.assert_close(batch.P.at(0).to_dense(), expected)
 
 
@@ -122,7 +122,7 @@ def small(norm="symmetric", weighted=False):
     A = np.zeros((6, 6))
     A[0, [1, 2, 3, 5]] = A[1, [0, 4, 5]] = A[1, 1] = A[2, [0, 1]] = 1
     A *= np.random.default_rng(0).random((6, 6)) if weighted else 1
-    return GraphAdjacency.of(sp.csr_array(A), norm).whole
+    return Adjacency.of(sp.csr_array(A), norm).whole
 
 
 def every_draw(urn, nodes, fanout):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from gcnii.errors import InputError, UsageError
 from gcnii.graph import GlobalIndices, Piece
 from gcnii.graph.piece import Numbers
 from gcnii.graph.weights import EdgeWeights, weighed
-from gcnii.propagation import Direction, GraphAdjacency, Loops, Norm, Sparse
+from gcnii.propagation import Adjacency, Direction, Loops, Norm, Sparse
 from gcnii.propagation.adjacency import of_edges, oriented, refuse_loops, with_diagonal
 from gcnii.propagation.sparse import (
     CutPattern,
@@ -60,7 +60,7 @@ class AdjacencyRows:
 
     @classmethod
     def of_whole(
-        cls, links: GraphAdjacency, owner: Tensor, rank: int, again: Callable[[], GraphAdjacency]
+        cls, links: Adjacency, owner: Tensor, rank: int, again: Callable[[], Adjacency]
     ) -> AdjacencyRows:
         """Those of process `rank`, of a graph that is here as a whole.
 
@@ -270,7 +270,7 @@ class CutMatrix(Sparse):
 
 
 @dataclass(frozen=True, eq=False)
-class CutAdjacency(GraphAdjacency):
+class CutAdjacency(Adjacency):
     """This process's rows of Ã; columns are its own nodes, and after them those of its halo.
 
     A row has its entries in the order of the whole graph, so that its sum rounds as there.  Degrees
@@ -353,7 +353,7 @@ class CutAdjacency(GraphAdjacency):
         """(entries,) a number that (u, v) and (v, u) share, in the whole graph."""
         return self.pair_numbers().to(self.weights.device)
 
-    def induced(self, nodes: Tensor) -> GraphAdjacency:
+    def induced(self, nodes: Tensor) -> Self:
         """Refuse: a subgraph has nodes of several processes."""
         raise UsageError("a graph that is cut over processes is trained as a whole")
 

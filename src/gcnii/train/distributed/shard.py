@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.piece import Numbers
 from gcnii.nn import MODELS
-from gcnii.propagation import Direction, GraphAdjacency, adjacency
+from gcnii.propagation import Adjacency, Direction, adjacency
 from gcnii.propagation.adjacency import with_diagonal
 from gcnii.targets.objective import Share
 from gcnii.train.clusters import metis
@@ -176,12 +177,7 @@ def refuse(plan: Plan, n: int, size: int) -> None:
 
 def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, AdjacencyRows]:
     """This process's nodes of a graph that all have read; rank 0 says which they are."""
-
-    def make() -> GraphAdjacency:
-        adjacency = make_adjacency(graph, plan.recipe)
-        assert isinstance(adjacency, GraphAdjacency)  # a geometry is refused
-        return adjacency
-
+    make = partial(make_adjacency, graph, plan.recipe)
     whole, owner = make(), torch.empty(graph.n, dtype=torch.int64)
     if world.rank == 0:
         owner = torch.from_numpy(_owners(whole, world.size))
@@ -189,7 +185,7 @@ def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, AdjacencyRows]:
     return Piece.cut(graph, links.own.numpy()), links
 
 
-def _owners(links: GraphAdjacency, size: int) -> NDArray[np.int64]:
+def _owners(links: Adjacency, size: int) -> NDArray[np.int64]:
     pattern = links.pattern
     arrays = (one.numpy() for one in (links.weights, pattern.columns, pattern.rows))
     return partition(sp.csr_array(tuple(arrays), pattern.shape), size)
