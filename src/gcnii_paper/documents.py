@@ -38,6 +38,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
+def prose(name: str) -> str:
+    """A text of report/templates, with places for what it says in numbers."""
+    return Path(__file__).with_name("report").joinpath("templates", f"{name}.md").read_text("utf-8")
+
+
 def listed(notes: Iterable[str]) -> str:
     """The notes as a list in Markdown."""
     return "".join(f"- {note}\n" for note in notes)

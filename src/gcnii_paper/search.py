@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf, isclose, isfinite, prod
@@ -164,52 +165,26 @@ def _checked(record: Document) -> Document:
 Axis = tuple[Settings, ...]
 
 
-def _axis(name: str, *values: object) -> Axis:
-    return tuple({name: value} for value in values)
+_SPACES = tomllib.loads(Path(__file__).with_name("spaces.toml").read_text("utf-8"))
 
 
-def _decays(*values: float) -> Axis:
-    """The same decay for all weights."""
-    return tuple({"decay_conv": value, "decay_dense": value} for value in values)
+def _axes(space: str) -> tuple[Axis, ...]:
+    """The axes of a space; the settings that `+` joins have the same value."""
+    return tuple(
+        tuple(dict.fromkeys(names.split("+"), value) for value in values)
+        for names, values in _SPACES[space].items()
+    )
 
 
-DROPOUT = _axis("dropout", 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-
-# What Rong et al. 2020 searched, as far as they say it.
-DROPEDGE = (
-    _axis("lr", 0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.009, 0.01),
-    _decays(1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2),
-    _axis("drop_edge", 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
-    DROPOUT,
-    _axis("norm", "symmetric", "walk", "first-order", "symmetric+I"),
-    _axis("self_weight", False, True),
-    _axis("batch_norm", False, True),
-)
-
-# GCNII's skeleton with other convolutions.
-_PLAIN = (
-    _axis("lr", 0.001, 0.002, 0.005, 0.01),
-    _decays(0.0, 5e-6, 5e-5, 5e-4, 5e-3),
-    DROPOUT,
-    _axis("width", 64, 128, 256),
-)
+DROPEDGE = dict.fromkeys(table3.FAMILY, _axes("dropedge"))
+AT_EACH_DEPTH = dict.fromkeys(("gcnii", "gcnii-star"), _axes("gcnii"))
+PLAIN = _axes("skeleton")
 SKELETON = {
-    "deep-gcn": _PLAIN,
-    "gcn-residual": _PLAIN,
-    "gcn-initial": (*_PLAIN, _axis("alpha", 0.1, 0.2, 0.3, 0.4, 0.5)),
-    "gcn-identity": (*_PLAIN, _axis("lam", 0.5, 1.0, 1.5)),
+    "deep-gcn": PLAIN,
+    "gcn-residual": PLAIN,
+    "gcn-initial": PLAIN + _axes("gcn-initial"),
+    "gcn-identity": PLAIN + _axes("gcn-identity"),
 }
-
-# What Table 5's authors say they searched, and Table 2's own decay, 0.01.
-_L2 = (1e-2, 1e-3, 5e-4, 1e-4, 5e-5, 1e-5, 5e-6, 1e-6)
-_GCNII = (
-    DROPOUT,
-    _axis("alpha", 0.1, 0.2, 0.3, 0.4, 0.5),
-    _axis("lam", 0.5, 1.0, 1.5),
-    _axis("decay_conv", *_L2),
-    _axis("decay_dense", *_L2),
-)
-AT_EACH_DEPTH: dict[str, tuple[Axis, ...]] = dict.fromkeys(("gcnii", "gcnii-star"), _GCNII)
 
 
 def _searches(cells: Iterable[Cell], axes: dict[str, tuple[Axis, ...]]) -> list[Search]:
@@ -231,7 +206,7 @@ def _unpublished(cell: Cell) -> bool:
 SEARCHES = {
     search.name: search
     for search in (
-        *_searches(filter(_unpublished, table3.CELLS), dict.fromkeys(table3.FAMILY, DROPEDGE)),
+        *_searches(filter(_unpublished, table3.CELLS), DROPEDGE),
         *_searches(table3.SEARCHED, AT_EACH_DEPTH),
         *_searches(figures.FIGURE_1, SKELETON),
         *_searches((cell for cell in figures.FIGURE_2 if cell.model in SKELETON), SKELETON),

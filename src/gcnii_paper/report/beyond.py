@@ -30,7 +30,7 @@ from gcnii.report.tables import markdown_table
 from gcnii.train.presets import Record, records
 from gcnii.tuning.closing import HELPS
 from gcnii.tuning.question import BASELINES, GOOD
-from gcnii_paper.documents import Part, listed, read_folder
+from gcnii_paper.documents import Part, listed, prose, read_folder
 from gcnii_paper.search import EARLIER
 from gcnii_paper.tables.beyond import BEST, DAY, KNOWN, NAME, TITLE, BestKnown, Known
 from gcnii_paper.tables.cells import MeasuredCell, by_split
@@ -378,23 +378,7 @@ HEADS = (
     *("data set", "ours, one choice for all splits", "ours, nested", "best known", "whose"),
     *("verdict", "GCNII here", "ours less GCNII", "model", "settings tried"),
 )
-ABOUT = f"""\
-Not of the paper: for each data set, the settings with the highest validation score that
-`gcnii tune` has found, among the number of settings that is given, beside the best number that is
-known and counts. Mean ± standard deviation (runs); GCNII has the paper's settings; the difference
-is paired by split, on a single split by seed: mean ± standard error (pairs). Some seeds of the
-search are among these; where there are ten runs, they are those that ended the search, with new
-seeds.
-`gcnii train NAME --preset record` trains such a model.
-
-On data sets with several splits there are two numbers. One choice for all splits is the common
-practice: a test node of one split trained or validated in others during the search. Nested: what is
-tested on a split was chosen by its own validation nodes, so that no score of a node that is test
-there takes part. On a single split the two are the same. Verdicts are on the first number, as the
-best known ones are made that way.
-
-Verdicts: {RULE}
-"""
+ABOUT = prose("beyond").format(RULE=RULE)
 
 
 def number(scores: RunScores | None) -> str:
@@ -446,21 +430,6 @@ KNOWN_HEADS = (
     *("data set", "accuracy", "whose", "splits", "features", "trained on labels"),
     *("seen in", "its code, epoch", "counts, or why not"),
 )
-KNOWN_ABOUT = f"""\
-### The best known numbers, and what was set aside
-
-As of {DAY}. A number counts if it is of the same splits and features as ours, as far as can be
-known, and if nothing in its code trains on more or chooses by test scores. Whatever does not count
-is listed with the reason, and is neither for us nor against us. Where the code was read, its commit
-is given, and how it chooses the epoch. RDGNN's numbers are of its paper, as leaderboards list them.
-No code of it could be found, so neither its splits nor its choice of settings could be checked;
-code of the same authors for another model (TDE-GNN) has the same ten splits, and chooses the epoch
-by validation. FSGNN's number on Film is of a variant that its README adds because it is higher
-there, that on Cornell of 32 hops. GRAND+ (Feng et al. 2022) says that it improves on GRAND; no
-source of its numbers could be opened, so that none is listed. Lower numbers are left out, among
-them those of ACM on these splits, whose search maximises test scores, and OrderedGNN's on
-Chameleon, with other features.
-"""
 
 
 def known_table() -> str:
@@ -473,21 +442,13 @@ def known_table() -> str:
         ]
         for one, of in ((one, one.source) for one in KNOWN)
     )
-    return f"{KNOWN_ABOUT}\n{markdown_table(KNOWN_HEADS, rows)}"
+    return f"{prose('known').format(DAY=DAY)}\n{markdown_table(KNOWN_HEADS, rows)}"
 
 
 FOUND_HEADS = (
     *("data set", "the record is", "options fixed by hand", "validation", "settings tried"),
     *("MLP and GCN trials", "less an MLP"),
 )
-FOUND_ABOUT = """\
-A first point is a default or was typed by hand; all other trials were proposed by the search. Where
-options were fixed by hand, only the other settings were searched. The settings of all studies
-of a data set count as tried, and {earlier} more of a trial of our own before them ({where}),
-whose best are among the first points. The last two columns are of the study that has the record:
-its trials of the two baselines, and its own verdict: a tuned record against a hardly tuned MLP. It
-is open whether the graph helps at all on {open}.
-"""
 
 
 def findings_table(findings: dict[str, Finding]) -> str:
@@ -498,7 +459,7 @@ def findings_table(findings: dict[str, Finding]) -> str:
     unsure = [titles[graph] for graph, one in found.items() if one.verdict == HELPS[0]]
     where = ", ".join(f"{titles[graph]} {count}" for graph, count in EARLIER.items())
     counts = {"earlier": sum(EARLIER.values()), "where": where}
-    about = FOUND_ABOUT.format(**counts, open=" and ".join(unsure) or "none of them")
+    about = prose("found").format(**counts, open=" and ".join(unsure) or "none of them")
     return f"{markdown_table(FOUND_HEADS, rows)}\n{about}"
 
 

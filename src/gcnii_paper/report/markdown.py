@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from gcnii.report.tables import markdown_table
-from gcnii_paper.documents import listed
+from gcnii_paper.documents import listed, prose
 from gcnii_paper.report.beyond import BeyondRow
 from gcnii_paper.report.figures import Claim, PaperFigure
 from gcnii_paper.report.grid import MARKS, Grid, TableCell, grid, notes
@@ -205,26 +205,6 @@ def _beyond(rows: Sequence[BeyondRow]) -> str:
     )
 
 
-OPENING = """\
-# Results
-
-{conclusions}
-[How verdicts are made](explanation/verdicts.md) has the rule behind these words, and [what did not
-replicate](explanation/not-replicated.md) the reasons.
-
-## How to read the tables
-
-Made by `gcnii report readme` from results/cells, which holds every seed. In each cell: our mean ±
-standard deviation over seeds 0, 1, … (number of runs), a mark, the printed number, and after δ our
-mean minus the printed one, ± half of its 90 % interval. (10/39) are 10 of the 39 runs that a
-verdict needs: `gcnii reproduce all --missing` trains the others, and what is missing.
-`gcnii report html` shows the seeds, settings and command of each cell.
-
-{legend}: `gcnii_paper/verdict.py` has the rule. A stand-in only has the shape of the paper's graph.
-Where several processes shared a GPU, their times are added up.
-"""
-
-
 def scores_table(cells: Iterable[MeasuredCell]) -> str:
     """What the marks mean, then Table 2 without the rows that are ours alone."""
     table = grid("table2", cells)
@@ -237,7 +217,7 @@ def results_page(cells: Iterable[MeasuredCell], rows: Sequence[BeyondRow] = ()) 
     cells = list(cells)
     grids = [grid(name, cells) for name in TITLES]
     short = conclusions(cells, grids, rows)
-    opening = OPENING.format(legend=legend(MARKS), conclusions=short)
+    opening = prose("results").format(legend=legend(MARKS), conclusions=short)
     parts = (_sentences(cells), _data_sets(), *map(_section, grids))
     return "\n".join([opening, _counts(grids), *parts])
 
