@@ -3,10 +3,8 @@
 A worker's trials have a heartbeat.  Those of a worker that was killed are given back: they wait,
 with the settings that they had, for the next worker that asks.
 
-What a storage holds is checked when it is opened, and a damaged study is refused.  A finished trial
-is kept in several tables, which must agree: its parameters with the settings that it was trained
-with, its state and its value with the scores of its seeds.  What no other table repeats is under a
-seal.
+A damaged study is refused when it is opened.  What a study keeps of a finished trial is under a
+seal; the parameters, the state and the value that Optuna keeps beside it must say the same.
 """
 
 from __future__ import annotations
@@ -18,10 +16,9 @@ import sqlite3
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from datetime import datetime
-from math import isclose, isfinite
+from math import isclose
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
@@ -35,10 +32,10 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from gcnii.errors import DataError, GcniiError, InputError, notice, one_line
-from gcnii.files import Document, check, document_key, refuse_special
+from gcnii.files import Maybe, check, refuse_special
 from gcnii.tuning.proposals import distribution
 from gcnii.tuning.question import Question, parameter, settings_of
-from gcnii.tuning.trials import DEFAULT, FINISHED, GIVEN_BACK, MEMBER, TOLD, first_number
+from gcnii.tuning.trials import DEFAULT, FINISHED, GIVEN_BACK, MEMBER, TOLD, first_number, seal_of
 
 HEARTBEAT, GRACE = 5, 30  # seconds between two beats, and without one, after which a trial is lost
 CONNECT = 20  # seconds in which a server must answer
@@ -47,12 +44,6 @@ MOST_DEATHS = 3  # of workers in one trial, which is then taken for their cause
 FILE = "study.db"
 PASSWORD = "***"
 AGAIN = re.compile("already exists|duplicate key|UNIQUE constraint")
-# Optuna's tables: where some of them have rows, all of them must be there.
-TABLES = {
-    *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
-    *("trials", "trial_params", "trial_values", "trial_intermediate_values", "trial_heartbeats"),
-    *("trial_user_attributes", "trial_system_attributes", "version_info"),
-}
 BEATING = "Heartbeat of storage"  # a warning of Optuna's: `Held` does it here
 
 
@@ -127,25 +118,12 @@ def _refuse_damaged_file(url: str) -> bool:
 
 
 def _file_damage(file: sqlite3.Connection) -> str:
-    """What is wrong with the tables of a file; "" if nothing is."""
-
-    def found(query: str) -> list[str]:
-        return [str(row[0]) for row in file.execute(query)]
-
-    there = TABLES & set(found("SELECT name FROM sqlite_master WHERE type = 'table'"))
-    rows = any(found(f"SELECT 1 FROM {table} LIMIT 1") for table in there)
-    if rows and TABLES - there:
-        return f"the table {min(TABLES - there)} is missing"
-    whole = found("PRAGMA integrity_check(1)")[0]
+    """What is wrong with a file; "" if nothing is."""
+    (whole,) = file.execute("PRAGMA integrity_check(1)").fetchone()
     if whole != "ok":
-        return whole
-    if lost := found("PRAGMA foreign_key_check"):
-        return f"rows of {lost[0]} belong to nothing"
-    for table in sorted(there & {one for one in TABLES if one.startswith(("trial", "study_"))}):
-        key = "study_id" if table.startswith("study_") or table == "trials" else "trial_id"
-        if found(f"SELECT 1 FROM {table} WHERE {key} IS NULL LIMIT 1"):
-            return f"rows of {table} belong to nothing"
-    return ""
+        return str(whole)
+    lost = file.execute("PRAGMA foreign_key_check").fetchone()
+    return f"rows of {lost[0]} belong to nothing" if lost else ""
 
 
 def _open(url: str) -> RDBStorage:
@@ -276,42 +254,22 @@ class Held:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)
             fail_stale_trials(self.study)
-        # A worker may die between making a trial and its first heartbeat, which comes before its
-        # name.  The clocks of machines differ, so it counts how long this one has waited.
+        # A worker may die between making a trial and its first heartbeat.  The clocks of machines
+        # differ, so it counts how long this one has waited.
+        unheard, now = self._unheard(), time.monotonic()
+        self.seen = {one._trial_id: self.seen.get(one._trial_id, now) for one in unheard}
+        late = [one for one in unheard if now - self.seen[one._trial_id] > 2 * GRACE]
+        give_back(self.study, late)
+
+    def _unheard(self) -> list[FrozenTrial]:
+        """Trials that have begun and have had no heartbeat."""
+        if self.backend is None:
+            return []
         running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-        _, beats = heartbeats(self.study, [trial._trial_id for trial in running])
-        nameless = [one for one in running if self._is_nameless(one, beats)]
-        now = time.monotonic()
-        self.seen = {one._trial_id: self.seen.get(one._trial_id, now) for one in nameless}
-        give_back(
-            self.study,
-            [trial for trial in nameless if now - self.seen[trial._trial_id] > 2 * GRACE],
-        )
-
-    def _is_nameless(self, trial: FrozenTrial, beats: Mapping[int, datetime]) -> bool:
-        """Whether no worker claims it."""
-        return "worker" not in trial.user_attrs or (
-            self.backend is not None and trial._trial_id not in beats
-        )
-
-
-def heartbeats(
-    study: OptunaStudy, trials: Sequence[int]
-) -> tuple[datetime, Mapping[int, datetime]]:
-    """The storage's time, and when it last heard of these trials, by Optuna's id."""
-    import sqlalchemy as sql
-
-    backend = getattr(study._storage, "_backend", study._storage)
-    if not trials or not isinstance(backend, RDBStorage):
-        return datetime.min, {}
-    trial, beat = sql.column("trial_id", sql.Integer), sql.column("heartbeat", sql.DateTime)
-    chosen = sql.select(trial, beat).select_from(sql.table("trial_heartbeats", trial, beat))
-    with backend.engine.connect() as connection:
-        (now,) = connection.execute(
-            sql.select(sql.func.current_timestamp(type_=sql.DateTime))
-        ).one()
-        rows = connection.execute(chosen.where(trial.in_(trials))).all()
-    return now.replace(tzinfo=None), {int(one): at.replace(tzinfo=None) for one, at in rows}
+        with self.backend.engine.connect() as connection:
+            rows = connection.exec_driver_sql("SELECT trial_id FROM trial_heartbeats")
+            heard = set(rows.scalars())
+        return [one for one in running if one._trial_id not in heard]
 
 
 def give_back(study: OptunaStudy, trials: Sequence[Trial | FrozenTrial]) -> None:
@@ -402,149 +360,70 @@ def _study(
         raise damaged(url, f"{type(error).__name__}: {error}") from None
 
 
-LOOKS, PAUSE = 3, 0.3  # at a server, whose tables are not read at one moment
-AHEAD = 86400.0  # seconds that a clock may be wrong by
-
-
 def refuse_damaged(study: OptunaStudy, question: Question, url: str) -> None:
     """Raise DataError if the study is not as workers leave it."""
-    looks = 1 if url.startswith("sqlite") else LOOKS
-    for look in range(looks):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Optuna's of odd values, which are refused below
-                _check(study, question)
-            return
-        except StorageInternalError as error:
-            if not url.startswith("sqlite"):
-                raise  # a server that is away
-            reason = str(error.__cause__ or error)
-        except Exception as error:  # Optuna trusts what it reads, and fails in many ways
-            known = isinstance(error, InputError)
-            reason = str(error) if known else f"{type(error).__name__}: {error}"
-        if look < looks - 1:
-            time.sleep(PAUSE)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Optuna's of odd values, which are refused below
+            _check(study, question)
+        return
+    except StorageInternalError as error:
+        if not url.startswith("sqlite"):
+            raise  # a server that is away
+        reason = str(error.__cause__ or error)
+    except InputError as error:
+        reason = str(error)
+    except Exception as error:  # Optuna trusts what it reads, and fails in many ways
+        reason = f"{type(error).__name__}: {error}"
     raise damaged(url, reason)
 
 
 def _check(study: OptunaStudy, question: Question) -> None:
     if study.directions != [StudyDirection.MAXIMIZE]:
         raise InputError("it does not maximise one score")
-    seconds = study.user_attrs.get("seconds", 0.0)
-    if not _is_number(seconds) or seconds < 0:
-        raise InputError(f"the time spent must be a number ≥ 0, got {seconds!r}")
+    check(study.user_attrs, {"seconds": Maybe(float)})
     trials = study.get_trials(deepcopy=False)
     if [trial.number for trial in trials] != list(range(len(trials))):
         raise InputError("its settings are not numbered from 0")
-    _check_heartbeats(study, trials)
+    study._storage._get_stale_trial_ids(study._study_id)  # type: ignore[attr-defined] # or an error
     for trial in trials:
         try:
-            _check_trial(trial, question)
+            check(trial.system_attrs, {GIVEN_BACK: Maybe(int), "deaths": Maybe(int)})
+            if trial.state in FINISHED:
+                _check_told(trial)
+            if not {DEFAULT, MEMBER} & trial.user_attrs.keys():
+                _check_params(trial, question)
         except InputError as error:
             raise InputError(f"setting {trial.number}: {error}") from None
 
 
-def _check_heartbeats(study: OptunaStudy, trials: list[FrozenTrial]) -> None:
-    running = [trial._trial_id for trial in trials if trial.state == TrialState.RUNNING]
-    now, beats = heartbeats(study, running)
-    if any((beat - now).total_seconds() > AHEAD for beat in beats.values()):
-        raise InputError("a worker's heartbeat lies in the future")
-
-
-def _check_trial(trial: FrozenTrial, question: Question) -> None:
-    again = trial.system_attrs
-    first, deaths = again.get(GIVEN_BACK, 0), again.get("deaths", 0)
-    if "deaths" in again and GIVEN_BACK not in again:
-        raise InputError("it does not say which setting it repeats")
-    if not _is_count(first) or not 0 <= first <= max(trial.number - 1, 0):
-        raise InputError(f"it must repeat an earlier setting, got {first!r}")
-    if not _is_count(deaths) or not 0 <= deaths <= MOST_DEATHS:
-        raise InputError(f"it must have cost 0 to {MOST_DEATHS} workers, got {deaths!r}")
-    if not {DEFAULT, MEMBER} & trial.user_attrs.keys():
-        _check_params(trial, question)
-    elif trial.params or not isinstance(trial.user_attrs.get(MEMBER, ""), str):
-        raise InputError("it is what `gcnii train` would train, and has parameters")
-    if trial.state in FINISHED:
-        _check_told(trial, question)
-    elif trial.values is not None:
-        raise InputError(f"it has a score, and is {trial.state.name.lower()}")
-
-
 def _check_params(trial: FrozenTrial, question: Question) -> None:
-    """Raise InputError for parameters outside of the question's search space."""
+    """Raise InputError for parameters that are not searched so, or not those of the training."""
     kinds: dict[str, BaseDistribution] = {"model": CategoricalDistribution(question.models)}
-    if trial.distributions.get("model") == kinds["model"]:
-        model = trial.params["model"]
-        space = question.space(model)
-        kinds |= {parameter(model, name): distribution(one) for name, one in space.items()}
+    model = str(trial.params.get("model", ""))
+    space = question.space(model) if model in question.models else {}
+    kinds |= {parameter(model, name): distribution(one) for name, one in space.items()}
     for name, kind in trial.distributions.items():
         if kinds.get(name) != kind:
             raise InputError(f"{name} is not searched in this way")
-        if not kind._contains(kind.to_internal_repr(trial.params[name])):
-            raise InputError(f"{name} cannot be {trial.params[name]!r}")
-    if trial.state in FINISHED and trial.params.keys() != kinds.keys():
-        raise InputError("some of its parameters are missing")
+    if trial.state in FINISHED:
+        told = trial.user_attrs["told"]
+        wanted = {"model": told["model"], **settings_of(model, space, trial.params)}
+        found = {"model": model, **told["settings"]}
+        for name, value in wanted.items():
+            if found.get(name) != value:
+                raise InputError(f"it was trained with another {name}")
 
 
-def _check_told(trial: FrozenTrial, question: Question) -> None:
-    told = trial.user_attrs.get("told")
-    if not isinstance(told, dict):
-        raise InputError("it has ended without a record")
+def _check_told(trial: FrozenTrial) -> None:
+    """Raise InputError if the record was changed, or state and value are not those it leads to."""
+    told = trial.user_attrs.get("told", {})
     check(told, TOLD)
-    rest = {name: one for name, one in told.items() if name != "seal"}
-    if "seal" in told and told["seal"] != document_key(rest):
+    if told.get("seal", seal_of(told)) != seal_of(told):
         raise InputError("its record was changed")
-    if not all(_is_rung(*one) for seeds in told["rungs"].values() for one in seeds.items()):
-        raise InputError("its intermediate scores are not numbers")
-    if not all(rung.isdigit() for rung in told["rungs"]):
-        raise InputError("its intermediate scores are not of epochs")
-    if not {DEFAULT, MEMBER} & trial.user_attrs.keys():
-        _check_settings(trial, told, question)
-    # Members of the portfolio have a run for each fold.
-    seeds = len(told["val"]) if MEMBER in trial.user_attrs else question.seeds
-    _check_scores(trial, told, seeds)
-
-
-def _check_settings(trial: FrozenTrial, told: Document, question: Question) -> None:
-    model, settings = trial.params["model"], told["settings"]
-    wanted = settings_of(model, question.space(model), trial.params)
-    wrong = [name for name, value in wanted.items() if settings.get(name) != value]
-    if told["model"] != model or wrong:
-        raise InputError(f"it was trained with another {wrong[0] if wrong else 'model'}")
-    if "seal" not in told:
-        question.plan(model, settings)  # or an error
-
-
-def _check_scores(trial: FrozenTrial, told: Document, seeds: int) -> None:
-    """Raise InputError unless state, value and steps are those that `told` leads to."""
-    val, loss, epochs = told["val"], told["val_loss"], told["epochs"]
-    good = bool(val) and None not in val and None not in loss
-    if told["lost"] == good or not len(val) == len(loss) == len(epochs) <= seeds:
-        raise InputError(f"it must have a score and a loss of each of {seeds} seeds")
-    if any(not 0 <= one <= 1 for one in val if one is not None) or min(epochs, default=0) < 0:
-        raise InputError("its scores must lie in 0…1, and its epochs be counts")
-    if told["seconds"] < 0 or told["final_seconds"] < 0:
-        raise InputError("its times must be ≥ 0")
-    score = fmean(val) if good else 0.0
-    pruned = trial.state == TrialState.PRUNED
-    if not pruned and good and len(val) < seeds:
-        raise InputError(f"it was not given up, and has {len(val)} of {seeds} scores")
-    steps = {max(epochs): score} if pruned and epochs else {}
-    if trial.intermediate_values.keys() != steps.keys() or (pruned and not good):
-        raise InputError(f"it cannot be {'given up' if pruned else 'complete'}")
-    noted = [*(trial.values or ()), *trial.intermediate_values.values()]
-    if len(trial.values or ()) != 1 or not all(isclose(one, score, abs_tol=1e-9) for one in noted):
+    score = 0.0 if told["lost"] else fmean(told["val"])
+    steps = [max(told["epochs"])] if trial.state == TrialState.PRUNED else []
+    if list(trial.intermediate_values) != steps:
+        raise InputError(f"it cannot be {'given up' if steps else 'complete'}")
+    if trial.value is None or not isclose(trial.value, score, abs_tol=1e-9):
         raise InputError(f"its score must be {score:.6g}")
-
-
-def _is_rung(seed: str, score: object) -> bool:
-    """Whether it is a seed and its score, which may be NaN."""
-    return seed.isdigit() and isinstance(score, int | float) and not isinstance(score, bool)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -167,7 +167,13 @@ def told_of(
         "lost": not good,
         "rungs": {str(rung): seeds for rung, seeds in rungs.items()},
     }
-    return told | {"seal": document_key(json.loads(json.dumps(told)))}
+    return told | {"seal": seal_of(told)}
+
+
+def seal_of(told: Document) -> str:
+    """The digest of all that is told of a trial, as JSON has it."""
+    rest = {name: one for name, one in told.items() if name != "seal"}
+    return document_key(json.loads(json.dumps(rest)))
 
 
 def trials_of(study: OptunaStudy) -> list[Trial]:
