@@ -34,7 +34,7 @@ from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets import target_of
 from gcnii.train.plan import Plan, chosen_model, combines, make_plan
-from gcnii.tuning.portfolio import Effort, fit_portfolio
+from gcnii.tuning.portfolio import Effort, prepared
 
 EXACT = 2**53  # below which float64 holds whole numbers exactly
 
@@ -505,7 +505,7 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.graph is None:
             given = ALL_JOINED | given
         how = {name: one for name in EFFORT if (one := getattr(self, name)) is not None}
-        return fit_portfolio(graph, given, Session(device=self.device), seeds=seeds, **how)
+        return prepared(graph, given, Session(device=self.device), seeds=seeds, **how).run()
 
     def _network(self, graph: Graph, given: Settings, seeds: range) -> Result:
         """One model."""

@@ -10,7 +10,7 @@ import pytest
 import gcnii
 from gcnii.results.ensemble import Ensemble
 from gcnii.tuning import portfolio
-from gcnii.tuning.portfolio import fit_portfolio
+from gcnii.tuning.portfolio import prepared
 from tests.support.neighbours import neighbours
 
 SHORT = {"epochs": 8}
@@ -31,7 +31,7 @@ def claimed(tmp_path):
 def trained(graph, folder=None, **options):
     """The portfolio, and the names of what was trained for it."""
     names = []
-    found = fit_portfolio(graph, SHORT, effort="quick", folder=folder, show=names.append, **options)
+    found = prepared(graph, SHORT, effort="quick", **options).run(folder, names.append)
     return found, names
 
 
@@ -119,7 +119,7 @@ def test_no_split_decides_what_is_smoothed_in_another():
 
 def test_a_budget_is_kept_and_what_it_left_out_is_said(graph):
     start = time.monotonic()
-    found = fit_portfolio(graph, {"epochs": 4000, "patience": 4000}, budget=4, effort="best")
+    found = prepared(graph, {"epochs": 4000, "patience": 4000}, budget=4, effort="best").run()
     assert time.monotonic() - start < 12  # this machine may be busy
     assert any("no time" in sentence for sentence in found.left_out)
 

@@ -7,7 +7,7 @@ import pytest
 
 import gcnii
 from gcnii.results.ensemble import Networks
-from gcnii.tuning.portfolio import fit_portfolio
+from gcnii.tuning.portfolio import prepared
 from gcnii.tuning.refit import refitted
 from tests.support.neighbours import neighbours
 
@@ -21,7 +21,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def measured(graph):
-    return fit_portfolio(graph, SHORT, effort="quick")
+    return prepared(graph, SHORT, effort="quick").run()
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_splits_that_are_given_and_several_labels_are_refitted_as_well(graph, se
     y = np.stack([graph.labels, 1 - graph.labels], 1) if several else graph.labels
     splits = [gcnii.stratified_split(y, seed) for seed in (1, 2)]
     given = gcnii.Graph(X=graph.X, edges=graph.edges, y=y, splits=splits)
-    before = fit_portfolio(given, {"epochs": 3}, effort="quick")
+    before = prepared(given, {"epochs": 3}, effort="quick").run()
     found = refitted(before, given)
     assert found.test == pytest.approx([before.test.mean()])
     assert found.predict(given).shape == y.shape

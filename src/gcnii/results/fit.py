@@ -204,11 +204,11 @@ def _combined(
     how: Mapping[str, Any],
 ) -> Trained:
     """`fit` of a portfolio, refitted if that is asked for."""
-    from gcnii.tuning.portfolio import fit_portfolio  # later rooms
+    from gcnii.tuning.portfolio import prepared  # later rooms
     from gcnii.tuning.refit import budget_before, refitted
 
     before = budget_before(refit, budget)
-    ensemble = fit_portfolio(graph, dict(given), session, budget=before, **how)
+    ensemble = prepared(graph, dict(given), session, budget=before, **how).run()
     if refit and not ensemble.interrupted:
         ensemble = refitted(ensemble, graph, session)
     if draws(session.verbose):

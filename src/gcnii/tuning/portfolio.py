@@ -18,7 +18,7 @@ from functools import cached_property
 from math import inf
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -107,41 +107,6 @@ TINY = 1e-12  # 0 has no logarithm
 TREES, OWN_TREES, LABELS = "trees", "trees-own", "label-propagation"
 
 
-def fit_portfolio(
-    graph: Graph,
-    given: Settings | None = None,
-    session: Session = SILENT,
-    *,
-    folder: Path | None = None,
-    show: Show = lambda words: None,
-    **options: Unpack[Options],
-) -> Ensemble:
-    """Train the portfolio of an effort and weigh its members by validation.
-
-    given   settings that all members have, such as the metric
-    folder  that is claimed, where members are kept as they are done; default: nowhere
-    show    called with the name of what is trained
-    """
-    return prepared(graph, given, session, **options).run(folder, show)
-
-
-class Options(TypedDict, total=False):
-    """What may be asked of a portfolio.
-
-    budget  a time for all of it, from `began` on, by `time.monotonic`; default: what the effort
-            takes
-    seeds   of which each trains every split, or every fold; default: one
-    points  networks that are the only members, in the place of the effort's
-    """
-
-    effort: Effort
-    budget: str | float | None
-    seeds: Sequence[int] | None
-    split: int | None
-    began: float | None
-    points: Sequence[Point] | None
-
-
 def prepared(
     graph: Graph,
     given: Settings | None = None,
@@ -154,7 +119,14 @@ def prepared(
     began: float | None = None,
     points: Sequence[Point] | None = None,
 ) -> Course:
-    """What `fit_portfolio` trains; an error, before any work, if that is not possible."""
+    """The portfolio of an effort, to be trained; an error, before any work, if that cannot be.
+
+    given   settings that all members have, such as the metric
+    budget  a time for all of it, from `began` on, by `time.monotonic`; default: what the effort
+            takes
+    seeds   of which each trains every split, or every fold; default: one
+    points  networks that are the only members, in the place of the effort's
+    """
     if not is_one_of(effort, get_args(Effort)):
         raise InputError(f"effort must be {', '.join(get_args(Effort))}, got {effort!r}")
     start = time.monotonic() if began is None else began
@@ -277,8 +249,12 @@ class Course:
     interrupted: bool = False
     interrupt: Interrupt = field(default_factory=Interrupt)
 
-    def run(self, folder: Path | None, show: Show) -> Ensemble:
-        """Train, fold by fold where there are folds, and weigh what there is."""
+    def run(self, folder: Path | None = None, show: Show = lambda words: None) -> Ensemble:
+        """Train, fold by fold where there are folds, and weigh what there is by validation.
+
+        folder  that is claimed, where members are kept as they are done; default: nowhere
+        show    called with the name of what is trained
+        """
         with interruptible():
             self.train(folder, show)
             return self.combined().measured_on(self.graph)
