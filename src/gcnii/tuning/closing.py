@@ -4,12 +4,20 @@ The best of many trials owes something to luck.  So the best few are trained wit
 without test nodes, and the best of them by validation wins.  All this takes no longer
 than the search.
 
+A study that goes on from the portfolio of `gcnii train` ends as an ensemble instead.  The portfolio
+is trained first, exactly as `gcnii train` does, and its networks are the first trials of the study.
+The best few settings of the search that follows are trained as members, too, on the same splits or
+folds, and all are weighed by validation.  If that is no better on validation, the ensemble is that
+of the portfolio.  Several splits choose each for itself: what joins because it was good on the
+validation nodes of one has no weight on the others, where they may be test nodes.
+
 What mattered is said with an error: PED-ANOVA over the trials of one model (Watanabe et al. 2023,
 as Optuna has it), repeated on trials drawn with replacement.
 """
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections import Counter
@@ -18,17 +26,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isnan, sqrt
 from pathlib import Path
+from statistics import fmean
 from typing import get_args
 
 import numpy as np
 import optuna
 import torch
+from optuna.study import Study as OptunaStudy
+from optuna.trial import TrialState, create_trial
 
 from gcnii.files import Document, json_value, write_document
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Settings
-from gcnii.results.ensemble import Ensemble
+from gcnii.results.ensemble import Ensemble, Member, Networks
 from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Probabilities, Result, Trained
 from gcnii.targets.objective import Objective
@@ -36,9 +47,23 @@ from gcnii.targets.scores import Answers, percent
 from gcnii.targets.target import Ints
 from gcnii.train.hardware import choose_device
 from gcnii.train.interrupt import interruptible
+from gcnii.train.presets import Point
+from gcnii.tuning.portfolio import Course
 from gcnii.tuning.proposals import distribution, quiet
 from gcnii.tuning.question import BASELINES, FINAL, FRESH, STUDY, Question, parameter, parameters_of
-from gcnii.tuning.trials import FINALISTS, RULE, Outcome, Trial, fitted, joining, ranked, winner_of
+from gcnii.tuning.trials import (
+    FINALISTS,
+    MEMBER,
+    RULE,
+    Outcome,
+    Trial,
+    best_on,
+    fitted,
+    joining,
+    ranked,
+    told_of,
+    winner_of,
+)
 
 FEWEST = 10  # trials, below which nothing can be said
 REPEATS = 10
@@ -85,7 +110,7 @@ def _shares(question: Question, trials: Sequence[Trial], model: str) -> dict[str
     study = optuna.create_study(direction="maximize")
     for trial in trials:
         own = parameters_of(model, space, trial.settings)
-        study.add_trial(optuna.create_trial(params=own, distributions=kinds, value=trial.score))
+        study.add_trial(create_trial(params=own, distributions=kinds, value=trial.score))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -164,6 +189,13 @@ def _error_over_nodes(one: Ensemble, other: Ensemble) -> float:
     return float(np.nanstd(gaps, ddof=1))
 
 
+def _helps(lead: Difference, leader: str, metric: str, other: str, about: str) -> str:
+    """Whether the graph helps, by a lead over what does not see it."""
+    if not lead.measured:
+        return "There are no test nodes, so whether the graph helps is not measured."
+    return f"{HELPS[lead.sign]}: {leader} is {lead.beside(metric, other)}{about}."
+
+
 @dataclass(frozen=True, eq=False)
 class Tuned:
     """A finished study: what it ends with, the baselines and all trials.
@@ -225,7 +257,10 @@ class Tuned:
         """Whether the graph helps, in one sentence."""
         leads, metric = self.differences(), self.result.measured
         if isinstance(self.result, Ensemble):
-            return self._verdict_on_members(leads)
+            if not leads:
+                return "Whether the graph helps is not measured: no member without it was trained."
+            ((name, lead),) = leads.items()
+            return _helps(lead, "the ensemble", metric, name, ", the best member without it")
         if not leads and all(one.model == "mlp" for one in ranked(self.trials)):
             how = "no training of a model that sees it was finished"
             return f"Whether the graph helps is not measured: {how}; give the search more time."
@@ -243,22 +278,9 @@ class Tuned:
             if any(one.model == "mlp" for one in ranked(self.trials)):
                 how = "there was no time to train an MLP again with new seeds"
             return f"Whether the graph helps is not measured: {how}; give the search more time."
-        lead = leads["mlp"]
-        if not lead.measured:
-            return "There are no test nodes, so whether the graph helps is not measured."
         tuned = sum(one.model == "mlp" for one in self.trials)
-        share = f"which had {tuned} of the {len(self.trials)} settings tried"
-        return f"{HELPS[lead.sign]}: {self.model} is {lead.beside(metric, 'an MLP')}, {share}."
-
-    def _verdict_on_members(self, leads: Mapping[str, Difference]) -> str:
-        """The ensemble against its best member without the graph."""
-        if not leads:
-            return "Whether the graph helps is not measured: no member without it was trained."
-        (name, lead), metric = next(iter(leads.items())), self.result.measured
-        if not lead.measured:
-            return "There are no test nodes, so whether the graph helps is not measured."
-        beside = lead.beside(metric, name)
-        return f"{HELPS[lead.sign]}: the ensemble is {beside}, the best member without it."
+        share = f", which had {tuned} of the {len(self.trials)} settings tried"
+        return _helps(leads["mlp"], self.model, metric, "an MLP", share)
 
     def _too_few(self) -> str:
         """Why the models that see the graph were not given the chance that an MLP had, if so."""
@@ -486,7 +508,8 @@ def close(
             if result is not None:
                 results[todo[0].number] = result
             else:
-                ordered = _without(ordered, todo[0])
+                ordered.remove(todo[0])
+                ordered.append(replace(todo[0], outcome="lost"))
     winner_of(ordered)  # or an error, if all were lost
     best = {one.model: one for one in reversed(_chosen(ordered)) if one.number in results}
     baselines = {name: results[best[name].number] for name in BASELINES if name in best}
@@ -556,5 +579,122 @@ def _shortened(
     return (f"Shortened {why}: {'; '.join(words)}.",) if words else ()
 
 
-def _without(trials: Sequence[Trial], lost: Trial) -> list[Trial]:
-    return [*(trial for trial in trials if trial is not lost), replace(lost, outcome="lost")]
+FOUND = "trial-"  # and its number: the name of a member that a search has found
+
+
+def note_members(study: OptunaStudy, course: Course) -> None:
+    """Let the networks of a portfolio be trials of the study, if they are not yet."""
+    known = {one.user_attrs.get(MEMBER) for one in study.get_trials(deepcopy=False)}
+    for name, network in course.tried.items():
+        if name in known or name.startswith(FOUND):
+            continue
+        runs = network.runs
+        told = told_of(network.result.plan, runs, network.seconds, {})
+        whole = told["lost"] or len(runs) >= len(course.rows)
+        score = 0.0 if told["lost"] else fmean(told["val"])
+        study.add_trial(
+            create_trial(
+                state=TrialState.COMPLETE if whole else TrialState.PRUNED,
+                value=score,
+                intermediate_values={} if whole else {max(told["epochs"]): score},
+                user_attrs={MEMBER: name, "told": told},
+            )
+        )
+
+
+@dataclass(eq=False)
+class Combination:
+    """The members that are trained before a search, which its best settings join.
+
+    joined  what became of the trials that were to join, by their numbers; None: it failed
+    """
+
+    course: Course
+    joined: dict[int, Networks | None]
+
+    @classmethod
+    def of(cls, course: Course) -> Combination:
+        """Of a course that is trained; it may be of an earlier command, with what joined it."""
+        names = {row["member"]: None for row in course.departed}
+        found = names | {one.name: one for one in course.networks}
+        joined = {_number(name): one for name, one in found.items() if _is_found(name)}
+        return cls(course, joined)
+
+    def join(
+        self, question: Question, trials: Sequence[Trial], deadline: float | None = None
+    ) -> None:
+        """Train the best settings as members, while there is time, on each fold or split.
+
+        Without a deadline that takes no more epochs than the search.
+        """
+        runs = len(self.course.rows)
+        allowed = sum(trial.work * len(trial.val) for trial in trials if trial.epochs)
+        for trial in joining(trials, self.joined, len(question.graph.splits)):
+            left = inf if deadline is None else (deadline - time.time()) / SLOWER
+            if trial.final_seconds > left or (deadline is None and trial.work * runs > allowed):
+                continue
+            allowed -= trial.work * runs
+            name = f"{FOUND}{trial.number}"
+            point = Point(name, trial.model, trial.settings)
+            self.joined[trial.number] = self.course.add(point, left)
+            if self.course.interrupted:
+                raise KeyboardInterrupt
+
+    def closed(self, question: Question, trials: Sequence[Trial]) -> Tuned:
+        """The ensemble, tested: on each split, by validation, with what was found or without."""
+        splits = len(question.graph.splits)
+        own = [{one.number for one in best_on(trials, i, splits)} for i in range(splits)]
+
+        def without(split: int, member: Member) -> bool:
+            return not _is_found(member.name)
+
+        def chosen(split: int, member: Member) -> bool:
+            return without(split, member) or splits == 1 or _number(member.name) in own[split]
+
+        ensemble = self.course.combined(without, chosen)
+        result = ensemble.measured_on(question.graph)
+        features = [one for one in result.members if one.sees == "features"]
+        losses = dict(zip(result.members, result.losses, strict=True))
+        best = sorted(features, key=lambda one: losses[one])[:1]
+        baselines = {one.name: result.member(one.name) for one in best}
+        notes = _notes(result, splits, any(self.joined.values()))
+        return Tuned(question, result, tuple(self._ordered(trials)), baselines, notes=notes)
+
+    def _ordered(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Those with the runs of a member first, the best first, then by what the search knows."""
+        judged = [trial for trial in trials if trial.member]
+        judged += [
+            trial.judged_by(network.runs)
+            for trial in trials
+            if (network := self.joined.get(trial.number)) is not None
+        ]
+        known = {trial.number for trial in judged if trial.can_win}
+        others = [trial for trial in trials if trial.number not in known]
+        rest = [trial for trial in others if not trial.can_win]
+        rest.sort(key=lambda trial: (trial.outcome == "lost", trial.number))
+        found = [*ranked(judged), *ranked(others), *rest]
+        winner_of(found)  # or an error, if there is none
+        return found
+
+
+def _notes(result: Ensemble, splits: int, found: bool) -> tuple[str, ...]:
+    """How was chosen, where it is not plain."""
+    notes = []
+    if splits > 1:
+        notes.append(
+            f"Nested selection: settings were drawn without regard to scores, and each of the "
+            f"{splits} splits chose by its own validation nodes."
+        )
+    if found and not any(_is_found(one.name) for one in result.weighty):
+        notes.append("What the search found does not improve the ensemble on validation.")
+    return tuple(notes)
+
+
+def _is_found(member: str) -> bool:
+    """Whether a search has found it, or what it is smoothed over."""
+    return re.match(rf"{FOUND}\d+", member) is not None
+
+
+def _number(member: str) -> int:
+    """That of the trial which a member was."""
+    return int(member.removeprefix(FOUND).partition("-")[0])

@@ -39,8 +39,7 @@ from gcnii.train.callbacks import lines_without_bar, make_progress
 from gcnii.train.checkpoint import remove
 from gcnii.train.hardware import choose_device
 from gcnii.train.interrupt import STOPPED_BY
-from gcnii.tuning.closing import Tuned, close
-from gcnii.tuning.combination import Combination, note_members
+from gcnii.tuning.closing import Combination, Tuned, close, note_members
 from gcnii.tuning.proposals import quiet, sampler_of
 from gcnii.tuning.question import STUDY, Question, asked_in
 from gcnii.tuning.storage import StorageLost, holds, open_study, refuse_damaged, sqlite_url
@@ -151,18 +150,20 @@ class Tuner:
             deadline = spent.start + budget * (1 - SAVING)
             limits = replace(limits, deadline=deadline, closing=budget * CLOSING)
         try:
-            if self.question.combines:
-                return self._combined(spent, limits, budget, show)
-            begin_with_default(spent.study)
-            kept = self._search(limits, spent)
-            path = self.folder / CHECKPOINT if self.writes else None
-            session = replace(self.session, checkpoint=path)
-            done = trials_of(spent.study)
-            tuned = close(self.question, done, session, show, limits.deadline, kept)
+            end = self._combined if self.question.combines else self._won
+            tuned = end(spent, limits, budget, show)
             skipped = [] if budget is None else not_begun(spent.study)
             return replace(tuned, notes=(*skipped, *tuned.notes))
         finally:
             spent.keep()
+
+    def _won(self, spent: Spent, limits: Limits, budget: float | None, show: Show) -> Tuned:
+        """Search, and train the winner anew."""
+        begin_with_default(spent.study)
+        kept = self._search(limits, spent)
+        path = self.folder / CHECKPOINT if self.writes else None
+        session = replace(self.session, checkpoint=path)
+        return close(self.question, trials_of(spent.study), session, show, limits.deadline, kept)
 
     def _combined(self, spent: Spent, limits: Limits, budget: float | None, show: Show) -> Tuned:
         """Train the portfolio, search on from there, and combine the best of both.
@@ -186,9 +187,7 @@ class Tuner:
                 if limits.deadline is None or self.jobs > 1 or self.slurm is not None:
                     break
             show("weighing the members")
-            tuned = combination.closed(self.question, done)
-        skipped = [] if budget is None else not_begun(spent.study)
-        return replace(tuned, notes=(*skipped, *tuned.notes))
+            return combination.closed(self.question, done)
 
     def _begun(self, folder: Path | None, left: float | None, show: Show) -> Combination:
         """What `gcnii train` would train; that of a study that goes on is in the folder."""
@@ -306,16 +305,10 @@ class Spent:
 @contextmanager
 def ended_as_by_ctrl_c() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt, so that workers are told to stop."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ours = [one for one in STOPPED_BY if signal.getsignal(one) is signal.SIG_DFL]
+    main = threading.current_thread() is threading.main_thread()
+    ours = [one for one in STOPPED_BY if main and signal.getsignal(one) is signal.SIG_DFL]
     for number in ours:
-        signal.signal(number, stop)
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:

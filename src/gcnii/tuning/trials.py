@@ -33,6 +33,7 @@ FINALISTS = 5  # settings that are trained again at the end, for more certainty
 PER_SPLIT = 2  # the same, of several splits on each
 GIVEN_BACK = "failed_trial"  # the attribute, named as Optuna does, of one that had another number
 RULE = "highest mean validation score; of equals, the one with the lowest validation loss"
+OF_EACH = ("val", "val_loss", "epochs")  # what a trial keeps of each seed
 # What a study keeps of a finished trial, as an attribute of Optuna's.
 TOLD = {
     "model": str,
@@ -104,41 +105,27 @@ class Trial:
         """The trial with more seeds; lost if they are."""
         if result is None:
             return replace(self, outcome="lost")
-        return replace(
-            self,
-            val=self.val + tuple(run.val for run in result.runs),
-            val_loss=self.val_loss + tuple(run.val_loss for run in result.runs),
-            epochs=self.epochs + tuple(run.epochs for run in result.runs),
-        )
+        more = _of_each(result.runs)
+        return replace(self, **{name: getattr(self, name) + more[name] for name in OF_EACH})
 
     def judged_by(self, runs: Sequence[Run]) -> Trial:
         """The trial with the scores of these runs in the place of its own."""
-        return replace(
-            self,
-            val=tuple(run.val for run in runs),
-            val_loss=tuple(run.val_loss for run in runs),
-            epochs=tuple(run.epochs for run in runs),
-        )
+        return replace(self, **_of_each(runs))
 
     def on(self, places: range) -> Trial:
         """The trial with these of its runs alone."""
-        return replace(
-            self,
-            val=tuple(self.val[i] for i in places),
-            val_loss=tuple(self.val_loss[i] for i in places),
-            epochs=tuple(self.epochs[i] for i in places),
-        )
+        own: Document = {name: tuple(getattr(self, name)[i] for i in places) for name in OF_EACH}
+        return replace(self, **own)
 
     def document(self) -> Document:
-        lists = {name: list(getattr(self, name)) for name in ("val", "val_loss", "epochs")}
-        return {
-            "number": self.number,
-            "model": self.model,
-            "settings": self.settings,
-            "outcome": self.outcome,
-            "seconds": self.seconds,
-            **lists,
-        }
+        names = ("number", "model", "settings", "outcome", "seconds")
+        lists = {name: list(getattr(self, name)) for name in OF_EACH}
+        return {name: getattr(self, name) for name in names} | lists
+
+
+def _of_each(runs: Sequence[Run]) -> Document:
+    """What a trial keeps of its runs."""
+    return {name: tuple(getattr(run, name) for run in runs) for name in OF_EACH}
 
 
 def size_of(settings: Settings) -> float:
@@ -184,16 +171,12 @@ def trials_of(study: OptunaStudy) -> list[Trial]:
         if told is None:
             continue
         outcome: Outcome = "given up" if frozen.state == TrialState.PRUNED else "complete"
+        each: Document = {name: tuple(told[name]) for name in OF_EACH}
         found.append(
             Trial(
                 number=frozen.number,
-                model=told["model"],
-                settings=told["settings"],
-                val=tuple(told["val"]),
-                val_loss=tuple(told["val_loss"]),
-                epochs=tuple(told["epochs"]),
-                seconds=told["seconds"],
-                final_seconds=told["final_seconds"],
+                **{name: told[name] for name in ("model", "settings", "seconds", "final_seconds")},
+                **each,
                 outcome="lost" if told["lost"] else outcome,
                 default=DEFAULT in frozen.user_attrs,
                 member=frozen.user_attrs.get(MEMBER, ""),
