@@ -331,22 +331,19 @@ RUNS = {
     "settings_hash": Maybe(str),
     "interrupted": Maybe(bool),
 }
-COPIED = (  # from a cell to its file
-    *("table", "row", "column", "graph", "model", "command", "printed"),
-    *("note", "extra", "stand_in", "splits"),
-)
 
 
 def measured(cell: Cell, ledger: Ledger) -> MeasuredCell:
     """The cell with its runs in the ledger: seeds 0 … n-1, up to the first that is missing."""
     key = run_key(cell)
-    return MeasuredCell(
-        cell=cell.id,
-        settings=plan_of(cell).settings,
-        settings_hash=key,
-        runs=tuple(run for i, run in enumerate(ledger.runs(key)) if run.seed == i),
-        **{name: getattr(cell, name) for name in COPIED},
-    )
+    own: Document = {
+        "cell": cell.id,
+        "settings": plan_of(cell).settings,
+        "settings_hash": key,
+        "runs": tuple(run for i, run in enumerate(ledger.runs(key)) if run.seed == i),
+    }
+    copied = (field.name for field in fields(MeasuredCell) if field.name not in own)
+    return MeasuredCell(**own, **{name: getattr(cell, name) for name in copied})
 
 
 class Found(NamedTuple):

@@ -131,17 +131,15 @@ def reproduce(
 
 def _print_data_sets(only: str, as_json: bool) -> None:
     """Table 1: what the data sets hold, beside what the paper says."""
-    from rich.table import Table as RichTable
-
     from gcnii.cli.terminal import table_console
+    from gcnii_paper.documents import Part
 
     found = table1.rows(only=only)
     if as_json:
         print_json({"rows": [row.document() for row in found]})
         return
-    drawn = RichTable(*table1.HEADS, box=None, header_style="bold")
-    for row in found:
-        drawn.add_row(*row.words)
+    part = Part("", table1.HEADS, (row.words for row in found))
+    drawn = part.terminal(box=None, header_style="bold")
     notes = (f"  {note}" for note in table1.notes_on(found))
     table_console(narrow=60).print(table1.TITLE, drawn, *notes, sep="\n")
 

@@ -15,6 +15,7 @@ what a choice per split gives from results/beyond/nested.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import hypot, isclose, isfinite, nan, sqrt
@@ -203,10 +204,6 @@ class Finding:
     def verdict(self) -> str:
         """What the study says of the graph, without the numbers: one of HELPS."""
         return str(self.study["verdict"]).partition(":")[0]
-
-    def trials(self, model: str) -> int:
-        """The number of its study's trials that are of this model."""
-        return sum(trial["model"] == model for trial in self.study["trials"])
 
 
 def read_findings(folder: Path) -> dict[str, Finding]:
@@ -435,13 +432,11 @@ KNOWN_HEADS = (
 def known_table() -> str:
     """All numbers that are known, those that were set aside among them."""
     titles = {best.graph: best.title for best in BEST}
-    rows = (
-        [
-            *(titles[one.graph], best_known(one), of.whose, of.splits, of.features, of.labels),
-            *(one.seen, of.code, of.aside or "yes"),
-        ]
-        for one, of in ((one, one.source) for one in KNOWN)
-    )
+    rows = []
+    for one in KNOWN:
+        of = one.source
+        what = (titles[one.graph], best_known(one), of.whose, of.splits, of.features, of.labels)
+        rows.append((*what, one.seen, of.code, of.aside or "yes"))
     return f"{prose('known').format(DAY=DAY)}\n{markdown_table(KNOWN_HEADS, rows)}"
 
 
@@ -467,7 +462,8 @@ def _found(title: str, finding: Finding) -> list[str]:
     study = finding.study
     won, lead, graph = study["winner"], study["lead"].get(BASELINES[0]), study["graph"]
     number = f"trial {won['number']} of {finding.name}"
-    shares = " and ".join(str(finding.trials(model)) for model in BASELINES)
+    models = Counter(trial["model"] for trial in study["trials"])
+    shares = " and ".join(str(models[model]) for model in BASELINES)
     mlp = f"{100 * lead['mean']:+.1f} ± {100 * lead['error']:.1f}" if lead else "–"
     return [
         title,

@@ -165,18 +165,17 @@ class TableCell:
         """`85.3 ± 0.5`."""
         if not self.measured or self.word in ("missing", "failed"):
             return "–"
-        digits = DIGITS[self.cell.table]
-        spread = "" if self.measured.sd is None else f" ± {self.measured.sd:.{digits}f}"
-        return f"{self.measured.mean:.{digits}f}{spread}"
+        return self._number(self.measured.mean, self.measured.sd)
 
     @property
     def printed(self) -> str:
         """`85.5 ± 0.5`, with the paper's number of digits."""
         number = self.cell.printed
-        if not number:
-            return "–"
+        return self._number(number.mean, number.sd) if number else "–"
+
+    def _number(self, mean: float, sd: float | None) -> str:
         digits = DIGITS[self.cell.table]
-        return f"{number.mean:.{digits}f}" + (f" ± {number.sd:.{digits}f}" if number.sd else "")
+        return f"{mean:.{digits}f}" + ("" if sd is None else f" ± {sd:.{digits}f}")
 
     def plot(self, width: int = 104, radius: float = 2) -> str:
         """The seeds as dots; without the printed number for a stand-in."""

@@ -43,15 +43,6 @@ def cells_of(table: str) -> tuple[Cell, ...]:
     return CELLS[table]
 
 
-def tables_of(model: str) -> tuple[str, ...]:
-    """Where a model stands in the paper, such as `("Table 2", "Figure 2")`; rows of ours apart."""
-    return tuple(
-        title.partition(":")[0]
-        for table, title in TITLES.items()
-        if any(cell.model == model and not cell.extra for cell in CELLS[table])
-    )
-
-
 def choose(table: str, only: str = "") -> list[Cell]:
     """The cells of a table whose id contains this word."""
     cells = [cell for cell in cells_of(table) if only.lower() in cell.id]

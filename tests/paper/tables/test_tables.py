@@ -17,7 +17,7 @@ from gcnii_paper.tables.printed import (
     TABLE_5,
     TEN_SPLITS,
 )
-from gcnii_paper.tables.registry import CELLS, TITLES, cells_of, choose, tables_of
+from gcnii_paper.tables.registry import CELLS, TITLES, cells_of, choose
 from gcnii_paper.tables.searched import ADOPTED
 
 ALL = [cell for cells in CELLS.values() for cell in cells]
@@ -29,6 +29,15 @@ def rows(table):
 
 def columns(table):
     return {cell.column for cell in CELLS[table] if not cell.extra}
+
+
+def tables_of(model):
+    """Where a model stands in the paper; rows of ours apart."""
+    return tuple(
+        title.partition(":")[0]
+        for table, title in TITLES.items()
+        if any(cell.model == model and not cell.extra for cell in CELLS[table])
+    )
 
 
 def test_gcnii_models_says_where_the_paper_reports_each_model():
