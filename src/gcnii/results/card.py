@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from gcnii.errors import some_of
@@ -20,7 +21,7 @@ from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.report.tables import markdown_table
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import KEPT, Result, Trained
+from gcnii.results.result import KEPT, Bools, Result, Trained
 from gcnii.targets import Target
 from gcnii.targets.scores import (
     ClassCounts,
@@ -185,18 +186,50 @@ MARKUP = re.compile(r"([\\`*_{}\[\]<>|&~$])")
 
 def card(result: Trained) -> str:
     """The card as Markdown; without the graph of the training it has no part on errors."""
-    graph = result.trained_on
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    graph, best = result.trained_on, result.runs[result.best]
     device = "cuda" if result.device.startswith("cuda") else "cpu"
+    held_out = errors = short = None
     if graph is not None:
         result = result.scored(graph, device)
-    parts = [_title(result), _purpose(result), _scores(result, device)]
-    tested = graph is not None and graph.splits[_split(result)].test.any()
-    if graph is not None and tested and not result.refitted:
-        parts.append(_errors(result, graph, device))
-    if isinstance(result, Ensemble):
-        parts.append(_members(result))
-    parts += [_trust(result), _made(result)]
-    return "\n".join(line for part in parts for line in (*part, "")).rstrip() + "\n"
+        short = short_form(result, device)
+    if graph is not None and not result.refitted:
+        held_out = int(result.held_out(graph).sum())
+        test = graph.splits[best.split].test
+        errors = _errors(result, graph, test, device) if test.any() else None
+    ensemble = result if isinstance(result, Ensemble) else None
+    templates = Environment(
+        loader=PackageLoader("gcnii.results"),
+        autoescape=True,
+        finalize=lambda value: Markup(plain(value)) if type(value) is str else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return templates.get_template("card.md").render(
+        result=result,
+        best=best,
+        origin=result.origin,
+        target=result.target,
+        most=MOST_CLASSES,
+        runs=len(result.runs),
+        splits=len({run.split for run in result.runs}),
+        test=mean_and_spread(result.test),
+        short=short,
+        errors=errors,
+        held_out=held_out,
+        few=few_validation_nodes(result),
+        board=ensemble and board(ensemble),
+        how_weighed=ensemble and how_weighed(ensemble),
+        made=_made(result),
+        table=_table,
+    )
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
+    return Markup(markdown_table(heads, [tuple(map(plain, row)) for row in rows]).rstrip())
 
 
 def plain(name: object) -> str:
@@ -205,94 +238,31 @@ def plain(name: object) -> str:
     return MARKUP.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\&", "&amp;")
 
 
-def _split(result: Trained) -> int:
-    return result.runs[result.best].split
-
-
-def _title(result: Trained) -> list[str]:
-    return [
-        f"# {plain(result.title)}, on {plain(result.origin.name)}",
-        "",
-        f"A node classifier: {plain(result.title)}, trained by gcnii.",
-    ]
-
-
-def _purpose(result: Trained) -> list[str]:
-    graph, names = result.origin, result.target.names
-    kind = result.target.described
-    listed = ", ".join(map(plain, names[:MOST_CLASSES])) + (", …" * (graph.k > MOST_CLASSES))
-    return [
-        "## What it is for",
-        "",
-        f"To label the nodes of {plain(graph.name)} ({graph.n:,} nodes, {graph.d:,} features), and "
-        "nodes that join it and are like them.",
-        "",
-        f"- {graph.k} {kind}: {listed}.",
-        "- Not for graphs whose features or classes mean something else, and not for nodes of "
-        "another kind than those it was measured on.",
-        "- What it learnt from the labels, mistakes and prejudice among them, it repeats. Where "
-        "labels decide about people, let people check them.",
-    ]
-
-
-def _scores(result: Trained, device: str) -> list[str]:
-    splits = len({run.split for run in result.runs})
-    runs = "1 run" if len(result.runs) == 1 else f"{len(result.runs)} runs"
-    on = "1 split" if splits == 1 else f"{splits} splits"
-    lines = [
-        "## What it was measured on",
-        "",
-        f"Test nodes that had no part in training or in its choice, {runs} on {on}. In %: "
-        f"{plain(result.measured)} {mean_and_spread(result.test)}.",
-    ]
-    if result.refitted:
-        lines += [
-            "",
-            "This was measured before it was trained on every label, those of the test nodes among "
-            "them. Weights, temperatures and numbers of epochs are those of the training that was "
-            "measured.",
-        ]
-    if short := short_form(result, device):
-        lines += ["", f"In comparison: {short.lines()[0]}."]
-        for sentence in short.warnings:
-            lines += ["", f"Warning: {plain(sentence)}."]
-    return lines
-
-
-def _errors(result: Trained, graph: Graph, device: str) -> list[str]:
+def _errors(result: Trained, graph: Graph, test: Bools, device: str) -> Document:
     """By class, of what `predict` answers on the split of the runs that predict."""
-    test = graph.splits[_split(result)].test
     P = result.part(result.predicting()).predict_proba(graph, device)[test]
     y, guess = graph.labels[test], result.decide(P)
     counts, names = result.target.counts(y, guess), result.target.names
     order = np.argsort(np.where(counts.support > 0, counts.recall, np.inf), kind="stable")
-    few = f", the {MOST_CLASSES} that are found least often" if graph.k > MOST_CLASSES else ""
-    found, right = counts.recall, counts.precision
-    rows = [
-        (plain(names[j]), f"{counts.support[j]:.0f}", percent(found[j]), percent(right[j]))
-        for j in sorted(order[:MOST_CLASSES])
-    ]
+    found, right, nodes = counts.recall, counts.precision, counts.support
     mistakes = []
     if result.target.exclusive:
         C = confusion(y, guess, graph.k).astype(np.int64)
-        mistakes = [
-            f"- True class {plain(names[i])}, labelled {plain(names[j])}: {nodes} nodes."
-            for i, j, nodes in frequent_confusions(C, MOST_CONFUSIONS)
-        ]
-    error, rarest = result.target.calibration_error(P, y), int(counts.support.argmin())
-    mean, share = P[:, rarest].mean(), counts.support[rarest] / len(y)
-    return [
-        "## How it errs",
-        "",
-        f"On the {test.sum():,} test nodes of split {_split(result)}{few}:",
-        "",
-        markdown_table(("class", "nodes", "found", "right if predicted"), rows).rstrip(),
-        "",
-        *mistakes,
-        f"- Expected calibration error there (15 bins): {error:.3f}.",
-        f"- Of the rarest, {plain(names[rarest])}, the mean probability is {percent(mean)} %, and "
-        f"{percent(share)} % of the nodes are of it.",
-    ]
+        frequent = frequent_confusions(C, MOST_CONFUSIONS)
+        mistakes = [(names[i], names[j], count) for i, j, count in frequent]
+    rarest = int(nodes.argmin())
+    return {
+        "nodes": len(y),
+        "rows": [
+            (names[j], f"{nodes[j]:.0f}", percent(found[j]), percent(right[j]))
+            for j in sorted(order[:MOST_CLASSES])
+        ],
+        "mistakes": mistakes,
+        "calibration": result.target.calibration_error(P, y),
+        "rarest": names[rarest],
+        "mean": percent(P[:, rarest].mean()),
+        "share": percent(nodes[rarest] / len(y)),
+    }
 
 
 def board(ensemble: Ensemble) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -325,42 +295,7 @@ def how_weighed(ensemble: Ensemble) -> str:
     )
 
 
-def _members(ensemble: Ensemble) -> list[str]:
-    heads, rows = board(ensemble)
-    table = markdown_table(heads, [tuple(map(plain, row)) for row in rows]).rstrip()
-    return [
-        "## Members",
-        "",
-        f"{how_weighed(ensemble)} In the table, val is {plain(ensemble.measured)} in % there, "
-        "which flatters the ensemble a little, because it was combined by these nodes.",
-        "",
-        table,
-        *(["", *(f"- {plain(one)}." for one in ensemble.left_out)] if ensemble.left_out else []),
-    ]
-
-
-def _trust(result: Trained) -> list[str]:
-    T, graph, few = result.runs[result.best].temperature, result.trained_on, ""
-    if T is None:
-        words = "They are not calibrated: no temperature was looked for on validation nodes."
-    else:
-        words = f"Scores are divided by a temperature first, in the best run {T:.3g}."
-        if isinstance(result, Ensemble):
-            words = (
-                "The probabilities of each member are calibrated, and so is their weighted mean, "
-                f"by a temperature of {T:.3g}."
-            )
-        if result.runs[result.best].weights is not None:
-            words += " What the training weighed the classes by is undone in probabilities alone."
-        if graph is not None and not result.refitted:
-            nodes = int(result.held_out(graph).sum())
-            what = "Weights and temperature were" if isinstance(result, Ensemble) else "It was"
-            words += f" {what} found on {nodes:,} validation nodes."
-        few = few_validation_nodes(result)
-    return ["## How far to trust its probabilities", "", words, *(["", few] if few else [])]
-
-
-def _made(result: Trained) -> list[str]:
+def _made(result: Trained) -> list[tuple[str, object]]:
     made = result.made or {}
     seeds = ", ".join(str(run.seed) for run in result.runs[:MOST_CLASSES])
     more = ", …" if len(result.runs) > MOST_CLASSES else ""
@@ -373,5 +308,4 @@ def _made(result: Trained) -> list[str]:
         **{f"version of {name}": one for name, one in made.get("versions", {}).items()},
         **{name: json_value(one) for name, one in sorted(result.in_force().items())},
     }
-    rows = [(plain(name), plain(one)) for name, one in facts.items() if one is not None]
-    return ["## How it was made", "", markdown_table(("what", "value"), rows).rstrip()]
+    return [(name, one) for name, one in facts.items() if one is not None]
