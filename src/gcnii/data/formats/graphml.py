@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from gcnii.data.converters.networkx_graph import Records
@@ -57,7 +58,7 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     parser.StartDoctypeDeclHandler = document.refuse_doctype
     parser.StartElementHandler = document.start
     parser.EndElementHandler = document.end
-    parser.CharacterDataHandler = document.text
+    parser.CharacterDataHandler = document.builder.data
     try:
         with path.open("rb") as stream:
             parser.ParseFile(stream)
@@ -115,10 +116,8 @@ class Document:
     links: list[dict[str, object]] = field(default_factory=list)
     directed: bool | None = None  # None until the graph begins
     unused: set[str] = field(default_factory=set)
-    open: list[str] = field(default_factory=list)  # the elements around this place
-    data: int = 0  # how many elements are around the <data> element around this place, if any is
-    key: str = ""  # of the <key> or <data> element around this place
-    pieces: list[str] = field(default_factory=list)  # of its text
+    builder: TreeBuilder = field(default_factory=TreeBuilder)
+    around: int = 0  # how many <data> elements are around this place: what is in them is markup
 
     def refuse_doctype(self, *_: object) -> None:
         """A document type can declare entities that expand without end."""
@@ -126,44 +125,22 @@ class Document:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(" ")[2]
-        if self.data:
-            self.unused.add(self.keys[self.key].name)
-        elif name in REFUSED:
+        if name in REFUSED and not self.around:
             raise DataError(f"{REFUSED[name]} are not read; write plain nodes and edges")
-        elif starter := getattr(self, f"_start_{name}", None):
-            starter(attributes)
-        self.open.append(name)
-
-    def text(self, text: str) -> None:
-        """Take a piece of text, which counts inside <data> and <default> alone."""
-        if self.open and self.open[-1] in ("data", "default"):
-            self.pieces.append(text)
+        if name == "graph" and not self.around:
+            self._begin(attributes)
+        self.around += name == "data"
+        self.builder.start(name, attributes)
 
     def end(self, tag: str) -> None:
-        name = self.open.pop()
-        if self.data and len(self.open) == self.data:
-            self.data = 0
-            self._set(self.keys[self.key], "".join(self.pieces))
-        elif name == "default" and not self.data and self.open[-1:] == ["key"]:
-            self._set_default("".join(self.pieces))
+        name = tag.rpartition(" ")[2]
+        element = self.builder.end(name)
+        self.around -= name == "data"
+        if not self.around and name in ("key", "node", "edge"):
+            getattr(self, f"_{name}")(element)
+            element.clear()
 
-    def _set_default(self, text: str) -> None:
-        key = self.keys[self.key]
-        if key.default is not None:
-            raise DataError(f"the key {key.name!r} has two defaults; keep one")
-        self.keys[self.key] = replace(key, default=text)
-
-    def _start_key(self, attributes: dict[str, str]) -> None:
-        self.key, name = _required(attributes, "id", "key"), attributes.get("attr.name", "")
-        kind = attributes.get("attr.type", "string").lower()
-        if self.key in self.keys:
-            raise DataError(f"the key {self.key!r} is declared twice; ids must differ")
-        self.keys[self.key] = Key(name or self.key, kind, attributes.get("for", "all"))
-
-    def _start_default(self, attributes: dict[str, str]) -> None:
-        self.pieces = []
-
-    def _start_graph(self, attributes: dict[str, str]) -> None:
+    def _begin(self, attributes: dict[str, str]) -> None:
         if self.directed is not None:
             raise DataError("a second graph begins; a file must hold one, without others in it")
         said = attributes.get("edgedefault", "undirected")
@@ -171,37 +148,47 @@ class Document:
             raise DataError(f"edgedefault must be directed or undirected, got {said!r}")
         self.directed = DIRECTED[said]
 
-    def _start_node(self, attributes: dict[str, str]) -> None:
-        name = _required(attributes, "id", "node")
+    def _key(self, element: Element) -> None:
+        own, name = _required(element, "id"), element.get("attr.name", "")
+        if own in self.keys:
+            raise DataError(f"the key {own!r} is declared twice; ids must differ")
+        defaults = ["".join(one.itertext()) for one in element.findall("default")]
+        if len(defaults) > 1:
+            raise DataError(f"the key {name or own!r} has two defaults; keep one")
+        kind, owner = element.get("attr.type", "string").lower(), element.get("for", "all")
+        self.keys[own] = Key(name or own, kind, owner, defaults[0] if defaults else None)
+
+    def _node(self, element: Element) -> None:
+        name = _required(element, "id")
         if name in self.place:
             raise DataError(f"the node {name!r} is there twice; ids must differ")
         self.place[name] = len(self.nodes)
-        self.nodes.append({})
+        self.nodes.append(self._values(element))
 
-    def _start_edge(self, attributes: dict[str, str]) -> None:
-        said = attributes.get("directed")
+    def _edge(self, element: Element) -> None:
+        said = element.get("directed")
         if said is not None and said.lower() not in TRUTH:
             raise DataError(f"directed of an edge must be true or false, got {said!r}")
         if said is not None and TRUTH[said.lower()] is not self.directed:
             raise DataError("some edges are one-way and some are not; write all in one way")
-        source, target = (_required(attributes, end, "edge") for end in ("source", "target"))
-        self.ends.append((source, target))
-        self.links.append({})
+        self.ends.append((_required(element, "source"), _required(element, "target")))
+        self.links.append(self._values(element))
 
-    def _start_data(self, attributes: dict[str, str]) -> None:
-        self.key, self.pieces = _required(attributes, "key", "data"), []
-        if self.key not in self.keys:
-            raise DataError(f"<data> names the key {self.key!r}, which is not declared")
-        self.data = len(self.open)
-
-    def _set(self, key: Key, text: str) -> None:
-        owner = self.open[-1]
-        if key.name in self.unused or owner not in ("node", "edge"):
-            return
-        row = (self.nodes if owner == "node" else self.links)[-1]
-        if key.name in row:
-            raise DataError(f"this {owner} has two attributes {key.name!r}; keep one")
-        row[key.name] = key.value(text)
+    def _values(self, element: Element) -> dict[str, object]:
+        """The attributes of a node or an edge; those that hold markup are not used."""
+        values: dict[str, object] = {}
+        for data in element.findall("data"):
+            said = _required(data, "key")
+            if said not in self.keys:
+                raise DataError(f"<data> names the key {said!r}, which is not declared")
+            key = self.keys[said]
+            if len(data):
+                self.unused.add(key.name)
+            elif key.name in values:
+                raise DataError(f"this {element.tag} has two attributes {key.name!r}; keep one")
+            elif key.name not in self.unused:
+                values[key.name] = key.value(data.text or "")
+        return values
 
     def records(self, path: Path) -> Records:
         """What was read; DataError if an edge names a node that is not there."""
@@ -245,7 +232,7 @@ class Document:
         }
 
 
-def _required(attributes: dict[str, str], name: str, element: str) -> str:
-    if name not in attributes:
-        raise DataError(f"<{element}> has no {name}")
-    return attributes[name]
+def _required(element: Element, name: str) -> str:
+    if name not in element.attrib:
+        raise DataError(f"<{element.tag}> has no {name}")
+    return element.attrib[name]
