@@ -28,7 +28,7 @@ from gcnii.nn.settings import Settings
 from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
 from gcnii.targets import target_of
-from gcnii.targets.kinds import Sets
+from gcnii.targets.target import Sets
 from gcnii.train.presets import SOME, uses_own_default
 from gcnii_paper.documents import read_folder
 

@@ -10,7 +10,7 @@ from gcnii import data, fit, open_bundle, stratified_split
 from gcnii.errors import InputError
 from gcnii.inference import label_table
 from gcnii.inference.predict import halves
-from gcnii.targets.kinds import conformal_sets
+from gcnii.targets.target import conformal_sets
 
 SMALL = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu"}
 

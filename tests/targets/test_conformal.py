@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from gcnii.errors import InputError
-from gcnii.targets.kinds import conformal_sets, largest_misfit, misfit, refuse_coverage
+from gcnii.targets.target import conformal_sets, largest_misfit, misfit, refuse_coverage
 
 
 def drawn(rng, n, k=6, sureness=3):

@@ -40,7 +40,7 @@ from gcnii.inference.predict import (
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.bundle import open_bundle
 from gcnii.results.result import Trained
-from gcnii.targets.kinds import Sets, refuse_coverage
+from gcnii.targets.target import Sets, refuse_coverage
 
 if TYPE_CHECKING:
     from pandas import DataFrame

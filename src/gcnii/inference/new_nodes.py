@@ -26,7 +26,7 @@ from gcnii.graph.columns import Column, Columns, Texts
 from gcnii.inference.predict import answered, known_labels, predict_sets, table_of
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.result import Trained
-from gcnii.targets.kinds import Sets
+from gcnii.targets.target import Sets
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame

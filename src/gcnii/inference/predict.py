@@ -22,7 +22,7 @@ from gcnii.graph import Graph
 from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
 from gcnii.results.result import Trained
 from gcnii.targets import SeveralLabels, target_of
-from gcnii.targets.kinds import Sets, conformal_sets, refuse_coverage
+from gcnii.targets.target import Sets, conformal_sets, refuse_coverage
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -143,7 +143,7 @@ def predict_sets(
     """(n, k) whether a class is in a node's set; a set may be empty, or hold all classes.
 
     Half of the validation nodes of the runs that predict set the temperature, the other half the
-    bound of `targets.kinds`: the promise rests on nodes that had no part in the
+    bound of `targets.target`: the promise rests on nodes that had no part in the
     probabilities, but for the epoch at which training stopped.  It is made on average over nodes
     that are drawn as the validation nodes were: not for each class or each node, and not for new
     nodes of another kind.  Nodes without links, which are answered by their features alone, have a

@@ -28,9 +28,8 @@ from gcnii.graph.columns import Columns
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import adjacency
 from gcnii.targets import Target, target_of
-from gcnii.targets.kinds import Sets
 from gcnii.targets.scores import Answers, mean_and_spread
-from gcnii.targets.target import HALF, LEAST
+from gcnii.targets.target import HALF, LEAST, Sets
 from gcnii.train.adam import Stack
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan

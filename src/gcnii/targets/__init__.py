@@ -1,6 +1,6 @@
 """What is predicted: its loss, scores, probabilities, calibration and prediction sets."""
 
-from gcnii.targets.kinds import Classes as Classes
-from gcnii.targets.kinds import SeveralLabels as SeveralLabels
-from gcnii.targets.kinds import target_of as target_of
+from gcnii.targets.target import Classes as Classes
+from gcnii.targets.target import SeveralLabels as SeveralLabels
 from gcnii.targets.target import Target as Target
+from gcnii.targets.target import target_of as target_of

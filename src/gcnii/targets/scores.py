@@ -25,14 +25,15 @@ from torch import Tensor
 
 from gcnii.graph import Role
 from gcnii.targets.interval import DRAWS, Estimate, bootstrap_weights, percentiles, share_of
-from gcnii.targets.target import BINS, Bools, Floats, Ints, Target
 
 if TYPE_CHECKING:
     from gcnii.targets.objective import Objective
+    from gcnii.targets.target import Bools, Floats, Ints, Target
 
 RANKED = 100_000_000  # entries of draws × nodes × classes that are ranked, more or less
 FEWEST = 100  # draws of a ranking
-Scores = dict[str, Floats]
+BINS = 15  # of confidence
+Scores: TypeAlias = "dict[str, Floats]"
 Ranking = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
