@@ -137,7 +137,7 @@ class Trial:
         """Through the normalisation, at the weights as they are."""
         kept = torch.ones_like(self.network.task.adjacency.weights, requires_grad=True)
         (slope,) = torch.autograd.grad(self.network.log_probability(question, kept), kept)
-        return strongest(self.summed(slope[self.links.entries]), self.count)
+        return strongest(self.links.summed(slope), self.count)
 
     def by_gradient_of_P(self, question: ExplainedScore, near: Ints) -> Ints:
         """By gradient × value of P, as if the other links kept theirs."""
@@ -145,7 +145,7 @@ class Trial:
         P = Sparse(self.network.task.P.pattern, values)
         logs = self.network.scores(P)[question.node].log_softmax(0)
         (slope,) = torch.autograd.grad(logs[question.label], values)
-        return strongest(self.summed((slope * values.detach())[self.links.entries]), self.count)
+        return strongest(self.links.summed(slope * values.detach()), self.count)
 
     def by_search(self, question: ExplainedScore, near: Ints) -> Ints:
         """The best single links: each is dropped alone."""
@@ -155,11 +155,6 @@ class Trial:
     def at_random(self, question: ExplainedScore, near: Ints) -> Ints:
         """Drawn from the neighbourhood."""
         return self.random.choice(near, min(self.count, len(near)), replace=False)
-
-    def summed(self, values: Tensor) -> Floats:
-        """Numbers at the entries as numbers of the links."""
-        found = torch.zeros(len(self.links), dtype=torch.float64)
-        return np.asarray(found.index_add_(0, self.links.link, values.double()))
 
     def measure(self, ways: dict[str, Find], nodes: Ints) -> tuple[Drops, dict[str, float]]:
         """For each way the drop at each node, and the CPU seconds a node to find its links.
@@ -232,7 +227,7 @@ def gnn_explainer(trial: Trial) -> Find:
     def find(question: ExplainedScore, near: Ints) -> Ints:
         torch.manual_seed(question.node)
         mask = explainer(H0, edges, index=question.node, edge_weight=P.values).edge_mask
-        return strongest(trial.summed(mask[trial.links.entries]), trial.count)
+        return strongest(trial.links.summed(mask), trial.count)
 
     return find
 

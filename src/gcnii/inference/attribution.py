@@ -9,7 +9,7 @@ normalise anew, run again, beside as many links drawn at random.
 
 graph     as the model sees it
 P         (n, k) its probabilities
-ends      (2, links) the nodes that each link joins
+links     what they join, and which is which
 unranked  why no link is ranked, or nothing
 weights   of the members whose shares are added, by name; empty of one model
 others    likewise of members that have no shares
@@ -179,13 +179,13 @@ class BestRun:
         return self.task.graph
 
     @cached_property
-    def links(self) -> ModelLinks:
+    def links(self) -> Links:
         """Those that it gathers over."""
-        return ModelLinks.of(self)
-
-    @property
-    def ends(self) -> Ints:
-        return self.links.ends
+        pattern, direction = self.task.adjacency.pattern, self.plan.recipe.direction
+        u, v = (one.cpu().numpy().astype(np.int64) for one in (pattern.row_of, pattern.columns))
+        if direction == "in":  # the entry (v, u) is of the edge u → v
+            u, v = v, u
+        return Links.of(self.graph, u, v, one_way=self.graph.directed and direction != "both")
 
     @cached_property
     def P(self) -> Floats:
@@ -206,13 +206,15 @@ class BestRun:
         return self.model(task.P if P is None else P, task.X if X is None else X)
 
     @torch.no_grad()
-    def predict_proba(self, kept: Tensor | None = None) -> Floats:
+    def predict_proba(self, kept: NDArray[np.bool_] | None = None) -> Floats:
         """(n, k) probabilities, of the links that `kept` (entries,) marks.
 
         The others are dropped, and the rest is normalised anew.
         """
-        scores = self.scores() if kept is None else self.scores(self.task.adjacency.matrix(kept))
-        warm = calibrated(scores.cpu().double(), self.run)
+        P = self.task.P
+        if kept is not None:
+            P = self.task.adjacency.matrix(torch.as_tensor(kept, device=self.task.device))
+        warm = calibrated(self.scores(P).cpu().double(), self.run)
         return self.target.probabilities(warm)
 
     def probability(self, asked: ExplainedScore, dropped: Ints | None = None) -> float:
@@ -265,8 +267,7 @@ class BestRun:
         """
         kept, links = self.halfway(asked.node).requires_grad_(), self.links
         (slope,) = torch.autograd.grad(self.log_probability(asked, kept), kept)
-        found = torch.zeros(len(links), dtype=torch.float64, device=slope.device)
-        return np.asarray(found.index_add_(0, links.link, slope[links.entries].double()).cpu())
+        return links.summed(slope)
 
     def halfway(self, node: int) -> Tensor:
         """(total,) the factors at which the derivative is taken: ½ at the node's own links, else 1.
@@ -348,56 +349,57 @@ NEAR = 2  # hops: the neighbourhood that random links are drawn from
 
 
 @dataclass(frozen=True, eq=False)
-class ModelLinks:
-    """The links that a model gathers over, each once; a node's link to itself is none.
+class Links:
+    """Links, each once; a node's link to itself is none.
 
-    entries  the adjacency's entries off its diagonal
+    entries  the places of the entries that are links, among all
     link     (entries,) the link of each of these; both directions of an undirected one are one
     ends     (2, links) the nodes that it joins: in the direction of the graph's edge if it is
              one-way, else the lower number first
-    total    the number of entries of the adjacency
+    total    the number of all entries
     """
 
-    entries: Tensor
-    link: Tensor
+    entries: Ints
+    link: Ints
     ends: Ints
     total: int
 
     @classmethod
-    def of(cls, network: BestRun) -> ModelLinks:
-        """The links of the graph that the network runs on."""
-        task = network.task
-        pattern, recipe = task.adjacency.pattern, network.plan.recipe
-        rows, columns = pattern.row_of, pattern.columns.long()
-        entries = torch.nonzero(rows != columns)[:, 0]
-        one_way = task.graph.directed and recipe.direction != "both"
+    def of(cls, graph: Graph, u: Ints, v: Ints, *, one_way: bool = False) -> Links:
+        """Of entries that join u and v, two nodes of a graph.
+
+        one_way  whether each is a link from u to v, and not one with that from v to u
+        """
+        entries = np.flatnonzero(u != v)
+        ends = np.stack([u[entries], v[entries]])
         if one_way:
-            link = torch.arange(len(entries), device=entries.device)
-        else:
-            link = torch.unique(task.adjacency.pairs[entries], return_inverse=True)[1]
-        count = int(link.max()) + 1 if len(link) else 0
-        both = torch.stack([rows[entries], columns[entries]])
-        if not one_way:
-            both = both.sort(0)[0]  # so that either of two entries may be written last
-            if task.graph.directed:
-                back = torch.from_numpy(only_back(task.graph, both.cpu().numpy()))
-                both = torch.where(back.to(both.device), both.flip(0), both)
-        elif recipe.direction == "in":  # the entry (v, u) is of the edge u → v
-            both = both.flip(0)
-        ends = both.new_zeros(2, count)
-        ends[:, link] = both
-        return cls(entries, link, np.asarray(ends.cpu()), len(rows))
+            return cls(entries, np.arange(len(entries)), ends, len(u))
+        numbers, link = np.unique(pair_numbers(ends, graph.n), return_inverse=True)
+        ends = np.stack(np.divmod(numbers, graph.n))
+        if graph.directed:
+            ends = np.where(only_back(graph, ends), ends[::-1], ends)
+        return cls(entries, link, ends, len(u))
 
     def __len__(self) -> int:
         return int(self.ends.shape[1])
 
-    def without(self, dropped: Ints) -> Tensor:
+    def summed(self, values: Tensor) -> Floats:
+        """(links,) the sums of numbers at all entries."""
+        own = values.double().cpu().numpy()[self.entries]
+        return np.bincount(self.link, own, len(self)).astype(np.float64)
+
+    def without(self, dropped: Ints) -> NDArray[np.bool_]:
         """(total,) whether an entry is kept when these links are dropped."""
-        gone = torch.zeros(len(self), dtype=torch.bool, device=self.link.device)
-        gone[torch.as_tensor(dropped, device=gone.device)] = True
-        kept = torch.ones(self.total, dtype=torch.bool, device=gone.device)
+        gone, kept = np.zeros(len(self), bool), np.ones(self.total, bool)
+        gone[dropped] = True
         kept[self.entries] = ~gone[self.link]
         return kept
+
+
+def pair_numbers(ends: Ints, n: int) -> Ints:
+    """(links,) a number for the two of n nodes that each joins, whichever way."""
+    low, high = np.sort(ends, 0)
+    return np.asarray(low * n + high)
 
 
 def near(ends: Ints, hops: Floats) -> Ints:
@@ -465,6 +467,7 @@ class EnsembleAnswer:
         self.ensemble = ensemble.part([ensemble.best])
         self.asked = ensemble.asked(graph, device)
         self.graph = self.asked.graph
+        self.links = Links.of(self.graph, *self.graph.edges)
         (self.blend,) = self.ensemble.answering(self.asked)
         every = self.ensemble.network_weights(self.blend)
         self.networks = {network: weight for network, weight in every.items() if weight}
@@ -507,41 +510,20 @@ class EnsembleAnswer:
         )
         return sum(each, none)
 
-    @cached_property
-    def pairs(self) -> Ints:
-        """(edges,) a number for the two nodes that each edge joins; -1 of a loop."""
-        return self._numbered(self.graph.edges)
-
-    def _numbered(self, ends: Ints) -> Ints:
-        u, v = np.sort(ends, 0)
-        return np.where(u == v, -1, u * self.graph.n + v)
-
-    @cached_property
-    def links(self) -> Ints:
-        """(links,) the number of each pair that is joined, in order."""
-        return np.unique(self.pairs[self.pairs >= 0])
-
-    @cached_property
-    def ends(self) -> Ints:
-        """In the direction of the edge, where it is one-way."""
-        ends = np.stack(np.divmod(self.links, self.graph.n))
-        return (
-            np.where(only_back(self.graph, ends), ends[::-1], ends) if self.graph.directed else ends
-        )
-
     def effects(self, asked: ExplainedScore) -> Floats:
         """Of the blended probability, before its temperature; by the networks' gradients."""
         found = np.zeros(len(self.links))
         if self.by_removal:
             before = log(max(self.probability(asked, np.zeros(0, np.int64)), TINY))
-            for i in np.flatnonzero((self.ends == asked.node).any(0))[:MOST]:
+            for i in np.flatnonzero((self.links.ends == asked.node).any(0))[:MOST]:
                 found[i] = before - log(max(self.probability(asked, np.array([i])), TINY))
             return found
         whole = max(float(self.blended[asked.node, asked.label]), TINY)
         for network, weight in self._runs(asked.node):
             if not ranks(network.plan):
                 continue
-            place = np.searchsorted(self.links, self._numbered(network.ends))
+            theirs = pair_numbers(network.links.ends, self.graph.n)
+            place = np.searchsorted(pair_numbers(self.links.ends, self.graph.n), theirs)
             # d log Σ w p = Σ (w p / Σ w p) d log p
             part = weight * network.probability(asked) / whole
             np.add.at(found, place, part * network.effects(asked))
@@ -551,7 +533,7 @@ class EnsembleAnswer:
         """All members answer for the graph without these links."""
         P = self.P
         if len(dropped):
-            kept, weights = ~np.isin(self.pairs, self.links[dropped]), self.graph.weights
+            kept, weights = self.links.without(dropped), self.graph.weights
             weights = None if weights is None else weights[kept]
             rest = replace(self.graph, edges=self.graph.edges[:, kept], weights=weights)
             again = Asked(rest, self.asked.known, self.asked.device)

@@ -321,7 +321,7 @@ class _Answer:
             None if one is None else find_class(self.names, str(one)) for one in (label, against)
         )
         self.subject = _subject(result, graph, device)
-        self.P, self.ends = self.subject.P, self.subject.ends
+        self.P, self.ends = self.subject.P, self.subject.links.ends
         if not np.isfinite(self.P[node]).all():
             raise GraphError(
                 f"the scores of node {node} of {graph.name} are not finite; its features may be "
