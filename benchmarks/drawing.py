@@ -19,8 +19,7 @@ import torch
 from gcnii import data
 from gcnii.graph import Graph
 from gcnii.propagation import GraphAdjacency, Norm, adjacency, feature_matrix
-from gcnii.train.batches import Batch, History
-from gcnii.train.neighbours import NeighbourBatches, NeighbourSampler
+from gcnii.train.batches import Batch, History, NeighbourBatches, NeighbourSampler
 from gcnii_paper.bench.limits import wait_for
 
 GPU, SIZE, LAYERS = torch.device("cuda"), 512, 2

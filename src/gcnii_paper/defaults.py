@@ -35,10 +35,10 @@ from gcnii.results.provenance import commit
 from gcnii.targets import Classes, SeveralLabels, target_of
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import Floats, Ints, Target
+from gcnii.train.features import Scaling
 from gcnii.train.hardware import choose_device, device_name
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import PLAIN, PORTFOLIO, Point, portfolio
-from gcnii.train.scaling import Scaling
 from gcnii.tuning.portfolio import LABELS, OWN_TREES, QUICK, STANDARD, TREES
 from gcnii_paper.documents import read_folder
 

@@ -5,10 +5,9 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from gcnii import data
+from gcnii import data, kernels
 from gcnii.propagation import Adjacency, adjacency
-from gcnii.train import neighbours
-from gcnii.train.neighbours import HistoryHop, NeighbourBatches, NeighbourSampler
+from gcnii.train.batches import HistoryHop, NeighbourBatches, NeighbourSampler
 
 FANOUTS = {"some": (2, 4), "one and all": (1, 0), "more than there are": (400, 3)}
 
@@ -33,7 +32,7 @@ def arrays(batch):
 
 def by_numpy(monkeypatch, *given):
     with monkeypatch.context() as patch:
-        patch.setattr(neighbours.kernels, "usable", lambda tensor: False)
+        patch.setattr(kernels, "usable", lambda tensor: False)
         found = batches(*given, "cpu")
     assert isinstance(found.sampler, NeighbourSampler)
     return found

@@ -17,7 +17,7 @@ from gcnii.nn.cluster_gcn import neighbour_sum
 from gcnii.nn.graphsage import LONGEST, LSTMConv, MeanConv, PoolConv, Turns
 from gcnii.propagation import Adjacency, adjacency
 from gcnii.results.fit import fit
-from gcnii.train.neighbours import NeighbourBatches
+from gcnii.train.batches import NeighbourBatches
 
 SAMPLED = [name for name, model in MODELS.items() if model.supports_sampling]
 GRAPHSAGE = [name for name in SAMPLED if name.startswith("graphsage")]

@@ -23,10 +23,10 @@ from gcnii.graph import Graph
 from gcnii.graph.weights import SKEWED
 from gcnii.inference import baselines, evaluate
 from gcnii.targets.interval import wilson
+from gcnii.train.features import MOSTLY
 from gcnii.train.group import PAUSE
 from gcnii.train.presets import preset
 from gcnii.train.recipe import Recipe
-from gcnii.train.scaling import MOSTLY
 from gcnii_paper.bench.measure import CHUNK
 from gcnii_paper.report.sentences import PRINTED, table_claims
 from gcnii_paper.tables.cells import MeasuredCell, read_cells

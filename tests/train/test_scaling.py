@@ -15,8 +15,8 @@ from scipy.stats import norm
 
 import gcnii
 from gcnii.analysis.checkup import Probe, ProbeBaseline
+from gcnii.train.features import Scaling, choose
 from gcnii.train.plan import make_plan
-from gcnii.train.scaling import Scaling, choose
 from gcnii.train.task import Task
 
 CPU = torch.device("cpu")

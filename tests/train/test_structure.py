@@ -12,8 +12,8 @@ import torch
 import gcnii
 from gcnii.results.ensemble import Blend, Ensemble, Networks
 from gcnii.train.distributed.shard import refuse
+from gcnii.train.features import COLUMNS, structure_columns
 from gcnii.train.plan import make_plan
-from gcnii.train.structure import COLUMNS, structure_columns
 from gcnii.train.task import Task
 
 CPU = torch.device("cpu")
@@ -52,7 +52,7 @@ def dense(graph):
 
 @pytest.mark.parametrize("blocks", [1, 50])
 def test_returns_are_the_diagonals_of_powers_of_the_random_walk(graph, blocks, monkeypatch):
-    monkeypatch.setattr("gcnii.train.structure.MOST", 1 << 24 if blocks == 1 else 40)
+    monkeypatch.setattr("gcnii.train.features.MOST", 1 << 24 if blocks == 1 else 40)
     A = dense(graph) + dense(graph).T
     P = A / np.maximum(A.sum(1, keepdims=True), 1)
     found = structure_columns(graph, "walk")

@@ -29,11 +29,11 @@ from gcnii.nn import Model
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets.objective import Objective
+from gcnii.train.features import Scale, Scaling, scaled_matrix
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import uses_own_default
-from gcnii.train.scaling import Scale, Scaling, scaled_matrix
 from gcnii.train.task import Task
 
 PENALTY = 1e-3  # on ‖W‖²/2, beside the mean loss of a node

@@ -40,9 +40,9 @@ from gcnii.propagation import Sparse, adjacency
 from gcnii.results.ensemble import Asked, Ensemble, Networks, Smoothed
 from gcnii.results.result import Result, calibrated
 from gcnii.targets import Target
+from gcnii.train.features import COLUMNS
 from gcnii.train.plan import Plan
 from gcnii.train.run import Run
-from gcnii.train.structure import COLUMNS
 from gcnii.train.task import Task
 
 Floats = NDArray[np.float64]

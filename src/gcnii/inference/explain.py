@@ -31,8 +31,8 @@ from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result, Trained
+from gcnii.train.features import COLUMNS
 from gcnii.train.hardware import ordinary_autograd, suited_threads
-from gcnii.train.structure import COLUMNS
 
 
 @dataclass(frozen=True)

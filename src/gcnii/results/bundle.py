@@ -74,10 +74,9 @@ from gcnii.targets.target import HALF
 from gcnii.train.adam import Stack
 from gcnii.train.checkpoint import Checkpoint, before, remove, training_identity, write_tensors
 from gcnii.train.clusters import cutter
+from gcnii.train.features import WIDTHS, Scaling
 from gcnii.train.plan import AUTO, Plan, make_plan
 from gcnii.train.run import Run
-from gcnii.train.scaling import Scaling
-from gcnii.train.structure import WIDTHS
 
 FORMAT, COMBINED = 1, 2  # of run.json: of one model, and of an ensemble
 MEMBERS, MEMBER, ASKED = "members", "member.json", "asked.json"

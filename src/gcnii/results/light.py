@@ -19,9 +19,8 @@ from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.propagation import Sparse
 from gcnii.propagation.by_rows import block_height, can_be_fixed, fixed_matrix
 from gcnii.propagation.sparse import TakenByLinear
+from gcnii.train.features import Floats, Scaling, scaled_matrix, structure_columns
 from gcnii.train.plan import Plan
-from gcnii.train.scaling import Floats, Scaling, scaled_matrix
-from gcnii.train.structure import structure_columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,11 +31,11 @@ from gcnii.targets import Target, target_of
 from gcnii.targets.scores import Answers, mean_and_spread
 from gcnii.targets.target import HALF, LEAST, Sets
 from gcnii.train.adam import Stack
+from gcnii.train.features import Scaling
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe, in_force
 from gcnii.train.run import Run
-from gcnii.train.scaling import Scaling
 from gcnii.train.task import Task, learnt
 
 if TYPE_CHECKING:

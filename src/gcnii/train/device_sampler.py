@@ -12,7 +12,7 @@ from gcnii.kernels import offsets
 from gcnii.kernels.draw import CSRLinks, can_draw, draw, fill, jumps
 from gcnii.propagation import Sparse
 from gcnii.propagation.sparse import Pattern
-from gcnii.train.neighbours import ActivationHistory, HistoryHop
+from gcnii.train.batches import ActivationHistory, HistoryHop
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,10 +26,9 @@ from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
 from gcnii.nn.model import DrawnFrom
 from gcnii.nn.settings import Settings, check_settings, setting_of
+from gcnii.train.features import WIDTHS, Kind, Structure, choose
 from gcnii.train.presets import presets_for, record_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
-from gcnii.train.scaling import Kind, choose
-from gcnii.train.structure import WIDTHS, Structure
 
 # What fills in the settings that are not given: what was published for the graph, else the default
 # for graphs without; or the best that our own searches have found for it.

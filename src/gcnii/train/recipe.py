@@ -33,9 +33,8 @@ from gcnii.targets import target_of
 from gcnii.targets.objective import ClassWeight, positive_class, refuse_unranked
 from gcnii.targets.scores import Metric
 from gcnii.train.batches import Batching, History
-from gcnii.train.scaling import Scale
+from gcnii.train.features import Scale, Structure
 from gcnii.train.stopping import RULES, Monitor, Rule
-from gcnii.train.structure import Structure
 
 if TYPE_CHECKING:
     from gcnii.graph import Graph

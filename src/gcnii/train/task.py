@@ -23,13 +23,11 @@ from gcnii.propagation import (
     diffuse,
 )
 from gcnii.targets.objective import Share
-from gcnii.train.batches import Batch, Batches, Full, Subgraphs
+from gcnii.train.batches import Batch, Batches, Full, NeighbourBatches, Subgraphs
 from gcnii.train.clusters import cluster
-from gcnii.train.neighbours import NeighbourBatches
+from gcnii.train.features import Floats, Scaling, scaled_matrix, structure_columns
 from gcnii.train.plan import Plan, refuse_weights
 from gcnii.train.recipe import Recipe
-from gcnii.train.scaling import Floats, Scaling, scaled_matrix
-from gcnii.train.structure import structure_columns
 
 if TYPE_CHECKING:
     from gcnii.train.distributed.shard import Shard

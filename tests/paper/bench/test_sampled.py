@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from gcnii.propagation import Sparse
-from gcnii.train.neighbours import Hops
+from gcnii.train.batches import Hops
 from gcnii_paper.bench.cases import CASES, Line, Named, Shape
 from gcnii_paper.bench.graphs import make_bench_graph
 from gcnii_paper.bench.runners import make_runner, plan_of

@@ -12,9 +12,9 @@ from support.waiting import PATIENCE
 from gcnii import data
 from gcnii.propagation import Adjacency, adjacency
 from gcnii.results.fit import fit
-from gcnii.train import neighbours as module
+from gcnii.train import batches as module
+from gcnii.train.batches import NeighbourBatches, ahead
 from gcnii.train.callbacks import StopTraining
-from gcnii.train.neighbours import NeighbourBatches, ahead
 
 SETTINGS = {"layers": 2, "width": 8, "epochs": 4, "device": "cpu", "batch_size": 7, "threads": 1}
 KINDS = {

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from support.literal.drawing import draw
 
 from gcnii.propagation import Adjacency
-from gcnii.train.neighbours import HistoryHop, NeighbourBatches, NeighbourSampler, shuffled
+from gcnii.train.batches import HistoryHop, NeighbourBatches, NeighbourSampler, shuffled
 
 SHAPES = {  # fanout, history
     "some": ((3, 5), "none"),

@@ -14,7 +14,7 @@ from gcnii import data
 from gcnii.propagation import Adjacency, Propagation, Sparse
 from gcnii.propagation.sparse import row_sums
 from gcnii.results.fit import fit
-from gcnii.train.neighbours import (
+from gcnii.train.batches import (
     ActivationHistory,
     HistoryHop,
     NeighbourBatches,

@@ -16,9 +16,9 @@ from gcnii.graph import Piece
 from gcnii.results.fit import Session, fit_plans
 from gcnii.train.distributed.adjacency import AdjacencyRows
 from gcnii.train.distributed.shard import _entries, _owners, pack
+from gcnii.train.features import Scaling
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import Recipe
-from gcnii.train.scaling import Scaling
 from gcnii.train.task import make_adjacency
 
 pytestmark = pytest.mark.filterwarnings("ignore:pymetis is not installed")

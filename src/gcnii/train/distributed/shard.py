@@ -24,8 +24,8 @@ from gcnii.targets.objective import Share
 from gcnii.train.clusters import metis
 from gcnii.train.distributed.adjacency import AdjacencyRows, CutAdjacency
 from gcnii.train.distributed.world import World
+from gcnii.train.features import Across, Scaling, choose, scaled_matrix
 from gcnii.train.plan import Plan, refuse_weights
-from gcnii.train.scaling import Across, Scaling, choose, scaled_matrix
 from gcnii.train.task import Task, make_adjacency
 
 Labels = NDArray[np.int64]
