@@ -35,7 +35,7 @@ from gcnii.files import (
     remove_stale,
 )
 from gcnii.graph import Graph
-from gcnii.train.adam import MOMENTS, Stack
+from gcnii.train.adam import Stack
 from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
@@ -55,7 +55,6 @@ RUN = {
 }
 NOTE = {"identity": {"settings": Maybe(dict)}, "runs": [RUN], "active": [(int, [int])]}
 MARKS = (b'"checkpoint"', b"fresh_epoch")  # in the header, which comes first
-LAYOUT = ("now", "best", *MOMENTS, "done")  # stacks that hold the same weights
 
 
 @dataclass
@@ -134,23 +133,11 @@ class Checkpoint:
         for key, tensor in tensors.items():
             role, _, name = key.partition("/")
             checkpoint.stacks.setdefault(role, {})[name] = tensor.to(device)
-        checkpoint._check_names()
         return checkpoint
 
     def is_of(self, identity: Document) -> bool:
         """Whether it belongs to this training, as one written before a setting existed may."""
         return _in_force(self.identity) == _in_force(identity)
-
-    def _check_names(self) -> None:
-        """Refuse stacks that do not belong together, as where no checksum tells of damage."""
-        begun = {run.key for run in self.runs if run.epochs}
-        needed = {"adam", *LAYOUT[:-1]} if self.active else set()
-        needed |= {"done"} if begun - set(self.active) else set()
-        if missing := needed - set(self.stacks):
-            raise InputError(f"it holds no {', '.join(sorted(missing))}")
-        layouts = [_layout(self.stacks[role]) for role in LAYOUT if role in self.stacks]
-        if any(layout != layouts[0] for layout in layouts[1:]):
-            raise InputError("its weights do not have the same names and shapes throughout")
 
 
 def refuse_foreign(path: Path) -> None:
@@ -191,10 +178,6 @@ def _sha256(note: str, tensors: Stack) -> str:
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _layout(stack: Stack) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(weights.shape[1:]) for name, weights in stack.items()}
 
 
 def write_tensors(tensors: Stack, path: Path, metadata: dict[str, str] | None = None) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, Self
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnii.errors import InputError, UsageError
+from gcnii.errors import InputError
 from gcnii.graph import GlobalIndices, Piece
 from gcnii.graph.piece import Numbers
 from gcnii.graph.weights import EdgeWeights, weighed
@@ -43,7 +43,7 @@ class AdjacencyRows:
     weights   (entries,) A's values, in float64
     diagonal  (entries,) whether an entry is on the diagonal
     numbers   (entries,) among all entries of the whole graph
-    pairs     gives (entries,) numbers that (u, v) and (v, u) share
+    pairs     (entries,) a number that (u, v) and (v, u) share, where DropEdge draws pairs
     halo      (halo,) nodes that are not among the rows, sorted; all other columns are among them
     owner     (halo,) the process of each
     """
@@ -54,18 +54,13 @@ class AdjacencyRows:
     weights: Tensor
     diagonal: Tensor
     numbers: Tensor
-    pairs: Callable[[], Tensor]
+    pairs: Tensor | None
     halo: Tensor
     owner: Tensor
 
     @classmethod
-    def of_whole(
-        cls, links: Adjacency, owner: Tensor, rank: int, again: Callable[[], Adjacency]
-    ) -> AdjacencyRows:
-        """Those of process `rank`, of a graph that is here as a whole.
-
-        again  makes its links once more, if pairs are asked for: they are not kept
-        """
+    def of_whole(cls, links: Adjacency, owner: Tensor, rank: int, recipe: Recipe) -> AdjacencyRows:
+        """Those of process `rank`, of a graph that is here as a whole."""
         pattern = links.pattern
         own = torch.nonzero(owner == rank)[:, 0]
         entries = torch.nonzero(owner[pattern.row_of] == rank)[:, 0]
@@ -78,7 +73,7 @@ class AdjacencyRows:
             links.weights[entries],
             links.diagonal[entries],
             entries,
-            lambda: again().pairs[entries],
+            links.pairs[entries] if _draws_pairs(recipe) else None,
             halo,
             owner[halo],
         )
@@ -130,22 +125,20 @@ class _Neighbourhood:
             torch.from_numpy(whole.data),
             torch.from_numpy(diagonal).double(),
             torch.from_numpy(first[row] + np.arange(len(row))),
-            partial(_pairs, self.piece, self.places, recipe),
+            self._pairs(whole) if _draws_pairs(recipe) else None,
             torch.tensor(places.halo),
             torch.tensor(places.owner),
         )
 
+    def _pairs(self, own: sp.csr_array) -> Tensor:
+        """Those of both directions are in the file; one-way links have some of them."""
+        both, _ = self.rows("both", "keep")
+        codes = [_row_of(one) * len(self.nodes) + one.indices for one in (both, own)]
+        return torch.from_numpy(self.places.pairs[np.searchsorted(*codes)])
 
-def _pairs(piece: Piece, places: GlobalIndices, recipe: Recipe) -> Tensor:
-    """Those of both directions are in the file; one-way links have some of them.
 
-    They are recomputed: few trainings need them, and keeping them would cost all others memory.
-    """
-    here = _Neighbourhood(piece, places)
-    both, _ = here.rows("both", "keep")
-    own, _ = here.rows(recipe.direction if piece.directed else "both", recipe.loops)
-    codes = [_row_of(one) * len(here.nodes) + one.indices for one in (both, own)]
-    return torch.from_numpy(places.pairs[np.searchsorted(*codes)])
+def _draws_pairs(recipe: Recipe) -> bool:
+    return recipe.drop_edge > 0 and recipe.drop_form == "pairs"
 
 
 def _row_of(matrix: sp.csr_array) -> Numbers:
@@ -264,10 +257,6 @@ class CutMatrix(Sparse):
         """Where the values are, for products."""
         return self.cut
 
-    def with_values(self, values: Tensor) -> Sparse:
-        """Refuse: the values are made by the adjacency alone."""
-        raise UsageError("the values of a matrix that is cut over processes are made by its links")
-
 
 @dataclass(frozen=True, eq=False)
 class CutAdjacency(Adjacency):
@@ -277,13 +266,13 @@ class CutAdjacency(Adjacency):
     of the halo are asked of the processes that have its nodes, whenever links are dropped.
 
     numbers     (entries,) of its links among those of the whole graph, on the CPU
-    pair_numbers   gives those that (u, v) and (v, u) share
+    pair_numbers  (entries,) those that (u, v) and (v, u) share, where DropEdge draws pairs
     places  where P's values are stored: those on its own columns, and then those on the halo's
     order   (entries,) brings values into the order of `places`
     """
 
     numbers: Tensor = field(kw_only=True)
-    pair_numbers: Callable[[], Tensor] = field(kw_only=True)
+    pair_numbers: Tensor | None = field(kw_only=True)
     halo: Halo = field(kw_only=True)
     places: CutPattern = field(kw_only=True)
     order: Tensor = field(kw_only=True)
@@ -351,11 +340,8 @@ class CutAdjacency(Adjacency):
     @cached_property
     def pairs(self) -> Tensor:
         """(entries,) a number that (u, v) and (v, u) share, in the whole graph."""
-        return self.pair_numbers().to(self.weights.device)
-
-    def induced(self, nodes: Tensor) -> Self:
-        """Refuse: a subgraph has nodes of several processes."""
-        raise UsageError("a graph that is cut over processes is trained as a whole")
+        assert self.pair_numbers is not None
+        return self.pair_numbers.to(self.weights.device)
 
     def _of_columns(self, each: Tensor) -> Tensor:
         return torch.cat([each, self.halo.fetched(each)])

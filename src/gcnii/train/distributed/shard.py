@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -177,11 +176,10 @@ def refuse(plan: Plan, n: int, size: int) -> None:
 
 def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, AdjacencyRows]:
     """This process's nodes of a graph that all have read; rank 0 says which they are."""
-    make = partial(make_adjacency, graph, plan.recipe)
-    whole, owner = make(), torch.empty(graph.n, dtype=torch.int64)
+    whole, owner = make_adjacency(graph, plan.recipe), torch.empty(graph.n, dtype=torch.int64)
     if world.rank == 0:
         owner = torch.from_numpy(_owners(whole, world.size))
-    links = AdjacencyRows.of_whole(whole, world.from_first(owner), world.rank, make)
+    links = AdjacencyRows.of_whole(whole, world.from_first(owner), world.rank, plan.recipe)
     return Piece.cut(graph, links.own.numpy()), links
 
 
