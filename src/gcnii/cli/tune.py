@@ -168,7 +168,8 @@ def _save_and_print(tuned: Tuned, tuner: Tuner, command: str, as_json: bool, dev
         print_json(document | about | {"evaluation": short.document() if short else None})
         return
     _print(tuned, document, [*tuned.lines(), *(short.lines() if short else ())])
-    print(f"\nbundle: {tuner.folder}   (label nodes with: {_predict(tuner.folder)})")
+    predict = shlex.join(["gcnii", "predict", str(tuner.folder)])
+    print(f"\nbundle: {tuner.folder}   (label nodes with: {predict})")
     print(f"picture: {picture}")
     which = "best setting alone" if isinstance(tuned.result, Ensemble) else "winner again"
     print(f"train the {which}: {command}")
@@ -182,10 +183,6 @@ def _print(tuned: Tuned, document: Document, lines: list[str]) -> None:
         console.print(leaderboard_table(tuned.result), "")
     for line in lines:
         print(line)
-
-
-def _predict(folder: Path) -> str:
-    return shlex.join(["gcnii", "predict", str(folder)])
 
 
 def _kept(tuner: Tuner) -> str:

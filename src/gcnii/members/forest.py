@@ -100,16 +100,12 @@ class Forest:
         wanted = {"max_feature_idx": columns - 1, "num_tree_per_iteration": outputs}
         for name, number in wanted.items():
             if said.get(name) != str(number):
-                raise BundleError(
-                    f"the trees have {name} {said.get(name)!r}, where {number} is expected; "
-                    "restore the bundle, or train again"
+                raise _damaged(
+                    f"the trees have {name} {said.get(name)!r}, where {number} is expected"
                 )
         trees = tuple(_tree(dict(_lines(block)), i, columns) for i, block in enumerate(blocks))
         if len(trees) % outputs:
-            raise BundleError(
-                f"there are {len(trees)} trees, which is not a multiple of {outputs}; restore the "
-                "bundle, or train again"
-            )
+            raise _damaged(f"there are {len(trees)} trees, which is not a multiple of {outputs}")
         return cls(columns, outputs, trees)
 
     @cached_property
@@ -148,6 +144,10 @@ class Forest:
         return np.asarray(found, np.float64).reshape(len(X), self.outputs)
 
 
+def _damaged(what: str) -> BundleError:
+    return BundleError(f"{what}; restore the bundle, or train again")
+
+
 def _lines(block: str) -> Iterator[tuple[str, str]]:
     """The `name=value` of each line."""
     for line in block.splitlines():
@@ -170,9 +170,7 @@ def _tree(said: Mapping[str, str], i: int, columns: int) -> dict[str, Ints | Flo
     except (KeyError, ValueError, OverflowError):
         right = False
     if not right or said.get("num_cat", "0") != "0" or said.get("is_linear", "0") != "0":
-        raise BundleError(
-            f"tree {i} is not one that gcnii has written; restore the bundle, or train again"
-        )
+        raise _damaged(f"tree {i} is not one that gcnii has written")
     return tree
 
 

@@ -139,7 +139,9 @@ def prepared(
     divided = folded(graph, folds) if folds else graph
     layout = make_runs(divided, _per_fold(seeds or [0], folds), None) if folds else whole_runs
     clock = Clock(start, seconds, extent, 1 if folds else len(layout), device)
-    settings = asked_for(asked, effort, seeds, split)
+    where = {"seeds": seeds, "split": split}
+    told = {name: one for name, one in where.items() if one is not None}
+    settings: Document = json.loads(json.dumps({"effort": effort, **asked, **told}))
     course = Course(
         graph, divided, layout, split, folds, asked, settings, session, clock, extent, points
     )
@@ -156,16 +158,6 @@ def seconds_of(budget: str | float, instead: str = "") -> float:
             f"budget must be a time such as 90s, 10m or 2h, got {str(budget)!r}{instead}"
         )
     return seconds
-
-
-def asked_for(
-    given: Settings, effort: Effort, seeds: Sequence[int] | None = None, split: int | None = None
-) -> Document:
-    """What decides a portfolio beside its graph, as JSON has it."""
-    where = {"seeds": None if seeds is None else list(seeds), "split": split}
-    told = {name: one for name, one in where.items() if one is not None}
-    document: Document = json.loads(json.dumps({"effort": effort, **given, **told}))
-    return document
 
 
 def _per_fold(seeds: Sequence[int], folds: int) -> list[int]:

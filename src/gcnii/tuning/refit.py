@@ -16,7 +16,7 @@ import numpy as np
 
 from gcnii.data.splits import every_label
 from gcnii.errors import InputError, is_one_of
-from gcnii.files import CHECKPOINT
+from gcnii.files import CHECKPOINT, Document
 from gcnii.graph import Graph
 from gcnii.members.trees import FEWEST_ROUNDS, Trees
 from gcnii.results.bundle import MEMBERS, read_member, save_member
@@ -73,7 +73,7 @@ def refitted(
         show(member.name)
     weights = np.mean([blend.weights for blend in measured.blends], 0)
     run = replace(
-        _typical(measured.runs, measured.runs[0]),
+        _typical(measured.runs)[0],
         test=float(measured.test.mean()),
         seconds=sum(one.seconds for one in members.values()),
     )
@@ -122,10 +122,10 @@ class _Again:
                 return self._trees(one, kept, runs)
             case Propagated():
                 each = tuple(one.each[row] for row in self.rows)
-                return Propagated(one.name, _typical_runs(runs), each)
+                return Propagated(one.name, _typical(runs), each)
             case Smoothed():
                 smooth = tuple(one.each[row] for row in self.rows)
-                return Smoothed(one.name, _typical_runs(runs), smooth, earlier[one.base.name])
+                return Smoothed(one.name, _typical(runs), smooth, earlier[one.base.name])
         raise AssertionError(f"{one.name} is of a kind that is not known")
 
     def _networks(
@@ -145,20 +145,18 @@ class _Again:
             result = fit_plans(whole, [plan], session, [run.seed for run in runs], 0)
         if result.interrupted:
             raise KeyboardInterrupt
-        own = tuple(_typical(runs, run) for run in result.runs)
-        return Networks(one.name, replace(result, runs=own))
+        return Networks(one.name, replace(result, runs=_typical(runs, result.runs)))
 
     def _trees(self, one: Boosted, kept: Member | None, runs: list[Run]) -> Boosted:
         stops, split = _rounds([one.each[row] for row in self.rows]), self.whole.splits[0]
         if isinstance(kept, Boosted) and all(_rounds([trees]) == stops for trees in kept.each):
-            return replace(kept, runs=_typical_runs(runs, [run.seconds for run in kept.runs]))
-        each, seconds = [], []
+            return replace(kept, runs=_typical(runs, kept.runs))
+        each, own, columns = [], [], one.each[0].columns
         for run in runs:
             begun = time.monotonic()
-            columns = one.each[0].columns
             each.append(Trees.fit(self.whole, split, columns=columns, seed=run.seed, stops=stops))
-            seconds.append(time.monotonic() - begun)
-        return Boosted(one.name, _typical_runs(runs, seconds), tuple(each))
+            own.append(replace(run, seconds=time.monotonic() - begun))
+        return Boosted(one.name, _typical(runs, own), tuple(each))
 
 
 def _without_stopping(plan: Plan, runs: Sequence[Run]) -> Plan:
@@ -177,24 +175,17 @@ def _rounds(each: Sequence[Trees]) -> list[int]:
     return found
 
 
-def _typical_runs(runs: Sequence[Run], seconds: Sequence[float] | None = None) -> tuple[Run, ...]:
-    each = [_typical(runs, run) for run in runs]
-    if seconds is None:
-        return tuple(each)
-    return tuple(replace(run, seconds=s) for run, s in zip(each, seconds, strict=True))
-
-
-def _typical(measured: Sequence[Run], run: Run) -> Run:
-    """A run on every label, with what the runs that were measured have on average."""
+def _typical(measured: Sequence[Run], own: Sequence[Run] = ()) -> tuple[Run, ...]:
+    """Runs on every label, with what those that were measured have on average; default: these."""
     temperatures = [one.temperature for one in measured if one.temperature is not None]
     thresholds = [one.threshold for one in measured if one.threshold is not None]
     weights = [one.weights for one in measured if one.weights is not None]
-    return replace(
-        run,
-        split=0,
-        temperature=float(np.exp(np.log(temperatures).mean())) if temperatures else None,
-        threshold=fmean(thresholds) if thresholds else None,
-        weights=np.exp(np.log(weights).mean(0)).tolist() if weights else None,
-        val=fmean(one.val for one in measured),
-        val_loss=fmean(one.val_loss for one in measured),
-    )
+    mean: Document = {
+        "split": 0,
+        "temperature": float(np.exp(np.log(temperatures).mean())) if temperatures else None,
+        "threshold": fmean(thresholds) if thresholds else None,
+        "weights": np.exp(np.log(weights).mean(0)).tolist() if weights else None,
+        "val": fmean(one.val for one in measured),
+        "val_loss": fmean(one.val_loss for one in measured),
+    }
+    return tuple(replace(run, **mean) for run in own or measured)

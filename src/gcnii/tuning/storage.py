@@ -21,7 +21,6 @@ from contextlib import closing, contextmanager, suppress
 from math import isclose
 from pathlib import Path
 from statistics import fmean
-from types import TracebackType
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -216,9 +215,7 @@ class Held:
             self.thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop.set()
         if self.backend:
             self.thread.join()
