@@ -27,7 +27,7 @@ def hostile_visit(name):
     for row in checkup["before"] + checkup["after"]:
         row["name"] = name
     words = {"graph": name, "command": name, "comparison": [name], "checkups": [checkup]}
-    return DoctorVisit.of({"epochs": found["epochs"]} | words)
+    return DoctorVisit({"epochs": found["epochs"]} | words)
 
 
 @cache

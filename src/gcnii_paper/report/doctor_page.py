@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +20,6 @@ from gcnii_paper.tables.cells import GROUP
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-    from matplotlib.figure import Figure
 
 _SCORE = (float, NOTHING)
 _FINDING = {"text": str}
@@ -54,7 +52,6 @@ CAPTIONS = {
 }
 
 
-@dataclass(frozen=True)
 class DoctorVisit:
     """What the doctor says of one graph.
 
@@ -65,30 +62,22 @@ class DoctorVisit:
     learned    name → figure of the further questions in CAPTIONS, as far as they were asked
     """
 
-    graph: str
-    epochs: int
-    command: str
-    advice: tuple[str, ...]
-    verdicts: dict[str, str]
-    sentences: tuple[str, ...]
-    figures: dict[str, Figure]
-    learned: dict[str, Figure]
-
-    @classmethod
-    def of(cls, document: Document) -> DoctorVisit:
-        """The visit of a document."""
-        graph, rows = document["graph"], document["checkups"]
+    def __init__(self, document: Document):
+        rows = document["checkups"]
         if not rows:
             raise InputError("it has no checkups")
-        deepest = [one for one in rows if one["layers"] == max(other["layers"] for other in rows)]
-        verdicts = {
-            f"{one['model']}, {one['layers']} layers": one["diagnosis"]["text"] for one in deepest
+        self.graph: str = document["graph"]
+        self.epochs, self.command = document["epochs"], document["command"]
+        self.advice, self.sentences = advice_of(document), document["comparison"]
+        deepest = max(one["layers"] for one in rows)
+        self.verdicts = {
+            f"{one['model']}, {one['layers']} layers": one["diagnosis"]["text"]
+            for one in rows
+            if one["layers"] == deepest
         }
-        checkups = [Checkup.of(graph, one) for one in rows]
-        advice = tuple(document.get("advice", {}).get("lines", ()))
-        head = (graph, document["epochs"], document["command"], advice, verdicts)
-        learned = draw_learned(Learned.of(document, checkups))
-        return cls(*head, tuple(document["comparison"]), draw_figures(checkups), learned)
+        checkups = [Checkup.of(self.graph, one) for one in rows]
+        self.figures = draw_figures(checkups)
+        self.learned = draw_learned(Learned.of(document, checkups))
 
     @property
     def anchor(self) -> str:
@@ -103,9 +92,14 @@ class DoctorVisit:
         return inline_svg(drawing, f"{self.anchor}-{name}", f"{self.graph}: {name}")
 
 
+def advice_of(document: Document) -> list[str]:
+    """The lines of the doctor's advice; none if it was not asked for."""
+    return [*document.get("advice", {}).get("lines", ())]
+
+
 def read_visits(folder: Path) -> list[DoctorVisit]:
     """The visits of a folder's documents, in the order of the files' names."""
-    return [*read_folder(folder, VISIT, WHAT, DoctorVisit.of).values()]
+    return [*read_folder(folder, VISIT, WHAT, DoctorVisit).values()]
 
 
 def visit_markdown(path: Path) -> str:
@@ -114,8 +108,7 @@ def visit_markdown(path: Path) -> str:
 
 
 def _markdown(document: Document) -> str:
-    lines = document.get("advice", {}).get("lines", ())
-    advice = "".join(f"    {line}\n" for line in lines)
+    advice = "".join(f"    {line}\n" for line in advice_of(document))
     rows = [_row(Checkup.of(document["graph"], one), one) for one in document["checkups"]]
     made = f"`{document['command']}` at {document.get('commit')}:\n"
     return "\n".join(filter(None, (made, advice, markdown_table(HEADS, rows))))

@@ -20,23 +20,22 @@ from gcnii_paper.report.speed import (
 )
 
 
-class Bench:
+class Bench(dict[str, Document]):
     """The documents of a folder, by name; each is read once."""
 
     def __init__(self, folder: Path):
+        super().__init__()
         self.folder = folder
-        self.read: dict[str, Document] = {}
 
-    def __getitem__(self, name: str) -> Document:
-        if name not in self.read:
-            case, _, device = name.rpartition("-")
-            path = self.folder / f"{name}.json"
-            if not self.has(name):
-                raise InputError(
-                    f"there is no {path}; `gcnii bench {case} --device {device}` measures it"
-                )
-            self.read[name] = read_record(path)
-        return self.read[name]
+    def __missing__(self, name: str) -> Document:
+        case, _, device = name.rpartition("-")
+        path = self.folder / f"{name}.json"
+        if not self.has(name):
+            raise InputError(
+                f"there is no {path}; `gcnii bench {case} --device {device}` measures it"
+            )
+        self[name] = read_record(path)
+        return self[name]
 
     def others(self, ours: Document, *names: str) -> list[Beside]:
         """Other code beside a line of ours, in those of these documents that are there."""

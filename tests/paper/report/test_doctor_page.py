@@ -101,13 +101,13 @@ def test_a_document_with_a_hole_is_named(place, sentence, document, answers, tmp
 
 
 def test_without_further_answers_there_is_neither_a_heading_nor_a_caption_for_them(document):
-    html = page([], [], [DoctorVisit.of(document)])
+    html = page([], [], [DoctorVisit(document)])
     assert "<h3>" not in html
     assert "<figcaption>" not in html
 
 
 def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(document, answers):
-    html = page([], [], [DoctorVisit.of(document | answers)])
+    html = page([], [], [DoctorVisit(document | answers)])
     assert html.count("<figure") == 8
     assert "<h3>What the deepest networks have learned</h3>" in html
     for name, caption in CAPTIONS.items():
@@ -124,7 +124,7 @@ def test_the_page_has_a_picture_of_each_further_answer_and_says_what_it_shows(do
     [("filter influence", {"filter", "influence"}), ("", set())],
 )
 def test_a_question_that_was_not_asked_has_no_picture(asked, drawn, document, answers):
-    visit = DoctorVisit.of(document | {name: answers[name] for name in asked.split()})
+    visit = DoctorVisit(document | {name: answers[name] for name in asked.split()})
     assert set(visit.learned) == drawn
 
 
@@ -136,13 +136,13 @@ def test_answers_read_from_json_are_the_answers(checkup, answers):
 @pytest.mark.slow
 def test_the_advice_stands_in_the_page_and_is_optional(document):
     lines = ["use: gcn (validation accuracy 90.0)", "depth: 2 layers", "run: gcnii train a&b"]
-    html = page([], [], [DoctorVisit.of(document | {"advice": {"lines": lines}})])
+    html = page([], [], [DoctorVisit(document | {"advice": {"lines": lines}})])
     assert "<li>run: gcnii train a&amp;b</li>" in html
-    assert "by validation alone" not in page([], [], [DoctorVisit.of(document)])
+    assert "by validation alone" not in page([], [], [DoctorVisit(document)])
 
 
 def test_a_document_of_an_earlier_version_with_a_forecast_is_still_read(document):
-    assert DoctorVisit.of(document | {"depth": {"gcn": {"recommended": 2}}}).learned == {}
+    assert DoctorVisit(document | {"depth": {"gcn": {"recommended": 2}}}).learned == {}
 
 
 def test_what_is_committed_can_be_read_and_has_every_picture():
