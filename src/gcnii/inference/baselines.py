@@ -325,7 +325,6 @@ def twins(graph: Graph, split: Split) -> Iterator[Twins]:
     """By their neighbours (where edges have a direction, those that they point to); by features."""
     train, test = np.flatnonzero(split.train), np.flatnonzero(split.test)
     A = adjacency(graph, "out", "remove")
-    A.sort_indices()
     several = np.diff(A.indptr) >= LEAST_LINKS
     links = _keys(A, np.concatenate([train, test]))
     yield _matched(graph, "neighbours", links, train, test, several)
@@ -353,14 +352,9 @@ def _matched(
 
 def _keys(X: Features, nodes: NDArray[np.int64]) -> dict[int, int]:
     """A number for the row of each of these nodes, the same for equal rows."""
-    if isinstance(X, sp.csr_array):
-        return {int(i): _sparse_key(X, i) for i in nodes}
-    return {int(i): hash((X[i] + 0.0).tobytes()) for i in nodes}  # + 0.0: -0.0 equals 0.0
-
-
-def _sparse_key(X: sp.csr_array, i: int) -> int:
-    place = slice(X.indptr[i], X.indptr[i + 1])
-    columns, values = X.indices[place], X.data[place]
-    kept = values != 0
-    order = np.argsort(columns[kept])
-    return hash((columns[kept][order].tobytes(), values[kept][order].tobytes()))
+    A = sp.csr_array(X[nodes])
+    A.eliminate_zeros()  # among them -0.0
+    A.sort_indices()
+    rows = (slice(*ends) for ends in pairwise(A.indptr))
+    keys = (hash((A.indices[row].tobytes(), A.data[row].tobytes())) for row in rows)
+    return dict(zip(nodes.tolist(), keys, strict=True))
