@@ -51,20 +51,16 @@ def csbm(
                       for testing
     """
     _check_nodes(n, classes, seed, labels_per_class)
-    _check_model(degree, homophily, features, signal)
+    check_number("degree of csbm", degree, 0)
+    check_number("homophily of csbm", homophily, 0, 1)
+    check_number("features of csbm", features, 1, whole=True)
+    check_number("signal of csbm", signal, 0)
     random = np.random.default_rng(seed)
     y = random.permutation(np.arange(n) % classes)
     edges = draw_edges(y, round(n * degree / 2), homophily, random)
     X = _means(classes, features, signal, random)[y] + random.standard_normal((n, features))
     split = per_class(y, labels_per_class, random, val=_validation_nodes(n))
     return Graph(X=X.astype(np.float32), edges=edges, y=y, splits=(split,), name="csbm")
-
-
-def _check_model(degree: float, homophily: float, features: int, signal: float) -> None:
-    check_number("degree of csbm", degree, 0)
-    check_number("homophily of csbm", homophily, 0, 1)
-    check_number("features of csbm", features, 1, whole=True)
-    check_number("signal of csbm", signal, 0)
 
 
 def _check_nodes(n: int, classes: int, seed: int, labels_per_class: int) -> None:

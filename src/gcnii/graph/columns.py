@@ -54,18 +54,22 @@ def is_text(cells: Cells) -> TypeGuard[Texts]:
     return cells.dtype == object
 
 
-def refuse_other_columns(
-    who: str, own: Iterable[str], wanted: Sequence[str], allowed: Iterable[str] = ()
-) -> None:
-    """Raise DataError if a wanted column is missing, or one is there that is not allowed either."""
-    own = dict.fromkeys(own)
+def differences(own: Iterable[str], wanted: Iterable[str], allowed: Iterable[str] = ()) -> str:
+    """What wanted names are missing, and which are there that are not allowed either; or ""."""
+    own, wanted = dict.fromkeys(own), dict.fromkeys(wanted)
     known = {*wanted, *allowed}
     lacks = [name for name in wanted if name not in own]
     has = [name for name in own if name not in known]
-    wrong = [f"{verb} {some_of(x)}" for verb, x in (("lacks", lacks), ("has", has)) if x]
-    if wrong:
+    return " and ".join(f"{verb} {some_of(x)}" for verb, x in (("lacks", lacks), ("has", has)) if x)
+
+
+def refuse_other_columns(
+    who: str, own: Iterable[str], wanted: Iterable[str], allowed: Iterable[str] = ()
+) -> None:
+    """Raise DataError if a wanted column is missing, or one is there that is not allowed either."""
+    if wrong := differences(own, wanted, allowed):
         raise DataError(
-            f"{who} {' and '.join(wrong)} among its feature columns; "
+            f"{who} {wrong} among its feature columns; "
             "a model takes the columns that it was trained on, in any order"
         )
 

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.errors import GraphError, is_one_of, some_of
+from gcnii.errors import GraphError, is_one_of
 from gcnii.graph import ROLES, Features, Graph, Role, Split
 from gcnii.graph.arrays import merged
+from gcnii.graph.columns import differences
 from gcnii.graph.weights import sum_repeated
 
 Names = tuple[str, ...] | None
@@ -108,14 +109,9 @@ def _alike_in_features(graphs: Sequence[Graph]) -> list[Graph]:
     """The graphs with the columns of X in the order of the first."""
     first = graphs[0]
     for graph in graphs[1:]:
-        lacks, has = (
-            [name for name in one.features or () if name not in set(other.features or ())]
-            for one, other in ((first, graph), (graph, first))
-        )
-        if lacks or has:
-            wrong = [f"{verb} {some_of(x)}" for verb, x in (("lacks", lacks), ("has", has)) if x]
+        if wrong := differences(graph.features or (), first.features or ()):
             raise GraphError(
-                f"{graph.name} {' and '.join(wrong)} among its features, unlike {first.name}; "
+                f"{graph.name} {wrong} among its features, unlike {first.name}; "
                 "give all graphs the same features"
             )
         if graph.d != first.d:
@@ -130,7 +126,11 @@ def _alike_in_features(graphs: Sequence[Graph]) -> list[Graph]:
 def _labels(graphs: Sequence[Graph]) -> tuple[list[NDArray[np.int64]], Names]:
     """The labels of each graph by the classes of all, and these classes."""
     if graphs[0].classes is None:
-        _refuse_other_columns(graphs)
+        if graphs[0].multilabel and len(widths := {graph.k for graph in graphs}) > 1:
+            raise GraphError(
+                f"the graphs have {' and '.join(map(str, sorted(widths)))} labels; "
+                "give all of them the same"
+            )
         return [graph.labels for graph in graphs], None
     classes = tuple(dict.fromkeys(name for graph in graphs for name in graph.classes or ()))
     if not graphs[0].multilabel:
@@ -145,14 +145,6 @@ def _labels(graphs: Sequence[Graph]) -> tuple[list[NDArray[np.int64]], Names]:
             )
     order = ([(graph.classes or ()).index(name) for name in classes] for graph in graphs)
     return [graph.labels[:, columns] for columns, graph in zip(order, graphs, strict=True)], classes
-
-
-def _refuse_other_columns(graphs: Sequence[Graph]) -> None:
-    if graphs[0].multilabel and len(widths := {graph.k for graph in graphs}) > 1:
-        raise GraphError(
-            f"the graphs have {' and '.join(map(str, sorted(widths)))} labels; "
-            "give all of them the same"
-        )
 
 
 def _both_ways(graph: Graph) -> Graph:
