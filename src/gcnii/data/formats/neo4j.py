@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gcnii.data.tables.assemble import Nodes, assemble
 from gcnii.data.tables.frame import FrameRows
@@ -25,6 +25,9 @@ from gcnii.data.tables.reading import HINTS, Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, InputError, Problems, notice
 from gcnii.graph import Graph
 from gcnii.graph.columns import Columns
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORM = "a folder of CSV files with :ID and :START_ID columns (Neo4j)"
 FIELD = re.compile(r"(?P<name>[^:]*)(:(?P<kind>\w+(\[\])?)(\((?P<group>[^)]*)\))?)?\s*(\{.*\})?")
@@ -35,8 +38,6 @@ DATES = {"date", "datetime", "localdatetime"}
 TEXTS = {"string", "char"}
 PLAIN = {*NUMBERS, *DATES, *TEXTS, "boolean"}
 FIRST_LINE = 1 << 20  # bytes
-
-Cells = dict[str, list[str | None]]  # column → its cells, None where empty
 
 
 class Field(NamedTuple):
@@ -79,8 +80,6 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     columns  what the properties are, if that was learnt on another graph
     options  those of `Reading`
     """
-    import pandas as pd
-
     for name in ("id", "source", "target"):
         if name in options:
             raise InputError(f"{name} is written in the headers of {path}; leave it out")
@@ -97,13 +96,10 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     if len(set(edges.get(":TYPE", ()))) == 1:
         del edges[":TYPE"]
     reading = replace(reading, id=NODE, source=SOURCE, target=TARGET)
-    rows, ends = (
-        FrameRows(pd.DataFrame(cells, dtype=object), name)
-        for cells, name in ((table, "nodes"), (edges, "edges"))
-    )
-    if not len(rows):
+    if not len(table):
         raise DataError(f"the nodes of {path} have no rows; a graph needs at least one")
-    return assemble(Nodes(rows, reading, Problems(), known=columns), ends, path.resolve().name)
+    rows = Nodes(FrameRows(table, "nodes"), reading, Problems(), known=columns)
+    return assemble(rows, FrameRows(edges, "edges"), path.resolve().name)
 
 
 def _csv_files(folder: Path) -> list[Path]:
@@ -135,32 +131,26 @@ def _field(cell: str) -> Field:
     return Field(found["name"].strip(), kind, found["group"] or "")
 
 
-def _table(files: Sequence[CsvFile], *, grouped: bool) -> Cells:
-    """The rows of all files as one table, None where a cell is empty; ids have their groups."""
-    pieces, given, height = [], 0, 0
+def _table(files: Sequence[CsvFile], *, grouped: bool) -> pd.DataFrame:
+    """The rows of all files as one table of texts; ids have their groups."""
+    import pandas as pd
+
+    frames = []
     for file in files:
         used = Counter(name for name in file.columns if name != IGNORED)
         if twice := next((name for name, count in used.items() if count > 1), None):
             raise DataError(f"{file.path.name} has several columns called {twice!r}; keep one")
-        columns: list[list[str | None]] = [[] for _ in file.header]
-        for row in _rows(file):
-            for column, cell in zip(columns, row, strict=True):
-                column.append(cell or None)
-        count = len(columns[0])
-        pieces.append((file, columns, count))
-        given, height = given + count * len(used), height + count
-    names = dict.fromkeys(name for file in files for name in file.columns if name != IGNORED)
-    refuse_empty_cells("the rows", height, len(names), given)
-    table: Cells = {name: [] for name in names}
-    for file, columns, count in pieces:
-        for field, column in zip(file.header, columns, strict=True):
+        frame = pd.DataFrame(list(_rows(file)), columns=file.columns, dtype=object)
+        frame = frame.drop(columns=IGNORED, errors="ignore")
+        for field in file.header:
             if grouped and field.column in IDS:
-                column = [cell and f"{field.group}/{cell}" for cell in column]
-            if field.column != IGNORED:
-                table[field.column] += column
-        for name in names.keys() - set(file.columns):
-            table[name] += [None] * count
-    return table
+                ids = [cell and f"{field.group}/{cell}" for cell in frame[field.column]]
+                frame[field.column] = ids
+        frames.append(frame)
+    names = {name for frame in frames for name in frame.columns}
+    given = sum(frame.size for frame in frames)
+    refuse_empty_cells("the rows", sum(map(len, frames)), len(names), given)
+    return pd.concat(frames, ignore_index=True)
 
 
 def _rows(file: CsvFile) -> Iterator[list[str]]:
@@ -200,10 +190,10 @@ def _kinds(files: Sequence[CsvFile]) -> dict[str, str]:
     return kinds
 
 
-def _label(table: Cells, reading: Reading) -> Names:
+def _label(table: pd.DataFrame, reading: Reading) -> Names:
     if reading.labels != (Reading.label,) or Reading.label in table or LABEL not in table:
         return reading.label
-    known = dict.fromkeys(cell for cell in table[LABEL] if cell is not None)
+    known = dict.fromkeys(cell for cell in table[LABEL].dropna() if cell)
     several = next((cell for cell in known if ";" in cell), None)
     if several and not reading.multilabel:
         raise DataError(
@@ -215,7 +205,7 @@ def _label(table: Cells, reading: Reading) -> Names:
     return LABEL
 
 
-def _typed(table: Cells, kinds: Mapping[str, str], reading: Reading) -> Reading:
+def _typed(table: pd.DataFrame, kinds: Mapping[str, str], reading: Reading) -> Reading:
     """The reading with the types of the headers; what is no feature is taken out of the table."""
     said = {*reading.labels, reading.split}
     said |= {name for hint in HINTS for name in getattr(reading, hint)}
