@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
@@ -87,13 +88,11 @@ def _name(id: object) -> str:
 
 
 def _refuse_twins(names: tuple[str, ...], asked: set[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen and name in asked:
+    for name, count in Counter(names).items():
+        if count > 1 and name in asked:
             raise InputError(
                 f"several nodes are called {name!r}; give the nodes of the graph different names"
             )
-        seen.add(name)
 
 
 Ints: TypeAlias = NDArray[np.int64]

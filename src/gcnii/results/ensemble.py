@@ -502,16 +502,6 @@ class Ensemble(Trained):
             losses += [log_loss(self.target, P, y[nodes]) / len(self.blends) for P in each]
         return replace(self, blends=tuple(blends), losses=tuple(map(float, losses)), kept=None)
 
-    def loss_on(self, graph: Graph) -> float:
-        """The log loss of the graph of the training where it was held out, the mean over blends."""
-        kept, divided = self.scored(graph, self.device_word).kept, self.divided(graph)
-        assert kept is not None
-        each = []
-        for blend, P in zip(self.blends, kept.each, strict=True):
-            nodes = held_out(self.splits(blend, divided))
-            each.append(log_loss(self.target, P[nodes], graph.labels[nodes]))
-        return fmean(each)
-
     def measured_on(self, graph: Graph, val: Bools | None = None) -> Ensemble:
         """The same, with temperature, threshold and scores of each blend.
 

@@ -170,16 +170,6 @@ def fit(
     """
     watched = not isinstance(callbacks, Sequence) or len(callbacks) > 0
     one = watched or settings is not None or checkpoint is not None
-    if combines(graph, model, preset, given, one_training=one):
-        session = Session(device=device, batch=batch, threads=threads, verbose=verbose)
-        how = {"effort": effort or "standard", "seeds": seeds, "split": split}
-        return _combined(graph, given, session, budget, refit, how)
-    if effort is not None or budget is not None or refit is not None:
-        raise InputError(
-            "effort, budget and refit are for a portfolio; leave them out, or the model"
-        )
-    plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
-    warn_about(graph, plans[0], given)
     session = Session(
         device=device,
         batch=batch,
@@ -188,8 +178,19 @@ def fit(
         callbacks=callbacks,
         verbose=verbose,
     )
-    result = fit_plans(graph, plans, session, seeds=seeds, split=split, calibrate=calibrate)
-    notice_limit(result)
+    result: Trained
+    if combines(graph, model, preset, given, one_training=one):
+        how = {"effort": effort or "standard", "seeds": seeds, "split": split}
+        result = _combined(graph, given, session, budget, refit, how)
+    else:
+        if effort is not None or budget is not None or refit is not None:
+            raise InputError(
+                "effort, budget and refit are for a portfolio; leave them out, or the model"
+            )
+        plans = make_plans(chosen_model(model, graph, preset), given, graph, settings, preset)
+        warn_about(graph, plans[0], given)
+        result = fit_plans(graph, plans, session, seeds=seeds, split=split, calibrate=calibrate)
+        notice_limit(result)
     if draws(verbose):
         print(result, file=Console(stderr=True).file)
     return result
@@ -209,11 +210,7 @@ def _combined(
 
     before = budget_before(refit, budget)
     ensemble = prepared(graph, dict(given), session, budget=before, **how).run()
-    if refit and not ensemble.interrupted:
-        ensemble = refitted(ensemble, graph, session)
-    if draws(session.verbose):
-        print(ensemble, file=Console(stderr=True).file)
-    return ensemble
+    return refitted(ensemble, graph, session) if refit and not ensemble.interrupted else ensemble
 
 
 def notice_limit(result: Result) -> None:
