@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import socket
 import time
@@ -286,13 +287,20 @@ def _runs(process: int) -> bool:
     return state not in ("Z", "X")
 
 
-def _absent(store: Store, key: str, ranks: Iterable[int], seconds: float) -> list[int]:
+def _absent(
+    store: Store,
+    key: str,
+    ranks: Iterable[int],
+    seconds: float,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> list[int]:
     """Those of these processes that have not written this key when so many seconds have passed."""
     end = time.monotonic() + seconds
     names = {i: f"{key}/{i}" for i in ranks}
     while not store.check(list(names.values())):
         if time.monotonic() > end:
             return [i for i, name in names.items() if not store.check([name])]
+        meanwhile()
         time.sleep(0.05)
     return []
 
@@ -411,31 +419,48 @@ def _wait_for_host(rank: int, host: str, port: int) -> None:
 def _met(store: Store, rank: int, size: int) -> Store:
     """The part of a store that is of these processes alone, once all of them are there.
 
-    torchrun keeps the store when it restarts processes, and counts their attempts: what those
-    before have left there, their addresses, too, must not be read again.
+    torchrun keeps the store when it restarts processes: what those before have left there, their
+    addresses, too, must not be read again.  So rank 0 answers each process by the word that it has
+    left, which no process has had before.  torchrun's own count of restarts would not do: of two
+    machines, only the one on which a process failed counts on.
     """
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    notes = PrefixStore(f"attempt-{attempt}", store)
     try:
         # Where torchrun has the store, it numbers the processes, too.
         if not _of_agent() and store.add(f"rank/{rank}", 1) > 1:
             raise InputError(f"two processes have RANK {rank}; number them from 0 to {size - 1}")
-        if rank == 0:
-            notes.set("size/0", str(size))
-        elif _absent(notes, "size", [0], JOINING.total_seconds()):
-            raise RankEnded(_late([0], size))
-        elif (others := int(notes.get("size/0"))) != size:
-            raise InputError(
-                f"WORLD_SIZE is {size} for rank {rank} and {others} for rank 0; give all of them "
-                "the same"
-            )
+        name = secrets.token_hex(8) if rank == 0 else _welcome(store, rank, size)
+        notes = PrefixStore(name, store)
         notes.set(f"came/{rank}", "yes")
-        absent = _absent(notes, "came", range(size), JOINING.total_seconds())
+
+        def answer() -> None:
+            for one in range(1, size) if rank == 0 else ():
+                if store.check([f"ready/{one}"]) and not notes.check([f"came/{one}"]):
+                    store.set(f"welcome/{store.get(f'ready/{one}').decode()}", f"{name} {size}")
+
+        absent = _absent(notes, "came", range(size), JOINING.total_seconds(), answer)
     except RuntimeError:
         raise RankEnded("rank 0 ended before all processes were there") from None
     if absent:
         raise RankEnded(_late(absent, size))
     return notes
+
+
+def _welcome(store: Store, rank: int, size: int) -> str:
+    """What rank 0 calls this attempt."""
+    word = secrets.token_hex(8)
+    store.set(f"ready/{rank}", word)
+    end = time.monotonic() + JOINING.total_seconds()
+    while not store.check([f"welcome/{word}"]):
+        if time.monotonic() > end:
+            raise RankEnded(_late([0], size))
+        time.sleep(0.05)
+    name, others = store.get(f"welcome/{word}").decode().split()
+    if int(others) != size:
+        raise InputError(
+            f"WORLD_SIZE is {size} for rank {rank} and {others} for rank 0; give all of them the "
+            "same"
+        )
+    return name
 
 
 def _late(ranks: Sequence[int], size: int) -> str:
