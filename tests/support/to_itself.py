@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 from gcnii.propagation.sparse import CutPattern, Pattern, RowNumbers
-from gcnii.train.distributed.adjacency import CutMatrix, Halo
+from gcnii.train.distributed.shard import CutMatrix, Halo
 from gcnii.train.distributed.world import World
 
 

@@ -14,8 +14,7 @@ from gcnii.dropout import LEVELS, _words, epoch_key, keep_mask, words_of
 from gcnii.errors import InputError
 from gcnii.graph import Piece
 from gcnii.propagation.sparse import MOST, Pattern, RowNumbers
-from gcnii.train.distributed.adjacency import AdjacencyRows, Halo
-from gcnii.train.distributed.shard import pack
+from gcnii.train.distributed.shard import AdjacencyRows, Halo, pack
 from gcnii.train.recipe import Recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore:pymetis is not installed")

@@ -13,8 +13,7 @@ from gcnii.data import load_share
 from gcnii.errors import DataError, InputError, UsageError
 from gcnii.graph import Piece
 from gcnii.results.fit import Session, fit_plans
-from gcnii.train.distributed.adjacency import AdjacencyRows
-from gcnii.train.distributed.shard import _entries, _owners, pack
+from gcnii.train.distributed.shard import AdjacencyRows, _entries, _owners, pack
 from gcnii.train.features import Scaling
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import Recipe
