@@ -8,34 +8,43 @@ PYTHON ?= python3
 RUN = .venv/bin/
 PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test data paper slow long docs hostile lock clean
+PYTEST = $(RUN)python -m pytest -n auto --dist worksteal
+
+.PHONY: demo test data paper slow long docs hostile lock clean lint types browser database
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
 	$(RUN)gcnii demo
 
-test: .venv/ready-dev
-	$(RUN)python tests/support/chromium.py
-	$(RUN)python tests/support/postgres.py
-	$(RUN)ruff check .
-	$(RUN)ruff format --check .
-	$(RUN)mypy
-	$(RUN)python -m pytest -n auto -m "not slow and not long" --ignore tests/paper
+# Two at a time, since mypy has one process, and who downloads waits; the tests wait for them all.
+test:
+	$(MAKE) --jobs=2 .venv/ready-dev database types lint browser
+	$(PYTEST) -m "not slow and not long" --ignore tests/paper
 
 data: .venv/ready-dev
-	$(RUN)python -m pytest -n auto -m "data and not slow and not long" --ignore tests/paper
+	$(PYTEST) -m "data and not slow and not long" --ignore tests/paper
 
-paper: .venv/ready-dev
+paper: browser
+	$(PYTEST) -m "not long" tests/paper
+
+slow: .venv/ready-dev database
+	$(PYTEST) -m "slow and not long" --ignore tests/paper
+
+long: .venv/ready-dev database
+	$(PYTEST) -m long
+
+lint: .venv/ready-dev
+	$(RUN)ruff check .
+	$(RUN)ruff format --check .
+
+types: .venv/ready-dev
+	$(RUN)mypy
+
+browser: .venv/ready-dev
 	$(RUN)python tests/support/chromium.py
-	$(RUN)python -m pytest -n auto -m "not long" tests/paper
 
-slow: .venv/ready-dev
-	$(RUN)python tests/support/postgres.py
-	$(RUN)python -m pytest -n auto -m "slow and not long" --ignore tests/paper
-
-long: .venv/ready-dev
-	$(RUN)python tests/support/postgres.py
-	$(RUN)python -m pytest -n auto -m long
+database:
+	$(PYTHON) tests/support/postgres.py
 
 docs: .venv/ready-dev
 	$(RUN)python -m sphinx -q -n -W --keep-going docs docs/_build/html
@@ -59,15 +68,18 @@ lock:
 	cp "$$folder/constraints" constraints.txt
 
 # torch first and alone, so that its pinned build is installed before a dependency asks for another.
-.venv/ready: pyproject.toml constraints.txt
+.venv/torch: pyproject.toml constraints.txt
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	$(PIP) torch
+	touch $@
+
+.venv/ready: .venv/torch
 	$(PIP) -e .
 	touch $@
 
-.venv/ready-dev: .venv/ready
+.venv/ready-dev: .venv/torch
 	$(PIP) -e '.[dev]'
-	touch $@
+	touch .venv/ready $@
 
 clean:
 	rm -rf .venv runs docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
