@@ -62,114 +62,72 @@ app = App(
 )
 data = App(name="data", help="List, show, fetch, check and pack data sets.")
 report = App(name="report", help="Write a report of a trained model, or of the measured results.")
-
-app.command(
-    "gcnii.cli.train:train",
-    name="train",
-    help="""Train a model on a graph and save it as a bundle.
+# Where a command is, what it is called, and its help: its module is imported when it is called.
+COMMANDS = {
+    "train:train": """Train a model on a graph and save it as a bundle.
 
     Run the same command again to resume an interrupted training.""",
-    help_epilogue=epilogue(
-        "train",
-        "A setting that is not given is that of the graph's preset (your own graph: "
-        "docs/defaults.md), then the model's own.",
-    ),
-)
-app.command(
-    "gcnii.cli.tune:tune",
-    name="tune",
-    help="""Search for the best settings for a graph, by validation.
+    "tune:tune": """Search for the best settings for a graph, by validation.
 
     Begins with what `gcnii train` would train, tries many settings, trains the best ones again, and
     says whether the graph helps. On a graph of your own, the best are combined. Run the same
     command again to continue.""",
-    help_epilogue=epilogue("tune", "A setting that is given is not searched."),
-)
-app.command(
-    "gcnii.cli.predict:predict",
-    name="predict",
-    help="""Label the nodes of a graph with a trained model.
+    "predict:predict": """Label the nodes of a graph with a trained model.
 
     The output has one row per node: its name, its label and the probability of each class.""",
-)
-app.command(
-    "gcnii.cli.explain:explain",
-    name="explain",
-    help="""Explain why a trained model gives a node its label.
+    "explain:explain": """Explain why a trained model gives a node its label.
 
     Divides the score into shares of nodes, features and hops, ranks the links that matter, and
     checks how far the probability falls without them.""",
-)
-app.command(
-    "gcnii.cli.evaluate:evaluate",
-    name="evaluate",
-    help="""Evaluate a trained model on its test nodes.
+    "evaluate:evaluate": """Evaluate a trained model on its test nodes.
 
     Prints scores with intervals, beside three baselines; by class, degree and homophily; and
     warnings.""",
-)
-app.command(
-    "gcnii.cli.plan:plan",
-    name="plan",
-    help="""Estimate the memory and time of a training before it starts.
+    "plan:plan": """Estimate the memory and time of a training before it starts.
 
     Prints memory by kind, seconds per epoch, traffic between devices, whether it fits, and what to
     change if not. The sizes of large public graphs are known, so you need not have them.""",
-)
-app.command(
-    "gcnii.cli.models:models",
-    name="models",
-    help="List the models: when to use which, equation, paper, where it is reported.",
-)
-app.command(
-    "gcnii.cli.demo:demo",
-    name="demo",
-    help="""Demonstrate over-smoothing, and GCNII without it, in a minute.
+    "models:models": "List the models: when to use which, equation, paper, where it is reported.",
+    "demo:demo": """Demonstrate over-smoothing, and GCNII without it, in a minute.
 
     Trains GCNII and a plain GCN with 2 to 64 layers on the digits graph. Needs no download.""",
-)
-app.command(
-    "gcnii.cli.doctor:doctor",
-    name="doctor",
-    help="""Recommend a model and a depth for a graph; show where models over-smooth.
+    "doctor:doctor": """Recommend a model and a depth for a graph; show where models over-smooth.
 
     The recommendation comes from a small search on validation nodes. Then every layer is examined
     before and after a short training.""",
-    help_epilogue=epilogue("doctor"),
-)
-app.command("gcnii.cli.doctor:forecast", name="forecast", show=False)
-app.command(data)
-
-data.command("gcnii.cli.data:list_names", name="list", help="List the data sets of the catalog.")
-data.command(
-    "gcnii.cli.data:show",
-    name="show",
-    help="Show a data set's size, source and licence, and the published settings for it.",
-)
-data.command(
-    "gcnii.cli.data:fetch", name="fetch", help="Download data sets into the cache and verify them."
-)
-data.command(
-    "gcnii.cli.data:check",
-    name="check",
-    help="Check a graph of your own. Errors name the file and the row.",
-)
-data.command(
-    "gcnii.cli.data:pack",
-    name="pack",
-    help="""Write a graph to one .safetensors file, which loads fast and needs no options.
+}
+OF_DATA = {
+    "data:show": "Show a data set's size, source and licence, and the published settings for it.",
+    "data:fetch": "Download data sets into the cache and verify them.",
+    "data:check": "Check a graph of your own. Errors name the file and the row.",
+    "data:pack": """Write a graph to one .safetensors file, which loads fast and needs no options.
 
     With --parts, write a folder from which each process of torchrun reads only its own part.""",
-)
-
-app.command(report)
-report.command(
-    "gcnii.cli.evaluate:run",
-    name="run",
-    help="""Write an HTML page about a trained model.
+}
+OF_REPORT = {
+    "evaluate:run": """Write an HTML page about a trained model.
 
     Scores, curves, confusions, calibration, and its least certain and most surprising nodes.""",
-)
+}
+EPILOGUES = {
+    "train": epilogue(
+        "train",
+        "A setting that is not given is that of the graph's preset (your own graph: "
+        "docs/defaults.md), then the model's own.",
+    ),
+    "tune": epilogue("tune", "A setting that is given is not searched."),
+    "doctor": epilogue("doctor"),
+}
+for parent, commands in ((app, COMMANDS), (data, OF_DATA), (report, OF_REPORT)):
+    for place, about in commands.items():
+        name = place.partition(":")[2]
+        parent.command(
+            f"gcnii.cli.{place}", name=name, help=about, help_epilogue=EPILOGUES.get(name)
+        )
+app.command("gcnii.cli.doctor:forecast", name="forecast", show=False)
+data.command("gcnii.cli.data:list_names", name="list", help="List the data sets of the catalog.")
+app.command(data)
+app.command(report)
 register(app, report)
 app.register_install_completion_command(
     help="Complete commands and flags in your shell (bash, zsh, fish or PowerShell)."
