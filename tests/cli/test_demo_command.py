@@ -15,7 +15,6 @@ from gcnii.results.fit import Session
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     monkeypatch.setattr(demo, "EPOCHS", 2)
-    monkeypatch.setattr(demo, "DEPTHS", (2, 64))
     short = tuple(step for step in demo.STEPS if step.layers in (2, 64))
     monkeypatch.setattr(demo, "STEPS", short)
 

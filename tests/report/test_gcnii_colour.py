@@ -14,14 +14,13 @@ from gcnii.analysis import Checkup, Curve, DegreeGroup, LayerReport, SampledValu
 from gcnii.analysis.filters import Influence, Response, gcn_filter
 from gcnii.analysis.report import draw_figures, draw_influence, draw_layers, draw_response
 from gcnii.analysis.report import draw_study as draw_search
-from gcnii.cli.demo import draw_depths
+from gcnii.cli import demo
 from gcnii.nn import MODELS
 from gcnii.report.figures import (
     FAMILY,
     GCNII_STYLE,
     OTHERS,
     STAR_STYLE,
-    figure,
     style_of,
     styles_of,
 )
@@ -86,11 +85,8 @@ def paper_figures():
     yield draw_figure2(arms)
     yield draw_figure1([Curve("cora", layers, "all", (group,), None) for layers in (2, 4, 64)])
     yield draw_theory(Study(karate_club(), None))
-    runs = SimpleNamespace(plan=SimpleNamespace(model_settings={"layers": 2}), test=np.array([0.5]))
-    runs.runs = [SimpleNamespace(curve=[(1.0, 1.0, 0.5)] * 3)]
-    drawing = figure(1)
-    draw_depths(drawing.axes[0], {"GCNII": [runs], "GCN": [runs]})
-    yield drawing
+    runs = [SimpleNamespace(curve=[(1.0, 1.0, 0.5)] * 3)]
+    yield demo.draw(dict.fromkeys(demo.STEPS, SimpleNamespace(test=np.array([0.5]), runs=runs)))
 
 
 def depth_figure():
