@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -20,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.data.catalog import Size
-from gcnii.errors import InputError, did_you_mean
+from gcnii.errors import InputError, did_you_mean, is_one_of
 from gcnii.files import Document
 from gcnii.memory import LARGEST_POOLED, NARROW, Held, choose_held, segment_length, segments
 
@@ -550,7 +551,8 @@ class Cost:
         """As JSON has it: bytes, seconds, and shares."""
         place, found = self.place, asdict(self.seconds)
         hidden, traffic = found.pop("hidden"), found.pop("traffic")
-        device = {"name": place.device.name, "bytes": _finite(place.device.memory)}
+        room = None if place.device.memory == inf else place.device.memory
+        device = {"name": place.device.name, "bytes": room}
         return {
             "graph": asdict(self.size),
             "network": asdict(self.network),
@@ -564,15 +566,12 @@ class Cost:
         }
 
 
-def _finite(number: float) -> float | None:
-    return number if number < float("inf") else None
-
-
 def estimate(
     size: Size, network: Network, device: Device, cut: Cut, devices: int = 1, machines: int = 1
 ) -> Cost:
     """Both costs; on a CPU, its rates are measured now."""
-    rates = _rates(replace(size, n=cut.nodes, entries=_own(size, cut)), network, device)
+    part = replace(size, n=cut.nodes, entries=round(size.entries * cut.nodes / size.n))
+    rates = h200_rates(network) if device is H200 else calibrate(part, network)
     where = Place(device=device, rates=rates, cut=cut, devices=devices, machines=machines)
     return cost_at(size, network, where)
 
@@ -581,17 +580,6 @@ def cost_at(size: Size, network: Network, place: Place) -> Cost:
     """Both costs on a place whose rates are known."""
     held = memory(size, network, place.device, place.cut, place.devices)
     return Cost(size, network, place, held, seconds(size, network, place))
-
-
-def _own(size: Size, cut: Cut) -> int:
-    """The entries of a part."""
-    return round(size.entries * cut.nodes / size.n)
-
-
-def _rates(size: Size, network: Network, device: Device) -> Rates:
-    if device is H200:
-        return h200_rates(network)
-    return calibrate(size, network)
 
 
 def chosen_memory(asked: str, network: Network, nodes: int, device: Device) -> Network:
@@ -604,10 +592,9 @@ def chosen_memory(asked: str, network: Network, nodes: int, device: Device) -> N
         return replace(network, memory=way)
     if asked == "offload" and device.kind == "cpu":
         raise InputError("memory offload is for GPUs: on a CPU, all memory is the host's")
-    for known in get_args(Held):
-        if asked == known:
-            return replace(network, memory=known)
-    raise InputError(f"memory must be auto, keep, recompute or offload, got {asked!r}")
+    if not is_one_of(asked, get_args(Held)):
+        raise InputError(f"memory must be auto, keep, recompute or offload, got {asked!r}")
+    return replace(network, memory=asked)
 
 
 def cut_of(size: Size, devices: int, graph: Graph | None) -> Cut:
@@ -630,6 +617,8 @@ def cut_of(size: Size, devices: int, graph: Graph | None) -> Cut:
 
 def changes(cost: Cost) -> Iterator[tuple[str, Memory]]:
     """What would make a training fit that does not, the cheapest first."""
+    if cost.fits:
+        return
     size, network, device = cost.size, cost.network, cost.place.device
     cut, devices = cost.place.cut, cost.place.devices
     room = ROOM * device.memory
@@ -688,46 +677,34 @@ def calibrate(size: Size, network: Network) -> Rates:
     with tuned_cpu(1), torch.no_grad():
         trim_memory()
         count = min(2 * network.layers, max(2, ALL_NUMBERS // (n * h)))
-        turn = _Turns([torch.rand(1, n, h, dtype=dtype) for _ in range(count)])
+        turns = deque(torch.rand(1, n, h, dtype=dtype) for _ in range(count))
+
+        def turn() -> Tensor:
+            turns.rotate(-1)
+            return turns[0]  # and turns[-1] is the one before
+
+        def put(product: Callable[[Tensor], Tensor]) -> None:
+            result = product(turns[0])
+            turn()
+            turns[0] = result  # new memory, in the place of the oldest one
+
         W, out = torch.rand(1, h, h, dtype=dtype), torch.empty(1, h, h, dtype=dtype)
         drop, key = InplaceDropout(turn(), 1 << 15), epoch_key(torch.zeros(1).long(), 0)
         pattern, values = _drawn_pattern(n, entries), torch.ones(1, entries, dtype=dtype)
         numbers, item = n * h, W.element_size()
         typical = partial(_typical, size=numbers * item)
-        gather = typical(lambda: turn.put(lambda H: multiply_each(pattern, values, H)))
+        gather = typical(lambda: put(lambda H: multiply_each(pattern, values, H)))
         return Rates(
-            bandwidth=3 * numbers * item / typical(lambda: turn().add_(turn.last, alpha=0.1)),
+            bandwidth=3 * numbers * item / typical(lambda: turn().add_(turns[-1], alpha=0.1)),
             gather=entries * h / gather,
             beyond=entries * h / gather * item,
             cache=inf,  # measured as it is, in the cache or not
-            operations=2 * numbers * h / typical(lambda: turn.put(lambda H: torch.bmm(H, W))),
-            gradient=2 * numbers * h / typical(lambda: torch.bmm(turn().mT, turn.last, out=out)),
+            operations=2 * numbers * h / typical(lambda: put(lambda H: torch.bmm(H, W))),
+            gradient=2 * numbers * h / typical(lambda: torch.bmm(turn().mT, turns[-1], out=out)),
             mask=typical(lambda: drop(turn(), key)) / numbers,
             layer=LAYER,
             epoch=EPOCH,
         )
-
-
-class _Turns:
-    """Matrices (1, n, h) that take turns."""
-
-    def __init__(self, matrices: list[Tensor]):
-        self.matrices, self.now = matrices, 0
-
-    def __call__(self) -> Tensor:
-        self.now = (self.now + 1) % len(self.matrices)
-        return self.matrices[self.now]
-
-    @property
-    def last(self) -> Tensor:
-        """The one before the present one."""
-        return self.matrices[self.now - 1]
-
-    def put(self, product: Callable[[Tensor], Tensor]) -> None:
-        """A product of the present matrix in the place of the oldest one, as new memory."""
-        result = product(self.matrices[self.now])
-        self.now = (self.now + 1) % len(self.matrices)
-        self.matrices[self.now] = result
 
 
 def _drawn_pattern(n: int, entries: int) -> Pattern:

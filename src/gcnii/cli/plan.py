@@ -26,7 +26,6 @@ from gcnii.cost import (
     estimate,
     this_cpu,
 )
-from gcnii.cost import Memory as Held
 from gcnii.data import CATALOG, load
 from gcnii.data.catalog import KNOWN, Size, counted, size_of
 from gcnii.errors import DataError, InputError
@@ -96,7 +95,7 @@ def plan(
     network = chosen_memory(memory, network, cut.nodes, where)
     cost = estimate(size, network, where, cut, devices, machines)
     if json:
-        others = [{"flags": flags, "bytes": held.total} for flags, held in _changes(cost)]
+        others = [{"flags": flags, "bytes": held.total} for flags, held in changes(cost)]
         print_json({"name": graph} | cost.document() | {"changes": others})
         return
     _print(graph, cost)
@@ -165,10 +164,6 @@ def _shape(name: str, graph: Graph | None, model: str) -> tuple[int, int]:
         for _, settings in presets_for(model, graph):
             found |= settings
     return found.get("layers", Network.layers), found.get("width", Network.width)
-
-
-def _changes(cost: Cost) -> list[tuple[str, Held]]:
-    return [] if cost.fits else list(changes(cost))
 
 
 def _print(name: str, cost: Cost) -> None:
@@ -249,7 +244,7 @@ def _verdict(cost: Cost) -> Iterator[str]:
         yield f"it fits: {amount(cost.memory.total)}{has}"
         return
     yield f"it does not fit: {amount(cost.memory.total)}{has}; what would:"
-    found = _changes(cost)
+    found = list(changes(cost))
     yield from (f"  {flags}" for flags, _ in found)
     if not found:
         yield "  nothing that was tried: fewer layers, or batches of the graph"
