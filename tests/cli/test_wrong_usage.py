@@ -97,11 +97,11 @@ def test_an_error_of_the_package_is_a_sentence_and_bad_input_has_code_2(kind, co
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", ["0", "1", "12"])
-def test_help_is_printed_in_the_narrowest_terminal(columns, tmp_path):
+@pytest.mark.parametrize(("columns", "width"), [("0", 80), ("²", 80), ("1", 40), ("12", 40)])
+def test_help_is_printed_in_the_narrowest_terminal(columns, width, tmp_path):
     answer = run("train", "--help", cwd=tmp_path, COLUMNS=columns)
     assert (answer.code, answer.err) == (0, "")
-    assert {len(line) for line in answer.out.splitlines() if line.startswith("╭")} == {40}
+    assert {len(line) for line in answer.out.splitlines() if line.startswith("╭")} == {width}
 
 
 def test_a_narrow_terminal_is_noticed_without_columns_in_the_environment(monkeypatch):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -103,15 +102,10 @@ def _replace_unencodable() -> None:
 
 def limit_width() -> None:
     """Assume NARROWEST to WIDEST columns, whatever the terminal or the environment says."""
-    for name in ("COLUMNS", "LINES"):  # Rich stumbles over some that are not numbers, such as ²
-        if not re.fullmatch("[0-9]{0,12}", os.environ.get(name, "")):
-            del os.environ[name]
-    told = os.environ.get("COLUMNS") or NARROWEST
-    columns = (shutil.get_terminal_size().columns, int(told))
-    if min(columns) < NARROWEST:
-        os.environ["COLUMNS"] = str(NARROWEST)
-    elif max(columns) > WIDEST:
-        os.environ["COLUMNS"] = str(WIDEST)
+    os.environ.pop("LINES", None)  # Rich stumbles over some that are not numbers, such as ²
+    columns = shutil.get_terminal_size().columns
+    if os.environ.get("COLUMNS") or not NARROWEST <= columns <= WIDEST:
+        os.environ["COLUMNS"] = str(min(max(columns, NARROWEST), WIDEST))
 
 
 NARROW = 80  # columns; a narrower terminal wraps the lines itself, and no number is cut short
