@@ -8,8 +8,8 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -45,7 +45,7 @@ from gcnii.results.fit import Calibrate, Session, fit_plans, notice_limit
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log
-from gcnii.train.distributed.world import World, joined, meeting, own_device, started
+from gcnii.train.distributed.world import joined, meeting, own_device, started
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import (
     Plan,
@@ -187,7 +187,8 @@ def train(
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it."""
     rank, size = started()
-    quiet = _silenced(quiet or rank > 0)  # rank 0 speaks for all
+    if quiet := quiet or rank > 0:  # rank 0 speaks for all
+        warnings.simplefilter("ignore")
     given, began, alone = _given(settings), time.monotonic(), bool(study or log or tensorboard)
     how = Running(device, threads, out, overwrite, calibrate, json, quiet, offline)
 
@@ -199,9 +200,8 @@ def train(
 
     data = read() if size == 1 else None
     if data and combines(data, model, preset, given, one_training=alone):
-        source = source_of_model(model, preset)
         amount = (effort or "standard", budget, refit)
-        asked = Asked(data, source, given, *amount, runs, seed, split)
+        asked = Asked(data, source_of_model(model, preset), given, *amount, runs, seed, split)
         return (print_members if explain_settings else combine)(asked, how, began)
     if effort or budget or refit:
         raise InputError(
@@ -212,6 +212,10 @@ def train(
         return None if rank else _print_settings(data or read(), plan, json)
     writing = Writing(log, tensorboard, study)
     return _train_one(lambda: data or read(), plan, (runs, seed, split), how, writing)
+
+
+def _given(settings: Mapping[str, object]) -> Settings:
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -241,37 +245,25 @@ def _train_one(
                 folder = how.out or run_folder(data, plan)
                 own, writers = make_runs(data, seeds, split), list[Callback]()
                 if rank == 0:  # who alone writes
-                    claim.enter_context(_claimed(folder, data, plan, own, how.overwrite))
+                    refuse_unwritable(folder)
+                    claim.enter_context(claimed_folder(folder, data, plan, own, how.overwrite))
                     writers = _writers(folder, writing, data, how.overwrite)
                 if world:
                     given |= _compared(data, plan, own, folder, where.type, how.calibrate)
-            session = _session(str(where), how, writers, folder, world)
+            session = Session(
+                device=str(where),
+                threads=how.threads,
+                verbose=False if how.quiet else None,
+                callbacks=writers,
+                checkpoint=folder / CHECKPOINT,
+                world=world,
+                offline=how.offline,
+            )
             result = fit_plans(data, [plan], session, seeds, split, how.calibrate)
         if rank == 0:  # the others have the same result
             _save_and_print(result, folder, how.overwrite, how.json, how.device)
     if result.interrupted:
         sys.exit(1)
-
-
-def _silenced(quiet: bool) -> bool:
-    """`quiet` itself; if it is True, warnings are shown no more."""
-    if quiet:
-        warnings.simplefilter("ignore")
-    return quiet
-
-
-def _session(
-    device: str, how: Running, writers: list[Callback], folder: Path, world: World | None
-) -> Session:
-    return Session(
-        device=device,
-        threads=how.threads,
-        verbose=False if how.quiet else None,
-        callbacks=writers,
-        checkpoint=folder / CHECKPOINT,
-        world=world,
-        offline=how.offline,
-    )
 
 
 def _compared(
@@ -343,10 +335,6 @@ def _print_settings(graph: Graph, make: Callable[[Graph], Plan], as_json: bool) 
     table_console().print(table)
 
 
-def _given(settings: Mapping[str, object]) -> Settings:
-    return {name: value for name, value in settings.items() if value is not None}
-
-
 def _writers(bundle: Path, writing: Writing, graph: Graph, overwrite: bool) -> list[Callback]:
     """The writers of curves that are asked for; a bundle holds nothing but its own files."""
     log, tensorboard = writing.log, writing.tensorboard
@@ -368,15 +356,6 @@ def _writers(bundle: Path, writing: Writing, graph: Graph, overwrite: bool) -> l
     ]
 
 
-@contextmanager
-def _claimed(
-    folder: Path, graph: Graph, plan: Plan, runs: list[Run], overwrite: bool
-) -> Iterator[None]:
-    refuse_unwritable(folder)
-    with claimed_folder(folder, graph, plan, runs, overwrite):
-        yield
-
-
 def _save_and_print(
     result: Result, folder: Path, overwrite: bool, as_json: bool, device: str
 ) -> None:
@@ -388,14 +367,13 @@ def _save_and_print(
         _print(result, None, as_json, device)  # the scores are there, even if the disk is full
         raise
     if result.interrupted:
-        print(f"gcnii: stopped; {_kept(folder, saved)}", file=sys.stderr)
+        kept = (
+            "the bundle holds the best weights so far"
+            if saved
+            else f"{folder} keeps its old bundle"
+        )
+        print(f"gcnii: stopped; {kept}. Run the same command again to resume.", file=sys.stderr)
     _print(result, folder if saved else None, as_json, device)
-
-
-def _kept(folder: Path, saved: bool) -> str:
-    """What there is after Ctrl-C."""
-    kept = "the bundle holds the best weights so far" if saved else f"{folder} keeps its old bundle"
-    return f"{kept}. Run the same command again to resume."
 
 
 def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> None:
