@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.data.catalog import Size
-from gcnii.errors import InputError, did_you_mean, is_one_of
+from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
 from gcnii.memory import LARGEST_POOLED, NARROW, Held, choose_held, segment_length, segments
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gcnii.propagation.sparse import Pattern
 
 Kind = Literal["cpu", "cuda"]
+WAYS: tuple[Held, ...] = get_args(Held)  # to hold activations
 
 # model → matrices of weights in a layer
 MATRICES = {"gcnii": 1, "gcnii-star": 2, "gcnii-star-printed": 2, "gcnii-plus": 1}
@@ -592,9 +593,9 @@ def chosen_memory(asked: str, network: Network, nodes: int, device: Device) -> N
         return replace(network, memory=way)
     if asked == "offload" and device.kind == "cpu":
         raise InputError("memory offload is for GPUs: on a CPU, all memory is the host's")
-    if not is_one_of(asked, get_args(Held)):
-        raise InputError(f"memory must be auto, keep, recompute or offload, got {asked!r}")
-    return replace(network, memory=asked)
+    if asked in WAYS:
+        return replace(network, memory=asked)
+    raise InputError(f"memory must be auto, keep, recompute or offload, got {asked!r}")
 
 
 def cut_of(size: Size, devices: int, graph: Graph | None) -> Cut:
