@@ -33,7 +33,8 @@ def _published() -> Mapping[str, Mapping[str, tuple[str, Settings]]]:
     found: dict[str, dict[str, tuple[str, Settings]]] = {}
     for block in tomllib.loads(PUBLISHED.read_text("utf-8"))["published"]:
         for name, own in block["on"].items():
-            settings = own | block.get("settings", {})
+            given = (own | block.get("settings", {})).items()
+            settings = {key: tuple(one) if isinstance(one, list) else one for key, one in given}
             by_model = dict.fromkeys(block["models"], (block["by"], settings))
             found[name] = found.get(name, {}) | by_model
     return found | {name: found[other] for name, other in LIKE.items()}
