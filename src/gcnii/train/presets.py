@@ -33,8 +33,9 @@ def _published() -> Mapping[str, Mapping[str, tuple[str, Settings]]]:
     found: dict[str, dict[str, tuple[str, Settings]]] = {}
     for block in tomllib.loads(PUBLISHED.read_text("utf-8"))["published"]:
         for name, own in block["on"].items():
-            given = (own | block.get("settings", {})).items()
-            settings = {key: tuple(one) if isinstance(one, list) else one for key, one in given}
+            given = own | block.get("settings", {})
+            # TOML has lists where settings have tuples: `fanout`.
+            settings = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
             by_model = dict.fromkeys(block["models"], (block["by"], settings))
             found[name] = found.get(name, {}) | by_model
     return found | {name: found[other] for name, other in LIKE.items()}
