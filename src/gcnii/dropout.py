@@ -28,7 +28,7 @@ from gcnii.errors import InputError
 from gcnii.propagation import Adjacency, Sparse
 from gcnii.propagation.sparse import RowNumbers, VmapInfo, replicas_first
 
-KEY_BLOCK = 64  # keys that are made at once, because a single one costs a dozen tiny operations
+KEY_BLOCK = 128  # keys that are made at once, because a single one costs a dozen tiny operations
 
 
 def epoch_key(seeds: Tensor, epoch: Tensor | int, step: Tensor | int = 0) -> Tensor:
@@ -96,29 +96,19 @@ class KeySequence:
     def __init__(self, key: Tensor, first: int = 0, rows: RowNumbers | None = None):
         self.key, self.rows = key, rows
         self.used = first  # the number of keys used so far
-        self.block, self.keys = -1, key  # the block of keys made last: its number, and the keys
-
-    def next(self) -> Tensor:
-        """The key (2,) of the next dropout call."""
-        block, at = divmod(self.used, KEY_BLOCK)
-        if block != self.block:
-            numbers = torch.arange(
-                block * KEY_BLOCK,
-                (block + 1) * KEY_BLOCK,
-                dtype=torch.int32,
-                device=self.key.device,
-            )
-            self.block, self.keys = block, numbered_keys(self.key, numbers)
-        self.used += 1
-        return self.keys[at]
+        self.start, self.end = 0, 0  # the numbers of the keys that have been made
+        self.keys = key
 
     def take(self, count: int) -> Tensor:
         """The keys (count, 2) of the next dropout calls."""
-        numbers = torch.arange(
-            self.used, self.used + count, dtype=torch.int32, device=self.key.device
-        )
+        if self.used + count > self.end:
+            self.start, self.end = self.used, self.used + max(count, KEY_BLOCK)
+            device = self.key.device
+            numbers = torch.arange(self.start, self.end, dtype=torch.int32, device=device)
+            self.keys = numbered_keys(self.key, numbers)
+        first = self.used - self.start
         self.used += count
-        return numbered_keys(self.key, numbers)
+        return self.keys[first : first + count]
 
 
 _sequence: ContextVar[KeySequence | None] = ContextVar("key_sequence", default=None)
@@ -133,7 +123,7 @@ def next_key(device: torch.device) -> Tensor:
     """The key (2,) of the next dropout call of this forward pass."""
     sequence = _sequence.get()
     if sequence is not None:
-        return sequence.next()
+        return sequence.take(1)[0]
     # In a training loop that is not ours, the user's torch.manual_seed decides.
     return torch.randint(-(1 << 31), 1 << 31, (2,), dtype=torch.int64).to(torch.int32).to(device)
 

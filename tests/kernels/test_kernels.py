@@ -9,7 +9,7 @@ import torch
 from support import knobs
 
 from gcnii.dropout import LEVELS, _first_key, epoch_key, keep_mask, levels
-from gcnii.kernels.layouts import schedule_of, slots_of
+from gcnii.kernels.layouts import Cut, schedule_of, slots_of
 from gcnii.propagation import Sparse
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def test_every_row_gathers_its_neighbours(device, width, own_values):
     scales = torch.tensor([1.0, 2.0 if own_values else 1.0], dtype=torch.float64, device=device)[
         :, None, None
     ]
-    weighted = schedule_of(M.pattern, 16, 16).with_values(values)
+    weighted = schedule_of(M.pattern, Cut(16, 16, 4)).with_values(values)
     torch.testing.assert_close(gather(weighted, H), scales * (dense @ H))
     by_row = gather_by_row(M.pattern.rows, M.pattern.columns, values, H)
     torch.testing.assert_close(by_row, scales * (dense @ H))
@@ -61,7 +61,7 @@ def test_dots_are_those_of_each_entry(device):
 def test_a_schedule_holds_every_entry_once(device):
     A = hubs(70, 90)
     pattern = Sparse.from_scipy(A).to(device, torch.float64).pattern
-    schedule = schedule_of(pattern, 32, 16)
+    schedule = schedule_of(pattern, Cut(32, 16, 4))
     rows = schedule.order[schedule.order >= 0]
     assert sorted(rows.tolist()) == list(range(70))
     places = schedule.place[schedule.place < A.nnz].tolist()
@@ -75,7 +75,7 @@ def test_a_schedule_holds_every_entry_once(device):
 def test_slots_hold_every_entry_once_and_keep_a_row_in_one_block(device):
     A = hubs(70, 90)
     M = Sparse.from_scipy(A).to(device, torch.float64)
-    layouts = slots_of(M.pattern, 32, 4)
+    layouts = slots_of(M.pattern, Cut(32, 4, 4))
     assert sorted(layouts.order[layouts.order >= 0].tolist()) == list(range(70))
     assert sorted(layouts.place[layouts.place < A.nnz].tolist()) == list(range(A.nnz))
     order = layouts.order.view(-1, 32).cpu()
@@ -143,7 +143,7 @@ def test_layers_and_their_gradients_agree_with_float64(
 ):
     from gcnii.kernels import layouts, stack
 
-    monkeypatch.setattr(stack, "cut", lambda H: (block, 8))
+    monkeypatch.setattr(stack, "cut", lambda H, back=False: layouts.Cut(block, 8, 4))
     monkeypatch.setattr(layouts, "TOO_LONG", 4 if fused else 0)
     n, replicas, layers = 60, 2, 3
     kept = torch.tensor([40000, 50000], dtype=torch.int32)

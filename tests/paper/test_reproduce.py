@@ -153,7 +153,7 @@ class SmallGPU:
         return [len(seeds) for seeds in self.batches]
 
 
-STEP = Replicas.step
+STEP = Replicas.differentiate
 
 
 @pytest.fixture

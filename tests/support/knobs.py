@@ -2,7 +2,7 @@
 
 # trainings
 SAVE_EVERY = "gcnii.train.group.SAVE_EVERY"  # seconds between two checkpoints
-STEP = "gcnii.train.replicas.Replicas.step"  # one epoch of all replicas
+STEP = "gcnii.train.replicas.Replicas.differentiate"  # once an epoch of all replicas
 LINES_EVERY = "gcnii.train.callbacks.EVERY"  # seconds between two lines of progress
 USABLE = "gcnii.kernels.usable"  # whether Triton's kernels are used for a tensor
 LONG_ROWS = "gcnii.kernels.LONG"  # rows per product from which on products are done one by one

@@ -4,6 +4,9 @@ They know nothing but tensors.  A caller asks `usable` first and imports a kerne
 because most machines have no Triton.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 
@@ -26,6 +29,40 @@ def usable(tensor: Tensor) -> bool:
 @cache
 def _triton() -> bool:
     return find_spec("triton") is not None
+
+
+class Beside:
+    """Launches on a second stream, beside what the current one goes on with; they join at the end.
+
+    What is launched waits for all that the current stream was given before.
+    """
+
+    def __init__(self, device: torch.device):
+        self.main = torch.cuda.current_stream(device) if device.type == "cuda" else None
+        self.side: torch.cuda.Stream | None = None  # once something was launched on it
+
+    def __enter__(self) -> Beside:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.main and self.side:
+            self.main.wait_stream(self.side)
+
+    def launch(self, work: Callable[[], object]) -> None:
+        """Do the work with the second stream as the current one."""
+        if not self.main:
+            work()
+            return
+        self.side = _side_of(self.main)
+        self.side.wait_stream(self.main)
+        with torch.cuda.stream(self.side):
+            work()
+
+
+@cache
+def _side_of(main: torch.cuda.Stream) -> torch.cuda.Stream:
+    """Each stream has one of its own: another may be captured into a graph at the same time."""
+    return torch.cuda.Stream(main.device)
 
 
 # Index arithmetic of rows that differ in length and are stored one after the other.

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from gcnii.kernels.layouts import PIECE, UNROLL, ScheduledMatrix
+from gcnii.kernels.layouts import PIECE, UNROLL, Cut, ScheduledMatrix
 
 ELEMENTS = 2048  # elements of a program's tile
 WIDEST = 128  # columns of it
@@ -19,10 +19,12 @@ BUSY = 1 << 14
 ROW_PIECE = 8  # entries of a row that are fetched together, where there is no layout
 
 
-def cut(H: Tensor) -> tuple[int, int]:
+def cut(H: Tensor) -> Cut:
     """For H (r, d, h), a block's rows and the longest row left whole: the fastest measured."""
-    replicas, d, _ = H.shape
-    return ELEMENTS // WIDEST, 16 if replicas * d < BUSY else 32
+    replicas, d, width = H.shape
+    if replicas * d * triton.cdiv(width, WIDEST) < BUSY:
+        return Cut(4, 32, 0)
+    return Cut(ELEMENTS // WIDEST, 16 if replicas * d < BUSY else 32, 4)
 
 
 def gather(

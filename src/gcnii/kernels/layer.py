@@ -14,12 +14,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from gcnii.kernels.gather import stride
+from gcnii.kernels import gradients
+from gcnii.kernels.gather import BUSY, stride
 from gcnii.kernels.layouts import Slots, SlottedMatrix
 from gcnii.kernels.mask import kept_entries
 
 INNER = 64  # columns of a product's inner dimension that are taken at once
 PART = 32  # the same for GCNII*'s second product, which has fewer registers left
+PARTS, ROWS = 8, 16  # into which the rows of a weight's gradient are cut, and rows taken at once
 
 
 def forward_layer(
@@ -51,7 +53,7 @@ def forward_layer(
         key.stride(0), extra.stride(0), stride(kept), sums.stride(0), out.stride(0),
         STAR=M2 is not None, SKIP=skip != 0, DROP=keys is not None, KEEP=S is not None,
         SHARED=starts is not None, EXTRA=others is not None,
-        PART=min(PART, _size(width)), **_cut(width, slots),
+        PART=min(PART, _size(width)), **_cut(D, slots),
     )  # fmt: skip
 
 
@@ -75,22 +77,42 @@ def backward_layer(
         F, dZ, M1, output, extra, out, width, skip, back * (replicas - 1),
         stride(weights), F.stride(0), dZ.stride(0), M1.stride(0), output.stride(0), extra.stride(0),
         out.stride(0), SKIP=skip != 0, MASK=D is not None, EXTRA=others is not None,
-        **_cut(width, slots),
+        **_cut(dZ, slots),
     )  # fmt: skip
 
 
-def initial_gradient(dZ: Tensor, M: Tensor, scale: float) -> Tensor:
-    """scale Σ_l dZ_l M_lᵀ for dZ (r, L, n, h) and M (L, r, h, h)."""
+def initial_gradient(dZ: Tensor, M: Tensor, scale: float, out: Tensor, *, add: bool) -> None:
+    """out [+]= scale Σ_l dZ_l M_lᵀ for dZ (r, L, n, h), M (L, r, h, h) and out (r, n, h)."""
     replicas, layers, n, width = dZ.shape
-    out = dZ.new_empty(replicas, n, width)
     size, block = _size(width), 64
     _initial[(triton.cdiv(n, block), replicas)](
         dZ, M, out, n, width, layers, scale,
         dZ.stride(0), dZ.stride(1), M.stride(1), M.stride(0), out.stride(0),
-        WIDTH=size, PRECISION=precision(), BLOCK=block, INNER=min(INNER, size),
+        ADD=add, WIDTH=size, PRECISION=precision(), BLOCK=block, INNER=min(INNER, size),
         EVEN=width == size, STAGES=3 if size <= 64 else 1, num_warps=4 if size <= 64 else 8,
     )  # fmt: skip
-    return out
+
+
+def weight_gradients(S: Tensor, dZ: Tensor, out: Tensor) -> None:
+    """out = S_lᵀ dZ_l (L, r, h, h) for S and dZ (r, L, n, h).
+
+    A product of a few layers is cut into parts, which cuBLAS does not do in a batch; where many
+    replicas fill the GPU, its products are faster.
+    """
+    replicas, layers, n, width = dZ.shape
+    if width > INNER or replicas * n >= BUSY:
+        products = gradients(S.flatten(0, 1), dZ.flatten(0, 1)).unflatten(0, S.shape[:2])
+        out.copy_(products.transpose(0, 1))
+        return
+    size, exact = _size(width), precision()
+    part = triton.cdiv(n, PARTS * ROWS) * ROWS
+    sums = torch.empty(triton.cdiv(n, part), *out.shape, device=out.device)
+    _products[(len(sums), layers, replicas)](
+        S, dZ, sums, n, width, part, S.stride(0), S.stride(1), dZ.stride(0), dZ.stride(1),
+        WIDTH=size, BLOCK=ROWS, EVEN=width == size,
+        PRECISION="ieee" if exact == "tf32x3" else exact, num_warps=4, num_stages=3,
+    )  # fmt: skip
+    torch.sum(sums, 0, out=out)
 
 
 def _size(width: int) -> int:
@@ -103,12 +125,14 @@ def precision() -> str:
     return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
 
-def _cut(width: int, slots: Slots) -> dict[str, object]:
+def _cut(H: Tensor, slots: Slots) -> dict[str, object]:
     """The kernels' constants, and the launch options that were measured to be fastest."""
+    width = H.shape[2]
     size, exact = _size(width), precision()
-    warps = 4 if slots.block == 32 and size <= 64 else 8
+    warps = 4 if slots.block >= 32 and size <= 64 else 8
+    inner = size if H.dtype == torch.bfloat16 else min(INNER, size)
     constants: dict[str, object] = {
-        "HUBS": slots.hubs, "BLOCK": slots.block, "WIDTH": size, "INNER": min(INNER, size),
+        "HUBS": slots.hubs, "BLOCK": slots.block, "WIDTH": size, "INNER": inner,
         "EVEN": width == size, "PRECISION": exact, "num_warps": warps,
     }  # fmt: skip
     # Fewer registers than three products at once would take leave room for a fourth program.
@@ -281,7 +305,7 @@ def _backward(
 def _initial(
     dZ, M, out, n, width, layers, scale, dZ_r, dZ_l, M_r, M_l, out_r,
     WIDTH: tl.constexpr, PRECISION: tl.constexpr, BLOCK: tl.constexpr, INNER: tl.constexpr,
-    EVEN: tl.constexpr, STAGES: tl.constexpr,
+    EVEN: tl.constexpr, STAGES: tl.constexpr, ADD: tl.constexpr,
 ):  # fmt: skip
     replica = tl.program_id(1).to(tl.int64)
     row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -296,5 +320,31 @@ def _initial(
             Z = tl.dot(A, _rows_of(M, column, to, width, True, EVEN), Z, input_precision=PRECISION)
         dZ += dZ_l
         M += M_l
+    at = out + replica * out_r + base + to[None, :]
     mask = (row < n)[:, None] & (to < width)[None, :]
-    tl.store(out + replica * out_r + base + to[None, :], scale * Z, mask=mask)
+    Z *= scale
+    if ADD:
+        Z += tl.load(at, mask=mask, other=0.0).to(tl.float32)
+    tl.store(at, Z, mask=mask)
+
+
+@triton.jit
+def _products(
+    S, dZ, out, n, width, part, S_r, S_l, dZ_r, dZ_l,
+    WIDTH: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    first, layer, replica = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    S, dZ = S + replica * S_r + layer * S_l, dZ + replica * dZ_r + layer * dZ_l
+    to = tl.arange(0, WIDTH)
+    total = tl.zeros((WIDTH, WIDTH), tl.float32)
+    for start in tl.range(first * part, tl.minimum((first + 1) * part, n), BLOCK):
+        row = start + tl.arange(0, BLOCK)
+        there = row < n
+        across = there[None, :] if EVEN else there[None, :] & (to < width)[:, None]
+        down = there[:, None] if EVEN else there[:, None] & (to < width)[None, :]
+        s = tl.load(S + row[None, :] * width + to[:, None], mask=across, other=0.0)
+        z = tl.load(dZ + row[:, None] * width + to[None, :], mask=down, other=0.0)
+        total = tl.dot(s, z, total, input_precision=PRECISION)
+    block = (first * tl.num_programs(1) + layer) * tl.num_programs(2) + replica
+    at = (block * width + to[:, None]) * width + to[None, :]
+    tl.store(out + at, total, mask=(to < width)[:, None] & (to < width)[None, :])

@@ -25,6 +25,23 @@ PIECE = 32  # entries per piece
 UNROLL = 2  # entries of a row that are fetched together
 
 
+class Cut(NamedTuple):
+    """How a matrix is laid out.
+
+    block    rows of a block, or slots
+    longest  entries of the longest row that is left whole; longer ones are hubs
+    times    the mean number of entries, if that is more
+    """
+
+    block: int
+    longest: int
+    times: int
+
+    def longest_of(self, entries: int, rows: int) -> int:
+        """The entries of the longest row of a matrix that is not a hub."""
+        return max(self.longest, self.times * entries // max(rows, 1))
+
+
 class ScheduledMatrix(NamedTuple):
     """A schedule with the matrix's values in CSR order, and again in the order of `index`."""
 
@@ -67,17 +84,15 @@ class Schedule:
         return ScheduledMatrix(self, values, torch.cat([values, *constants], 1)[:, self.place])
 
     @classmethod
-    def of(
-        cls, rows: Tensor, columns: Tensor, block: int, longest: int, among: Tensor | None = None
-    ) -> Schedule:
+    def of(cls, rows: Tensor, columns: Tensor, cut: Cut, among: Tensor | None = None) -> Schedule:
         """Sort rows by falling length: a block's rows are alike, and the longest start first.
 
-        A row of more than `longest` entries, or of 4 times the mean if that is more, is a hub.
+        cut    which rows are hubs
 
         among  the rows to compute, sorted; by default all
         """
-        length = rows.diff().long()
-        longest = max(longest, 4 * len(columns) // max(len(length), 1))
+        length, block = rows.diff().long(), cut.block
+        longest = cut.longest_of(len(columns), len(length))
         chosen = length if among is None else length[among]
         order = torch.argsort(chosen, descending=True, stable=True)
         order = order if among is None else among[order]
@@ -179,16 +194,16 @@ class Slots:
 
     @classmethod
     def of(
-        cls, rows: Tensor, columns: Tensor, block: int, longest: int, among: Tensor | None = None
+        cls, rows: Tensor, columns: Tensor, cut: Cut, among: Tensor | None = None
     ) -> Slots | None:
         """The layout of a CSR pattern; None where a row does not fit into the slots of a block.
 
-        A row of more than `longest` entries, or of 4 times the mean if that is more, is a hub.
+        cut    which rows are hubs
 
         among  the rows to lay out, sorted; by default all
         """
-        entries, length = len(columns), rows.diff().long()
-        longest = max(longest, 4 * entries // max(len(length), 1))
+        entries, length, block = len(columns), rows.diff().long(), cut.block
+        longest = cut.longest_of(entries, len(length))
         if len(length) and int(length.max()) > TOO_LONG * longest * block:
             return None
         length = length if among is None else length[among]
@@ -270,25 +285,25 @@ class CutCSR(Protocol):
         """(n, arriving): the rows that come from others."""
 
 
-_SCHEDULES: WeakKeyDictionary[CSR, dict[tuple[int, int], Schedule]] = WeakKeyDictionary()
-_SLOTS: WeakKeyDictionary[CSR, dict[tuple[int, int], Slots | None]] = WeakKeyDictionary()
-_CUTS: WeakKeyDictionary[CutCSR, dict[tuple[int, ...], CutSlots | None]] = WeakKeyDictionary()
+_SCHEDULES: WeakKeyDictionary[CSR, dict[Cut, Schedule]] = WeakKeyDictionary()
+_SLOTS: WeakKeyDictionary[CSR, dict[Cut, Slots | None]] = WeakKeyDictionary()
+_CUTS: WeakKeyDictionary[CutCSR, dict[tuple[Cut, Cut], CutSlots | None]] = WeakKeyDictionary()
 
 
-def schedule_of(pattern: CSR, block: int, longest: int) -> Schedule:
+def schedule_of(pattern: CSR, cut: Cut) -> Schedule:
     """The layout for a sparse product."""
     known = _SCHEDULES.setdefault(pattern, {})
-    if (block, longest) not in known:
-        known[block, longest] = Schedule.of(pattern.rows, pattern.columns, block, longest)
-    return known[block, longest]
+    if cut not in known:
+        known[cut] = Schedule.of(pattern.rows, pattern.columns, cut)
+    return known[cut]
 
 
-def slots_of(pattern: CSR, block: int, longest: int) -> Slots | None:
+def slots_of(pattern: CSR, cut: Cut) -> Slots | None:
     """The layout for the fused layers; None where a row is too long for them."""
     known = _SLOTS.setdefault(pattern, {})
-    if (block, longest) not in known:
-        known[block, longest] = Slots.of(pattern.rows, pattern.columns, block, longest)
-    return known[block, longest]
+    if cut not in known:
+        known[cut] = Slots.of(pattern.rows, pattern.columns, cut)
+    return known[cut]
 
 
 class CutSlots(NamedTuple):
@@ -304,28 +319,24 @@ class CutSlots(NamedTuple):
     arriving: Slots
 
     @classmethod
-    def of(
-        cls, pattern: CutCSR, slots: tuple[int, int], product: tuple[int, int]
-    ) -> CutSlots | None:
+    def of(cls, pattern: CutCSR, slots: Cut, product: Cut) -> CutSlots | None:
         """None where a row is too long for the fused layers.
 
-        slots, product  block and longest row of the fused layers, and of products
+        slots, product  of the fused layers, and of products
         """
         near, arriving = pattern.near, pattern.arriving
         waits = arriving.rows.diff() > 0
         rows, border = (torch.nonzero(side)[:, 0] for side in (~waits, waits))
-        inner = Slots.of(near.rows, near.columns, *slots, rows)
-        outer = Slots.of(arriving.rows, arriving.columns, *slots, border)
+        inner = Slots.of(near.rows, near.columns, slots, rows)
+        outer = Slots.of(arriving.rows, arriving.columns, slots, border)
         if inner is None or outer is None:
             return None
-        return cls(inner, Schedule.of(near.rows, near.columns, *product, border), outer)
+        return cls(inner, Schedule.of(near.rows, near.columns, product, border), outer)
 
 
-def cut_slots_of(
-    pattern: CutCSR, slots: tuple[int, int], product: tuple[int, int]
-) -> CutSlots | None:
+def cut_slots_of(pattern: CutCSR, slots: Cut, product: Cut) -> CutSlots | None:
     """The layouts for the fused layers; None where a row is too long for them."""
     known = _CUTS.setdefault(pattern, {})
-    if (*slots, *product) not in known:
-        known[*slots, *product] = CutSlots.of(pattern, slots, product)
-    return known[*slots, *product]
+    if (slots, product) not in known:
+        known[slots, product] = CutSlots.of(pattern, slots, product)
+    return known[slots, product]

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, overload
 
 import torch
 from torch import Tensor
 
-from gcnii.kernels import gather, gradients
-from gcnii.kernels.layer import backward_layer, forward_layer, initial_gradient
+from gcnii.kernels import Beside, gather, gradients
+from gcnii.kernels.layer import (
+    INNER,
+    backward_layer,
+    forward_layer,
+    initial_gradient,
+    precision,
+    weight_gradients,
+)
 from gcnii.kernels.layouts import (
     CSR,
+    Cut,
     CutCSR,
     CutSlots,
     Schedule,
@@ -51,20 +60,33 @@ Narrow = SlottedMatrix | NarrowCut
 Wide = ScheduledMatrix | WideCut
 Matrix = Narrow | Wide
 Step = Callable[..., None]  # a layer, as `_wide_layer` is called
+FEW = 6000  # rows over all replicas: programs of 16 rows each then take turns at most once
+TOGETHER = 16  # layers whose weights' gradients are found at once
 
 
-def order(pattern: CSR, H: Tensor) -> Order:
-    """The layout of a sparse matrix for the layers on H (r, n, h)."""
-    fused = slots_of(pattern, *cut(H)) if H.shape[2] <= NARROW else None
-    return fused or schedule_of(pattern, *gather.cut(H))
+def order(pattern: CSR, H: Tensor, *, back: bool = False) -> Order:
+    """The layout of a sparse matrix for the layers on H (r, n, h), forward or `back`."""
+    fused = slots_of(pattern, cut(H, back=back)) if _fuses(H) else None
+    return fused or schedule_of(pattern, gather.cut(H))
+
+
+def _fuses(H: Tensor) -> bool:
+    """Whether a layer is one kernel.
+
+    From 128 columns on, a product of float32 numbers takes so many registers that a busy GPU
+    gathers faster in a kernel of its own.
+    """
+    replicas, n, width = H.shape
+    light = width <= INNER or H.dtype == torch.bfloat16 or replicas * n < gather.BUSY
+    return width <= NARROW and light
 
 
 def cut_order(pattern: CutCSR, H: Tensor) -> CutSlots | tuple[Schedule, Schedule]:
     """The same for a matrix whose rows several processes share: near columns, and what arrives."""
-    fused = cut_slots_of(pattern, cut(H), gather.cut(H)) if H.shape[2] <= NARROW else None
+    fused = cut_slots_of(pattern, cut(H), gather.cut(H)) if _fuses(H) else None
     if fused is not None:
         return fused
-    near, arriving = (schedule_of(p, *gather.cut(H)) for p in (pattern.near, pattern.arriving))
+    near, arriving = (schedule_of(p, gather.cut(H)) for p in (pattern.near, pattern.arriving))
     return near, arriving
 
 
@@ -77,10 +99,14 @@ def cut_matrix(pattern: CutCSR, near: Tensor, arriving: Tensor, send: Send, H: T
     return WideCut(order[0].with_values(near), order[1].with_values(arriving), send)
 
 
-def cut(H: Tensor) -> tuple[int, int]:
+def cut(H: Tensor, *, back: bool = False) -> Cut:
     """For H (r, n, h), a block's slots and the longest row in one slot: the fastest measured."""
-    replicas, n, _ = H.shape
-    return (16, 8) if replicas * n < gather.BUSY else (32, 16)
+    rows = len(H) * H.shape[1]
+    if rows >= gather.BUSY:
+        # Backward has registers left for 64 rows, which share what a product makes of M.
+        tall = back and H.dtype == torch.float32 and H.shape[2] <= INNER and precision() == "tf32x3"
+        return Cut(64 if tall else 32, 16, 4)
+    return Cut(16, 8, 2) if rows < FEW else Cut(32, 8, 2)
 
 
 def forward(
@@ -170,27 +196,47 @@ def backward(
     dH, W1, W2 = torch.empty_like(H), _like(H, M1), _like(H, M2)
     open_where(G.contiguous(), H, D[:, -1])
     if isinstance(PT, Narrow):
-        dH0 = _fused_gradients(PT, D, W1, W2, dH, alpha, skip)
+        dH0, dM1 = _fused_gradients(PT, D, S, W1, W2, dH, alpha, skip)
     else:
         dH0 = _wide_gradients(PT, D, W1, W2, dH, alpha, skip)
-    dM1 = gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2])
-    dM1 = dM1.transpose(0, 1).to(M1.dtype)
+        dM1 = gradients(S.flatten(0, 1), D.flatten(0, 1)).unflatten(0, S.shape[:2]).transpose(0, 1)
+    dM1 = dM1.to(M1.dtype)
     dM2 = None if M2 is None else _initial_gradients(H0, D).to(M2.dtype)
     dH = dH if keys is None else drop(dH, keys[0], kept, out=dH, starts=starts)
     return dH, dH0, dM1, dM2
 
 
 def _fused_gradients(
-    PT: Narrow, D: Tensor, M1: Tensor, M2: Tensor | None, dH: Tensor, alpha: float, skip: float
-) -> Tensor:
-    """Overwrite D with the layers' dZ, fill dH, and return dH0, summed up at the end."""
-    for l in range(len(M1) - 1, -1, -1):
-        dZ, below = D[:, l], D[:, l - 1] if l else None
-        out, back = dH if below is None else below, l % 2 == 1
-        for part, source, others in _parts(PT, dZ):
-            given = {"source": source, "others": others}
-            backward_layer(part, dZ, M1[l], below, out, skip=skip, back=back, **given)
-    return initial_gradient(D, M1, alpha) if M2 is None else initial_gradient(D, M2, 1.0)
+    PT: Narrow, D: Tensor, S: Tensor, M1: Tensor, M2: Tensor | None, dH: Tensor, alpha: float,
+    skip: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Overwrite D with the layers' dZ, fill dH, and return dH0 and dM1 (layers, r, h, h).
+
+    Their sums and products wait for nothing but dZ.  Where they leave room on the GPU, they run
+    beside the layers that follow; else at the end.
+    """
+    layers, dH0, dM1 = len(M1), torch.empty_like(dH), torch.empty_like(M1)
+    M, scale = (M1, alpha) if M2 is None else (M2, 1.0)
+    busy = len(S) * S.shape[2] >= gather.BUSY
+    together = layers if busy else TOGETHER
+
+    def sum_up(first: int) -> None:
+        some = slice(first, first + together)
+        weight_gradients(S[:, some], D[:, some], dM1[some])
+        initial_gradient(D[:, some], M[some], scale, dH0, add=first + together < layers)
+
+    with Beside(D.device) as beside:
+        for l in range(layers - 1, -1, -1):
+            if l % together == 0 and not busy:
+                beside.launch(partial(sum_up, l))
+            dZ, below = D[:, l], D[:, l - 1] if l else None
+            out, back = dH if below is None else below, l % 2 == 1
+            for part, source, others in _parts(PT, dZ):
+                given = {"source": source, "others": others}
+                backward_layer(part, dZ, M1[l], below, out, skip=skip, back=back, **given)
+    if busy:
+        sum_up(0)
+    return dH0, dM1
 
 
 def _wide_gradients(

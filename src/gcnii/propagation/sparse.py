@@ -607,7 +607,7 @@ def multiply_each(pattern: AnyPattern, values: Tensor, H: Tensor) -> Tensor:
 
         if pattern.transient:
             return gather_by_row(pattern.rows, pattern.columns, values, H.contiguous())
-        return gather(schedule_of(pattern, *cut(H)).with_values(values), H.contiguous())
+        return gather(schedule_of(pattern, cut(H)).with_values(values), H.contiguous())
     replicas = len(H)
     if replicas == 1:
         return _multiply(pattern, values[0], H[0])[None]

@@ -108,11 +108,11 @@ class Objective:
 
     def count(self, role: Role) -> Tensor:
         """The number of the role's nodes (r,), over all processes."""
-        return self._counts[role] if self.share else self.masks[role].sum(-1)
+        return self._counts[role]
 
     @cached_property
     def _counts(self) -> dict[Role, Tensor]:
-        """Made once, because it needs the other processes."""
+        """Made once, because it needs the other processes, and each sum is a launch on a GPU."""
         return {role: self.total(mask.sum(-1)) for role, mask in self.masks.items()}
 
     def overall(self, mean: Tensor) -> Tensor:

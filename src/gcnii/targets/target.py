@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp, softmax
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid, nll_loss
 
 from gcnii.errors import InputError
 from gcnii.targets.scores import (
@@ -315,8 +315,12 @@ class Classes(Target):
     described = "classes"
 
     def losses(self, scores: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
-        y, log_p = y.clamp(min=0), scores.log_softmax(-1)
-        each = -log_p.gather(-1, y.expand(len(scores), -1)[..., None])[..., 0]
+        y = y.clamp(min=0)
+        each = nll_loss(
+            scores.log_softmax(-1).flatten(0, 1),
+            y.expand(len(scores), -1).flatten(),
+            reduction="none",
+        ).view(scores.shape[:2])
         return each if weights is None else each * weights.to(scores.dtype)[:, y]
 
     def ordered(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from gcnii.errors import GcniiError, InputError, notice
 from gcnii.files import document_key
+from gcnii.kernels import Beside
 from gcnii.targets.objective import Objective
 from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.batches import Batch
@@ -167,6 +168,10 @@ class ReplicaGroup:
         # Where states go to the host, launches take no time; and a graph's memory would be its own.
         why_not = "activations go to the host" if offloads else ""
         self.captured = CapturedEpoch(device, "several processes train" if task.shard else why_not)
+        self._capture_again()
+        # An evaluation that needs the step's own scores cannot happen beside the next step.
+        apart = self.recipe.batches != "full" or self.recipe.rule.noisy
+        self.overlaps = not (apart or self.captured.why_not)
         self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
         self.transient = CapturedEpoch(device, "each epoch draws batches of its own")
         self.pace = float("inf")  # seconds per epoch
@@ -194,6 +199,17 @@ class ReplicaGroup:
             model.stash = Stash(self.task.device)
         return offloads
 
+    def _capture_again(self) -> None:
+        """The old graphs hold the old tensors."""
+        self.captured = self.captured.another()
+        self.first, self.last = self.captured.another(), self.captured.another()
+
+    @property
+    def refused(self) -> str:
+        """Why an epoch could not be captured; empty unless that was tried."""
+        tried = (self.captured, self.first, self.last)
+        return next((one.why_not for one in tried if one.refused), "")
+
     @property
     def running(self) -> int:
         """The number of replicas that have not stopped."""
@@ -202,13 +218,17 @@ class ReplicaGroup:
     def advance(self) -> None:
         """Train for some epochs, and bring the runs' records up to date."""
         start, epochs = time.perf_counter(), self._epochs_to_sync()
-        for _ in range(epochs):
-            if self.recipe.batches == "full":
-                with arithmetic(self.recipe, self.task.device):
-                    self.captured(self._epoch)
-            else:
-                self._epoch_in_batches()
-            self.epoch += 1
+        if self.overlaps:
+            with arithmetic(self.recipe, self.task.device):
+                self.first(self._step)
+                for _ in range(epochs - 1):
+                    self.captured(self._evaluate_beside_step)
+                self.last(self._evaluate)
+            self.epoch += epochs
+        else:
+            for _ in range(epochs):
+                self._one_epoch()
+                self.epoch += 1
         measures, standings = self.stopping.fetch(epochs)
         self.pace = (time.perf_counter() - start) / epochs
         taken = [now.epochs - run.epochs for run, now in zip(self.runs, standings, strict=True)]
@@ -241,6 +261,13 @@ class ReplicaGroup:
             if i < epochs
         ]
 
+    def _one_epoch(self) -> None:
+        if self.recipe.batches == "full":
+            with arithmetic(self.recipe, self.task.device):
+                self.captured(self._epoch)
+        else:
+            self._epoch_in_batches()
+
     def _epoch_in_batches(self) -> None:
         """A step for each batch, then an evaluation: a CUDA graph each, if they can be captured."""
         for step, batch in enumerate(self.batches.epoch(self.runs[0].seed, self.epoch)):
@@ -248,6 +275,7 @@ class ReplicaGroup:
                 self.step.fill_(step)
                 with arithmetic(self.recipe, self.task.device):
                     self._captured_step(batch)(partial(self._step_on, batch, self.step))
+        self.stopping.clock.add_(1)
         with arithmetic(self.recipe, self.task.device):
             self.captured(self._evaluate)
 
@@ -263,15 +291,36 @@ class ReplicaGroup:
 
     def _epoch(self) -> None:
         """A step on the full graph, then an evaluation."""
-        (batch,) = self.batches.epoch(self.runs[0].seed, self.epoch)
-        self._evaluate(self._step_on(batch))
+        self._evaluate(self._step())
 
-    def _step_on(self, batch: Batch, step: Tensor | int = 0) -> Tensor:
-        """A step on this batch; its scores."""
+    def _step(self, beside: Work | None = None) -> Tensor:
+        """A step on the full graph; its scores."""
+        (batch,) = self.batches.epoch(self.runs[0].seed, self.epoch)
+        scores = self._step_on(batch, 0, beside)
+        self.stopping.clock.add_(1)
+        return scores
+
+    def _evaluate_beside_step(self) -> None:
+        """What an evaluation and then a step do: both begin with the same weights.
+
+        A GPU does them at once.  The step's own forward and backward pass changes nothing that the
+        evaluation reads.
+        """
+        self._step(self._evaluate)
+
+    def _step_on(self, batch: Batch, step: Tensor | int = 0, beside: Work | None = None) -> Tensor:
+        """A step on this batch; its scores.
+
+        beside  to be done before weights change, on a stream of its own
+        """
         objective, size, _ = self._view(batch)
-        clock, scales = self.stopping.clock, self.stopping.scales
-        scores, loss = self.replicas.step(batch, objective, clock, step, scales)
-        self.losses.add_(torch.stack([loss.double() * size, size.double()]))
+        with Beside(self.task.device) as branch:
+            if beside:
+                branch.launch(beside)
+            scores, loss = self.replicas.differentiate(batch, objective, self.stopping.clock, step)
+        self.replicas.descend(self.stopping.scales)
+        self.losses[0].add_(loss * size)
+        self.losses[1].add_(size)
         return scores
 
     def _evaluate(self, noisy: Tensor | None = None) -> None:
@@ -283,7 +332,7 @@ class ReplicaGroup:
         """Made once for each batch, because counting its training nodes waits for the device."""
         if batch not in self.views:
             objective = self.objective.at(batch.nodes)
-            size = objective.count("train")
+            size = objective.count("train").double()
             trains = batch.nodes is None or bool(size.all())
             self.views[batch] = View(objective, size, trains)
         return self.views[batch]
@@ -351,7 +400,7 @@ class ReplicaGroup:
         if not stay or 2 * len(stay) > len(self.runs) or self.epoch % self.most:
             return False
         rows = torch.tensor(stay, device=self.task.device)
-        self.captured = self.captured.another()  # the old one holds the old tensors
+        self._capture_again()
         self.replicas.narrow(rows)
         self.objective = self.objective.narrow(rows)
         self.views.clear()
@@ -363,7 +412,7 @@ class ReplicaGroup:
     def join(self, runs: list[Run]) -> None:
         """Train these runs with the group from now on, in the place of those that have left."""
         plans = [self.task.plans[run.setting] for run in runs]
-        self.captured = self.captured.another()
+        self._capture_again()
         self.replicas.join(plans, [run.seed for run in runs])
         self.runs += runs
         device, recipes = self.task.device, [plan.recipe for plan in plans]
@@ -480,8 +529,8 @@ class Training:
             group.join(self._next(self.size - len(group.runs)))
         if self.path and time.monotonic() - self.saved > self.pause:
             self.save(group)
-        if group.captured.refused:
-            self._warn(f"trains without a CUDA graph: {group.captured.why_not}")
+        if why_not := group.refused:
+            self._warn(f"trains without a CUDA graph: {why_not}")
         try:
             # Runs that joined later are at earlier epochs.
             for first in sorted({epochs for _, epochs in before}):

@@ -145,20 +145,13 @@ class Replicas:
         numbers = dict(zip(self.numbers, repeated(list(self.numbers.values()), views), strict=True))
         return every(weights, keys, numbers, *repeated(kept, views))
 
-    def step(
-        self,
-        batch: Batch,
-        objective: Objective,
-        epoch: Tensor | int,
-        step: Tensor | int = 0,
-        scales: Tensor | None = None,
+    def differentiate(
+        self, batch: Batch, objective: Objective, epoch: Tensor | int, step: Tensor | int = 0
     ) -> tuple[Tensor, Tensor]:
-        """One step of Adam; the scores (r, n, k) before it, and the training losses (r,).
+        """Find the gradients; the scores (r, n, k), and the training losses (r,).
 
         The scores are those of the first view, the losses means over the views, without what pulls
         the views together.
-
-        scales  (r,) by which each replica's learning rate is multiplied
         """
         scores = self.views.split(self.scores(batch, epoch, step))
         loss = self.views.loss(objective, scores)
@@ -167,11 +160,14 @@ class Replicas:
         gradients = torch.autograd.grad(total.sum(), self.flats)
         for flat, gradient in zip(self.flats, gradients, strict=True):
             flat.grad = objective.total(gradient)  # of all processes, if there are several
-        self._descend(scales)
         return scores[0].detach(), loss.detach()
 
     @torch.no_grad()
-    def _descend(self, scales: Tensor | None) -> None:
+    def descend(self, scales: Tensor | None = None) -> None:
+        """A step of Adam along the gradients.
+
+        scales  (r,) by which each replica's learning rate is multiplied
+        """
         if self.recipe.clip:
             torch.nn.utils.clip_grad_value_(self.flats, self.recipe.clip)
         self.adam.step(scales)

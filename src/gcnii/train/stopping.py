@@ -134,7 +134,7 @@ class StoppingState:
     limits   (4, r) float64: the most epochs, the most where it goes on, the patience, and the least
              factor of the learning rate
     history  (epochs, measures, r) float64: what the last epochs measured, the latest last
-    clock    (r, 1) int32, epochs done; those of a replica that has stopped are not counted on
+    clock    (r, 1) int32, epochs whose steps are done: whoever trains counts it on
     """
 
     def __init__(
@@ -185,7 +185,6 @@ class StoppingState:
         )
         torch.where(running, torch.stack(new), self.table, out=self.table)
         self.history.copy_(torch.cat([self.history[1:], measures[None]]))
-        self.clock.add_(1)
         return keep
 
     def _ends(self, epochs: Tensor, waited: Tensor, since_best: Tensor, loss: Tensor) -> Tensor:

@@ -81,11 +81,11 @@ def test_the_gradient_is_that_of_a_loop_over_the_views(which, change, request):
     plan = make_plan("gcnii", PLAN | GRAND | change, graph)
     task = Task.of(graph, plan, CPU)
     replicas = Replicas([plan], graph.d, graph.k, [5], CPU)
-    found = []
-    replicas._descend = lambda scales: found.extend(flat.grad for flat in replicas.flats)
     (batch,) = task.batches(0).epoch(5, 2)
-    replicas.step(batch, Objective.of(graph, [0], CPU), torch.tensor([[2]], dtype=torch.int32))
+    epoch = torch.tensor([[2]], dtype=torch.int32)
+    replicas.differentiate(batch, Objective.of(graph, [0], CPU), epoch)
     expected = literal_step(task, plan, 5, 2)
+    found = [flat.grad for flat in replicas.flats]
     for name, gradient in replicas.layout.named(found).items():
         torch.testing.assert_close(gradient[0], expected[name], rtol=1e-9, atol=1e-12)
 

@@ -248,7 +248,7 @@ def _forward_on_gpu(
     # Backward's layout is made now, because it takes memory, and less is free when backward begins.
     if call.saves:
         _lay_out(call.places.transposed[0], H)
-    P, given = _matrix(call.places, values, H), _given(kept, call, H)
+    P, given = _matrix(call.places, values, H, back=False), _given(kept, call, H)
     return stack.forward(P, H, H0, M1, M2, keys, saves=call.saves, **given)
 
 
@@ -259,23 +259,23 @@ def _backward_on_gpu(
     from gcnii.kernels import stack
 
     D, S = saved
-    PT, given = _matrix(call.places.transposed[0], transposed, H), _given(kept, call, H)
+    PT, given = _matrix(call.places.transposed[0], transposed, H, back=True), _given(kept, call, H)
     return stack.backward(PT, G, H, D, S, H0, M1, M2, keys, **given)
 
 
 def _lay_out(places: AnyPattern, H: Tensor) -> None:
-    """Make the kernels' layout, which is kept."""
+    """Make the kernels' layout for backward, which is kept."""
     from gcnii.kernels import stack
 
-    stack.order(places, H) if isinstance(places, Pattern) else stack.cut_order(places, H)
+    stack.order(places, H, back=True) if isinstance(places, Pattern) else stack.cut_order(places, H)
 
 
-def _matrix(places: AnyPattern, values: Tensor, H: Tensor) -> Matrix:
+def _matrix(places: AnyPattern, values: Tensor, H: Tensor, *, back: bool) -> Matrix:
     """P̃ or its transpose as the kernels take it."""
     from gcnii.kernels import stack
 
     if isinstance(places, Pattern):
-        return stack.order(places, H).with_values(values)
+        return stack.order(places, H, back=back).with_values(values)
     return stack.cut_matrix(places, *shared(places, values), H)
 
 
