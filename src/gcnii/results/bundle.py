@@ -665,6 +665,8 @@ def _refusing_special() -> Iterator[None]:
 
 def _open_weights(folder: Path, record: Document) -> Stack:
     try:
+        if not newer(folder, WEIGHTS):
+            (folder / WEIGHTS).stat()  # or the error says that it is missing
         return load_file(_file(folder, WEIGHTS, record["weights_sha256"]))
     except (OSError, SafetensorError) as error:
         raise BundleError(f"{folder / WEIGHTS} cannot be read: {error}") from None

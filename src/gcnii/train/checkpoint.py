@@ -35,7 +35,7 @@ from gcnii.files import (
     remove_stale,
 )
 from gcnii.graph import Graph
-from gcnii.train.adam import Stack
+from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
@@ -55,6 +55,7 @@ RUN = {
 }
 NOTE = {"identity": {"settings": Maybe(dict)}, "runs": [RUN], "active": [(int, [int])]}
 MARKS = (b'"checkpoint"', b"fresh_epoch")  # in the header, which comes first
+LAYOUT = ("now", "best", *MOMENTS, "done")  # stacks that hold the same weights
 
 
 @dataclass
@@ -133,11 +134,24 @@ class Checkpoint:
         for key, tensor in tensors.items():
             role, _, name = key.partition("/")
             checkpoint.stacks.setdefault(role, {})[name] = tensor.to(device)
+        checkpoint._refuse_partial()
         return checkpoint
 
     def is_of(self, identity: Document) -> bool:
         """Whether it belongs to this training, as one written before a setting existed may."""
         return _in_force(self.identity) == _in_force(identity)
+
+    def _refuse_partial(self) -> None:
+        """Raise InputError for missing weights, which no checksum of version 0.1 tells."""
+        begun = {run.key for run in self.runs if run.epochs}
+        needed = {"adam", *LAYOUT[:-1]} if self.active else set()
+        needed |= {"done"} if begun - set(self.active) else set()
+        if missing := needed - set(self.stacks):
+            raise InputError(f"it holds no {', '.join(sorted(missing))}")
+        stacks = [self.stacks[role] for role in LAYOUT if role in self.stacks]
+        shapes = [{name: W.shape[1:] for name, W in stack.items()} for stack in stacks]
+        if any(one != shapes[0] for one in shapes):
+            raise InputError("its weights do not have the same names and shapes throughout")
 
 
 def refuse_foreign(path: Path) -> None:
