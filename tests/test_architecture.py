@@ -161,6 +161,7 @@ def test_every_error_has_one_base_class():
 HEAVY = (
     *("IPython", "lightgbm", "matplotlib", "narwhals", "networkx", "optuna", "pandas", "polars"),
     *("pyarrow", "scipy.optimize", "scipy.sparse.csgraph", "scipy.stats", "sklearn", "tensorboard"),
+    "torch._dynamo",
 )
 FIT = """
 import gcnii

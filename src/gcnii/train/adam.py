@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam as torch_adam
 
 from gcnii import kernels
-from gcnii.train.hardware import is_gpu
 from gcnii.train.recipe import Recipe
 
 MOMENTS = ("first", "second")  # the names of Adam's moments in a checkpoint
-Moments = Sequence[Tensor]  # the two of a group of weights
 Stack = dict[str, Tensor]  # a parameter's name → its r copies (r, …)
 BETAS, EPS = (0.9, 0.999), 1e-8  # torch's own defaults
 ALIGNED = 16  # numbers; products are slower on matrices that start at odd addresses
@@ -77,58 +76,12 @@ class Group(NamedTuple):
         return len(set(self.decay)) == len(set(self.lr)) == 1
 
 
-class FusedAdam:
-    """torch's fused Adam on a CPU, for replicas of one learning rate, decay and number of steps.
+class Adam:
+    """Adam for replicas (r, size), each with a learning rate, a decay and a number of steps.
 
-    moments  the running means of the gradient and of its square, from which to go on; or none
-    """
-
-    def __init__(
-        self,
-        flats: Sequence[Tensor],
-        groups: Sequence[Group],
-        moments: Sequence[list[Tensor]],
-        steps: Sequence[int],
-    ):
-        # L2 is added to the gradient (not AdamW), in the paper's two groups.
-        parameters = [
-            {"params": [flat], "weight_decay": group.decay[0], "lr": group.lr[0]}
-            for flat, group in zip(flats, groups, strict=True)
-        ]
-        self.flats, self.replicas = flats, len(steps)
-        self.adam = torch.optim.Adam(parameters, fused=True)
-        for flat, first, second in zip(flats, *moments, strict=True) if moments else ():
-            step = torch.tensor(float(steps[0]), device=flat.device)
-            self.adam.state[flat] = {"step": step, "exp_avg": first, "exp_avg_sq": second}
-
-    @property
-    def moments(self) -> tuple[list[Tensor], list[Tensor]]:
-        """The two moments of each group of weights, in the order of MOMENTS."""
-        states = [self.adam.state[flat] for flat in self.flats]
-        return [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states]
-
-    @property
-    def steps(self) -> list[int]:
-        """The number of steps so far, of each replica."""
-        return [int(self.adam.state[self.flats[0]]["step"])] * self.replicas
-
-    def step(self, scales: Tensor | None) -> None:
-        """Descend along the gradients; the learning rates are multiplied by scales (r,)."""
-        before = [flat.clone() for flat in self.flats] if scales is not None else []
-        self.adam.step()
-        self.adam.zero_grad()
-        for flat, old in zip(self.flats, before, strict=False):
-            # Adam's step is proportional to the learning rate: a smaller one goes part of the way.
-            flat.copy_(torch.lerp(old, flat, scales.to(flat)[:, None]))  # type: ignore[union-attr]
-
-
-class MixedAdam:
-    """Adam as torch computes it, with a learning rate and a decay for each replica (r, size).
-
-    Torch's fused Adam has one learning rate and one decay for a whole tensor, and on a GPU it gives
-    four programs to what a hundred could do.
-
-    taken  (r, 1) float64, the number of steps so far
+    flats    the weights of each group
+    taken    (r, 1) float64, the number of steps so far
+    first, second  each group's moments: running means of the gradient and of its square
     """
 
     def __init__(
@@ -141,13 +94,13 @@ class MixedAdam:
         def column(numbers: Sequence[float]) -> Tensor:
             return torch.tensor(numbers, dtype=torch.float64, device=flats[0].device)[:, None]
 
-        self.flats, self.taken = list(flats), column(steps)
+        self.flats, self.groups, self.taken = list(flats), groups, column(steps)
         self.decays = [column(group.decay).to(flats[0].dtype) for group in groups]
         self.sizes = [column(group.lr) for group in groups]
-        self.first, self.second = moments or (
-            [torch.zeros_like(flat) for flat in flats],
-            [torch.zeros_like(flat) for flat in flats],
-        )
+        zeros = ([torch.zeros_like(flat) for flat in flats] for _ in MOMENTS)
+        self.first, self.second = moments or zeros
+        self.agree = all(group.alike for group in groups) and len(set(steps)) == 1
+        self.counts = [torch.tensor(float(steps[0])) for _ in flats]  # as torch's own takes them
 
     @property
     def moments(self) -> tuple[list[Tensor], list[Tensor]]:
@@ -162,37 +115,61 @@ class MixedAdam:
     def step(self, scales: Tensor | None) -> None:
         """Descend along the gradients; the learning rates are multiplied by scales (r,)."""
         self.taken.add_(1)
-        groups = (self.flats, self.decays, self.sizes, self.first, self.second)
-        for flat, decay, size, *moments in zip(*groups, strict=True):
-            assert flat.grad is not None
-            lr = size if scales is None else size * scales[:, None]
+        for i, flat in enumerate(self.flats):
+            # Torch's own takes one learning rate for a whole tensor, and on a GPU it gives four
+            # programs to what a hundred could do.
             if kernels.usable(flat):
-                from gcnii.kernels.adam import adam
-
-                adam(flat, flat.grad, moments, decay, lr, self.taken, BETAS, EPS)
+                self._on_gpu(i, scales)
+            elif self.agree:
+                self._by_torch(i, scales)
             else:
-                self._descend(flat, flat.grad, moments, decay, lr)
+                self._each(i, scales)
             flat.grad = None
 
-    def _descend(
-        self, flat: Tensor, gradient: Tensor, moments: Moments, decay: Tensor, lr: Tensor
-    ) -> None:
+    def _on_gpu(self, i: int, scales: Tensor | None) -> None:
+        from gcnii.kernels.adam import adam
+
+        flat, moments = self.flats[i], (self.first[i], self.second[i])
+        assert flat.grad is not None
+        lr = self._lr(i, scales)
+        adam(flat, flat.grad, moments, self.decays[i], lr, self.taken, BETAS, EPS)
+
+    def _by_torch(self, i: int, scales: Tensor | None) -> None:
+        flat, group, gradient = self.flats[i], self.groups[i], self.flats[i].grad
+        assert gradient is not None
+        before = None if scales is None else flat.clone()
+        # The class of the same name imports torch's compiler, which takes a second.
+        torch_adam(
+            [flat],
+            [gradient],
+            [self.first[i]],
+            [self.second[i]],
+            [],
+            [self.counts[i]],
+            fused=True,
+            amsgrad=False,
+            maximize=False,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            eps=EPS,
+            lr=group.lr[0],
+            weight_decay=group.decay[0],  # L2 in the gradient, not AdamW
+        )
+        if before is not None and scales is not None:
+            # The step is proportional to the learning rate: a smaller one goes part of the way.
+            flat.copy_(torch.lerp(before, flat, scales.to(flat)[:, None]))
+
+    def _each(self, i: int, scales: Tensor | None) -> None:
+        flat, first, second = self.flats[i], self.first[i], self.second[i]
+        assert flat.grad is not None
         slow, fast = (1 - beta**self.taken for beta in BETAS)
-        first, second = moments
-        gradient = torch.addcmul(gradient, flat, decay)
+        gradient = torch.addcmul(flat.grad, flat, self.decays[i])
         first.lerp_(gradient, 1 - BETAS[0])
         second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
         below = torch.sqrt(second, out=gradient).div_(fast.sqrt().to(flat.dtype)).add_(EPS)
-        flat.addcmul_(torch.div(first, below, out=below), -(lr / slow).to(flat.dtype))
+        length = self._lr(i, scales) / slow
+        flat.addcmul_(torch.div(first, below, out=below), -length.to(flat.dtype))
 
-
-def make_adam(
-    flats: Sequence[Tensor],
-    groups: Sequence[Group],
-    moments: Sequence[list[Tensor]],
-    steps: Sequence[int],
-) -> FusedAdam | MixedAdam:
-    """The optimiser of replicas (r, size): torch's own on a CPU where they agree in all numbers."""
-    agree = all(group.alike for group in groups) and len(set(steps)) == 1
-    own = agree and not is_gpu(flats[0].device)
-    return (FusedAdam if own else MixedAdam)(flats, groups, moments, steps)
+    def _lr(self, i: int, scales: Tensor | None) -> Tensor:
+        """(r, 1) each replica's learning rate."""
+        return self.sizes[i] if scales is None else self.sizes[i] * scales[:, None]

@@ -18,7 +18,7 @@ from gcnii.dropout import LEVELS, drop_edges, drop_nodes, epoch_key, kept_of, ke
 from gcnii.nn import Model
 from gcnii.nn.model import numbers_of, set_numbers
 from gcnii.targets.objective import Objective
-from gcnii.train.adam import MOMENTS, Group, Stack, WeightLayout, make_adam
+from gcnii.train.adam import MOMENTS, Adam, Group, Stack, WeightLayout
 from gcnii.train.batches import Batch
 from gcnii.train.plan import Plan
 
@@ -64,7 +64,7 @@ class Replicas:
         self.numbers = {name: one.to(self.seeds.device) for name, one in differing.items()}
         self.views = Views(self.recipes, self.seeds.device)
         groups = [Group.of(*kind, self.recipes) for kind in self.layout.groups]
-        self.adam = make_adam(self.flats, groups, moments, list(steps) or [0] * len(self.seeds))
+        self.adam = Adam(self.flats, groups, moments, list(steps) or [0] * len(self.seeds))
 
     @property
     def weights(self) -> Stack:
