@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
 )
 
 from gcnii.errors import GraphError, InputError, some_of
-from gcnii.graph import Features, Graph
+from gcnii.graph import Features, Graph, Split
 from gcnii.graph.arrays import refuse_masked
 from gcnii.graph.graph import hold_out
 from gcnii.nn.settings import Bounds, Setting, Settings, check_settings
@@ -483,11 +483,12 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         first = self._first_seed()
         read = self._read_features if self.graph is None else self._read_ids
         graph, labels, neighbours = read(X, y)
-        split = hold_out(labels.ids, self.validation, np.random.default_rng(first))
+        held = hold_out(labels.ids, self.validation, np.random.default_rng(first))
         given, weights = self._given(), self._weights(labels.classes)
         several = combines(graph, self.model, "published", given)
         if several:  # which divide the known labels in their own way
-            split = replace(split, train=split.train | split.val, val=np.zeros_like(split.val))
+            held = np.zeros_like(held)
+        split = Split(train=(labels.ids >= 0) & ~held, val=held, test=np.zeros_like(held))
         names = tuple(map(str, labels.classes))
         graph = replace(graph, y=labels.ids, classes=names, splits=(split,))
         seeds = range(first, first + int(self.seeds))

@@ -13,9 +13,9 @@ from gcnii.data.formats.packed import save
 from gcnii.graph import Graph
 from gcnii.nn import MODELS
 from gcnii.propagation import by_rows as parts_of_rows
-from gcnii.results import light
 from gcnii.results import result as results
 from gcnii.results.fit import fit
+from gcnii.train.task import LightTask
 
 SMALL = {"layers": 3, "width": 8, "epochs": 2, "device": "cpu", "scale": "standard"}
 SKELETON = [name for name, model in MODELS.items() if model.can_recompute]
@@ -48,10 +48,8 @@ def in_blocks(monkeypatch):
         monkeypatch.setattr(parts_of_rows, "ENTRIES", 100)
         monkeypatch.setattr(parts_of_rows, "NUMBERS", 30 * 8)
         used = []
-        make = light.LightTask.of
-        monkeypatch.setattr(
-            light.LightTask, "of", lambda *given: used.append(given) or make(*given)
-        )
+        make = LightTask.of
+        monkeypatch.setattr(LightTask, "of", lambda *given: used.append(given) or make(*given))
         return used
 
     return begin

@@ -8,8 +8,7 @@ from statistics import fmean
 
 import torch
 
-from gcnii.train.run import Measures, Run
-from gcnii.train.stopping import StoppingState
+from gcnii.train.stopping import Measures, Run, StoppingState
 
 CPU = torch.device("cpu")
 

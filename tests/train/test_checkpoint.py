@@ -19,8 +19,8 @@ from gcnii import data
 from gcnii.errors import InputError
 from gcnii.results.fit import fit
 from gcnii.train.checkpoint import Checkpoint, before, remove
-from gcnii.train.interrupt import interruptible
-from gcnii.train.run import Run
+from gcnii.train.group import interruptible
+from gcnii.train.stopping import Run
 
 CPU = torch.device("cpu")
 HOW = {"layers": 2, "width": 4, "epochs": 6, "device": "cpu"}

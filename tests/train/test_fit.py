@@ -23,7 +23,7 @@ from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.group import Diverged, ReplicaGroup
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import presets_of
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.train.task import Task
 
 SMALL = {"layers": 4, "width": 16, "dropout": 0.3, "epochs": 15, "device": "cpu"}

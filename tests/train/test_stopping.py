@@ -10,7 +10,7 @@ from gcnii.results.fit import fit
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import Recipe
-from gcnii.train.run import Patience, Run
+from gcnii.train.stopping import Patience, Run
 from gcnii.train.task import Task
 
 SMALL = {"layers": 3, "width": 16, "epochs": 12, "device": "cpu", "precision": "float64"}

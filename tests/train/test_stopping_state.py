@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from support.stopping_oracle import CPU, Oracle, numbers, update
 
 from gcnii.train.recipe import Recipe
-from gcnii.train.run import Measures, Run
-from gcnii.train.stopping import Monitor, Numbers, StoppingState
+from gcnii.train.stopping import Measures, Monitor, Numbers, Run, StoppingState
 
 # Few different values, so that there are ties; in float32, whose sums are exact in float64 in
 # whatever order.

@@ -148,7 +148,7 @@ class Fake:
     """A result of which only the runs are asked for."""
 
     def __init__(self, scores):
-        from gcnii.train.run import Run
+        from gcnii.train.stopping import Run
 
         self.runs = [Run(0, val=val, val_loss=1.0, epochs=4) for val in scores]
 

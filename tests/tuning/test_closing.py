@@ -88,7 +88,7 @@ class Fake:
 
 
 def replace_run(val):
-    from gcnii.train.run import Run
+    from gcnii.train.stopping import Run
 
     return Run(0, val=val, val_loss=1.0, epochs=4)
 

@@ -8,7 +8,7 @@ import pytest
 from gcnii.results.fit import Session, fit_plans
 from gcnii.train import group as loop
 from gcnii.train.plan import make_plans
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.tuning.worker import FEWEST, Halving
 
 

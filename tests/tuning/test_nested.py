@@ -9,7 +9,7 @@ from support.small_studies import QUICK, few_runs
 import gcnii
 from gcnii.graph import Split
 from gcnii.results.ensemble import Ensemble
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.tuning.proposals import new_shape, propose, sampler_of
 from gcnii.tuning.question import Question
 from gcnii.tuning.trials import Trial, best_on, joining

@@ -13,7 +13,7 @@ from support.small_studies import QUICK
 
 import gcnii
 from gcnii.results.fit import Session
-from gcnii.train.interrupt import Interrupt
+from gcnii.train.group import Interrupt
 from gcnii.train.plan import make_plan
 from gcnii.tuning import worker as room
 from gcnii.tuning.proposals import Proposal, quiet, sampler_of

@@ -131,6 +131,16 @@ def load_graph(
         return load_share(source, *share, offline=offline, watcher=watcher, **options)
 
 
+def seeds_of(graph: Graph, runs: int | None, first: int) -> range:
+    """One seed for each run; by default, one run for each split."""
+    count = max(len(graph.splits), 1) if runs is None else runs
+    if count < 1 or first < 0:
+        raise InputError(
+            f"--runs must be at least 1 and --seed at least 0, got {count} and {first}"
+        )
+    return range(first, first + count)
+
+
 def refuse_below_one(**counts: int | None) -> None:
     """Raise InputError for a flag (--runs for `runs`) that is given and is not at least 1.
 

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
-from gcnii.cli.options import print_json, refuse_unwritable
+from gcnii.cli.options import print_json, refuse_unwritable, seeds_of
 from gcnii.cli.terminal import counting_bar, table_console
-from gcnii.errors import InputError, visible
+from gcnii.errors import visible
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
@@ -75,16 +75,6 @@ class Asked:
         if self.runs is None and self.seed == 0:
             return None
         return seeds_of(self.graph, self.runs, self.seed)
-
-
-def seeds_of(graph: Graph, runs: int | None, first: int) -> range:
-    """One seed for each run; by default, one run for each split."""
-    count = max(len(graph.splits), 1) if runs is None else runs
-    if count < 1 or first < 0:
-        raise InputError(
-            f"--runs must be at least 1 and --seed at least 0, got {count} and {first}"
-        )
-    return range(first, first + count)
 
 
 def combine(asked: Asked, how: Running, began: float) -> None:

@@ -30,9 +30,10 @@ from gcnii.cli.options import (
     load_graph,
     print_json,
     refuse_unwritable,
+    seeds_of,
     switch,
 )
-from gcnii.cli.portfolio import Asked, Running, combine, print_members, seeds_of
+from gcnii.cli.portfolio import Asked, Running, combine, print_members
 from gcnii.cli.terminal import table_console
 from gcnii.errors import InputError
 from gcnii.files import CHECKPOINT, Document, document_key, refuse_replacing
@@ -57,7 +58,7 @@ from gcnii.train.plan import (
     warn_about,
 )
 from gcnii.train.recipe import in_force
-from gcnii.train.run import Run, make_runs
+from gcnii.train.stopping import Run, make_runs
 from gcnii.tuning.portfolio import Effort
 
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles

@@ -108,9 +108,12 @@ class Split:
 
     def with_validation(self, y: NDArray[np.int64]) -> Split:
         """The same test nodes; of the others, a fifth of each class is drawn to validate on."""
-        known = self.train | self.val
-        held = hold_out(np.where(known, strata(y), -1), FIFTH, np.random.default_rng(0)).val
-        return replace(self, train=known & ~held, val=held)
+        held = self._fifth(y)
+        return replace(self, train=(self.train | self.val) & ~held, val=held)
+
+    def _fifth(self, y: NDArray[np.int64]) -> NDArray[np.bool_]:
+        known = np.where(self.train | self.val, strata(y), -1)
+        return hold_out(known, FIFTH, np.random.default_rng(0))
 
 
 def strata(y: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -118,8 +121,10 @@ def strata(y: NDArray[np.int64]) -> NDArray[np.int64]:
     return y if y.ndim == 1 else np.where((y >= 0).all(1), 0, -1)
 
 
-def hold_out(ids: NDArray[np.int64], share: float, random: np.random.Generator) -> Split:
-    """Of each class this share, rounded, to validate on and the rest to train on; none to test.
+def hold_out(
+    ids: NDArray[np.int64], share: float, random: np.random.Generator
+) -> NDArray[np.bool_]:
+    """(n,) the rows to validate on: of each class this share, rounded; -1 is in no class.
 
     A class keeps at least one row to train on.  Where the share rounds to nothing in every class,
     one row of the largest is held out.
@@ -133,11 +138,10 @@ def hold_out(ids: NDArray[np.int64], share: float, random: np.random.Generator) 
     held = np.minimum(np.round(share * counts).astype(int), counts - 1)
     if not held.any():
         held[counts.argmax()] = 1
-    roles = np.full(len(ids), "", dtype=object)
+    drawn = np.zeros(len(ids), bool)
     for label, count in enumerate(held):
-        members = random.permutation(np.flatnonzero(ids == label))
-        roles[members[:count]], roles[members[count:]] = "val", "train"
-    return Split.of_roles(roles)
+        drawn[random.permutation(np.flatnonzero(ids == label))[:count]] = True
+    return drawn
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -361,7 +365,7 @@ class Graph:
         if (given.train | given.val).sum() < SOME:
             return False
         try:
-            return np.array_equal(given.with_validation(self.labels).val, given.val)
+            return np.array_equal(given._fifth(self.labels), given.val)
         except GraphError:  # of classes of one node each, none can be drawn
             return False
 

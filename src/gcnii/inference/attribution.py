@@ -42,7 +42,7 @@ from gcnii.results.result import Result, calibrated
 from gcnii.targets import Target
 from gcnii.train.features import COLUMNS
 from gcnii.train.plan import Plan
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.train.task import Task
 
 Floats = NDArray[np.float64]

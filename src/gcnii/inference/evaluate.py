@@ -43,7 +43,7 @@ from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import SCORES, Answers, confusion, percent
 from gcnii.targets.target import Floats
 from gcnii.train.plan import AUTO
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 
 WIDE = 1000  # columns, more than any table needs
 Scores = Mapping[str, Estimate]

@@ -45,7 +45,7 @@ from gcnii.targets.interval import wilson
 from gcnii.targets.scores import SCORES, frequent_confusions, percent
 from gcnii.targets.target import Bin
 from gcnii.train.plan import make_plan
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -76,7 +76,7 @@ from gcnii.train.checkpoint import Checkpoint, before, remove, training_identity
 from gcnii.train.clusters import cutter
 from gcnii.train.features import WIDTHS, Scaling
 from gcnii.train.plan import AUTO, Plan, make_plan
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 
 FORMAT, COMBINED = 1, 2  # of run.json: of one model, and of an ensemble
 MEMBERS, MEMBER, ASKED = "members", "member.json", "asked.json"

@@ -41,7 +41,7 @@ from gcnii.targets.target import LEAST
 from gcnii.train.hardware import CPU_THREADS
 from gcnii.train.plan import AUTO
 from gcnii.train.recipe import Recipe
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 
 Sees = Literal["graph and features", "features", "graph"]
 REFIT = "refit"  # a setting, of an ensemble whose members were trained on every label

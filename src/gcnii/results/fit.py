@@ -32,7 +32,7 @@ from gcnii.train.hardware import (
     tuned_cpu,
 )
 from gcnii.train.plan import Plan, Preset, chosen_model, combines, make_plans, warn_about
-from gcnii.train.run import make_runs
+from gcnii.train.stopping import make_runs
 from gcnii.train.task import Task
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from gcnii.train.features import Scaling
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe, in_force
-from gcnii.train.run import Run
-from gcnii.train.task import Task, learnt
+from gcnii.train.stopping import Run
+from gcnii.train.task import LightTask, Task, learnt
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from gcnii.inference.evaluate import Evaluation
     from gcnii.inference.explain import Explanation
-    from gcnii.results.light import LightTask
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Probabilities: TypeAlias = NDArray[np.float64]
@@ -994,12 +993,10 @@ class Result(Trained):
     def _inputs(self, graph: Graph, device: str) -> Task | LightTask:
         """The graph made ready for prediction: in less memory, where it is large."""
         numbers = graph.n * self.plan.model_settings.get("width", 0)
-        if numbers > LARGE and choose_device(device).type == "cpu":
-            from gcnii.results import light  # few predictions need it
-
-            if light.suits(self.plan):
-                graph = self._known(graph)
-                return light.LightTask.of(graph, self.plan, learnt(graph, self.plan, self.scaling))
+        large = numbers > LARGE and choose_device(device).type == "cpu"
+        if large and LightTask.suits(self.plan):
+            graph = self._known(graph)
+            return LightTask.of(graph, self.plan, learnt(graph, self.plan, self.scaling))
         return self._task(graph, device)
 
     def _task(self, graph: Graph, device: str) -> Task:

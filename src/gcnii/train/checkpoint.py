@@ -39,7 +39,7 @@ from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
-from gcnii.train.run import Patience, Run
+from gcnii.train.stopping import Patience, Run
 
 WHOLE = dict.fromkeys(("seed", "split", "best_epoch", "epochs", "fresh_epoch", "stale"), int)
 # NaN and infinity are read as null; a Run then has what it begins with, which is one of them.

@@ -38,7 +38,7 @@ from gcnii.train.stopping import RULES, Monitor, Rule
 
 if TYPE_CHECKING:
     from gcnii.graph import Graph
-    from gcnii.train.run import Run
+    from gcnii.train.stopping import Run
 
 Memory = Literal["auto", "keep", "recompute", "offload"]
 Thresholds = Literal["half", "validation"]

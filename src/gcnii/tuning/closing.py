@@ -45,8 +45,8 @@ from gcnii.results.result import Probabilities, Result, Trained
 from gcnii.targets.objective import Objective
 from gcnii.targets.scores import Answers, percent
 from gcnii.targets.target import Ints
+from gcnii.train.group import interruptible
 from gcnii.train.hardware import choose_device
-from gcnii.train.interrupt import interruptible
 from gcnii.train.presets import Point
 from gcnii.tuning.portfolio import Course
 from gcnii.tuning.proposals import distribution, quiet

@@ -55,12 +55,12 @@ from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import LEAST
 from gcnii.train.checkpoint import Checkpoint, remove
+from gcnii.train.group import Interrupt, interruptible
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
-from gcnii.train.interrupt import Interrupt, interruptible
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import Point, portfolio
 from gcnii.train.recipe import Recipe
-from gcnii.train.run import Run, make_runs
+from gcnii.train.stopping import Run, make_runs
 
 Effort: TypeAlias = Literal["quick", "standard", "best"]
 Show = Callable[[str], None]

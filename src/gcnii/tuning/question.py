@@ -43,7 +43,7 @@ from gcnii.train.plan import (
 )
 from gcnii.train.presets import FEW, MANY, PLAIN, SOME, Point, portfolio
 from gcnii.train.recipe import RECIPE_FIELDS, recipe_hints
-from gcnii.train.run import make_runs
+from gcnii.train.stopping import make_runs
 from gcnii.tuning.portfolio import EXTENTS, Course, prepared
 
 Space: TypeAlias = dict[str, Range | Choice]

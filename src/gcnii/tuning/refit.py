@@ -32,7 +32,7 @@ from gcnii.results.ensemble import (
 )
 from gcnii.results.fit import SILENT, Session, fit_plans
 from gcnii.train.plan import Plan
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.tuning.portfolio import Show, seconds_of
 
 ALL = "all"  # what may be asked for

@@ -37,8 +37,8 @@ from gcnii.results.result import Result
 from gcnii.targets.scores import percent
 from gcnii.train.callbacks import lines_without_bar, make_progress
 from gcnii.train.checkpoint import remove
+from gcnii.train.group import STOPPED_BY
 from gcnii.train.hardware import choose_device
-from gcnii.train.interrupt import STOPPED_BY
 from gcnii.tuning.closing import Combination, Tuned, close, note_members
 from gcnii.tuning.proposals import quiet, sampler_of
 from gcnii.tuning.question import STUDY, Question, asked_in

@@ -23,7 +23,7 @@ from gcnii.results.result import Result
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import lacks_memory
 from gcnii.train.plan import Plan
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 
 Outcome = Literal["complete", "given up", "lost"]
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)

@@ -32,10 +32,10 @@ from optuna.trial import TrialState
 from gcnii.files import Document
 from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Result
+from gcnii.train.group import Interrupt, interruptible
 from gcnii.train.hardware import choose_device
-from gcnii.train.interrupt import Interrupt, interruptible
 from gcnii.train.plan import batch_key
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.tuning.closing import reserve
 from gcnii.tuning.proposals import Proposal, Proposer, SpaceProposer
 from gcnii.tuning.question import BASELINES, Question

@@ -26,7 +26,7 @@ from gcnii.results.fit import Session, fit_plans
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii_paper.bench.baselines import BaselineTraining, CapturedTraining
 from gcnii_paper.bench.cases import Line, Named, Shape
 from gcnii_paper.bench.graphs import ENDLESS, BenchGraph, advance, make_bench_graph

@@ -32,7 +32,7 @@ from gcnii.train.distributed.shard import spread
 from gcnii.train.distributed.world import World, joined, own_device
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.cases import PRODUCTS
 from gcnii_paper.bench.graphs import BenchGraph, advance, endless_plan, make_bench_graph, near_graph

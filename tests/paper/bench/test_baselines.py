@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gcnii.train.group import WARM, CapturedEpoch, ReplicaGroup
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii_paper.bench.baselines import (
     BaselineTraining,
     CapturedTraining,

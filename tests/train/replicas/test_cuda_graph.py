@@ -18,7 +18,7 @@ from gcnii.train import group
 from gcnii.train.batches import Batch
 from gcnii.train.group import CAPTURES, WARM, CapturedEpoch, Diverged, ReplicaGroup
 from gcnii.train.plan import make_plan
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.train.task import Task
 
 CPU = torch.device("cpu")

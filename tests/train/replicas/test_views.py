@@ -20,7 +20,7 @@ from gcnii.targets.objective import Objective
 from gcnii.train.group import WARM, ReplicaGroup
 from gcnii.train.plan import batch_key, batched, make_plan
 from gcnii.train.replicas import Replicas
-from gcnii.train.run import Run
+from gcnii.train.stopping import Run
 from gcnii.train.task import Task
 
 CPU = torch.device("cpu")
