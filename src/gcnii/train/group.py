@@ -40,6 +40,7 @@ from gcnii.train.task import Task
 
 Work = Callable[[], object]
 Pool: TypeAlias = Any  # torch's handle has no public type
+FILLING = 1 << 25  # numbers of a layer's state that keep a GPU busy for 0.1 ms
 WARM = 3  # epochs run kernel by kernel first: torch allocates, Triton compiles, caches fill
 
 
@@ -173,9 +174,7 @@ class ReplicaGroup:
         why_not = "activations go to the host" if offloads else ""
         self.captured = CapturedEpoch(device, "several processes train" if task.shard else why_not)
         self._capture_again()
-        # An evaluation that needs the step's own scores cannot happen beside the next step.
-        apart = self.recipe.batches != "full" or self.recipe.rule.noisy
-        self.overlaps = not (apart or self.captured.why_not)
+        self.overlaps = self._may_overlap()
         self.steps: WeakKeyDictionary[Batch, CapturedEpoch] = WeakKeyDictionary()
         self.transient = CapturedEpoch(device, "each epoch draws batches of its own")
         self.pace = float("inf")  # seconds per epoch
@@ -202,6 +201,16 @@ class ReplicaGroup:
 
             model.stash = Stash(self.task.device)
         return offloads
+
+    def _may_overlap(self) -> bool:
+        """Whether an evaluation may run beside the next step.
+
+        It must not need the step's own scores; and one that fills the GPU would only take memory.
+        """
+        plan, n = self.task.plan, self.task.X.shape[0]
+        numbers = len(self.runs) * n * plan.model_settings.get("width", 1)
+        apart = plan.recipe.batches != "full" or plan.recipe.rule.noisy
+        return not (apart or self.captured.why_not) and numbers <= FILLING
 
     def _capture_again(self) -> None:
         """The old graphs hold the old tensors."""
