@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gcnii import data as data
     from gcnii import inference as inference
     from gcnii import nn as nn
-    from gcnii.analysis.watch import watch as watch
+    from gcnii.analysis.report import watch as watch
     from gcnii.data.converters.frames import from_frames as from_frames
     from gcnii.data.converters.join import join as join
     from gcnii.data.converters.networkx_graph import from_networkx as from_networkx
@@ -92,7 +92,7 @@ _HOME = {
     # parts for a training loop of your own
     "feature_matrix": "propagation",
     "propagation_matrix": "propagation",
-    "watch": "analysis.watch",
+    "watch": "analysis.report",
     # errors
     "GcniiError": "errors",
     "InputError": "errors",

@@ -297,7 +297,7 @@ def remove_stale(path: Path) -> None:
 
 
 def _is_stale(temporary: Path, process: str | None) -> bool:
-    if process and not _runs(int(process)):
+    if process and not is_running(int(process)):
         return True
     try:
         return time.time() - temporary.stat().st_mtime > STALE
@@ -305,16 +305,18 @@ def _is_stale(temporary: Path, process: str | None) -> bool:
         return False
 
 
-def _runs(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether a process of this machine is running; one that waits to be reaped is not."""
     if os.name != "posix":
         return True  # elsewhere there is no signal that only asks
     try:
         os.kill(process, 0)
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it is another user's
+    except OSError:  # another user's, or a system without /proc
         return True
-    return True
+    return state not in ("Z", "X")
 
 
 @dataclass(frozen=True)

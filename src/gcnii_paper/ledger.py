@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from gcnii.data import load
 from gcnii.data.splits import with_stratified_splits
 from gcnii.errors import GcniiError, InputError
-from gcnii.files import Document, Maybe, document_key, read_document
+from gcnii.files import Document, Maybe, document_key, is_running, read_document
 from gcnii.graph import Graph
 from gcnii.train.plan import Plan, make_plan
 from gcnii.train.presets import preset
@@ -243,7 +243,7 @@ class Ledger:
         if host != self.host or os.name == "nt":  # on Windows, to ask would end it
             return beat >= time.time() - SILENCE
         # a process that began later has been given the number of a dead one
-        return _alive(pid) and _started(pid) <= beat + 1
+        return is_running(pid) and _started(pid) <= beat + 1
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -276,34 +276,17 @@ class Ledger:
         )
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # it runs as another user
-    # A zombie was killed, but its parent has not waited for it, as in many containers.
-    return _stat(pid)[:1] != ["Z"]
-
-
 def _started(pid: int) -> float:
     """When a process began, in seconds since 1970; 0 if the system does not tell."""
-    if not (about := _stat(pid)):
+    try:
+        about = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
         return 0.0
     return (
         time.time()
         - time.clock_gettime(time.CLOCK_BOOTTIME)
         + int(about[19]) / os.sysconf("SC_CLK_TCK")
     )
-
-
-def _stat(pid: int) -> list[str]:
-    """Linux's /proc/PID/stat from the field `state` on; empty on other systems."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
 
 
 def _row(run: MeasuredRun) -> tuple[object, ...]:

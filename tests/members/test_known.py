@@ -28,7 +28,8 @@ def test_nodes_that_come_later_have_no_known_label():
 
 
 def test_of_another_graph_only_the_shares_are_known():
-    known = Known.of(GRAPH, SPLIT).elsewhere(2)
+    shares = Known.of(GRAPH, SPLIT).shares
+    np.testing.assert_allclose(shares, [1 / 3, 2 / 3, 0])
+    known = Known.elsewhere(2, shares, True)
     assert known.Y.shape == (2, 3)
     assert not known.train.any()
-    np.testing.assert_allclose(known.shares, [1 / 3, 2 / 3, 0])

@@ -61,11 +61,10 @@ def test_directed_edges_carry_labels_both_ways():
 def test_a_node_that_no_label_reaches_has_the_shares_of_the_training_nodes():
     split = Split.of_roles(["train", "train", "train", "test", "val"])
     graph = Graph(X=np.ones((5, 1)), edges=[[0], [1]], y=[0, 0, 1, 1, 1])
-    P = LabelPropagation(0.9)(graph, Known.of(graph, split))
-    np.testing.assert_allclose(P[2:], [[2 / 3, 1 / 3]] * 3)
-    np.testing.assert_allclose(
-        LabelPropagation(0.9)(graph, Known.of(graph, split).elsewhere(5)), [[2 / 3, 1 / 3]] * 5
-    )
+    known = Known.of(graph, split)
+    np.testing.assert_allclose(LabelPropagation(0.9)(graph, known)[2:], [[2 / 3, 1 / 3]] * 3)
+    elsewhere = Known.elsewhere(5, known.shares, True)
+    np.testing.assert_allclose(LabelPropagation(0.9)(graph, elsewhere), [[2 / 3, 1 / 3]] * 5)
 
 
 def test_a_training_node_is_answered_by_the_others():

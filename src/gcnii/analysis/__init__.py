@@ -34,13 +34,13 @@ from gcnii.analysis.filters import influence as influence
 from gcnii.analysis.filters import learn as learn
 from gcnii.analysis.filters import pagerank_filter as pagerank_filter
 from gcnii.analysis.filters import response as response
+from gcnii.analysis.report import Watch as Watch
+from gcnii.analysis.report import watch as watch
 from gcnii.analysis.smoothing import SampledValue as SampledValue
 from gcnii.analysis.smoothing import Smoothness as Smoothness
 from gcnii.analysis.smoothing import SmoothnessMeter as SmoothnessMeter
 from gcnii.analysis.states import HiddenStates as HiddenStates
 from gcnii.analysis.states import Layer as Layer
-from gcnii.analysis.watch import Watch as Watch
-from gcnii.analysis.watch import watch as watch
 
 MOVED = {
     "Estimate": "gcnii.analysis.SampledValue",

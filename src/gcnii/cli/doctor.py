@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +42,7 @@ from gcnii.cli.options import (
     Source,
     flags_of,
     load_graph,
+    own_command,
     print_json,
     refuse_unwritable,
     switch,
@@ -232,7 +232,7 @@ def _document(data: Graph, advice: Document, found: Found, paths: Sequence[Path]
     return {
         **({"advice": advice} if advice else {}),
         "graph": data.name,
-        "command": shlex.join(["gcnii", *sys.argv[1:]]),
+        "command": own_command(),
         "versions": versions(),
         "commit": commit(),
         "epochs": EPOCHS,

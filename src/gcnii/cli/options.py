@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -105,6 +107,17 @@ def flags_of(settings: Mapping[str, object]) -> list[str]:
             values = value if isinstance(value, list | tuple) else [value]
             words += [word for one in values for word in (f"--{flag}", str(one))]
     return words
+
+
+def own_command() -> str:
+    """This command, as it was typed."""
+    return shlex.join(["gcnii", *sys.argv[1:]])
+
+
+def bundle_line(folder: Path) -> str:
+    """Where a bundle is, and how to use it."""
+    predict = shlex.join(["gcnii", "predict", str(folder)])
+    return f"bundle: {folder}   (label nodes with: {predict})"
 
 
 def print_json(document: object) -> None:

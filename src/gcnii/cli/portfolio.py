@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
-from gcnii.cli.options import print_json, refuse_unwritable, seeds_of
+from gcnii.cli.options import bundle_line, own_command, print_json, refuse_unwritable, seeds_of
 from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.errors import visible
 from gcnii.files import Document
@@ -105,7 +104,7 @@ def _measured(course: Course, folder: Path, how: Running) -> Ensemble:
             return found.knowing(course.graph)
         with _members_bar(course, hidden=how.quiet) as show:
             ensemble = course.run(folder, show)
-        save_claimed(ensemble, folder, overwrite=how.overwrite, command=_command())
+        save_claimed(ensemble, folder, overwrite=how.overwrite, command=own_command())
         return ensemble
 
 
@@ -119,12 +118,8 @@ def _refit(measured: Ensemble, course: Course, folder: Path, how: Running) -> bo
                 ensemble = refitted(measured, graph, course.session, folder, show)
         except KeyboardInterrupt:
             return False
-        save_claimed(ensemble, folder, overwrite=how.overwrite, command=_command())
+        save_claimed(ensemble, folder, overwrite=how.overwrite, command=own_command())
         return True
-
-
-def _command() -> str:
-    return shlex.join(["gcnii", *sys.argv[1:]])
 
 
 def _prepared(asked: Asked, how: Running, began: float) -> Course:
@@ -203,8 +198,7 @@ class Bundles:
         return {"bundle": str(self.measured), **refitted}
 
     def lines(self) -> Iterator[str]:
-        bundle = self.refitted or self.measured
-        yield f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})"
+        yield bundle_line(self.refitted or self.measured)
         if self.refitted:
             yield f"It was trained on every label; {self.measured} is the bundle that was measured."
         if self.offered:
@@ -226,8 +220,7 @@ def _print(ensemble: Ensemble, bundles: Bundles, how: Running) -> None:
     print(f"\n{ensemble!r}")
     if helps:
         print(visible(helps.sentence))
-    print(*(f"{line}\n" for line in (short.lines() if short else ())), sep="", end="")
-    print(*bundles.lines(), sep="\n")
+    print(*(short.lines() if short else ()), *bundles.lines(), sep="\n")
 
 
 def leaderboard_table(ensemble: Ensemble) -> Table:

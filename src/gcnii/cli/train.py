@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import sys
 import time
 import warnings
@@ -27,7 +26,9 @@ from gcnii.cli.options import (
     RestOffline,
     RestTables,
     Source,
+    bundle_line,
     load_graph,
+    own_command,
     print_json,
     refuse_unwritable,
     seeds_of,
@@ -362,8 +363,7 @@ def _save_and_print(
 ) -> None:
     notice_limit(result)
     try:
-        command = shlex.join(["gcnii", *sys.argv[1:]])
-        saved = save_run(result, folder, overwrite=overwrite, command=command)
+        saved = save_run(result, folder, overwrite=overwrite, command=own_command())
     except (OSError, InputError):
         _print(result, None, as_json, device)  # the scores are there, even if the disk is full
         raise
@@ -386,9 +386,10 @@ def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> N
         return
     table_console().print(_runs_table(result))
     print(f"\n{result!r}")
-    print(*(f"{line}\n" for line in (short.lines() if short else ())), sep="", end="")
+    for line in short.lines() if short else ():
+        print(line)
     if bundle:
-        print(f"bundle: {bundle}   (label nodes with: gcnii predict {shlex.quote(str(bundle))})")
+        print(bundle_line(bundle))
 
 
 def _runs_table(result: Result) -> Table:

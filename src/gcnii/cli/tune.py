@@ -20,6 +20,7 @@ from gcnii.cli.options import (
     RestOffline,
     RestTables,
     Source,
+    bundle_line,
     load_graph,
     print_json,
     refuse_below_one,
@@ -168,8 +169,7 @@ def _save_and_print(tuned: Tuned, tuner: Tuner, command: str, as_json: bool, dev
         print_json(document | about | {"evaluation": short.document() if short else None})
         return
     _print(tuned, document, [*tuned.lines(), *(short.lines() if short else ())])
-    predict = shlex.join(["gcnii", "predict", str(tuner.folder)])
-    print(f"\nbundle: {tuner.folder}   (label nodes with: {predict})")
+    print(f"\n{bundle_line(tuner.folder)}")
     print(f"picture: {picture}")
     which = "best setting alone" if isinstance(tuned.result, Ensemble) else "winner again"
     print(f"train the {which}: {command}")

@@ -47,6 +47,7 @@ class Known:
         Y, train = np.pad(self.Y, ((0, more), (0, 0))), np.pad(self.train, (0, more))
         return replace(self, Y=Y, train=train)
 
-    def elsewhere(self, n: int) -> Known:
-        """For another graph of n nodes: no label of it is known, but how frequent each is."""
-        return replace(self, Y=np.zeros((n, len(self.shares))), train=np.zeros(n, bool))
+    @classmethod
+    def elsewhere(cls, n: int, shares: Floats, exclusive: bool) -> Known:
+        """Of another graph of n nodes: no label of it is known, but how frequent each is."""
+        return cls(np.zeros((n, len(shares))), np.zeros(n, bool), shares, exclusive)

@@ -196,11 +196,9 @@ class Boosted(Fitted[Trees]):
 
     def answer(self, i: int, asked: Asked) -> Probabilities:
         """Labels of another graph are not known, and are missing from the columns there."""
-        trees, n = self.each[i], asked.graph.n
-        known = asked.labels(self.runs[i])
+        trees, known = self.each[i], asked.labels(self.runs[i])
         if known is None:
-            nothing = np.zeros((n, len(trees.shares)))
-            known = Known(nothing, np.zeros(n, bool), trees.shares, trees.exclusive)
+            known = Known.elsewhere(asked.graph.n, trees.shares, trees.exclusive)
         return trees.probabilities(asked.graph, known, threads=CPU_THREADS.number())
 
 

@@ -38,6 +38,7 @@ from gcnii.results.ensemble import (
     Blend,
     Boosted,
     Ensemble,
+    Fitted,
     May,
     Member,
     Networks,
@@ -644,10 +645,8 @@ def joined(one: Member, other: Member) -> Member:
     match one, other:
         case Networks(name, result), Networks(_, more):
             return Networks(name, result.joined(more))
-        case Boosted(name, runs, trees), Boosted(_, more, others):
-            return Boosted(name, runs + more, trees + others, said=_both(one.said, other.said))
-        case Propagated(name, runs, each), Propagated(_, more, others):
-            return Propagated(name, runs + more, each + others, said=_both(one.said, other.said))
+        case Fitted(_, runs, each, said=said), Fitted(_, more, others, said=also):
+            return replace(one, runs=runs + more, each=each + others, said=_both(said, also))
     raise AssertionError(f"{one.name} and {other.name} are of different kinds")
 
 

@@ -40,7 +40,7 @@ from gcnii.targets.objective import Share
 from gcnii.train.clusters import metis
 from gcnii.train.distributed.world import World
 from gcnii.train.features import Across, Scaling, choose, scaled_matrix
-from gcnii.train.plan import Plan, refuse_weights
+from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe
 from gcnii.train.task import Task, make_adjacency
 
@@ -470,8 +470,6 @@ def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task
     graph  the whole, or the piece of this process
     """
     refuse(plan, graph.n, world.size)
-    if graph.weighted:
-        refuse_weights(plan.model, plan.recipe)
     recipe = plan.recipe
     if isinstance(graph, Piece):
         piece, links = graph, AdjacencyRows.of_piece(graph, recipe)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
 from typing import Any
@@ -23,6 +22,7 @@ from torch import Tensor
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from gcnii.errors import GcniiError, InputError
+from gcnii.files import is_running
 from gcnii.train.hardware import is_gpu
 
 STARTED_BY = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun sets
@@ -183,7 +183,7 @@ class World:
         if not self.store.check([f"process/{rank}"]):
             return None
         machine, _, number = self.store.get(f"process/{rank}").decode().rpartition(" ")
-        return _runs(int(number)) if machine == _machine() else None
+        return is_running(int(number)) if machine == _machine() else None
 
     def part(self, absent: Sequence[int], end: float) -> None:
         """Let the store go, which rank 0 keeps until those who are left have read it, too."""
@@ -273,18 +273,6 @@ def _machine() -> str:
     except OSError:
         numbering = 0
     return f"{socket.gethostname()} {numbering}"
-
-
-def _runs(process: int) -> bool:
-    """Whether a process of this machine is running; one that waits to be reaped is not."""
-    try:
-        os.kill(process, 0)
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's, or a system without /proc
-        return True
-    return state not in ("Z", "X")
 
 
 def _absent(
