@@ -23,7 +23,7 @@ INDICES = (
 EXACT = ("values", "weights")
 NUMBERS = ("alpha", "skip", "scale")
 COMMON = {"HUBS": 2, "BLOCK": 32, "UNROLL": 2, "EVEN": False}
-DRAWN = "nodes start count before rows stream link"
+DRAWN = "nodes start count ends powers strange reached row_of link"
 LAYER = {"HUBS": 2, "BLOCK": 32, "EVEN": False, "WIDTH": 64, "INNER": 64, "SKIP": True}
 
 
@@ -34,7 +34,8 @@ def check(kernel, constants, stored, matrices, warps=4):
         | dict.fromkeys(EXACT, "*fp32")
         | dict.fromkeys(NUMBERS, "fp32")
         | ({"starts": "*i64"} if "SHARED" in constants else {})
-        | {"met": "*u8", "loops": "*fp32", "place": "*i32", "factors": "*fp64", "out": "*i32"}
+        | {"met": "*u8", "loops": "*fp32", "place": "*i32", "out": "*i32"}
+        | dict.fromkeys(("s_high", "s_low", "t_high", "t_low"), "i64")
     )
     types |= dict.fromkeys(matrices.split(), f"*{stored}")
     signature = {
@@ -74,5 +75,8 @@ for long in (False, True):
         draw._draw, {"LONG": long, "KEEP": 32, "BLOCK": 1024, "PLACES": 40}, "i64", DRAWN, warps=8
     )
 check(draw._all, {"BLOCK": 64}, "i64", DRAWN)
-check(draw._fill, {"BLOCK": 64}, "i64", DRAWN)
+check(draw._ends, {"BLOCK": 1024}, "i64", DRAWN, warps=8)
+check(draw._reach, {"BLOCK": 1024}, "i64", DRAWN)
+for root in (False, True):
+    check(draw._fill, {"BLOCK": 64, "ROOT": root}, "i64", DRAWN)
 check(mask._epoch_keys, {"EACH": True, "STEP": True}, "i32", "seeds epoch step first out")

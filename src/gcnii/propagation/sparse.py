@@ -101,9 +101,12 @@ class Pattern:
         """The transpose's pattern, and the order that brings this pattern's values into it."""
         if self.columns.is_cpu:
             return self._counted
-        order = torch.argsort(self.columns, stable=True)
-        rows, shape = row_pointers(self.columns, self.shape[1]), (self.shape[1], self.shape[0])
-        return Pattern(rows, self.row_of[order].int(), shape, self.transient), order
+        columns, order = torch.sort(self.columns, stable=True)
+        # Searched, not counted: a count of a GPU's numbers waits for the largest of them.
+        starts = torch.arange(self.shape[1] + 1, dtype=torch.int32, device=columns.device)
+        rows = torch.searchsorted(columns, starts, out_int32=True)
+        others, shape = self.row_of.index_select(0, order).int(), (self.shape[1], self.shape[0])
+        return Pattern(rows, others, shape, self.transient), order
 
     @property
     def _counted(self) -> tuple[Pattern, Tensor]:

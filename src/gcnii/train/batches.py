@@ -377,10 +377,11 @@ class NeighbourBatches:
     def epoch(self, seed: int, epoch: int) -> Iterator[Batch]:
         """Every node once, in an order drawn from seed and epoch; neighbours from the step too."""
         order = np.random.default_rng((seed, epoch)).permutation(self.nodes)
-        starts = range(0, len(order), self.size)
+        # All at once, because each copy to a GPU would wait for it.
+        targets = torch.from_numpy(order).to(self.sampler.device).split(self.size)
         makers = (
-            partial(self._batch, order[start : start + self.size], (seed, epoch, step))
-            for step, start in enumerate(starts, 1)
+            partial(self._batch, nodes, (seed, epoch, step))
+            for step, nodes in enumerate(targets, 1)
         )
         with closing(ahead(makers)) as batches:
             for batch in batches:
@@ -388,12 +389,11 @@ class NeighbourBatches:
                 if self.history:
                     self.history.settle()
 
-    def _batch(self, targets: Numbers, at: tuple[int, int, int]) -> Batch:
+    def _batch(self, targets: Tensor, at: tuple[int, int, int]) -> Batch:
         """Does not read the history, which belongs to the step that runs meanwhile."""
         random = np.random.default_rng(at)
         hops: list[Sparse] = []
-        chosen = torch.from_numpy(targets)
-        nodes = chosen.to(self.sampler.device)
+        nodes = targets
         for layer in reversed(range(len(self.fanout))):
             fanout = self.fanout[layer]
             # A hop that takes all neighbours is exact and needs no history.
@@ -402,7 +402,7 @@ class NeighbourBatches:
             if layer:  # its gradient is certain; the first hop may read nothing but X
                 _ = hop.pattern.transposed
             hops.insert(0, hop)
-        nodes, chosen = (each.to(self.X.device) for each in (nodes, chosen))
+        nodes, chosen = (each.to(self.X.device) for each in (nodes, targets))
         if isinstance(self.X, Tensor):
             return Batch(Hops(tuple(hops)), self.X.index_select(0, nodes), chosen)
         X = Sparse(*self.X.rows(nodes, transient=True))

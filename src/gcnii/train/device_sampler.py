@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnii.kernels import offsets
-from gcnii.kernels.draw import CSRLinks, can_draw, draw, fill, jumps
+from gcnii.kernels.draw import CSRLinks, can_draw, draw, ends, fill, reach
 from gcnii.propagation import Sparse
 from gcnii.propagation.sparse import Pattern
 from gcnii.train.batches import ActivationHistory, HistoryHop
@@ -52,42 +51,31 @@ class DeviceSampler:
         history: ActivationHistory | None, layer: int,
     ) -> tuple[Sparse, Tensor]:  # fmt: skip
         """The matrix of up to `fanout` links of these nodes (0: all), and its columns' nodes."""
-        count = self.links.count.index_select(0, nodes)
-        drawn = count.clamp(max=fanout) if fanout else count
-        rows = offsets(drawn + (self.loops.index_select(0, nodes) != 0))
-        ends = count.cumsum(0)
-        total, entries = torch.stack([ends[-1], rows[-1]]).tolist()  # waits for the device
+        upto = ends(self.links, self.loops, nodes, fanout)
+        total, entries = upto[-1].tolist()  # waits for the device
         met = torch.zeros(self.P.shape[0], dtype=torch.uint8, device=self.device)
         how = {"fanout": fanout, "longest": self.longest, "entries": entries, "met": met}
         generator = random.bit_generator
         assert isinstance(generator, np.random.PCG64)
-        stream = jumps(generator).to(self.device) if fanout else None
-        link = draw(self.links, nodes, rows, ends - count, stream, **how)
+        link = draw(self.links, nodes, upto, generator, **how)
         if fanout:
             generator.advance(total)
-        reached, place = self._reached(nodes, met)
-        columns = place.new_empty(entries)
-        pattern = Pattern(rows.int(), columns, (len(nodes), len(reached)), transient=True)
-        # So that the mean over all samples is P.
-        scale = count.double() / drawn.clamp(min=1)
+        reached, place = reach(nodes, met)
+        columns, row_of = place.new_empty(entries), nodes.new_empty(entries)
+        rows = place.new_empty(len(nodes) + 1)
+        pattern = Pattern(rows, columns, (len(nodes), len(reached)), transient=True)
+        pattern.__dict__["row_of"] = row_of  # to find it from the rows would be five launches
 
-        def matrix(scale: Tensor) -> Sparse:
+        def matrix(*, root: bool = False) -> Sparse:
+            """Scaled so that the mean over all samples is P; or by the root of that."""
             values = self.loops.new_empty(entries)
-            own = self.loops, place, scale, columns, values
-            fill(self.links, nodes, rows, link, *own)
+            own = self.loops, place, rows, row_of, columns, values
+            fill(self.links, nodes, upto, link, *own, fanout=fanout, root=root)
             return Sparse(pattern, values)
 
-        hop = matrix(scale)
+        hop = matrix()
         if history is None:
             return hop, reached
-        noise, exact = matrix(scale.sqrt()), Sparse(*self.P.rows(nodes, transient=True))
+        noise, exact = matrix(root=True), Sparse(*self.P.rows(nodes, transient=True))
         parts = hop.pattern, hop.values, noise, exact
         return HistoryHop(*parts, reached, history, layer), reached
-
-    def _reached(self, nodes: Tensor, met: Tensor) -> tuple[Tensor, Tensor]:
-        """The nodes, followed by the others that were reached; and the position of each of them."""
-        met.index_fill_(0, nodes, 0)
-        reached = torch.cat([nodes, met.nonzero()[:, 0]])  # waits for the device
-        place = torch.empty(len(met), dtype=torch.int32, device=self.device)
-        place[reached] = torch.arange(len(reached), dtype=torch.int32, device=self.device)
-        return reached, place
