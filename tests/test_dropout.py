@@ -19,7 +19,7 @@ Z = 4.5  # standard deviations; a fair coin passes one such check 999,993 times 
 
 def mask(seed=0, epoch=0, call=0, count=N * WIDTH, kept=HALF, device="cpu"):
     sequence = KeySequence(epoch_key(torch.tensor([seed], device=device), epoch)[0])
-    keys = [sequence.next() for _ in range(call + 1)]
+    keys = [sequence.take(1)[0] for _ in range(call + 1)]
     return keep_mask(keys[-1], count, kept)
 
 
@@ -134,8 +134,8 @@ def test_each_dropout_call_has_its_own_mask_and_a_pass_can_be_repeated():
 def test_keys_taken_together_are_those_taken_one_by_one():
     key = epoch_key(torch.tensor([3]), 7)[0]
     with keyed(key) as one, keyed(key) as other:
-        alone = torch.stack([one.next() for _ in range(70)])
-        together = torch.cat([other.take(1), other.take(66), other.next()[None], other.take(2)])
+        alone = torch.stack([one.take(1)[0] for _ in range(70)])
+        together = torch.cat([other.take(1), other.take(66), other.take(1)[0][None], other.take(2)])
     assert torch.equal(alone, together)
 
 
