@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from support.each_kind import of_each_kind
 from support.exact import exact_matrix
 from support.fitting import fitting
 
 from gcnii import data
 from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.graph import Graph
-from gcnii.nn import MODELS
 from gcnii.propagation import Adjacency, adjacency
 from gcnii.results.fit import fit
 
@@ -90,7 +90,7 @@ def test_each_seed_loses_the_same_links_alone_and_batched(graph, form):
     assert curves[0][0, 0, 0] != curves[0][1, 0, 0]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@of_each_kind("model")
 def test_every_model_trains_on_the_links_that_are_left(model, small):
     wanted = {"layers": 2, "width": 8, "dropout": 0.0, "epochs": 3}
     wanted |= {"device": "cpu", "precision": "float64", "batches": "full"}

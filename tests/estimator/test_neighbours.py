@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from support.each_kind import of_each_kind
 
 from gcnii.errors import InputError
 from gcnii.estimator import GCNIIClassifier, NearestRows, refuse_unjoinable
@@ -53,7 +54,7 @@ def test_sparse_rows_stay_sparse():
     assert graph.n == 6
 
 
-@pytest.mark.parametrize("model", [name for name in MODELS if not name.startswith("geom-gcn")])
+@of_each_kind("model", [name for name in MODELS if not name.startswith("geom-gcn")])
 def test_with_every_model_a_row_has_one_prediction_alone_or_among_others(model, rows, classifier):
     X, y = rows
     sizes = {"layers": 2, "width": 4}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support.each_kind import of_each_kind
 from support.fitting import fitting
 from support.small_models import web
 
@@ -16,7 +17,6 @@ from gcnii.inference.attribution import (
     near,
     why_unranked,
 )
-from gcnii.nn import MODELS
 
 EXACT = {"float32": 1e-5, "float64": 1e-10}  # of the node's largest score
 # A softmax, a sigmoid or tanh, an ELU, or a division by a length or a deviation.
@@ -30,7 +30,6 @@ UNRANKED = {
     *("graphsage-pool", "graphsage-lstm", "cluster-gcn"),
 }
 NODE = 3
-every_model = pytest.mark.parametrize("name", MODELS)
 
 
 def small_graph():
@@ -64,7 +63,7 @@ def networks():
     return network
 
 
-@every_model
+@of_each_kind("name")
 @pytest.mark.parametrize("precision", EXACT)
 def test_the_shares_add_up_where_the_model_is_piecewise_linear(name, precision, networks):
     _, network = networks(name, precision)
@@ -85,7 +84,7 @@ def test_the_shares_of_64_layers_add_up_in_float32():
         assert abs(found.residual) <= 1e-5 * found.largest
 
 
-@every_model
+@of_each_kind("name")
 def test_a_piecewise_linear_model_is_homogeneous_in_features_and_biases(name, networks):
     """Independent of gradients: twice the features and biases give twice the scores."""
     _, network = networks(name)
@@ -100,7 +99,7 @@ def test_a_piecewise_linear_model_is_homogeneous_in_features_and_biases(name, ne
     assert torch.allclose(after, 2 * before, rtol=1e-10, atol=1e-12) == (name not in CURVED)
 
 
-@every_model
+@of_each_kind("name")
 def test_a_nodes_share_is_the_gradient_times_its_features(name, networks):
     """By differences: the score with the features of one node a little larger and smaller."""
     _, network = networks(name)
@@ -115,7 +114,7 @@ def test_a_nodes_share_is_the_gradient_times_its_features(name, networks):
         assert added[node] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-9)
 
 
-@every_model
+@of_each_kind("name")
 def test_links_are_ranked_by_the_derivative_or_it_is_said_why_not(name, networks):
     _, network = networks(name)
     links, question = network.links, ExplainedScore(NODE, 0)
@@ -135,7 +134,7 @@ def test_links_are_ranked_by_the_derivative_or_it_is_said_why_not(name, networks
         assert found[link] == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-8)
 
 
-@every_model
+@of_each_kind("name")
 def test_dropping_links_is_running_on_the_graph_without_them(name, networks):
     result, network = networks(name)
     if network.plan.recipe.geometry != "none":
@@ -150,7 +149,7 @@ def test_dropping_links_is_running_on_the_graph_without_them(name, networks):
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-@every_model
+@of_each_kind("name")
 def test_every_model_gives_a_document_and_says_what_is_left_over(name, networks):
     result, _ = networks(name)
     found = result.explain(GRAPH, NODE, top=4, device="cpu")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.each_kind import of_each_kind
 from support.literal import LITERAL
 from support.small_models import build, dense, inputs, plan, web
 
@@ -32,7 +33,7 @@ def test_scores_are_those_of_the_equation(name, sparse):
     np.testing.assert_allclose(model(P, X).detach().numpy(), expected, rtol=1e-11, atol=1e-12)
 
 
-@every_model
+@of_each_kind("name")
 def test_permuting_the_nodes_permutes_the_scores(name):
     graph, order = web(), np.random.default_rng(1).permutation(30)
     place = np.argsort(order)
@@ -43,7 +44,7 @@ def test_permuting_the_nodes_permutes_the_scores(name):
     torch.testing.assert_close(model(*inputs(graph, name))[order], model(*inputs(shuffled, name)))
 
 
-@every_model
+@of_each_kind("name")
 def test_every_weight_has_a_finite_gradient_that_is_not_zero_at_64_layers(name):
     graph = web()
     # A gain of 2 in ReLU layers keeps a plain GCN's signal alive; without it, its gradient

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support.each_kind import of_each_kind
 from support.exact import exact_features, exact_matrix
 from support.fitting import fitting
 from support.small_models import both_ways, build, inputs, web
@@ -174,7 +175,7 @@ def small():
     return data.load("csbm", n=60, degree=6, signal=3.0, labels_per_class=5)
 
 
-@pytest.mark.parametrize("name", INDUCTIVE)
+@of_each_kind("name", INDUCTIVE)
 @pytest.mark.parametrize("drop_edge", [0.0, 0.3])
 def test_on_the_full_graph_a_seed_trains_the_same_alone_and_batched(name, drop_edge, small):
     settings = {"batches": "full", "layers": 2, "width": 8, "dropout": 0.2, "epochs": 4}

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.command_line import BUNDLE_FILES
+from support.each_kind import of_each_kind
 from support.fitting import fitting
 from support.waiting import PATIENCE
 
@@ -24,7 +25,6 @@ from gcnii import data
 from gcnii.errors import BundleError, GraphError, InputError
 from gcnii.files import claimed
 from gcnii.graph import Graph
-from gcnii.nn import MODELS
 from gcnii.results.bundle import open_bundle
 from gcnii.results.fit import fit
 
@@ -41,7 +41,7 @@ def bundle(graph, tmp_path):
     return fit(graph, seeds=range(2), **SMALL).save(tmp_path / "bundle")
 
 
-@pytest.mark.parametrize("model", MODELS)
+@of_each_kind("model")
 def test_save_open_and_predict_give_the_same(model, graph, tmp_path):
     result = fit(graph, model, seeds=range(2), **fitting(model, SMALL))
     opened = open_bundle(result.save(tmp_path))

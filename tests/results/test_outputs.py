@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support.each_kind import of_each_kind
 from support.small_models import fitting
 
 import gcnii
-from gcnii.nn import MODELS, Model
+from gcnii.nn import Model
 from gcnii.results.card import short_form
 from gcnii.results.result import Recomputed, scores_of
 from gcnii.train.task import Task
@@ -62,7 +63,7 @@ def test_an_opened_bundle_is_evaluated_by_one_matrix(graph, passes, tmp_path):
     assert passes["matrices"] == before + 1
 
 
-@pytest.mark.parametrize("name", MODELS)
+@of_each_kind("name")
 def test_a_batch_of_runs_scores_as_each_run_alone(name, graph):
     result = gcnii.fit(graph, name, seeds=range(2), split=0, **fitting(name, SMALL))
     model, task = result.network(graph, "cpu")

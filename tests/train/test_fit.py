@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support import knobs
+from support.each_kind import of_each_kind
 from support.fitting import fitting
 from support.killing import Killed, killed_after_a_save
 
@@ -42,7 +43,7 @@ def curves(result):
     return np.array([run.curve for run in result.runs])
 
 
-@pytest.mark.parametrize("model", MODELS)
+@of_each_kind("model")
 def test_every_model_learns_and_beats_the_majority_class_clearly(model, graph):
     result = fit(graph, model, **fitting(model, SMALL | {"epochs": 30, "layers": 2}), lr=0.02)
     assert result.test[0] > 0.8  # the majority class is one half

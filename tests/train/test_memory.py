@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support.each_kind import of_each_kind
 from support.fitting import fitting
 
 from gcnii import data
@@ -38,7 +39,7 @@ def curves(result):
     return np.array([run.curve for run in result.runs])
 
 
-@pytest.mark.parametrize("name", FORGETFUL)
+@of_each_kind("name", FORGETFUL)
 @pytest.mark.parametrize("batch", [1, 3])
 def test_recomputing_changes_no_number(name, batch, graph):
     settings = SMALL | {"epochs": 3, "drop_edge": 0.3, "seeds": range(batch), "batch": batch}

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from support.each_kind import of_each_kind
 from support.fitting import fitting
 from support.killing import Killed, killed_after_a_save
 from support.tape import record
@@ -59,7 +60,7 @@ def full(model, settings):
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-@pytest.mark.parametrize("model", MODELS)
+@of_each_kind("model")
 def test_an_epoch_played_back_from_its_operations_is_the_epoch(
     model, replicas, graph, tapes, monkeypatch, sync_every
 ):

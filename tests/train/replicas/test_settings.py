@@ -5,10 +5,10 @@ from math import isnan
 import numpy as np
 import pytest
 import torch
+from support.each_kind import of_each_kind
 
 from gcnii.data import load
 from gcnii.errors import InputError
-from gcnii.nn import MODELS
 from gcnii.results.fit import Session, fit, fit_plans
 from gcnii.train import group as loop
 from gcnii.train.plan import batch_key, batched, make_plan, make_plans
@@ -42,7 +42,7 @@ def rows(lists):
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@of_each_kind("model")
 def test_a_replica_among_other_settings_is_the_same_run_as_alone(model, graph):
     settings = FULL | ({"layers": 3} if "layers" in make_plan(model, {}).model_settings else {})
     settings |= {"geometry": "isomap"} if model.startswith("geom-gcn") else {}

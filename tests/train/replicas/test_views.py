@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from support.each_kind import of_each_kind
 from support.fitting import fitting
 from support.killing import Killed, killed_after_a_save
 from torch.func import functional_call
@@ -143,7 +144,7 @@ def test_where_no_node_is_dropped_no_mask_is_drawn():
     assert sequence.used == 0
 
 
-@pytest.mark.parametrize("model", MODELS)
+@of_each_kind("model")
 def test_every_model_trains_alike_alone_and_beside_other_settings(model, graph):
     settings = fitting(model, SMALL | {"batches": "full", "layers": 2, "epochs": 3})
     settings |= {"views": 2, "monitor": "val_loss", "history": "none"}
