@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -126,7 +127,7 @@ def finished_layer(
     """The rest of a layer after P̃ D, which is in S and gets the share of H0 added."""
     if call.alpha:
         S.add_(H0, alpha=call.alpha)
-    Z = torch.bmm(S, M1)
+    Z = _times(S, M1)
     if M2 is not None:
         Z.baddbmm_(H0, M2)
     if call.skip:
@@ -135,15 +136,13 @@ def finished_layer(
 
 
 def backward_layer(
-    transposed: Tensor, dZ: Tensor, M1: Tensor, D: Tensor | None, dS: Tensor, dH0: Tensor,
-    call: FusedCall,
-) -> Tensor:  # fmt: skip
+    transposed: Tensor, dZ: Tensor, M1: Tensor, D: Tensor | None, dH0: Tensor, call: FusedCall
+) -> Tensor:
     """dZ of a layer → dZ of the layer before, whose output is D; without D, the input's gradient.
 
-    dS   buffer for the gradient of S
     dH0  gradient of H0, to which the part through S is added
     """
-    torch.bmm(dZ, M1.mT, out=dS)
+    dS = _times(dZ, M1.mT)
     if call.alpha:
         dH0.add_(dS, alpha=call.alpha)
     dD = multiply_each(call.places.transposed[0], transposed, dS)
@@ -297,7 +296,7 @@ def _backward_on_cpu(
     """The gradients of H, H0, M1 and M2; the last layer comes first."""
     last = len(M1) - 1
     D, S = saved[:last], saved[last:]
-    dH0, dM1, dS = torch.zeros_like(H0), torch.empty_like(M1), torch.empty_like(H)
+    dH0, dM1 = torch.zeros_like(H0), torch.empty_like(M1)
     dM2 = None if M2 is None else torch.empty_like(M2)
     dZ = _where_positive(G.clone(), H)
     for l in range(last, -1, -1):
@@ -305,7 +304,7 @@ def _backward_on_cpu(
         if M2 is not None and dM2 is not None:
             weight_gradients(H0, dZ, dM2[l])
             dH0.baddbmm_(dZ, M2[l].mT)
-        dZ = backward_layer(transposed, dZ, M1[l], D[l - 1] if l else None, dS, dH0, call)
+        dZ = backward_layer(transposed, dZ, M1[l], D[l - 1] if l else None, dH0, call)
     dH = dZ if keys is None else InplaceDropout(dZ, call.kept, call.rows)(dZ, keys[0])
     return dH, dH0, dM1, dM2
 
@@ -315,6 +314,31 @@ def _merge(tensor: Tensor, dim: int | None, axis: int, replicas: tuple[int, int]
     tensor = tensor.unsqueeze(axis) if dim is None else tensor.movedim(dim, axis)
     shape = *tensor.shape[:axis], *replicas, *tensor.shape[axis + 2 :]
     return tensor.expand(shape).flatten(axis, axis + 1)
+
+
+def _times(S: Tensor, M: Tensor) -> Tensor:
+    """S M for S (r, n, h) and M (r, h, h); torch records nothing.
+
+    A row's numbers depend neither on the other rows, nor on replicas and threads.
+    """
+    if S.dtype != torch.float32 or S[0].numel() * len(M[0]) < LEAST or not _onednn_is_faster():
+        return torch.bmm(S, M)
+    linear = torch.ops.mkldnn._linear_pointwise
+    each = [linear(s, m.T, None, "none", [], "") for s, m in zip(S, M, strict=True)]
+    return torch.stack(each) if len(each) > 1 else each[0][None]
+
+
+LEAST = 1 << 20  # multiplications of a replica; below, oneDNN's 14 µs a call are too many
+
+
+@cache
+def _onednn_is_faster() -> bool:
+    """Whether MKL, which multiplies for torch, might leave half of the vector registers unused.
+
+    That is what it does on AMD's processors with AVX-512.
+    """
+    wide = torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return wide and torch.backends.mkldnn.is_available()
 
 
 def _where_positive(G: Tensor, D: Tensor) -> Tensor:
