@@ -44,7 +44,7 @@ class Shape:
         return replace(self, n=n, entries=entries, hub=hub)
 
 
-Ours = Literal["gcnii", "end-to-end", "predict"]
+Ours = Literal["gcnii", "end-to-end", "predict", "command"]
 PyG = Literal["pyg-graph", "pyg-compiled", "pyg-edges", "pyg", "pyg-sampled"]
 Who = Literal[Ours, PyG, "authors", "authors-csr"]
 Unit = Literal["replicas", "layers", "entries"]
@@ -154,6 +154,11 @@ def _race(
 
 def _by_depth(*depths: int) -> tuple[Line, ...]:
     return tuple(Line(who="gcnii", graph=CORA, settings={"layers": layers}) for layers in depths)
+
+
+def _by_nodes(*who: Who) -> tuple[Line, ...]:
+    shape = Shape(n=300_000, entries=6_000_000, d=64, k=10)
+    return tuple(Line(who=one, graph=shape, settings={"layers": 8}) for one in who)
 
 
 def _by_edges(*edges: int) -> tuple[Line, ...]:
@@ -311,6 +316,22 @@ _ALL = (
         cuda=_by_edges(500_000, 5_000_000),
         per=("replicas", "layers", "entries"),
         rounds=5,
+    ),
+    BenchCase(
+        name="nodes",
+        title="GCNII, 8 layers × 64, on 300,000 nodes",
+        cpu=_by_nodes("gcnii", "pyg"),
+        cuda=_by_nodes("gcnii", "pyg"),
+        rounds=3,
+    ),
+    BenchCase(
+        name="first",
+        title="`gcnii train digits --layers 8`, from the command to the bundle",
+        cuda=(),
+        cpu=(Line(who="command", graph=Named("digits"), settings={"layers": 8}),),
+        per=("replicas",),
+        rounds=5,
+        warm_up=0,
     ),
     BenchCase(
         name="plus",

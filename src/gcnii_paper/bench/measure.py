@@ -85,7 +85,7 @@ class Measured:
         neighbours, whose number differs from step to step.
         """
         sampled = plan_of(line.line).recipe.batches == "neighbours"
-        if sampled or line.line.who in ("end-to-end", "predict"):
+        if sampled or line.line.who in ("end-to-end", "predict", "command"):
             return None
         return self.rates.floor(work_of(line.line, line.bench_graph), line.line.precision)
 

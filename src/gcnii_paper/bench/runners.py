@@ -1,15 +1,15 @@
-"""What a line of a case times: epochs of our code or of a baseline, or `gcnii predict`."""
+"""What a line of a case times: epochs of our code or of a baseline, or a command."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from weakref import finalize
 
 import numpy as np
@@ -66,11 +66,31 @@ class Prediction:
         where = ("--device", "cpu", "--out", here / "labels.csv", "--quiet")
         command = (sys.executable, "-c", COMMAND, *map(str, (*words, *where)))
         for _ in range(count):
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                raise GcniiError(f"gcnii predict failed: {done.stderr.strip()}")
-            self.facts["peak_bytes"] = int(done.stdout.splitlines()[-1])
+            self.facts["peak_bytes"] = int(_told(command).splitlines()[-1])
         return count
+
+
+def first_command(line: Line) -> Runner:
+    """`gcnii train` in a process of its own, in a folder that is then removed."""
+    assert isinstance(line.graph, Named)
+    settings = (f"--{name}={value}" for name, value in line.settings.items())
+    words = ("train", line.graph.name, *settings, "--device", "cpu", "--quiet")
+
+    def runs(count: int) -> int:
+        for _ in range(count):
+            with TemporaryDirectory() as folder:
+                _told((sys.executable, "-m", "gcnii", *words, "--out", f"{folder}/run"))
+        return count
+
+    return Runner(runs, {"peak_bytes": None})  # of another process
+
+
+def _told(command: Sequence[str]) -> str:
+    """What a command prints."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise GcniiError(f"{' '.join(command[:5])} … failed: {done.stderr.strip()}")
+    return done.stdout
 
 
 def _with_edges(bench_graph: BenchGraph) -> Graph:
@@ -144,6 +164,8 @@ def make_runner(line: Line, bench_graph: BenchGraph, device: torch.device) -> Ru
     """Everything up to the first epoch."""
     if line.who == "end-to-end":
         return end_to_end(line, device)
+    if line.who == "command":
+        return first_command(line)
     if line.who == "predict":
         prediction = Prediction(line, bench_graph, _plan(line))
         return Runner(prediction.runs, prediction.facts)

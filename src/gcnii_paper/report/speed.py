@@ -29,6 +29,7 @@ NAMES = {
     "authors-csr": "the authors' layer, re-implemented on CSR",
     "end-to-end": "here, from load to test",
     "predict": "gcnii predict, a process",
+    "command": "gcnii train, a process",
 }
 UNITS = {"replicas": "run", "layers": "layer", "entries": "entry"}
 _TIME = (float, NOTHING)

@@ -216,6 +216,16 @@ def test_an_end_to_end_case_reports_scores(tmp_path, monkeypatch):
     )
 
 
+def test_a_first_training_is_measured_as_a_command(tmp_path, monkeypatch):
+    settings = {"layers": 2, "epochs": 2}
+    line = Line(who="command", graph=Named("digits"), settings=settings)
+    put(monkeypatch, "first", line, per=("replicas",), rounds=1, warm_up=0)
+    (record,) = measured(tmp_path, "first")
+    (found,) = record["lines"]
+    assert (len(found["seconds"]), found["floor"]) == (1, None)
+    assert found["seconds"][0] > 0.5  # it imports torch
+
+
 def test_a_prediction_is_measured_as_a_process_with_all_that_it_holds(tmp_path, monkeypatch):
     settings = SMALL | {"epochs": 1}
     line = Line(who="predict", graph=replace(SHAPE, n=600, entries=4000), settings=settings)
