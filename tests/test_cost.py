@@ -113,7 +113,7 @@ def test_offloading_is_hidden_behind_computing_or_takes_as_long_as_the_bus():
     away = replace(DEEP, memory="offload")
     assert on_h200(SIZE, away).seconds.host == 0
     slow = replace(H200, host=1e9)
-    place = Place(device=slow, rates=h200_rates(away), cut=uncut(SIZE.n))
+    place = Place(device=slow, rates=h200_rates(away, SIZE.n), cut=uncut(SIZE.n))
     spent = cost_at(SIZE, away, place).seconds
     busy = spent.sparse + spent.dense + spent.passes
     assert busy + spent.host == pytest.approx(2 * 14 * 1_000_000 * 128 * 4 / 1e9)
@@ -140,7 +140,7 @@ def test_the_cheapest_change_comes_first():
 
 def test_on_a_cpu_nothing_is_offloaded():
     small = replace(this_cpu(), memory=GIB)
-    rates = h200_rates(DEEP)
+    rates = h200_rates(DEEP, SIZE.n)
     cost = cost_at(SIZE, DEEP, Place(device=small, rates=rates, cut=uncut(SIZE.n)))
     assert not any("offload" in flags for flags, _ in changes(cost))
     with pytest.raises(ValueError, match="memory offload is for GPUs"):
@@ -149,7 +149,9 @@ def test_on_a_cpu_nothing_is_offloaded():
 
 def test_nothing_is_proposed_that_is_too_narrow():
     tiny = replace(H200, memory=70 * 2**20)
-    cost = cost_at(SIZE, DEEP, Place(device=tiny, rates=h200_rates(DEEP), cut=uncut(SIZE.n)))
+    cost = cost_at(
+        SIZE, DEEP, Place(device=tiny, rates=h200_rates(DEEP, SIZE.n), cut=uncut(SIZE.n))
+    )
     widths = [flags for flags, _ in changes(cost) if "--width" in flags]
     assert not widths
 

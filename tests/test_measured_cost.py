@@ -49,7 +49,7 @@ def lines(case):
 @pytest.mark.parametrize("case", CASES)
 def test_a_plan_for_an_h200_agrees_with_what_was_measured_on_one(case):
     for line, size, network in lines(case):
-        place = Place(device=H200, rates=h200_rates(network), cut=uncut(size.n))
+        place = Place(device=H200, rates=h200_rates(network, size.n), cut=uncut(size.n))
         cost = cost_at(size, network, place)
         assert cost.memory.total == pytest.approx(line["peak_bytes"], rel=MEMORY), line
         assert cost.seconds.total == pytest.approx(line["best"], rel=TIME), line

@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 from gcnii.data.catalog import Size
 from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
-from gcnii.memory import LARGEST_POOLED, NARROW, Held, choose_held, segment_length, segments
+from gcnii.memory import (
+    LARGEST_POOLED,
+    Held,
+    choose_held,
+    is_one_kernel,
+    segment_length,
+    segments,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -123,9 +130,15 @@ ON_CPU = Form(5, 6, 5, (1, 2, 1), kept=2, masked=True)
 READ, ADDED = 2, 4
 
 
-def form_of(network: Network, kind: Kind, devices: int) -> Form:
-    """How this network's layers are computed."""
-    narrow = kind == "cuda" and network.width <= NARROW
+def is_narrow(network: Network, rows: int) -> bool:
+    """Whether a GPU computes a layer of this many rows in one kernel."""
+    halves = network.precision == "bfloat16"
+    return is_one_kernel(network.replicas * rows, network.width, halves=halves)
+
+
+def form_of(network: Network, kind: Kind, devices: int, rows: int) -> Form:
+    """How this network's layers are computed on this many rows."""
+    narrow = kind == "cuda" and is_narrow(network, rows)
     form = NARROW_ON_GPU if narrow else ON_CPU if kind == "cpu" else WIDE_ON_GPU
     if devices == 1:
         return form
@@ -231,10 +244,10 @@ _OPERATIONS: Mapping[str, float] = {
 _THIN = 200_000 * 2 * 64 * 64 / 0.077e-3
 
 
-def h200_rates(network: Network) -> Rates:
-    """Of an H200, for these layers; gradients of several replicas are computed at once."""
+def h200_rates(network: Network, nodes: int) -> Rates:
+    """Of an H200, for these layers on this many nodes; gradients of several replicas are one."""
     rates = _H200 | {"operations": _OPERATIONS[network.precision]}
-    if network.precision == "float32" and network.width <= NARROW:
+    if network.precision == "float32" and is_narrow(network, nodes):
         rates |= _FUSED
     thin = _THIN * network.width / 64 * network.replicas
     return Rates(**rates, gradient=min(rates["operations"], thin))
@@ -357,7 +370,7 @@ class Memory:
 
 def memory(size: Size, network: Network, device: Device, cut: Cut, devices: int = 1) -> Memory:
     """What the fullest of the devices holds, if each has loaded its own part alone."""
-    kind, form = device.kind, form_of(network, device.kind, devices)
+    kind, form = device.kind, form_of(network, device.kind, devices, cut.nodes)
     item, share = network.item(kind), cut.nodes / size.n
     wide = 2 if network.precision == "float64" else 1
     matrix = cut.nodes * network.width * item * network.replicas
@@ -448,7 +461,7 @@ class Place:
 
 def seconds(size: Size, network: Network, place: Place) -> Seconds:
     """What an epoch takes, on the device that has most to do."""
-    form = form_of(network, place.device.kind, place.devices)
+    form = form_of(network, place.device.kind, place.devices, place.cut.nodes)
     again = 0 if network.memory == "keep" else 1  # how often layers are computed again
     share = place.cut.nodes / size.n
     n, replicas, rates = size.n * share, network.replicas, place.rates
@@ -572,7 +585,7 @@ def estimate(
 ) -> Cost:
     """Both costs; on a CPU, its rates are measured now."""
     part = replace(size, n=cut.nodes, entries=round(size.entries * cut.nodes / size.n))
-    rates = h200_rates(network) if device is H200 else calibrate(part, network)
+    rates = h200_rates(network, cut.nodes) if device is H200 else calibrate(part, network)
     where = Place(device=device, rates=rates, cut=cut, devices=devices, machines=machines)
     return cost_at(size, network, where)
 

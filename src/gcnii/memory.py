@@ -11,8 +11,9 @@ from typing import Literal
 Held = Literal["keep", "recompute", "offload"]
 
 # Up to this width a GPU computes a layer in one kernel; wider matrices are multiplied faster on
-# their own.
-NARROW = 128
+# their own.  Where this many rows keep it busy, so are float32 matrices beyond the second width,
+# whose product takes too many registers.
+NARROW, NARROW_IF_BUSY, BUSY = 128, 64, 1 << 14
 # bytes; larger blocks glibc hands back to the system at once: the most that it allows for
 # MMAP_THRESHOLD, and more than a layer's activations take on Pubmed
 LARGEST_POOLED = 32 << 20
@@ -29,6 +30,14 @@ SHARE = 0.7
 # and the sum of its gradient, the gradients of a layer's input, product and output, and buffers.
 AROUND = 10
 FILLED = 0.9  # share of the free memory that may be taken where all of it is counted
+
+
+def is_one_kernel(rows: int, width: int, *, halves: bool) -> bool:
+    """Whether a GPU computes a layer of so many rows, of all replicas, in one kernel.
+
+    halves  whether numbers have 16 bits
+    """
+    return width <= (NARROW if halves or rows < BUSY else NARROW_IF_BUSY)
 
 
 def segment_length(layers: int, *, offloads: bool = False) -> int:

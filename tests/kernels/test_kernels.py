@@ -171,7 +171,7 @@ def test_layers_and_their_gradients_agree_with_float64(
 
     args = (H, H0, M1, second, keys)
     weighted = stack.order(P.pattern, H).with_values(P.values[None])
-    assert isinstance(weighted, layouts.SlottedMatrix) == (fused and width <= stack.NARROW)
+    assert isinstance(weighted, layouts.SlottedMatrix) == (fused and width <= 128)
     (alone,) = stack.forward(weighted, *args, saves=False, **common)
     out, *saved = stack.forward(weighted, *args, saves=True, **common)
     weighted = stack.order(P.pattern.transposed[0], H).with_values(P.transposed[None])

@@ -10,12 +10,10 @@ import triton.language as tl
 from torch import Tensor
 
 from gcnii.kernels.layouts import PIECE, UNROLL, Cut, ScheduledMatrix
+from gcnii.memory import BUSY
 
 ELEMENTS = 2048  # elements of a program's tile
 WIDEST = 128  # columns of it
-# With this many rows over all replicas, the GPU is busy for longer than a row of twice the length
-# takes.
-BUSY = 1 << 14
 ROW_PIECE = 8  # entries of a row that are fetched together, where there is no layout
 
 

@@ -15,9 +15,10 @@ import triton.language as tl
 from torch import Tensor
 
 from gcnii.kernels import gradients
-from gcnii.kernels.gather import BUSY, stride
+from gcnii.kernels.gather import stride
 from gcnii.kernels.layouts import Slots, SlottedMatrix
 from gcnii.kernels.mask import kept_entries
+from gcnii.memory import BUSY
 
 INNER = 64  # columns of a product's inner dimension that are taken at once
 PART = 32  # the same for GCNII*'s second product, which has fewer registers left

@@ -32,7 +32,7 @@ from gcnii.kernels.layouts import (
     slots_of,
 )
 from gcnii.kernels.mask import drop, finish_layer, open_where
-from gcnii.memory import NARROW
+from gcnii.memory import BUSY, is_one_kernel
 
 Order = Slots | Schedule
 # Sends rows of H to other processes, and then waits for theirs, (r, arriving, h), contiguous.
@@ -71,14 +71,9 @@ def order(pattern: CSR, H: Tensor, *, back: bool = False) -> Order:
 
 
 def _fuses(H: Tensor) -> bool:
-    """Whether a layer is one kernel.
-
-    From 128 columns on, a product of float32 numbers takes so many registers that a busy GPU
-    gathers faster in a kernel of its own.
-    """
+    """Whether a layer is one kernel."""
     replicas, n, width = H.shape
-    light = width <= INNER or H.dtype == torch.bfloat16 or replicas * n < gather.BUSY
-    return width <= NARROW and light
+    return is_one_kernel(replicas * n, width, halves=H.dtype == torch.bfloat16)
 
 
 def cut_order(pattern: CutCSR, H: Tensor) -> CutSlots | tuple[Schedule, Schedule]:
@@ -102,7 +97,7 @@ def cut_matrix(pattern: CutCSR, near: Tensor, arriving: Tensor, send: Send, H: T
 def cut(H: Tensor, *, back: bool = False) -> Cut:
     """For H (r, n, h), a block's slots and the longest row in one slot: the fastest measured."""
     rows = len(H) * H.shape[1]
-    if rows >= gather.BUSY:
+    if rows >= BUSY:
         # Backward has registers left for 64 rows, which share what a product makes of M.
         tall = back and H.dtype == torch.float32 and H.shape[2] <= INNER and precision() == "tf32x3"
         return Cut(64 if tall else 32, 16, 4)
@@ -217,7 +212,7 @@ def _fused_gradients(
     """
     layers, dH0, dM1 = len(M1), torch.empty_like(dH), torch.empty_like(M1)
     M, scale = (M1, alpha) if M2 is None else (M2, 1.0)
-    busy = len(S) * S.shape[2] >= gather.BUSY
+    busy = len(S) * S.shape[2] >= BUSY
     together = layers if busy else TOGETHER
 
     def sum_up(first: int) -> None:
