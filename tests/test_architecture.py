@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,8 +53,13 @@ BUILT_IN = {"ValueError", "RuntimeError", "TypeError", "ChildProcessError", "Exc
 MOST_ANY = 120  # lines with Any
 
 
+@cache
+def nodes(path):
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imported_rooms(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module == "gcnii":
             yield from (alias.name for alias in node.names if alias.name in ROOMS)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gcnii."):
@@ -72,7 +78,7 @@ def test_rooms_import_only_from_earlier_rooms():
 
 
 def imports_of(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             yield node.module or ""
         elif isinstance(node, ast.Import):
@@ -116,7 +122,7 @@ def code_lines(node, text):
 def test_functions_are_small():
     for path in FILES:
         text = path.read_text()
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 assert code_lines(node, text) <= LONGEST_FUNCTION, f"{path}: {node.name}"
 
@@ -152,7 +158,7 @@ def test_type_checkers_see_the_public_names():
 
 def test_every_error_has_one_base_class():
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 assert ast.unparse(node.exc.func) not in BUILT_IN, path
 
@@ -199,7 +205,7 @@ def test_a_first_training_imports_torch_and_nothing_else_that_takes_time(tmp_pat
 
 def test_no_test_imports_another_and_names_are_readable():
     for path in TESTS.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom):
                 assert not (node.module or "").split(".")[-1].startswith("test_"), path
             if isinstance(node, ast.FunctionDef):
@@ -208,7 +214,7 @@ def test_no_test_imports_another_and_names_are_readable():
 
 def said(path):
     """The sentences of errors and warnings in a file."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Raise) and node.exc:
             yield ast.unparse(node.exc)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("notice", "add")):

@@ -26,6 +26,7 @@ def test_tasks_share_the_threads_and_the_answers_come_with_their_items():
     assert {threads for _, threads in answers.values()} == {max(torch.get_num_threads() // 2, 1)}
 
 
+@pytest.mark.slow
 def test_an_error_of_a_task_is_raised_here():
     with pytest.raises(ValueError, match="no a"):
         list(run_parallel(refuse, ["a"], 2))
@@ -39,6 +40,7 @@ def test_a_killed_task_is_reported():
         list(run_parallel(die, ["a"], 2))
 
 
+@pytest.mark.slow
 def test_a_warning_of_a_task_is_repeated_here():
     with pytest.warns(UserWarning, match="^beware of a$"):
         assert list(run_parallel(complain, ["a"], 2)) == [("a", "A")]

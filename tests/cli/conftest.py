@@ -4,7 +4,7 @@ import os
 from unittest import mock
 
 import pytest
-from support.command_line import BUNDLE, SMALL, call, run, write_pets
+from support.command_line import BUNDLE, SMALL, call, write_pets
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +18,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="session")
 def trained_json(home):
     """The answer of `gcnii train --json` with two runs on digits."""
-    return run("train", *SMALL, "--runs", 2, "--json", cwd=home)
+    return call("train", *SMALL, "--runs", 2, "--json", cwd=home)
 
 
 @pytest.fixture(scope="session")

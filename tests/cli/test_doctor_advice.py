@@ -12,7 +12,7 @@ pytest.importorskip("optuna")
 
 from gcnii.analysis import advice
 
-QUICK = ("--model", "gcn,gcnii", "--depths", "2", "--device", "cpu", "--trials", "5")
+QUICK = ("--model", "gcn,gcnii", "--depths", "2", "--device", "cpu", "--trials", "3")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -66,10 +66,10 @@ def test_the_version_is_that_of_the_package(tmp_path):
     "words",
     [
         ["--help"],
-        ["--version"],
-        ["data", "list"],
+        pytest.param(["--version"], marks=pytest.mark.slow),
+        pytest.param(["data", "list"], marks=pytest.mark.slow),
         ["data", "show", "cora"],
-        ["bench", "--help"],
+        pytest.param(["bench", "--help"], marks=pytest.mark.slow),
         ["plan", "papers100M", "--device", "h200"],
     ],
     ids=" ".join,
@@ -140,11 +140,10 @@ def test_flags_of_tables_are_the_point_of_data_check(tmp_path):
     assert "categorical" in shown_flags("data", "check", "--help", cwd=tmp_path)
 
 
-def test_completion_is_installed_for_bash_and_completes_commands_and_flags(tmp_path):
+def test_completion_is_installed_for_bash_and_completes_commands_and_flags(tmp_path, monkeypatch):
     script = tmp_path / "gcnii.sh"
-    answer = run(
-        "--install-completion", "--shell", "bash", "-o", script, cwd=tmp_path, HOME=tmp_path
-    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    answer = call("--install-completion", "--shell", "bash", "-o", script, cwd=tmp_path)
     assert answer.code == 0, answer.err
     ask = "source {}; COMP_WORDS=({}); COMP_CWORD={}; _gcnii; echo ${{COMPREPLY[@]}}"
     for words, last, wanted in (("gcnii ev", 1, "evaluate"), ("gcnii train --lay", 2, "--layers")):

@@ -36,7 +36,7 @@ def test_a_process_ends_with_the_sentence_and_the_code(tmp_path):
 
 def test_a_full_disk_behind_stdout_is_reported():
     full = subprocess.run(
-        f"{sys.executable} -m gcnii models > /dev/full",
+        f"{sys.executable} -m gcnii data list > /dev/full",
         shell=True,
         stderr=subprocess.PIPE,
         text=True,
@@ -113,7 +113,7 @@ def test_a_narrow_terminal_is_noticed_without_columns_in_the_environment(monkeyp
 
 def test_a_closed_stdout_is_not_an_error():
     closed = subprocess.run(
-        f"exec {sys.executable} -m gcnii models >&-", shell=True, stderr=subprocess.PIPE
+        f"exec {sys.executable} -m gcnii data list >&-", shell=True, stderr=subprocess.PIPE
     )
     assert (closed.returncode, closed.stderr) == (0, b"")
 

@@ -28,7 +28,7 @@ def classifier():
     """`classifier(graph=None, **parameters)`: of a network that is trained in no time."""
 
     def make(graph=None, **parameters):
-        quick = {"layers": 2, "width": 8, "epochs": 40, "device": "cpu"}
+        quick = {"layers": 2, "width": 8, "epochs": 20, "device": "cpu"}
         return gcnii.GCNIIClassifier(graph, **quick | parameters)
 
     return make

@@ -71,6 +71,7 @@ def test_the_commands_run(folder):
     assert run >= 19
 
 
+@pytest.mark.slow
 def test_the_python_runs(folder):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of PyG

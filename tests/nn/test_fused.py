@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from support.each_kind import of_each_kind
 from support.exact import exact_features
 from support.small_models import build, inputs, web
 from torch.func import functional_call, vmap
@@ -57,7 +58,7 @@ def train(model, seeds, drop_edge):
     return scores.detach(), {name: weight.grad for name, weight in weights.items()}
 
 
-@pytest.mark.parametrize("name", FUSED)
+@of_each_kind("name", FUSED)
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 @pytest.mark.parametrize("drop_edge", [0.0, 0.3])
 @pytest.mark.parametrize("seeds", [[0], [0, 1, 2]])

@@ -38,6 +38,15 @@ CONTRAST = """all => all.map(one => {
 })"""
 
 
+def screens():
+    """A width and a scheme of colours: each of both, and in `make slow` each with each."""
+    import pytest
+
+    crossed = ((1280, "dark"), (400, "light"))
+    rest = [pytest.param(*one, marks=pytest.mark.slow) for one in crossed]
+    return [(1280, "light"), (400, "dark"), *rest]
+
+
 def launch_options():
     """playwright's options to start the browser, ours or the system's; None if there is none."""
     # Chromium's sandbox does not work as root, and containers often run as root.

@@ -144,7 +144,7 @@ def same(one, two):
 
 
 def test_six_threads_train_what_one_trains_and_draw_nothing_of_the_caller_s(graph):
-    jobs = [(model, seed) for seed in range(12) for model in ("gcnii", "gcn", "gat")]
+    jobs = [(model, seed) for seed in range(6) for model in ("gcnii", "gcn", "gat")]
     state = torch.get_rng_state()
     alone = [trained(graph, *job) for job in jobs]
     with ThreadPoolExecutor(6) as pool:
@@ -269,8 +269,8 @@ def test_work_on_few_numbers_has_one_thread_and_more_work_those_of_the_process(t
         assert torch.get_num_threads() == 3
 
 
-@pytest.mark.parametrize("layers", [2, 8])
+@pytest.mark.parametrize("layers", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_one_and_two_threads_train_the_same_weights_to_the_last_bit(layers):
-    graph, how = load("digits"), SMALL | {"layers": layers, "width": 64, "epochs": 6}
+    graph, how = load("digits"), SMALL | {"layers": layers, "width": 64, "epochs": 3}
     one, two = (fit(graph, "gcnii", threads=threads, **how) for threads in (1, 2))
     assert same(one, two)

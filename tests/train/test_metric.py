@@ -88,7 +88,8 @@ def test_a_monitor_keeps_the_weights_that_are_best_by_its_metric(metric, rare):
 def test_replicas_are_graded_together_as_alone_and_without_waiting(metric, rare, monkeypatch):
     tapes = []
     monkeypatch.setitem(CAPTURES, "cpu", record(tapes))
-    how = SMALL | {"metric": metric, "precision": "float64", "class_weight": "balanced"}
+    how = SMALL | {"epochs": 10, "metric": metric, "precision": "float64"}
+    how |= {"class_weight": "balanced"}
     together = fit(rare, seeds=range(4), batch=4, **how)
     assert tapes
     assert not tapes[0].waits

@@ -124,7 +124,13 @@ def judged(graph, folder, untouched):
 
 @pytest.mark.parametrize(
     "name",
-    ["model", "settings", "val", "val_loss", "epochs", "seconds", "final_seconds", "lost", "rungs"],
+    [
+        *("model", "settings", "val", "rungs"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("val_loss", "epochs", "seconds", "final_seconds", "lost")
+        ),
+    ],
 )
 def test_nothing_that_is_told_of_a_setting_is_trusted(name, graph, kept, tampered, untouched):
     with closing(sqlite3.connect(kept)) as file:

@@ -407,7 +407,7 @@ def test_what_csv_writer_writes_is_read_back(tmp_path_factory, storage, table, w
 signs = st.sampled_from([*',,,"\n\n\r ;\taé1\xa0\0', "\r\n", "1,b\n", '"a",2\n', "\ufeff"])
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=200)
 @given(content=st.lists(signs, max_size=25).map("".join), block=st.integers(1, 20))
 def test_every_file_is_read_as_csv_reader_reads_it_or_refused(tmp_path_factory, content, block):
     content = f"id,x\n{content}" if block % 2 else content

@@ -6,7 +6,10 @@ from support.run_pages import HOSTILE, a_graph, trained
 
 from gcnii.inference.page import write_page
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what `evaluate` has to warn of
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # what `evaluate` has to warn of
+    pytest.mark.parametrize(("width", "scheme"), chromium.screens()),
+]
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +21,8 @@ def address(tmp_path_factory):
     return path.as_uri()
 
 
-@pytest.fixture(params=[(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")], ids=str)
-def tab(request, browser, address):
-    width, scheme = request.param
+@pytest.fixture
+def tab(width, scheme, browser, address):
     with chromium.tab_of(browser, address, color_scheme=scheme) as tab:
         tab.set_viewport_size({"width": width, "height": 900})
         tab.width = width

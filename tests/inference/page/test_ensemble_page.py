@@ -32,8 +32,7 @@ def html(page):
     return page.read_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(("width", "scheme"), chromium.screens())
 def test_it_fits_the_screen_and_can_be_read(browser, page, width, scheme):
     with chromium.tab_of(browser, page.as_uri(), color_scheme=scheme) as tab:
         tab.set_viewport_size({"width": width, "height": 900})

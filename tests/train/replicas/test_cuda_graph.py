@@ -92,7 +92,7 @@ def test_an_epoch_played_back_from_its_operations_is_the_epoch(
     ],
 )
 def test_an_epoch_is_played_back_whatever_the_recipe(settings, graph, tapes, monkeypatch):
-    settings = SMALL | {"seeds": range(3), "batch": 3, "epochs": 30, "drop_edge": 0.2} | settings
+    settings = SMALL | {"seeds": range(3), "batch": 3, "epochs": 16, "drop_edge": 0.2} | settings
     played = fit(graph, **settings)
     assert not tapes[0].waits
     monkeypatch.delitem(CAPTURES, "cpu")
