@@ -5,7 +5,7 @@ from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from gcnii.kernels import draw, gather, layer, mask
+from gcnii.kernels import attend, draw, gather, layer, mask
 
 INDICES = (
     "order",
@@ -36,8 +36,10 @@ def check(kernel, constants, stored, matrices, warps=4):
         | ({"starts": "*i64"} if "SHARED" in constants else {})
         | {"met": "*u8", "loops": "*fp32", "place": "*i32", "out": "*i32"}
         | dict.fromkeys(("s_high", "s_low", "t_high", "t_low"), "i64")
+        | {"others": "*i32"}
     )
     types |= dict.fromkeys(matrices.split(), f"*{stored}")
+    types |= {"order": "*i64"} if "others" in kernel.arg_names else {}
     signature = {
         name: "constexpr" if name in constants else types.get(name, "i32")
         for name in kernel.arg_names
@@ -69,6 +71,13 @@ for stored, precision in (("fp32", "tf32x3"), ("bf16", "tf32")):
     finish = {"SKIP": True, "DROP": True, "SHARED": True, "BLOCK": 1024}
     check(mask._finish, finish, stored, "Z D out")
     check(mask._open_where, {"BLOCK": 1024}, stored, "G H out")
+attending = {"TYPE": tl.float32, "COLUMNS": 32}
+pointers = "Z a1 a2 own theirs values L out G dx down dtheirs dZ"
+check(attend._score, attending | {"ROWS": 64}, "fp32", pointers, warps=1)
+for drops in (False, True):
+    flags = attending | {"DROP": drops, "PIECE": 16, "SLOPE": 0.2}
+    for kernel in (attend._attend, attend._by_row, attend._by_column):
+        check(kernel, flags, "fp32", pointers, warps=1)
 check(mask._mask, {"BLOCK": 1024}, "i16", "out")
 for long in (False, True):
     check(
