@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
@@ -295,22 +295,34 @@ def lines_without_bar(now: Callable[[], str], *, hidden: bool = False) -> Iterat
 
     For where there is no bar, in a pipe or a file: nobody should wait for minutes without a word.
     """
+
+    def say() -> None:
+        print(f"gcnii: {one_line(now())}", file=sys.stderr, flush=True)
+
+    with nullcontext() if hidden else every(EVERY, say):
+        yield
+
+
+@contextmanager
+def every(seconds: float, work: Callable[[], object]) -> Iterator[None]:
+    """Do this in a thread whenever so many seconds have passed in this context; errors are lost.
+
+    A database may be away for a moment, or a pipe closed.
+    """
     stop = threading.Event()
 
-    def watch() -> None:
-        while not stop.wait(EVERY):
-            with suppress(Exception):  # a database may be away for a moment, or a pipe closed
-                print(f"gcnii: {one_line(now())}", file=sys.stderr, flush=True)
+    def run() -> None:
+        while not stop.wait(seconds):
+            with suppress(Exception):
+                work()
 
-    thread = threading.Thread(target=watch, daemon=True)
-    if not hidden:
-        thread.start()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
     try:
         yield
     finally:
         stop.set()
-        if not hidden:
-            thread.join()
+        thread.join()
 
 
 def make_progress(

@@ -13,11 +13,10 @@ import os
 import platform
 import re
 import sqlite3
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from math import isclose
 from pathlib import Path
 from statistics import fmean
@@ -32,6 +31,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from gcnii.errors import DataError, GcniiError, InputError, notice, one_line
 from gcnii.files import Maybe, check, refuse_special
+from gcnii.train.callbacks import every
 from gcnii.tuning.proposals import distribution
 from gcnii.tuning.question import Question, parameter, settings_of
 from gcnii.tuning.trials import DEFAULT, FINISHED, GIVEN_BACK, MEMBER, TOLD, first_number, seal_of
@@ -207,25 +207,21 @@ class Held:
         storage = study._storage
         backend = getattr(storage, "_backend", storage)
         self.backend = backend if isinstance(backend, RDBStorage) else None
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.beating = ExitStack()
 
     def __enter__(self) -> Held:
         if self.backend:
-            self.thread.start()
+            self.beating.enter_context(every(HEARTBEAT, self._beat_all))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop.set()
-        if self.backend:
-            self.thread.join()
+        self.beating.close()
         with suppress(StorageInternalError):  # else others notice that they do not beat
             give_back(self.study, list(self.trials.values()))
 
-    def _run(self) -> None:
-        while not self.stop.wait(HEARTBEAT):
-            for number in list(self.trials):
-                self._beat(number)
+    def _beat_all(self) -> None:
+        for number in list(self.trials):
+            self._beat(number)
 
     def _beat(self, number: int) -> None:
         if self.backend:

@@ -35,7 +35,7 @@ from gcnii.results.ensemble import Ensemble
 from gcnii.results.fit import SILENT, Session, draws
 from gcnii.results.result import Result
 from gcnii.targets.scores import percent
-from gcnii.train.callbacks import lines_without_bar, make_progress
+from gcnii.train.callbacks import every, lines_without_bar, make_progress
 from gcnii.train.checkpoint import remove
 from gcnii.train.group import STOPPED_BY
 from gcnii.train.hardware import choose_device
@@ -343,7 +343,7 @@ def study_bar(
 
     lines  whether to print plain lines now and then where there is no bar
     """
-    title, said, stop = f"tuning {question.graph.name}", {"now": ""}, threading.Event()
+    title, said = f"tuning {question.graph.name}", {"now": ""}
 
     def found() -> tuple[int, str]:
         done = trials_of(spent.study)
@@ -369,19 +369,11 @@ def study_bar(
             completed = done if trials else min(spent.seconds, budget or 0.0)
             progress.update(task, completed=completed, now=said["now"] or text)
 
-        def watch() -> None:
-            while not stop.wait(REFRESH):
-                with suppress(Exception):  # the database may be away for a moment
-                    look()
-
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
         try:
-            yield lambda words: said.update(now=words)
+            with every(REFRESH, look):
+                yield lambda words: said.update(now=words)
         finally:
-            stop.set()
-            thread.join()
-            with suppress(Exception):
+            with suppress(Exception):  # the database may be away
                 look()
 
 
