@@ -1,6 +1,7 @@
 """Generated graphs are what their parameters say, and the same every time."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,9 +17,14 @@ def share_of_equal_labels(graph):
     return float((graph.y[graph.edges[0]] == graph.y[graph.edges[1]]).mean())
 
 
+@cache
+def default(name):
+    return load(name)
+
+
 @pytest.mark.parametrize("name", ["digits", "csbm", "ppi-like"])
 def test_the_catalog_counts_the_default_graph(name):
-    graph, counts = load(name), CATALOG[name].counts
+    graph, counts = default(name), CATALOG[name].counts
     assert (graph.n, graph.m, graph.d, graph.k) == (
         counts.nodes,
         counts.edges,
@@ -170,7 +176,7 @@ def test_impossible_parameters_are_refused(name, parameters, message):
 
 
 def test_ppi_like_has_ppis_shape():
-    graph = load("ppi-like")
+    graph = default("ppi-like")
     (split,) = graph.splits
     sizes = [len(np.unique(graph.part[role])) for role in (split.train, split.val, split.test)]
     assert sizes == [20, 2, 2]

@@ -32,7 +32,9 @@ def _few_entries(monkeypatch):
     monkeypatch.setattr(by_rows, "ENTRIES", 10)  # fewer than some rows have
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 def test_every_form_of_p_has_the_same_entries_and_bits(directed, weighted, dtype):

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import optuna
@@ -83,11 +84,12 @@ def test_among_given_models_it_is_the_default_of_one_of_them(bought):
 def test_a_study_from_before_goes_on_with_the_default_and_then_as_it_would_have(
     bought, tmp_path, monkeypatch
 ):
+    how = QUICK | {"models": ["gcnii"], "layers": 2}
     with monkeypatch.context() as patch:
         patch.setattr(studies, "begin_with_default", lambda study: None)
-        gcnii.tune(bought, trials=3, models=["gcnii"], out=tmp_path / "old", **QUICK)
-    gcnii.tune(bought, trials=5, models=["gcnii"], out=tmp_path / "old", **QUICK)
-    gcnii.tune(bought, trials=5, models=["gcnii"], out=tmp_path / "new", **QUICK)
+        gcnii.tune(bought, trials=3, out=tmp_path / "old", **how)
+    gcnii.tune(bought, trials=5, out=tmp_path / "old", **how)
+    gcnii.tune(bought, trials=5, out=tmp_path / "new", **how)
     old, new = (finished(sqlite_url(tmp_path / name))[0] for name in ("old", "new"))
     assert [one.default for one in old] == [False] * 3 + [True, False]
     assert [one.default for one in new] == [True] + [False] * 4
@@ -204,8 +206,10 @@ def closed(question, monkeypatch, seconds, deadline):
 
     monkeypatch.setattr(room, "fitted", watched)
     monkeypatch.setattr("gcnii.tuning.question.FINAL", 10)
+    monkeypatch.setitem(FIXED, "epochs", 2)
+    first = trial(0, "gcnii", 0.9, seconds, default=True)
     some = [
-        trial(0, "gcnii", 0.9, seconds, default=True),
+        replace(first, settings=first.settings | {"layers": 2}),
         trial(1, "mlp", 0.1, seconds),
         trial(2, "gcn", 0.2, seconds),
     ]
@@ -263,10 +267,15 @@ def test_without_time_the_runs_of_the_search_are_kept_as_train_would_have_them(
     assert all(run.seed < FRESH for run in found.result.runs)
 
 
-def test_a_budget_is_used_and_kept_and_the_graph_wins(bought):
-    # without a budget it would not end
+def test_a_budget_is_used_and_kept_and_the_graph_wins(bought, monkeypatch):
+    # Each look at the clock is a second, so that a busy machine does not shorten the search, which
+    # would not end without a budget.
+    seconds = count(time.time())
+    monkeypatch.setattr(time, "time", lambda: next(seconds))
     how = QUICK | {"epochs": 60, "patience": 20, "models": ["gcnii"]}
-    found = gcnii.tune(bought, budget=8, layers=4, **how)
+    began = time.time()
+    found = gcnii.tune(bought, budget=600, layers=4, **how)
+    assert 300 < time.time() - began < 620
     default = next(one for one in found.trials if one.default)
     assert found.winner.rank >= default.rank
     assert found.result.test.mean() > 0.9
