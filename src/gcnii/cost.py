@@ -25,6 +25,7 @@ from gcnii.errors import InputError, did_you_mean
 from gcnii.files import Document
 from gcnii.memory import (
     LARGEST_POOLED,
+    POOLED,
     Held,
     choose_held,
     is_one_kernel,
@@ -347,7 +348,8 @@ WEIGHTS = {"cuda": 6.5, "cpu": 7.0}
 # Matrices of n · h beside those that are kept: H0, gradients and masks in the making.
 WORK = {"cuda": 5.0, "cpu": 7.0}
 # On a CPU, matrices below LARGEST_POOLED are not handed back to the system; this many are held.
-POOLED, POOLED_AGAIN = 16.0, 22.0
+# Larger ones are kept, too, where memory has room for it: that is speed, and not what is needed.
+POOLED_AGAIN = 22.0
 
 
 @dataclass(frozen=True)
@@ -681,14 +683,15 @@ def calibrate(size: Size, network: Network) -> Rates:
     import torch
 
     from gcnii.dropout import InplaceDropout, epoch_key
+    from gcnii.nn.engine.fused import dense_product
     from gcnii.propagation.sparse import multiply_each
-    from gcnii.train.hardware import trim_memory, tuned_cpu
+    from gcnii.train.hardware import large_blocks_kept, trim_memory, tuned_cpu
 
     h = network.width
     n = min(size.n, max(LEAST_NODES, NUMBERS // h))
     entries = max(1, round(n * size.degree))
     dtype = torch.float64 if network.precision == "float64" else torch.float32
-    with tuned_cpu(1), torch.no_grad():
+    with tuned_cpu(1), large_blocks_kept(network.memory == "keep"), torch.no_grad():
         trim_memory()
         count = min(2 * network.layers, max(2, ALL_NUMBERS // (n * h)))
         turns = deque(torch.rand(1, n, h, dtype=dtype) for _ in range(count))
@@ -713,7 +716,7 @@ def calibrate(size: Size, network: Network) -> Rates:
             gather=entries * h / gather,
             beyond=entries * h / gather * item,
             cache=inf,  # measured as it is, in the cache or not
-            operations=2 * numbers * h / typical(lambda: put(lambda H: torch.bmm(H, W))),
+            operations=2 * numbers * h / typical(lambda: put(lambda H: dense_product(H, W))),
             gradient=2 * numbers * h / typical(lambda: torch.bmm(turn().mT, turns[-1], out=out)),
             mask=typical(lambda: drop(turn(), key)) / numbers,
             layer=LAYER,

@@ -17,6 +17,9 @@ NARROW, NARROW_IF_BUSY, BUSY = 128, 64, 1 << 14
 # bytes; larger blocks glibc hands back to the system at once: the most that it allows for
 # MMAP_THRESHOLD, and more than a layer's activations take on Pubmed
 LARGEST_POOLED = 32 << 20
+# Where freed blocks are kept on a CPU: matrices of n · h that a training holds beside those that it
+# keeps for backward.
+POOLED = 16
 # Layers of a segment whose input goes to the host: a GPU computes four in a few times what a copy
 # of one state takes, and shorter segments would fill the host's memory.
 OFFLOADED = 4

@@ -14,12 +14,14 @@ from support.waiting import PATIENCE
 
 from gcnii import data, load
 from gcnii.errors import InputError
+from gcnii.memory import LARGEST_POOLED
 from gcnii.results.fit import fit
 from gcnii.train import hardware
 from gcnii.train.hardware import (
     CPU_THREADS,
     PRODUCTS,
     choose_device,
+    large_blocks_kept,
     suited_threads,
     threads_for,
     tuned_cpu,
@@ -50,6 +52,25 @@ def test_denormal_numbers_are_zero_in_training_and_numbers_again_after_it():
     with tuned_cpu():
         assert not counts_denormals()
     assert counts_denormals()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's settings")
+def test_large_blocks_come_from_the_system_once_where_they_are_kept():
+    import resource  # not on Windows
+
+    def faults():
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        torch.ones(2 * LARGEST_POOLED, dtype=torch.uint8)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    most = LARGEST_POOLED // resource.getpagesize()
+    with tuned_cpu(1):
+        with large_blocks_kept(True):
+            faults()
+            assert faults() < most // 10
+        assert faults() > most
+        with large_blocks_kept(False):
+            assert faults() > most
 
 
 def test_after_a_fit_the_process_is_as_it_was():

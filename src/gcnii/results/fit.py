@@ -24,9 +24,11 @@ from gcnii.train.callbacks import Callback, EpochReport, training_bar
 from gcnii.train.group import Leave, Training
 from gcnii.train.hardware import (
     ROUNDED,
+    can_keep_large_blocks,
     choose_device,
     device_name,
     is_gpu,
+    large_blocks_kept,
     ordinary_autograd,
     threads_for,
     tuned_cpu,
@@ -253,7 +255,8 @@ def fit_plans(
         path = None if session.checkpoint in (None, "") else user_path(session.checkpoint)
         training = Training(task, runs, path, observers, session.leave)
         batch = whole("batch", session.batch, 1)
-        with tuned_cpu(threads_for(task, session.threads, batch)):
+        keeps = large_blocks_kept(can_keep_large_blocks(task, batch or 1))
+        with tuned_cpu(threads_for(task, session.threads, batch)), keeps:
             training.run(batch)
             return _result(training, calibrate)
 

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -16,14 +16,15 @@ from pathlib import Path
 import torch
 
 from gcnii.errors import InputError
-from gcnii.memory import LARGEST_POOLED, Held, choose_held, segments
+from gcnii.memory import KEPT, LARGEST_POOLED, POOLED, SHARE, Held, choose_held, segments
 from gcnii.nn import MODELS
 from gcnii.nn.settings import whole
 from gcnii.train.recipe import Recipe
 from gcnii.train.task import Task
 
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's names for mallopt
+TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4  # glibc's names for mallopt
 POOL = 1 << 30  # bytes
+MMAPS = 1 << 16  # blocks that glibc asks the system for on their own, as it does by default
 SMALL = 1 << 18  # numbers of a layer's state, up to which one thread is enough
 MOST_THREADS = 1024  # OpenMP ends the process where the system refuses more
 MEMINFO, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
@@ -279,18 +280,49 @@ def _keep_memory() -> None:
     # An epoch frees all its activations.  glibc would return them to the system and fault each
     # page in again: thousands of faults an epoch on Cora, a tenth of its time and more on virtual
     # machines.
-    if sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # not in every C library
-        if mallopt:
-            mallopt(MMAP_THRESHOLD, LARGEST_POOLED)
-            mallopt(TRIM_THRESHOLD, POOL)
+    if mallopt := _of_glibc("mallopt"):
+        mallopt(MMAP_THRESHOLD, LARGEST_POOLED)
+        mallopt(TRIM_THRESHOLD, POOL)
+
+
+@contextmanager
+def large_blocks_kept(wanted: bool) -> Iterator[None]:
+    """Keep freed blocks of any size for the next epoch in this context, if that is wanted.
+
+    Where trainings overlap in threads, the first that ends ends it for all: they become slower.
+    """
+    mallopt = _of_glibc("mallopt") if wanted else None
+    if mallopt is None:
+        yield
+        return
+    mallopt(MMAP_MAX, 0)
+    mallopt(TRIM_THRESHOLD, -1)  # never
+    try:
+        yield
+    finally:
+        mallopt(MMAP_MAX, MMAPS)
+        mallopt(TRIM_THRESHOLD, POOL)
+        trim_memory()
 
 
 def trim_memory() -> None:
     """Return freed memory to the system, so that what a process then takes is new memory."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim:  # not every C library has it
+    if trim := _of_glibc("malloc_trim"):
         trim(0)
+
+
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    """A function of the C library; None where that does not have it."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+
+
+def can_keep_large_blocks(task: Task, replicas: int) -> bool:
+    """Whether layers' matrices are larger than malloc keeps, and memory has room for freed ones."""
+    if is_gpu(task.device) or not MODELS[task.plan.model].can_recompute:
+        return False
+    state, layers = _state(task, replicas), task.plan.model_settings.get("layers", 0)
+    fits = (KEPT * layers + POOLED) * state <= SHARE * _free(task.device)
+    return state >= LARGEST_POOLED and fits and held_how(task, replicas) == "keep"
 
 
 def held_how(task: Task, replicas: int) -> Held:
@@ -301,15 +333,19 @@ def held_how(task: Task, replicas: int) -> Held:
     recipe, settings = task.plan.recipe, task.plan.model_settings
     if not MODELS[task.plan.model].can_recompute or recipe.memory == "keep":
         return "keep"
-    layers = settings.get("layers", 0)
-    numbers = replicas * recipe.views * task.X.shape[0] * settings["width"]
-    state = numbers * recipe.dtype.itemsize
+    layers, state = settings.get("layers", 0), _state(task, replicas)
     if recipe.memory == "offload":
         _refuse_small_host(task.device, segments(layers, offloads=True) * state)
     if recipe.memory != "auto":
         return recipe.memory
     host = _host_free() if is_gpu(task.device) else 0.0
     return choose_held(layers, state, _free(task.device), host)
+
+
+def _state(task: Task, replicas: int) -> int:
+    """Bytes of a layer's state of these replicas."""
+    recipe, width = task.plan.recipe, task.plan.model_settings["width"]
+    return int(replicas * recipe.views * task.X.shape[0] * width * recipe.dtype.itemsize)
 
 
 def _refuse_small_host(device: torch.device, needed: int) -> None:

@@ -19,7 +19,7 @@ import torch
 from gcnii.errors import GcniiError, one_line
 from gcnii.files import Document, write_document
 from gcnii.results.provenance import commit, versions
-from gcnii.train.hardware import device_name, tuned_cpu
+from gcnii.train.hardware import device_name, large_blocks_kept, tuned_cpu
 from gcnii_paper.bench.cases import OURS, BenchCase, Line, Named, Shape
 from gcnii_paper.bench.graphs import BenchGraph, make_bench_graph
 from gcnii_paper.bench.limits import Floor, Peak, Rates, measure_rates, products_in, timed
@@ -105,7 +105,7 @@ def measure(case: BenchCase, device: torch.device, rounds: int, on_step: OnStep)
     """Time every line; the others are compared with the first."""
     commit()  # recorded at the end, when it might be another one
     lines, notes = _runnable(case.lines(device.type), device)
-    with tuned_cpu():
+    with tuned_cpu(), large_blocks_kept(device.type == "cpu"):
         precisions, graphs, found = sorted({line.precision for line in lines}), _Graphs(device), []
         on_step("the device itself")
         before = measure_rates(device, precisions)

@@ -127,7 +127,7 @@ def finished_layer(
     """The rest of a layer after P̃ D, which is in S and gets the share of H0 added."""
     if call.alpha:
         S.add_(H0, alpha=call.alpha)
-    Z = _times(S, M1)
+    Z = dense_product(S, M1)
     if M2 is not None:
         Z.baddbmm_(H0, M2)
     if call.skip:
@@ -142,7 +142,7 @@ def backward_layer(
 
     dH0  gradient of H0, to which the part through S is added
     """
-    dS = _times(dZ, M1.mT)
+    dS = dense_product(dZ, M1.mT)
     if call.alpha:
         dH0.add_(dS, alpha=call.alpha)
     dD = multiply_each(call.places.transposed[0], transposed, dS)
@@ -316,7 +316,7 @@ def _merge(tensor: Tensor, dim: int | None, axis: int, replicas: tuple[int, int]
     return tensor.expand(shape).flatten(axis, axis + 1)
 
 
-def _times(S: Tensor, M: Tensor) -> Tensor:
+def dense_product(S: Tensor, M: Tensor) -> Tensor:
     """S M for S (r, n, h) and M (r, h, h); torch records nothing.
 
     A row's numbers depend neither on the other rows, nor on replicas and threads.
