@@ -88,4 +88,5 @@ check(draw._ends, {"BLOCK": 1024}, "i64", DRAWN, warps=8)
 check(draw._reach, {"BLOCK": 1024}, "i64", DRAWN)
 for root in (False, True):
     check(draw._fill, {"BLOCK": 64, "ROOT": root}, "i64", DRAWN)
+check(mask._key_run, {"BLOCK": 1024}, "i32", "out")
 check(mask._epoch_keys, {"EACH": True, "STEP": True}, "i32", "seeds epoch step first out")

@@ -1,5 +1,6 @@
 """Each kernel against the plain code, in float64 where possible."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,15 @@ import scipy.sparse as sp
 import torch
 from support import knobs
 
-from gcnii.dropout import LEVELS, _first_key, epoch_key, keep_mask, levels
+from gcnii.dropout import (
+    LEVELS,
+    _first_key,
+    epoch_key,
+    keep_mask,
+    key_run,
+    levels,
+    numbered_keys,
+)
 from gcnii.kernels.layouts import Cut, schedule_of, slots_of
 from gcnii.propagation import Sparse
 
@@ -105,6 +114,16 @@ def test_keys_are_those_of_the_cpu(device, epochs, step):
     given = (None if one is None else one.to(device) for one in (seeds, epochs, number))
     assert torch.equal(epoch_keys(*given, _first_key(torch.device(device))).cpu(), expected)
     assert len(expected.unique()) == 6
+
+
+@pytest.mark.parametrize("start", [0, 128])
+def test_keys_of_dropout_calls_are_those_of_the_cpu_alone_and_under_vmap(device, start):
+    keys, numbers = epoch_key(torch.tensor([0, 2**40]), 5), torch.arange(start, start + 700)
+    expected = torch.stack([numbered_keys(key, numbers.int()) for key in keys.cpu()])
+    run = partial(key_run, start=start, end=start + 700)
+    keys = keys.to(device)
+    assert torch.equal(torch.stack([run(key) for key in keys]).cpu(), expected)
+    assert torch.equal(torch.func.vmap(run)(keys).cpu(), expected)
 
 
 @pytest.mark.parametrize("count", [1, 1000, 2049])

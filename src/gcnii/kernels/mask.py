@@ -29,6 +29,14 @@ def epoch_keys(seeds: Tensor, epoch: Tensor, step: Tensor | None, first: Tensor)
     return out
 
 
+def key_run(keys: Tensor, start: int, end: int) -> Tensor:
+    """`dropout.numbered_keys`: keys (r, 2) → (r, end - start, 2) of these numbers."""
+    keys, count = keys.contiguous(), end - start
+    out = torch.empty(len(keys), count, 2, dtype=torch.int32, device=keys.device)
+    _key_run[(triton.cdiv(2 * count, BLOCK), len(keys))](keys, out, start, count, BLOCK=BLOCK)
+    return out
+
+
 def mask(keys: Tensor, count: int, kept: Tensor) -> Tensor:
     """keys (r, 2), kept (1,) or (r,) of 65536 → (r, count) int16 zeros and ones."""
     keys = keys.contiguous()
@@ -115,6 +123,17 @@ def _epoch_keys(seeds, epoch, step, first, out, EACH: tl.constexpr, STEP: tl.con
         number = tl.load(step).to(tl.int32)
         key = tl.where(number > 0, mix(key ^ number.to(tl.uint32, bitcast=True)), key)
     tl.store(out + 2 * replica + lane, key.to(tl.int32, bitcast=True))
+
+
+@triton.jit
+def _key_run(keys, out, start, count, BLOCK: tl.constexpr):
+    replica = tl.program_id(1)
+    lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    word = tl.load(keys + 2 * replica + lane % 2).to(tl.uint32, bitcast=True)
+    key = mix(word ^ (start + lane // 2).to(tl.uint32, bitcast=True))
+    tl.store(
+        out + 2 * count * replica + lane, key.to(tl.int32, bitcast=True), mask=lane < 2 * count
+    )
 
 
 @triton.jit

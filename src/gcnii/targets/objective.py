@@ -93,8 +93,11 @@ class Objective:
         """The objective on these nodes; on all where `nodes` is None."""
         if nodes is None:
             return self
-        masks = {role: mask[:, nodes] for role, mask in self.masks.items()}
-        return replace(self, y=self.y[nodes], masks=masks, part=self.part[nodes])
+        stacked = self._stacked.index_select(-1, nodes)
+        y, part = (one.index_select(0, nodes) for one in (self.y, self.part))
+        found = replace(self, y=y, masks=dict(zip(self.masks, stacked, strict=True)), part=part)
+        found.__dict__["_stacked"] = stacked
+        return found
 
     def narrow(self, rows: Tensor) -> Objective:
         """The objective of these replicas."""
@@ -112,8 +115,13 @@ class Objective:
 
     @cached_property
     def _counts(self) -> dict[Role, Tensor]:
-        """Made once, because it needs the other processes, and each sum is a launch on a GPU."""
-        return {role: self.total(mask.sum(-1)) for role, mask in self.masks.items()}
+        """Made once, because it needs the other processes."""
+        return dict(zip(self.masks, self.total(self._stacked.sum(-1)), strict=True))
+
+    @cached_property
+    def _stacked(self) -> Tensor:
+        """The masks (roles, r, n): on a GPU, each operation on them is then one launch."""
+        return torch.stack(list(self.masks.values()))
 
     def overall(self, mean: Tensor) -> Tensor:
         """The mean over the nodes of all processes, from the mean over those at hand."""

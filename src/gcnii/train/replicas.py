@@ -135,7 +135,8 @@ class Replicas:
         keys, kept = view_keys(keys, views), (self.views.links, self.views.nodes)
         # vmap over one replica costs half as much again as the model itself on a CPU
         if len(keys) == 1:
-            weights = self.layout.named([flat[0] for flat in self.flats])
+            # `flat[0]` would have a gradient of its own: a tensor of zeros, and a copy into it.
+            weights = self.layout.named([flat.squeeze(0) for flat in self.flats])
             single = [share if isinstance(share, int) else share[0] for share in kept]
             numbers = {name: each[0] for name, each in self.numbers.items()}
             return one(weights, keys[0], numbers, *single)[None]
@@ -169,7 +170,9 @@ class Replicas:
         scales  (r,) by which each replica's learning rate is multiplied
         """
         if self.recipe.clip:
-            torch.nn.utils.clip_grad_value_(self.flats, self.recipe.clip)
+            for flat in self.flats:
+                assert flat.grad is not None
+                flat.grad.clamp_(-self.recipe.clip, self.recipe.clip)
         self.adam.step(scales)
 
     @torch.no_grad()
