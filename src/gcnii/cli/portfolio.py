@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn
@@ -51,42 +50,43 @@ class Running:
     offline: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """The portfolio that is asked for.
+def asked_course(
+    graph: Graph,
+    given: Settings,
+    how: Running,
+    amount: tuple[Effort | None, str | None, str | None],
+    which: tuple[int | None, int, int | None],
+    began: float,
+) -> Course:
+    """The portfolio that is asked for, to be trained.
 
-    source  who chose a portfolio instead of one model: it is given, or the default
+    amount  the effort, the budget, and what it is refitted on
+    which   runs, first seed and split; by default, one seed for each split or fold
     """
-
-    graph: Graph
-    source: str
-    given: Settings
-    effort: Effort
-    budget: str | None
-    refit: Literal["all"] | None
-    runs: int | None
-    seed: int
-    split: int | None
-
-    @property
-    def seeds(self) -> range | None:
-        """Those that are asked for; None: one for each split or fold."""
-        if self.runs is None and self.seed == 0:
-            return None
-        return seeds_of(self.graph, self.runs, self.seed)
+    (effort, budget, refit), (runs, seed, split) = amount, which
+    return prepared(
+        graph,
+        given,
+        Session(device=how.device, threads=how.threads, offline=how.offline),
+        effort=effort or "standard",
+        budget=budget_before(refit, budget),
+        seeds=None if runs is None and seed == 0 else seeds_of(graph, runs, seed),
+        split=split,
+        began=began,
+    )
 
 
-def combine(asked: Asked, how: Running, began: float) -> None:
+def combine(course: Course, how: Running, *, refit: bool) -> None:
     """Train the portfolio, save the ensemble as a bundle, and print the leaderboard."""
-    graph, course = asked.graph, _prepared(asked, how, began)
+    graph = course.graph
     folder = how.out or ensemble_folder(graph.name, graph.fingerprint, course.settings)
     refuse_unwritable(folder)
     measured, again = _measured(course, folder, how), None
     stopped = measured.interrupted
-    if asked.refit and not stopped:
+    if refit and not stopped:
         again = refit_folder(folder)
         stopped = not _refit(measured, course, again, how)
-    bundles = Bundles(folder, None if stopped else again, offered=not asked.refit and not stopped)
+    bundles = Bundles(folder, None if stopped else again, offered=not refit and not stopped)
     _print(measured, bundles, how)
     if stopped:
         print("gcnii: stopped; run the same command again to resume.", file=sys.stderr)
@@ -122,20 +122,6 @@ def _refit(measured: Ensemble, course: Course, folder: Path, how: Running) -> bo
         return True
 
 
-def _prepared(asked: Asked, how: Running, began: float) -> Course:
-    session = Session(device=how.device, threads=how.threads, offline=how.offline)
-    return prepared(
-        asked.graph,
-        asked.given,
-        session,
-        effort=asked.effort,
-        budget=budget_before(asked.refit, asked.budget),
-        seeds=asked.seeds,
-        split=asked.split,
-        began=began,
-    )
-
-
 @contextmanager
 def _members_bar(course: Course, *, hidden: bool) -> Iterator[Callable[[str], None]]:
     """A callback with the name of what is trained now; trainings that are done are counted.
@@ -166,14 +152,17 @@ def _members_bar(course: Course, *, hidden: bool) -> Iterator[Callable[[str], No
         progress.update(task, completed=total())
 
 
-def print_members(asked: Asked, how: Running, began: float) -> None:
-    """The networks that would be trained, each with its settings."""
-    points = _prepared(asked, how, began).points.values()
-    rows = [(point.name, point.model, {**point.settings, **asked.given}) for point in points]
-    if how.json:
+def print_members(course: Course, source: str, *, as_json: bool) -> None:
+    """The networks that would be trained, each with its settings.
+
+    source  who chose a portfolio instead of one model: it is given, or the default
+    """
+    points = course.points.values()
+    rows = [(point.name, point.model, {**point.settings, **course.given}) for point in points]
+    if as_json:
         members = [dict(zip(("name", "model", "settings"), row, strict=True)) for row in rows]
-        model = {"value": AUTO, "source": asked.source}
-        print_json({"graph": asked.graph.name, "model": model, "members": members})
+        model = {"value": AUTO, "source": source}
+        print_json({"graph": course.graph.name, "model": model, "members": members})
         return
     table = plain_table("member", "model", "settings", numbers=slice(0))
     for name, model_name, settings in rows:

@@ -34,7 +34,7 @@ from gcnii.cli.options import (
     seeds_of,
     switch,
 )
-from gcnii.cli.portfolio import Asked, Running, combine, print_members
+from gcnii.cli.portfolio import Running, asked_course, combine, print_members
 from gcnii.cli.terminal import table_console
 from gcnii.errors import InputError
 from gcnii.files import CHECKPOINT, Document, document_key, refuse_replacing
@@ -191,7 +191,7 @@ def train(
     rank, size = started()
     if quiet := quiet or rank > 0:  # rank 0 speaks for all
         warnings.simplefilter("ignore")
-    given, began, alone = _given(settings), time.monotonic(), bool(study or log or tensorboard)
+    given, which, began = _given(settings), (runs, seed, split), time.monotonic()
     how = Running(device, threads, out, overwrite, calibrate, json, quiet, offline)
 
     def read() -> Graph:
@@ -200,11 +200,12 @@ def train(
     def plan(data: Graph) -> Plan:
         return _plan(data, model, given, study, preset)
 
-    data = read() if size == 1 else None
+    data, alone = read() if size == 1 else None, bool(study or log or tensorboard)
     if data and combines(data, model, preset, given, one_training=alone):
-        amount = (effort or "standard", budget, refit)
-        asked = Asked(data, source_of_model(model, preset), given, *amount, runs, seed, split)
-        return (print_members if explain_settings else combine)(asked, how, began)
+        course = asked_course(data, given, how, (effort, budget, refit), which, began)
+        if explain_settings:
+            return print_members(course, source_of_model(model, preset), as_json=json)
+        return combine(course, how, refit=bool(refit))
     if effort or budget or refit:
         raise InputError(
             "--effort, --budget and --refit are for several models; leave out what asks for one, "
@@ -212,8 +213,7 @@ def train(
         )
     if explain_settings:
         return None if rank else _print_settings(data or read(), plan, json)
-    writing = Writing(log, tensorboard, study)
-    return _train_one(lambda: data or read(), plan, (runs, seed, split), how, writing)
+    return _train_one(lambda: data or read(), plan, which, how, Writing(log, tensorboard, study))
 
 
 def _given(settings: Mapping[str, object]) -> Settings:
