@@ -58,7 +58,7 @@ def train(model, seeds, drop_edge):
     return scores.detach(), {name: weight.grad for name, weight in weights.items()}
 
 
-@of_each_kind("name", FUSED)
+@of_each_kind("name", FUSED, pytest.mark.long)
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 @pytest.mark.parametrize("drop_edge", [0.0, 0.3])
 @pytest.mark.parametrize("seeds", [[0], [0, 1, 2]])

@@ -17,10 +17,9 @@ EACH_KIND = (
 )
 
 
-def of_each_kind(argument, models=MODELS):
-    """Parametrize a test by models; all but `EACH_KIND` are slow."""
-    return pytest.mark.parametrize(argument, [_marked(name) for name in models])
-
-
-def _marked(name):
-    return name if name in EACH_KIND else pytest.param(name, marks=pytest.mark.slow)
+def of_each_kind(argument, models=MODELS, others=pytest.mark.slow):
+    """Parametrize a test by models; all but `EACH_KIND` are marked, as slow or as told."""
+    return pytest.mark.parametrize(
+        argument,
+        [name if name in EACH_KIND else pytest.param(name, marks=others) for name in models],
+    )

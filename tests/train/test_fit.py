@@ -53,7 +53,7 @@ def test_every_model_learns_and_beats_the_majority_class_clearly(model, graph):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_seed_trains_the_same_alone_and_in_company(model, graph):
-    settings = fitting(model, SMALL | {"epochs": 10})
+    settings = fitting(model, SMALL | {"epochs": 4})
     together = fit(graph, model, seeds=range(3), batch=3, **settings)
     alone = [fit(graph, model, seeds=[seed], **settings) for seed in range(3)]
     np.testing.assert_allclose(

@@ -39,7 +39,7 @@ def curves(result):
     return np.array([run.curve for run in result.runs])
 
 
-@of_each_kind("name", FORGETFUL)
+@of_each_kind("name", FORGETFUL, pytest.mark.long)
 @pytest.mark.parametrize("batch", [1, 3])
 def test_recomputing_changes_no_number(name, batch, graph):
     settings = SMALL | {"epochs": 3, "drop_edge": 0.3, "seeds": range(batch), "batch": batch}

@@ -144,7 +144,7 @@ def test_where_no_node_is_dropped_no_mask_is_drawn():
     assert sequence.used == 0
 
 
-@of_each_kind("model")
+@of_each_kind("model", others=pytest.mark.long)
 def test_every_model_trains_alike_alone_and_beside_other_settings(model, graph):
     settings = fitting(model, SMALL | {"batches": "full", "layers": 2, "epochs": 3})
     settings |= {"views": 2, "monitor": "val_loss", "history": "none"}
