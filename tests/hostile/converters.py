@@ -65,7 +65,7 @@ def judge_forms(answer: Answer, told: str, **forms: Form) -> None:
 class Matrices:
     """from_scipy takes a matrix in any form as what it means, or refuses it."""
 
-    name, few, quick, long = "matrices", 30, 200, 2000
+    name, few, quick, long = "matrices", 15, 200, 2000
 
     def __init__(self, home: Path):
         """Nothing is shared."""
@@ -95,7 +95,7 @@ def _tensor(value: Any) -> Any:
 class Pyg:
     """from_pyg takes tensors in any form as what they mean, or refuses them."""
 
-    name, few, quick, long = "pyg", 30, 200, 1000
+    name, few, quick, long = "pyg", 15, 200, 1000
 
     def __init__(self, home: Path):
         with warnings.catch_warnings():
@@ -289,7 +289,7 @@ Cells = list[Any]
 class Frames:
     """from_frames takes a column in any type as what it means, or refuses it."""
 
-    name, few, quick, long = "frames", 30, 200, 2000
+    name, few, quick, long = "frames", 15, 200, 2000
 
     def __init__(self, home: Path):
         """Nothing is shared."""
@@ -490,7 +490,7 @@ TEXTS: dict[str, tuple[Callable[[Cells], Any], str]] = {
 class Networks:
     """from_networkx takes attributes of any type as what they mean, or refuses them."""
 
-    name, few, quick, long = "networks", 30, 200, 1000
+    name, few, quick, long = "networks", 15, 200, 1000
 
     def __init__(self, home: Path):
         """Nothing is shared."""

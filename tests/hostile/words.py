@@ -69,7 +69,7 @@ class Words:
     value that the parameter has; a text or a container where a truth value belongs is neither.
     """
 
-    name, few, quick, long = "words", 40, 300, 2500
+    name, few, quick, long = "words", 20, 300, 2500
 
     def __init__(self, home: Path):
         write(home / "people", encoded({"nodes.csv": ROWS, "edges.csv": EDGES}))

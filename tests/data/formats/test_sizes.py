@@ -126,7 +126,7 @@ def neo4j(folder, width, others=0):
 
 @pytest.mark.filterwarnings("ignore:nodes. left out of the features:UserWarning")
 def test_a_wide_row_of_neo4j_takes_as_long_as_it_is_wide(tmp_path):
-    assert grows_with(3000, lambda width: neo4j(tmp_path / "wide", width), load)
+    assert grows_with(1500, lambda width: neo4j(tmp_path / "wide", width), load)
     assert grows_with(10_000, lambda n: [f"p{j}" for j in range(n)], lambda p: Reading(numeric=p))
 
 
