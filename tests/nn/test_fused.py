@@ -10,9 +10,11 @@ from torch.func import functional_call, vmap
 from gcnii.dropout import drop_edges, epoch_key, kept_of, keyed
 from gcnii.nn import MODELS
 from gcnii.nn.engine import skeleton
+from gcnii.nn.engine.fused import dense_product
 from gcnii.nn.engine.skeleton import Convs
 from gcnii.nn.gcnii import GCNIIConv
 from gcnii.propagation import Adjacency, Sparse, adjacency
+from gcnii.train.hardware import suited_threads
 
 FUSED = ["gcnii", "gcnii-plus", "gcnii-star", "gcnii-star-printed", "gcnii-ppi", "gcnii-star-ppi"]
 
@@ -152,3 +154,14 @@ def test_backward_can_run_twice():
         torch.autograd.grad(loss, list(model.parameters()), retain_graph=True) for _ in range(2)
     )
     assert all(torch.equal(*both) for both in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("h", [33, 64])
+def test_a_product_s_rows_depend_neither_on_other_rows_nor_on_replicas_and_threads(h):
+    S, M = torch.randn(2, 3000, h), torch.randn(2, h, h)
+    with suited_threads(1):
+        one = dense_product(S, M)
+    torch.testing.assert_close(one, torch.bmm(S.double(), M.double()).float())
+    assert torch.equal(dense_product(S, M), one)
+    assert torch.equal(dense_product(S[1:], M[1:]), one[1:])
+    assert torch.equal(dense_product(S[:, 500:], M), one[:, 500:])
