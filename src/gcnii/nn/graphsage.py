@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import relu
+from torch.nn.functional import normalize, relu
 
 from gcnii.dropout import Dropout
 from gcnii.nn.model import Model, ModelCard, glorot
@@ -166,7 +166,7 @@ class GraphSAGE(Model):
             # authors: no ReLU after the last layer; here: after each, as in the paper's algorithm 1
             H = relu(conv(P.at(l), self.drop(H)))
         assert isinstance(H, Tensor)  # there is at least one layer
-        return H / H.square().sum(1, keepdim=True).clamp(min=1e-12).sqrt()
+        return normalize(H, eps=1e-6)
 
     def forward(self, P: Propagation, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
