@@ -346,7 +346,9 @@ class ReplicaGroup:
         if batch not in self.views:
             objective = self.objective.at(batch.nodes)
             size = objective.count("train").double()
-            trains = batch.nodes is None or bool(size.all())
+            # Neighbours are sampled of training nodes, so that nothing is to be counted.
+            sampled = batch.adjacency is None
+            trains = sampled or batch.nodes is None or bool(size.all())
             self.views[batch] = View(objective, size, trains)
         return self.views[batch]
 
