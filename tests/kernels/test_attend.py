@@ -14,6 +14,7 @@ from gcnii.nn.gat import Attention
 from gcnii.propagation import Sparse
 from gcnii.propagation.sparse import Pattern
 
+pytestmark = pytest.mark.slow
 WEIGHTS = ("W", "a1", "a2")
 REPLICAS = 2
 
