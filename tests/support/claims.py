@@ -461,12 +461,6 @@ def state(load: Load) -> list[str]:
     return [f"{size / 2**30:.1f}", f"{size / H200.host:.2f}"]
 
 
-def hundred_runs(load: Load) -> list[str]:
-    """How many times as long as one run a hundred take, in float32."""
-    one, many = (_ours(f"bench/cora-{runs}-cuda.json") for runs in (1, 100))
-    return [f"{many['best'] / one['best']:.0f}"]
-
-
 def products(load: Load) -> list[str]:
     line = _ours("bench/products-cuda.json")
     return [f"{line['peak_bytes'] / 2**30:.0f}", f"{line['best']:.0f}"]
@@ -550,7 +544,6 @@ MEASURED = [
         "(2.4 million nodes × 128 are # times as many)",
         lambda load: [f"{2_449_029 * 128 / 2**24:.0f}"],
     ),
-    Claim("docs/explanation/runs.md", "on Cora take # times as long as one", hundred_runs),
     Claim("docs/guide/bigger.md", "take # GiB and # s per epoch", products),
     Claim("docs/tuning.md", "on Texas # of 183 nodes", seen_elsewhere),
     Claim(

@@ -156,10 +156,13 @@ def findings(folder: Path) -> str:
 
 def _more(bench: Bench) -> str:
     lines, alone = ours_in(bench[MANY]), ours_in(bench[ALONE])[0]
+    # Times of other code would be no ratio of one code's.
+    same = bench[MANY]["commit"] == bench[ALONE]["commit"]
+    ratio = f", {lines[0]['best'] / alone['best']:.0f} times as long as one" if same else ""
     times = ", ".join(f"{' and '.join(_times(line))} in {line['precision']}" for line in lines)
     return (
         f"**Many runs at once.** {lines[0]['replicas']} runs take {times} an epoch (best and "
-        f"median), {lines[0]['best'] / alone['best']:.0f} times as long as one."
+        f"median){ratio}."
     )
 
 
