@@ -36,8 +36,9 @@ FILLED = 0.9  # share of the free memory that may be taken where all of it is co
 
 
 def is_one_kernel(rows: int, width: int, *, halves: bool) -> bool:
-    """Whether a GPU computes a layer of so many rows, of all replicas, in one kernel.
+    """Whether a GPU computes a layer in one kernel.
 
+    rows    over all replicas
     halves  whether numbers have 16 bits
     """
     return width <= (NARROW if halves or rows < BUSY else NARROW_IF_BUSY)

@@ -305,7 +305,7 @@ def lines_without_bar(now: Callable[[], str], *, hidden: bool = False) -> Iterat
 
 @contextmanager
 def every(seconds: float, work: Callable[[], object]) -> Iterator[None]:
-    """Do this in a thread whenever so many seconds have passed in this context; errors are lost.
+    """Repeat this in a thread, at an interval of `seconds`, within this context; ignore its errors.
 
     A database may be away for a moment, or a pipe closed.
     """
