@@ -50,7 +50,8 @@ def test_an_old_checkpoint_is_resumed_to_the_same_numbers(graph, tmp_path, caplo
         resumed = gcnii.fit(graph, checkpoint=path, **how)
     assert f"resumed 1 of 1 runs: {path}" in caplog.text
     whole = gcnii.fit(graph, **how)
-    assert resumed.runs[0].curve == whole.runs[0].curve
+    # The checkpoint is of another processor, which rounds in another way.
+    np.testing.assert_allclose(resumed.runs[0].curve, whole.runs[0].curve, rtol=1e-5)
 
 
 def test_runs_of_an_old_ledger_are_not_run_again(tmp_path, monkeypatch):
