@@ -41,7 +41,7 @@ def test_a_model_that_is_right_is_not_warned_of():
 
 
 def test_a_class_that_is_never_predicted_is_named_and_the_majority_is_not_beaten(lopsided):
-    never, unbeaten = warned(lopsided)
+    never, unbeaten = warned(lopsided, metric="accuracy")
     rare = int((lopsided.labels[lopsided.splits[0].test] == 1).sum())
     assert never.startswith(f"class 'rare' is never predicted, though {rare} test nodes have it")
     assert unbeaten.startswith("accuracy 9")
@@ -50,11 +50,11 @@ def test_a_class_that_is_never_predicted_is_named_and_the_majority_is_not_beaten
 
 
 def test_the_short_form_warns_of_the_same(lopsided):
-    result = fit(lopsided, **SMALL)
+    result = fit(lopsided, metric="accuracy", **SMALL)
     short = short_form(result)
     assert short.score == short.majority == pytest.approx(result.test[0])
     assert short.balanced_accuracy == 0.5
-    assert short.warnings == warned(lopsided)
+    assert short.warnings == warned(lopsided, metric="accuracy")
     usual, f1 = (f"{100 * one:.1f}" for one in (short.majority, short.macro_f1))
     line = f"accuracy {usual} (majority {usual}) · balanced accuracy 50.0 · macro-F1 {f1}"
     assert short.lines()[0] == line
@@ -69,14 +69,14 @@ def test_the_short_form_of_another_metric_compares_like_with_like(lopsided):
 
 
 def test_what_the_training_was_told_is_not_advised_again(lopsided):
-    never, unbeaten = warned(lopsided)
+    never, unbeaten = warned(lopsided, metric="accuracy")
     assert never.endswith(
         "weigh rare classes in training: --class-weight balanced (in Python, "
         "class_weight='balanced')"
     )
     assert unbeaten.endswith("class_weight='balanced') or --metric f1")
     assert "--metric" not in warned(lopsided, metric="auc")[1]
-    weighed = " ".join(warned(lopsided, class_weight="balanced"))
+    weighed = " ".join(warned(lopsided, metric="accuracy", class_weight="balanced"))
     assert "does not beat" in weighed
     assert "--" not in weighed
     recipe = Recipe(class_weight="balanced")

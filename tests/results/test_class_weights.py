@@ -38,18 +38,20 @@ def graph():
 
 @pytest.fixture(scope="module")
 def balanced(graph):
-    return fit(graph, seeds=[0], class_weight="balanced", **SMALL)
+    return fit(graph, seeds=[0], class_weight="balanced", metric="accuracy", **SMALL)
 
 
 @pytest.fixture(scope="module")
 def raw(graph):
     """The same training, with the probabilities that the weighted loss has taught."""
-    return fit(graph, seeds=[0], class_weight="balanced", calibrate="none", **SMALL)
+    return fit(
+        graph, seeds=[0], class_weight="balanced", calibrate="none", metric="accuracy", **SMALL
+    )
 
 
 @pytest.fixture(scope="module")
 def several(graph):
-    return fit(graph, seeds=range(3), class_weight="balanced", **SMALL)
+    return fit(graph, seeds=range(3), class_weight="balanced", metric="accuracy", **SMALL)
 
 
 def quietly(result, *args):
@@ -72,7 +74,7 @@ def test_the_mean_probability_of_a_rare_class_is_its_share(graph, balanced, raw,
 
 
 def test_the_labels_stay_those_that_the_weights_were_asked_for(graph, balanced, raw):
-    plain, test = fit(graph, seeds=[0], **SMALL), graph.splits[0].test
+    plain, test = fit(graph, seeds=[0], metric="accuracy", **SMALL), graph.splits[0].test
     labels = [one.predict_ids(graph, "cpu") for one in (balanced, raw)]
     np.testing.assert_array_equal(*labels)
     assert balanced.test[0] == raw.test[0] == (labels[0] == graph.labels)[test].mean()
@@ -128,7 +130,9 @@ def test_few_validation_nodes_leave_the_weights_of_the_loss_to_be_undone(graph):
     split = graph.splits[0]
     val = split.val & (np.cumsum(split.val) <= 9)
     few = replace(graph, splits=(replace(split, val=val),))
-    run = fit(few, seeds=[0], class_weight="balanced", **SMALL | {"epochs": 2}).runs[0]
+    run = fit(
+        few, seeds=[0], class_weight="balanced", metric="accuracy", **SMALL | {"epochs": 2}
+    ).runs[0]
     counts = np.bincount(graph.labels[split.train])
     assert run.temperature is None
     np.testing.assert_allclose(run.weights, counts.sum() / (2 * counts))

@@ -141,12 +141,14 @@ def test_balanced_classes_find_more_of_the_rare_one(rare):
     assert first[0] == pytest.approx(first[1], rel=0.5)  # the mean weight is 1
 
 
-def test_thresholds_are_for_several_labels(rare):
+def test_thresholds_are_for_two_classes_or_several_labels(graph):
     sentence = (
-        "label_threshold validation is for several labels per node, but nodes of csbm have one; "
+        "label_threshold validation is for two classes or several labels per node, but nodes of "
+        "csbm have one of 3; leave it out"
     )
+    three = replace(graph, y=np.arange(graph.n) % 3, classes=None)
     with pytest.raises(InputError, match=sentence):
-        fit(rare, label_threshold="validation", **SMALL)
+        fit(three, label_threshold="validation", **SMALL)
 
 
 def test_a_threshold_of_validation_is_found_after_training_and_grades_the_run(many, tuned):

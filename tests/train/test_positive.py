@@ -140,7 +140,7 @@ def test_a_bundle_from_before_there_was_a_choice_keeps_the_second_class(fraud, r
     folder = result.save(tmp_path / "bundle")
     changed(folder, positive=None)
     assert quietly(open_bundle(folder), fraud).positive == "legit"
-    plain = fit(fraud, seeds=[0], **SMALL).save(tmp_path / "plain")
+    plain = fit(fraud, seeds=[0], metric="accuracy", **SMALL).save(tmp_path / "plain")
     changed(plain, positive=None)
     assert quietly(open_bundle(plain), fraud).positive == "fraud"
 

@@ -224,7 +224,8 @@ def _refuse_changed(record: Document) -> None:
 
 
 def _refuse_thresholds(record: Document) -> None:
-    chosen = record["settings"].get("label_threshold") == "validation"
+    settings = record["settings"]
+    chosen = settings.get("label_threshold") == "validation" or bool(settings.get("cost"))
     if any(("threshold" in run) != chosen for run in record["runs"]):
         raise InputError(f"runs must {'' if chosen else 'not '}have a threshold, by the settings")
 

@@ -525,7 +525,10 @@ class Ensemble(Trained):
             logs = np.log(np.maximum(P[chosen], np.finfo(np.float64).tiny))
             T = target.best_temperature(logs, y[chosen])
             P = target.tempered(P, T)
-        threshold = None if target.exclusive else target.best_threshold(P[chosen], y[chosen])
+        threshold, recipe = None, self.recipe
+        if not target.exclusive or recipe.has_threshold:
+            by = self.positive, recipe.price
+            threshold = target.best_threshold(P[chosen], y[chosen], *by)
         weights = mean_weights([one.runs[row] for one in self.members for row in rows])
         run = Run(
             seed=mates[0].seed,

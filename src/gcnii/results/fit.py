@@ -278,13 +278,12 @@ def _result(training: Training, calibrate: Calibrate) -> Result:
     positive = positive_class(task.graph, task.plan.recipe.positive, *total)
     result = Result.of(task.graph, task.plans, runs, weights, *about)
     result = replace(result, positive=positive)
-    tuned, calibrated = task.plan.recipe.label_threshold == "validation", calibrate != "none"
+    tuned, calibrated = task.plan.recipe.has_threshold, calibrate != "none"
     if task.shard:
         result = result.gathered(task)
     elif tuned or calibrated:
         result = result.scored(task.graph, inputs=task)
-    result = result.with_thresholds() if tuned else result
-    result = result.with_temperatures() if calibrated else result
+    result = result.tuned(thresholds=tuned, temperatures=calibrated)
     log.info("%r, %.1f s", result, time.monotonic() - training.start)
     return result
 

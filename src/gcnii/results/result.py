@@ -208,11 +208,13 @@ class Trained(ABC):
         """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave.
 
         The mean probability of several runs is held against the mean of their thresholds.  Where
-        the loss weighed the classes, so does the choice: probabilities are times their weights.
+        the loss weighed the classes, so does the choice: probabilities are times their weights,
+        unless a threshold of one of two classes was chosen, by the probabilities as they are.
         """
         runs = [self.runs[i] for i in self.predicting(ensemble)]
         threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
-        if (weights := mean_weights(runs)) is not None:
+        chosen = self.target.exclusive and self.recipe.has_threshold
+        if (weights := mean_weights(runs)) is not None and not chosen:
             P = self.target.weighed(P, weights)
         return self.target.decided(P, threshold)
 
@@ -817,6 +819,14 @@ class Result(Trained):
             self, trained_on=known, outputs=Outputs(known, self.weights, scores, shared=True)
         )
 
+    def tuned(self, *, thresholds: bool, temperatures: bool) -> Result:
+        """The same with these; a threshold of two classes is one of calibrated probabilities."""
+        if thresholds and not self.target.exclusive:
+            self = self.with_thresholds()
+        if temperatures:
+            self = self.with_temperatures()
+        return self.with_thresholds() if thresholds and self.target.exclusive else self
+
     def with_thresholds(self) -> Result:
         """The same, with the threshold of each run that suits its validation nodes best.
 
@@ -829,8 +839,9 @@ class Result(Trained):
         run, graph = self.runs[i], self._graded
         if isnan(run.val):  # it diverged, beside other settings that did not
             return run
-        P, split = self.target.probabilities(self._scores(i)), graph.splits[run.split]
-        threshold = self.target.best_threshold(P[split.val], graph.labels[split.val])
+        P, split, recipe = self._mean([i]), graph.splits[run.split], self.recipe
+        by = self.positive, recipe.price
+        threshold = self.target.best_threshold(P[split.val], graph.labels[split.val], *by)
         run = replace(run, threshold=threshold)
         if self.target.score(self.recipe.scored_by).ranks:
             return run
@@ -880,7 +891,7 @@ class Result(Trained):
             T, power = self.target.fitted(scores, y, logs)
             weights = np.exp(power * logs).tolist()
         threshold = run.threshold
-        if threshold is not None:
+        if threshold is not None and not self.target.exclusive:
             threshold = float(self.target.tempered(np.array(threshold), T))
         return replace(run, temperature=T, threshold=threshold, weights=weights)
 

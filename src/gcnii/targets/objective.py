@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gcnii.data.catalog import CATALOG
 from gcnii.errors import GraphError, InputError, did_you_mean, some_of
 from gcnii.graph import Graph, Piece, Role
 from gcnii.targets import target_of
@@ -18,6 +19,7 @@ from gcnii.targets.scores import Metric, Ranking
 from gcnii.targets.target import Target, Total, alone
 
 ClassWeight = Literal["none", "balanced"]
+RARE_SHARE = 0.2  # of the labels, below which one of two classes is rare
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Objective:
              same
     share    where several processes have some of the nodes each: how they add up; None: all are
              here
+    focal    γ of the focal loss
     """
 
     target: Target
@@ -60,6 +63,7 @@ class Objective:
     weights: Tensor | None = None
     share: Share | None = None
     positive: int | None = None
+    focal: float = 0.0
 
     @classmethod
     def of(
@@ -71,6 +75,7 @@ class Objective:
         class_weight: ClassWeight = "none",
         share: Share | None = None,
         positive: str = "",
+        focal: float = 0.0,
     ) -> Objective:
         """Replica r is trained on graph.splits[splits[r]]."""
         total, tensor = share.total if share else alone, partial(torch.tensor, device=device)
@@ -86,7 +91,7 @@ class Objective:
             own = [target.balanced_weights(y[graph.splits[i].train], total) for i in splits]
             weights = tensor(np.stack(own))
         j = positive_class(graph, positive, total) if target.score(metric).ranks else None
-        about = (metric, weights, share, j)
+        about = (metric, weights, share, j, focal)
         return cls(target, tensor(y), masks, tensor(part), parts, *about)
 
     def at(self, nodes: Tensor | None) -> Objective:
@@ -129,7 +134,7 @@ class Objective:
 
     def loss(self, scores: Tensor, role: Role) -> Tensor:
         """The mean loss over the role's nodes, (r,); with weights, those of the training nodes."""
-        each = self.target.losses(scores, self.y, self.weights)
+        each = self.target.losses(scores, self.y, self.weights, self.focal)
         # `where`, not a product: a node outside the mask must not turn the sum into NaN.
         sums = torch.where(self.masks[role], each, 0).sum(-1)
         return self.total(sums) / self.count(role)
@@ -181,11 +186,29 @@ class Objective:
         return places
 
 
+def rare_class(graph: Graph) -> int | None:
+    """Of two classes, the one that less than a fifth of the labels are of; None: there is none.
+
+    Labels are those of training and validation nodes.  Graphs of the catalog are graded as in what
+    was published on them; and where the validation nodes of a split are all alike, none can be
+    ranked.
+    """
+    target, cut = target_of(graph), isinstance(graph, Piece)
+    if cut or not target.binary or graph.source in CATALOG or not graph.splits:
+        return None
+    known = np.any([split.train | split.val for split in graph.splits], 0)
+    counts = np.bincount(graph.labels[known], minlength=2)
+    j = int(counts.argmin())
+    if not 0 < counts[j] < RARE_SHARE * counts.sum():
+        return None
+    return None if any(map(graph.val_is_alike, range(len(graph.splits)))) else j
+
+
 def positive_class(graph: Graph, named: str = "", total: Total = alone) -> int | None:
     """The class that ROC AUC and average precision are of; None: the mean over all.
 
-    The named one; without a name, of two classes the one with fewer training nodes over all splits,
-    or the second if equal.
+    The named one; without a name, of two classes a rare one, else the one with fewer training nodes
+    over all splits, or the second if equal.
 
     total  adds up the counts of several processes
     """
@@ -201,6 +224,8 @@ def positive_class(graph: Graph, named: str = "", total: Total = alone) -> int |
         return names.index(named)
     if not target.binary:
         return None
+    if (rare := rare_class(graph)) is not None:
+        return rare
     train = np.any([split.train for split in graph.splits], 0)
     counts = total(torch.tensor(np.bincount(graph.labels[train], minlength=2)))
     return 0 if counts[0] < counts[1] else 1

@@ -44,6 +44,7 @@ HALF = 0.5  # the probability above which a label is predicted, if nothing else 
 COLDEST, WARMEST = 1e-2, 1e2  # between which a temperature is looked for
 HALVINGS = 60  # of that interval, on a logarithmic scale
 MOST_WEIGHT = 100  # of a rare label's positives beside its negatives
+BELOW_ONE = float(np.nextafter(1.0, 0.0))  # above which no probability needs to be
 TINY = 1e-300  # 0 has no logarithm
 LEAST = 10  # validation nodes, below which no temperature is looked for
 FEW = 100  # validation nodes, below which the remaining error is reported
@@ -104,10 +105,14 @@ class Target(ABC):
     # Training: tensors of all replicas.
 
     @abstractmethod
-    def losses(self, scores: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
+    def losses(
+        self, scores: Tensor, y: Tensor, weights: Tensor | None, focal: float = 0.0
+    ) -> Tensor:
         """(r, n) the loss of each node, of scores (r, n, k) and what `balanced_weights` gives.
 
         Anything finite where the label is unknown.
+
+        focal  γ of the focal loss
         """
 
     @abstractmethod
@@ -171,8 +176,14 @@ class Target(ABC):
         """What probabilities (n, k) predict, in the form of a graph's labels."""
 
     @abstractmethod
-    def best_threshold(self, P: Floats, y: Ints) -> float:
-        """The threshold that suits labels y best; one half where there is none to choose."""
+    def best_threshold(
+        self, P: Floats, y: Ints, positive: int | None = None, cost: float | None = None
+    ) -> float:
+        """The threshold that suits labels y best; one half where there is none to choose.
+
+        positive  of two classes, the one whose F1 is to be highest; None: none is chosen for them
+        cost      or what missing a node of it costs, in false alarms, where the sum of these counts
+        """
 
     @abstractmethod
     def log_odds(self, weights: Floats) -> Floats:
@@ -290,6 +301,32 @@ def bisected(too_cold: Callable[[float], bool]) -> float:
     return float(np.exp((cold + warm) / 2))
 
 
+def best_cut(p: Floats, truth: Ints | Bools, cost: float | None = None) -> float:
+    """The probability above which to call nodes positive, for the highest F1 or the least cost.
+
+    Midway between two neighbouring probabilities; of equally good ones the highest, and one half if
+    no node is positive.
+
+    p      of each node
+    truth  whether it is positive
+    cost   of a miss, in false alarms; None: F1 counts
+    """
+    order = np.argsort(-p, kind="stable")
+    values, hits = p[order], np.cumsum(truth[order])
+    if not hits[-1]:
+        return HALF
+    lower, called = np.append(values[1:], 0.0), np.arange(1, len(hits) + 1)
+    gain: Floats = 2 * hits / (called + hits[-1])
+    if cost is not None:
+        gain = np.multiply(cost + 1, hits) - called
+    best = int(np.where(lower < values, gain, -inf).argmax())
+    if cost is not None and gain[best] <= 0:  # whoever is called costs more than is won
+        return BELOW_ONE
+    middle = (values[best] + lower[best]) / 2
+    # Between two neighbouring floats there is none, and the threshold itself is not above it.
+    return float(middle if middle < values[best] else lower[best])
+
+
 def error_left(right: int, nodes: int) -> float:
     """A standard error of these nodes' accuracy: probabilities fitted to it can be so far off.
 
@@ -297,6 +334,16 @@ def error_left(right: int, nodes: int) -> float:
     """
     share = (right + 1) / (nodes + 2)
     return sqrt(share * (1 - share) / max(nodes, 1))
+
+
+SUREST = 1e-6  # 1 - p, below which a power of it has no useful slope
+
+
+def focused(losses: Tensor, gamma: float) -> Tensor:
+    """(1 - p)^γ (-log p) of losses -log p: what is easy weighs less (Lin et al., 2017)."""
+    if not gamma:
+        return losses
+    return losses * (-torch.expm1(-losses)).clamp(min=SUREST) ** gamma
 
 
 def log_mean(log_p: Tensor) -> Tensor:
@@ -314,13 +361,16 @@ class Classes(Target):
     words = ("class", "classes")
     described = "classes"
 
-    def losses(self, scores: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
+    def losses(
+        self, scores: Tensor, y: Tensor, weights: Tensor | None, focal: float = 0.0
+    ) -> Tensor:
         y = y.clamp(min=0)
         each = nll_loss(
             scores.log_softmax(-1).flatten(0, 1),
             y.expand(len(scores), -1).flatten(),
             reduction="none",
         ).view(scores.shape[:2])
+        each = focused(each, focal)
         return each if weights is None else each * weights.to(scores.dtype)[:, y]
 
     def ordered(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -350,11 +400,19 @@ class Classes(Target):
         return np.asarray(scores.double().softmax(1))
 
     def decided(self, P: Floats, threshold: float = HALF) -> Ints:
-        """(n,) the most probable class of each node."""
+        """(n,) the most probable class of each node; of two, the second above the threshold."""
+        if self.binary and threshold != HALF:
+            return np.asarray(threshold < P[:, 1], np.int64)
         return np.asarray(P.argmax(1), np.int64)
 
-    def best_threshold(self, P: Floats, y: Ints) -> float:
-        return HALF
+    def best_threshold(
+        self, P: Floats, y: Ints, positive: int | None = None, cost: float | None = None
+    ) -> float:
+        """Of two classes, that of the probability of the second, whichever is the positive one."""
+        if positive is None or not self.binary:
+            return HALF
+        cut = best_cut(P[:, positive], y == positive, cost)
+        return cut if positive == 1 else min(1 - cut, BELOW_ONE)
 
     def log_odds(self, weights: Floats) -> Floats:
         return np.asarray(np.log(weights))
@@ -414,10 +472,13 @@ class SeveralLabels(Target):
     words = ("label", "labels")
     described = "labels (a node can have several)"
 
-    def losses(self, scores: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
+    def losses(
+        self, scores: Tensor, y: Tensor, weights: Tensor | None, focal: float = 0.0
+    ) -> Tensor:
         y = y.clamp(min=0)
         target = y.to(scores.dtype).expand_as(scores)
         entries = binary_cross_entropy_with_logits(scores, target, reduction="none")
+        entries = focused(entries, focal)
         if weights is not None:
             negative, positive = weights.to(scores.dtype)[:, :, None].unbind(1)
             entries = entries * torch.where(y == 1, positive, negative)
@@ -453,23 +514,15 @@ class SeveralLabels(Target):
         """(n, k) 1 for labels above the threshold."""
         return np.asarray(threshold < P, np.int64)
 
-    def best_threshold(self, P: Floats, y: Ints) -> float:
+    def best_threshold(
+        self, P: Floats, y: Ints, positive: int | None = None, cost: float | None = None
+    ) -> float:
         """The threshold that gives probabilities (n, k) the highest micro-F1 on labels y (n, k).
 
-        One for all labels, midway between two neighbouring probabilities; of equally good ones the
-        highest, and one half if no node has a label.  A threshold for each label would be chosen by
-        the few nodes that have it, and was worse on others.
+        One for all labels: a threshold for each would be chosen by the few nodes that have it, and
+        was worse on others.
         """
-        order = np.argsort(-P, axis=None, kind="stable")
-        values, hits = P.ravel()[order], np.cumsum(y.ravel()[order])
-        if not hits[-1]:
-            return HALF
-        lower = np.append(values[1:], 0.0)
-        f1 = 2 * hits / (np.arange(1, len(hits) + 1) + hits[-1])
-        best = int(np.where(lower < values, f1, -1.0).argmax())
-        middle = (values[best] + lower[best]) / 2
-        # Between two neighbouring floats there is none, and the threshold itself is not above it.
-        return float(middle if middle < values[best] else lower[best])
+        return best_cut(P.ravel(), y.ravel())
 
     def log_odds(self, weights: Floats) -> Floats:
         negative, positive = np.log(weights)

@@ -184,7 +184,8 @@ class ReplicaGroup:
         recipe, splits = self.recipe, [run.split for run in self.runs]
         about = (self.task.graph, splits, self.task.device)
         weigh, share = recipe.class_weight, self.task.share
-        return Objective.of(*about, recipe.scored_by, weigh, share, recipe.positive)
+        by = recipe.scored_by, weigh, share
+        return Objective.of(*about, *by, positive=recipe.positive, focal=recipe.focal)
 
     def _holds_less(self) -> bool:
         """Recompute or offload activations if memory is short; return whether they are offloaded.

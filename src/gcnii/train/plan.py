@@ -97,6 +97,8 @@ def make_plan(
     sources |= dict.fromkeys(defaults, f"default of {model}")
     merged: Settings = {}
     for source, layer in _layers(model, settings, graph, preset):
+        if layer.get("metric") == "auto":  # what the layers before it say
+            layer = {name: one for name, one in layer.items() if name != "metric"}
         merged |= layer
         sources |= dict.fromkeys(layer, source)
     recipe = Recipe(**{name: merged[name] for name in RECIPE_FIELDS if name in merged})
@@ -201,7 +203,8 @@ AUTO = "auto"  # in the place of a model: that several are to be combined
 # Settings that all members of a portfolio can be given: what is asked, not how a model learns.
 SHARED = frozenset(
     {
-        *("metric", "positive", "class_weight", "edge_weights", "scale"),
+        *("metric", "positive", "class_weight", "focal", "edge_weights", "scale"),
+        *("label_threshold", "cost"),
         *("epochs", "patience", "precision", "memory"),
     }
 )

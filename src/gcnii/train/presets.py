@@ -185,6 +185,7 @@ def presets_for(
         return
     without = "default for graphs without published settings"
     yield without, _of_every_model(graph)
+    yield "default for two classes, one of them rare", _of_a_rare_class(graph, given)
     if point := first_point(model):
         yield without, _stopping(graph, given)
         if model == "graphsage-mean" and graph.n <= MOST_NODES and not SAMPLING & given.keys():
@@ -200,6 +201,18 @@ def _of_every_model(graph: Graph) -> Settings:
         **({"edge_weights": "auto"} if graph.weighted else {}),
         **({"label_threshold": "validation"} if graph.multilabel else {}),
     }
+
+
+def _of_a_rare_class(graph: Graph, given: Mapping[str, object]) -> Settings:
+    """What finds it: accuracy would be high without; nothing where accuracy is asked for."""
+    from gcnii.targets.objective import rare_class  # which loads torch
+    from gcnii.train.stopping import RULES
+
+    rule = RULES.get(str(given.get("monitor")))
+    named = {str(given.get("metric", "auto")), rule.metric if rule else "auto"} - {"auto"}
+    if rare_class(graph) is None or "accuracy" in named:
+        return {}
+    return {"label_threshold": "validation"} | ({} if named else {"metric": "ap"})
 
 
 def _stopping(graph: Graph, given: Mapping[str, object]) -> Settings:

@@ -6,6 +6,7 @@ that are in force.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -46,6 +47,7 @@ Precision = Literal["float32", "float64", "tf32", "bfloat16"]
 
 POSITIVE, NOT_NEGATIVE, SOME = Bounds(above=0), Bounds(least=0), Bounds(least=1)
 SHARE = Bounds(least=0, below=1)
+MOST_COST = 1e9  # of a miss or a false alarm
 NO_CONSISTENCY = ("consistency", (0.0,))
 NO_DIFFUSION = ("diffusion", ("none",))
 NAMED_METRIC = ("monitor", tuple(name for name, rule in RULES.items() if rule.metric != "auto"))
@@ -162,12 +164,26 @@ class Recipe:
         neutral="none",
         search=Choice(("none", "balanced")),
     )
+    focal: float = setting(
+        0.0,
+        "let nodes that are easy weigh less in the loss, by (1 - p)^γ with this γ (focal loss)",
+        Bounds(least=0, most=10),
+        neutral=0.0,
+        search=Choice((0, 1, 2)),
+    )
     label_threshold: Thresholds = setting(
         "half",
-        "with several labels per node, predict those above one half, or above the probability "
-        "with the highest micro-F1 on each run's validation nodes; it is found after training, "
-        "and the monitor always uses one half",
+        "predict labels above one half, or above the probability that is best on validation: "
+        "with several labels per node, by micro-F1; of two classes, by the F1 of the rarer one, "
+        "or by cost; default: validation with several labels, or a class of less than 20 %, in "
+        "a graph of your own; it is found after training, and the monitor always uses one half",
         neutral="half",
+    )
+    cost: str = setting(
+        "",
+        "of two classes, what missing a node of the rarer one costs, to what a false alarm "
+        "costs, such as 10:1; the threshold is the one of least cost",
+        neutral="",
     )
 
     # What is done to X before a model sees it.
@@ -354,6 +370,8 @@ class Recipe:
                 f"plateau_floor must be at most lr, from which the learning rate falls to it, got "
                 f"{self.plateau_floor:g} with lr {self.lr:g}"
             )
+        if self.cost:
+            price_of(self.cost)
         if self.rule.noisy and self.batches != "full":
             raise InputError(
                 f"monitor {self.monitor} needs the full graph in one batch, got batches "
@@ -374,15 +392,28 @@ class Recipe:
     def refuse_labels(self, graph: Graph, splits: Iterable[int]) -> None:
         """Raise an error if these splits' labels cannot be trained on or graded so."""
         target = target_of(graph)
-        if self.label_threshold != "half" and target.exclusive:
+        asked = f"cost {self.cost}" if self.cost else f"label_threshold {self.label_threshold}"
+        if self.has_threshold and target.exclusive and not target.binary:
             raise InputError(
-                f"label_threshold {self.label_threshold} is for several labels per node, but "
-                f"nodes of {graph.name} have one; leave it at half"
+                f"{asked} is for two classes or several labels per node, but nodes of {graph.name} "
+                f"have one of {target.k}; leave it out"
             )
+        if self.cost and not target.exclusive:
+            raise InputError(f"{asked} is for two classes, but nodes of {graph.name} have several")
         if self.positive:
             positive_class(graph, self.positive)
         if target.score(self.scored_by).ranks:
             refuse_unranked(graph, self.scored_by, splits, self.positive)
+
+    @property
+    def has_threshold(self) -> bool:
+        """Whether a threshold is chosen on validation."""
+        return self.label_threshold == "validation" or bool(self.cost)
+
+    @property
+    def price(self) -> float | None:
+        """What a miss costs, in false alarms; None where F1 chooses."""
+        return price_of(self.cost) if self.cost else None
 
     @property
     def rule(self) -> Rule:
@@ -408,6 +439,18 @@ class Recipe:
     def dtype(self) -> torch.dtype:
         """`precision` as torch names it."""
         return torch.float64 if self.precision == "float64" else torch.float32
+
+
+def price_of(cost: str) -> float:
+    """ "10:1" → 10.0; InputError for anything but two numbers above 0."""
+    found = re.fullmatch(r"(\d*\.?\d+) ?: ?(\d*\.?\d+)", cost)
+    pair = [float(one) for one in found.groups()] if found else []
+    if not pair or not all(0 < one < MOST_COST for one in pair):
+        raise InputError(
+            "cost must be what a miss and what a false alarm cost, two numbers above 0 such as "
+            f"10:1, got {cost!r}"
+        )
+    return pair[0] / pair[1]
 
 
 RECIPE_FIELDS = tuple(one.name for one in fields(Recipe))

@@ -552,8 +552,7 @@ def _tested(graph: Graph, kept: Sequence[Result], device: str) -> Result:
         how = (graph, [run.split], cpu, recipe.scored_by)
         objective = Objective.of(*how, positive=recipe.positive)
         run.test = float(objective.score(result.outputs.scores[i][None], "test"))
-    tuned = recipe.label_threshold == "validation"
-    return (result.with_thresholds() if tuned else result).with_temperatures()
+    return result.tuned(thresholds=recipe.has_threshold, temperatures=True)
 
 
 def _shortened(

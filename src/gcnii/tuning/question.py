@@ -29,6 +29,7 @@ from gcnii.propagation.adjacency import OWN_LOOPS
 from gcnii.results.bundle import read_record
 from gcnii.results.fit import SILENT, Session
 from gcnii.targets import target_of
+from gcnii.targets.objective import rare_class
 from gcnii.targets.scores import RARE, Metric
 from gcnii.train.plan import (
     SHARED,
@@ -78,6 +79,7 @@ def space_of(
         "edge_weights": not graph.weighted,
         "loops": len(loops) == 1,
         "class_weight": metric not in RARE,
+        "focal": rare_class(graph) is None,
         "structure": not numeric,
     }
     if not few_labels(graph):
@@ -202,6 +204,8 @@ class Question:
     ) -> Question:
         """The question, with what is not given chosen for the graph; refuses what cannot be."""
         make_runs(graph, None, None)  # refuses a graph without labels or splits
+        if metric == "auto" and "metric" not in (fixed or {}) and rare_class(graph) is not None:
+            metric = "ap"
         models = (models,) if isinstance(models, str) else models
         names = tuple(dict.fromkeys((*map(known_model, models or SEARCHED), *BASELINES)))
         seeds = _seeds(graph, whole("seeds", seeds, 1))
