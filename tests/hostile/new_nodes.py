@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import gcnii
 from gcnii.data import load
-from gcnii.inference.new_nodes import label_new, predict_new, read_new
+from gcnii.inference.new_nodes import OldNodes, label_new, predict_new, read_new
 from hostile.folders import CELLS, Rows, encoded, text_of, write
 from hostile.judging import Silent, Wrong, answer_of, nothing_written
 from hostile.trainings import EDGES, ROWS, WORDS
@@ -90,7 +90,8 @@ class NewNodes:
 
     @staticmethod
     def _label(result: Any, graph: Any, folder: Path) -> pd.DataFrame:
-        return label_new(result, graph, read_new(result, folder, graph), "cpu")
+        old = OldNodes(graph)
+        return label_new(result, old, read_new(result, folder, old), "cpu")
 
     @staticmethod
     def _framed(random: Random, result: Any, graph: Any, tables: dict[str, Rows]) -> pd.DataFrame:

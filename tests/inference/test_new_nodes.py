@@ -14,7 +14,7 @@ from gcnii.data.tables.reading import Reading
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
 from gcnii.graph.columns import Column, Columns
-from gcnii.inference.new_nodes import join_new
+from gcnii.inference.new_nodes import OldNodes
 from gcnii.train.presets import MANY
 
 SMALL = {"layers": 2, "width": 8, "epochs": 5, "device": "cpu"}
@@ -116,10 +116,15 @@ def test_a_model_that_places_the_nodes_in_a_plane_is_refused(pets):
 
 
 def join(graph, nodes, edges=()):
-    """The graph with new nodes: the second answer of `join_new`."""
+    """The graph with new nodes."""
     links = pd.DataFrame(list(edges), columns=["source", "target"], dtype=object)
     columns = graph.features and Columns(tuple(Column(f, "numeric") for f in graph.features))
-    return join_new(graph, *open_frames(pd.DataFrame(nodes), links, Reading(), columns))[1]
+    return joined(graph, pd.DataFrame(nodes), links, Reading(), columns)
+
+
+def joined(graph, nodes, edges, reading, columns):
+    arrivals = OldNodes(graph).read(*open_frames(nodes, edges, reading, columns))
+    return arrivals.joined(graph)
 
 
 def test_nodes_without_names_are_named_by_their_numbers():
@@ -209,7 +214,7 @@ def test_each_mistake_in_a_weighted_edge_has_a_sentence_of_its_own(changed, sent
     )
     columns = Columns(tuple(Column(name, "numeric") for name in pets.features))
     with pytest.raises(InputError, match=sentence) as refused:
-        join_new(graph, *open_frames(NODES, links, Reading(), columns))
+        joined(graph, NODES, links, Reading(), columns)
     assert "--drop" not in str(refused.value)
 
 
@@ -255,10 +260,9 @@ def test_copies_without_links_get_on_average_what_the_same_nodes_get_in_the_grap
     left = table["known"] == "left"
     assert table["p(left)"][left].mean() > 2 * table["p(left)"][~left].mean()
     # What the network itself says of them, which was the answer.
-    _, joined = join_new(
-        model.trained_on, *open_frames(copies, edges[:0], Reading(), model.origin.columns)
-    )
-    assert model.predict_proba(joined, "cpu")[-300:, 0].mean() > in_graph.mean() + 0.05
+    known = model.trained_on
+    whole = joined(known, copies, edges[:0], Reading(), model.origin.columns)
+    assert model.predict_proba(whole, "cpu")[-300:, 0].mean() > in_graph.mean() + 0.05
 
 
 def test_sets_of_nodes_without_links_cover_as_often_as_promised(customers):
@@ -320,5 +324,5 @@ def test_new_edges_given_twice_become_what_those_of_the_training_did():
     new = pd.DataFrame({"id": ["c", "d"], "x": [1, 0]})
     for source, target, weights in (("cac", "acd", [2, 2, 1]), ("caa", "acc", [2, 3])):
         links = pd.DataFrame({"source": list(source), "target": list(target)})
-        _, whole = join_new(graph, *open_frames(new, links, reading, graph.columns))
+        whole = joined(graph, new, links, reading, graph.columns)
         assert whole.weights.tolist() == weights

@@ -28,7 +28,7 @@ from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
 from gcnii.files import Document, refuse_replacing, user_path
 from gcnii.graph import Graph
-from gcnii.inference.new_nodes import label_new, read_new
+from gcnii.inference.new_nodes import OldNodes, label_new, read_new
 from gcnii.inference.predict import (
     csv_text,
     harmless,
@@ -154,8 +154,9 @@ def predict(
         refuse_replacing(out, is_table, inputs=inputs, overwrite=overwrite)
     result, data = asked.load(result, bundle, graph)
     if add:
-        new = read_new(result, add, data)
-        table = label_new(result, data, new, asked.device, ensemble, coverage, kind)
+        old = OldNodes(data)
+        new = read_new(result, add, old)
+        table = label_new(result, old, new, asked.device, ensemble, coverage, kind)
     else:
         notice_change(result, data, graph)
         table = label_table(

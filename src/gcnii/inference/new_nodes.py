@@ -8,7 +8,8 @@ them its own label a little; the table of the old nodes is `label_table`'s.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,14 @@ from numpy.typing import NDArray
 
 from gcnii.data.converters.frames import open_frames
 from gcnii.data.formats.folder import open_folder
-from gcnii.data.tables.assemble import EdgeList, Ids, Nodes, each_once, read_edges
+from gcnii.data.tables.assemble import (
+    EdgeList,
+    FurtherIds,
+    Ids,
+    Nodes,
+    each_once,
+    read_edges,
+)
 from gcnii.data.tables.reading import Reading, Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
@@ -60,20 +68,19 @@ def predict_new(
     A node without links has the basis `features`, unless the model was trained on such nodes: see
     `FeaturesOnly`.
     """
-    whole = load_training_graph(result) if graph is None else graph
-    tables = open_frames(nodes, edges, _reading(whole), result.origin.columns)
-    tables = _as_numbers(tables, whole)
-    return label_new(result, whole, tables, device, ensemble, coverage, kind)
+    old = OldNodes(load_training_graph(result) if graph is None else graph)
+    tables = open_frames(nodes, edges, old.reading, result.origin.columns)
+    return label_new(result, old, old.as_numbers(tables), device, ensemble, coverage, kind)
 
 
-def read_new(result: Trained, folder: Path, graph: Graph) -> tuple[Nodes, Rows]:
+def read_new(result: Trained, folder: Path, old: OldNodes) -> tuple[Nodes, Rows]:
     """The tables of new nodes in a folder, whose columns are called as in the training."""
-    return _as_numbers(open_folder(folder, _reading(graph), result.origin.columns), graph)
+    return old.as_numbers(open_folder(folder, old.reading, result.origin.columns))
 
 
 def label_new(
     result: Trained,
-    graph: Graph,
+    old: OldNodes,
     tables: tuple[Nodes, Rows],
     device: str = "auto",
     ensemble: bool = True,
@@ -81,57 +88,145 @@ def label_new(
     kind: Sets = "lac",
 ) -> DataFrame:
     """`predict_new` for tables that have been opened already."""
-    _refuse_another(result, graph)
-    new, joined = join_new(graph, *tables)
+    graph = old.graph
+    refuse_another(result, graph)
+    arrivals = old.read(*tables)
+    joined = arrivals.joined(graph)
     P, basis = answered(result, joined, graph, device, ensemble=ensemble)
     sets = None
     if coverage is not None:
         sets = predict_sets(
             result, joined, coverage, device, kind=kind, ensemble=ensemble, trained_on=graph
         )[graph.n :]
-    about = (new.nodes or (), known_labels(new), [None] * len(P))
-    return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
+    return arrivals.table(result, P, basis, sets, ensemble=ensemble)
 
 
-def join_new(graph: Graph, nodes: Nodes, edges: Rows) -> tuple[Graph, Graph]:
-    """The new nodes alone; and the graph with them after its own, unlabelled, without splits."""
-    problems = nodes.problems
-    nodes.note_wrong_names(edges.header)
-    texts, labels = nodes.ids(), nodes.labels()
-    if texts is None:
-        raise problems.error()
-    ids = _ids(graph, texts, nodes)
-    table, columns = nodes.features()
-    links = read_edges(edges, ids, nodes.reading, problems, optional=False)
-    problems.refuse()  # before the weights, which it has not got if anything is wrong
-    if nodes.reading.duplicates:
-        links = _combined(graph, links, nodes.reading, ids)
-    weights = _weights(graph, links, edges)
-    X, features = columns.encode(table, nodes.rows.name)
-    new = Graph(
-        X=X,
-        edges=np.zeros((2, 0), np.int64),
-        y=labels.y,
-        nodes=tuple(texts),
-        classes=labels.classes,
-        features=features,
-    )
-    unknown = np.full((new.n, *graph.labels.shape[1:]), -1)
-    whole = Graph(
-        X=_stacked(graph.X, _in_order(graph, new)),
-        edges=np.concatenate([graph.edges, links.edges], 1),
-        weights=weights,
-        y=np.concatenate([graph.labels, unknown]),
-        directed=graph.directed,
-        name=graph.name,
-        nodes=(*_names(graph), *texts),
-        classes=graph.classes,
-        features=graph.features,
-    )
-    return new, whole
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """New nodes, which nothing joins yet, and the edges that came with them.
+
+    nodes  the new nodes alone, with their labels, where some are known
+    X      their features, in the columns of the old nodes
+    links  edges among the old nodes, which have their numbers, and the new ones, which come next
+    """
+
+    nodes: Graph
+    X: Features
+    links: EdgeList
+
+    def joined(self, graph: Graph) -> Graph:
+        """The graph with the new nodes after its own, unlabelled, without splits."""
+        unknown = np.full((self.nodes.n, *graph.labels.shape[1:]), -1)
+        return Graph(
+            X=stacked(graph.X, self.X),
+            edges=np.concatenate([graph.edges, self.links.edges], 1),
+            weights=self.weights(graph.weights),
+            y=np.concatenate([graph.labels, unknown]),
+            directed=graph.directed,
+            name=graph.name,
+            nodes=(*_names(graph), *(self.nodes.nodes or ())),
+            classes=graph.classes,
+            features=graph.features,
+        )
+
+    def weights(self, old: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        """Those of old edges, and of the new ones after them."""
+        own = self.links.weights
+        return None if old is None or own is None else np.concatenate([old, own])
+
+    def table(
+        self,
+        result: Trained,
+        P: NDArray[np.float64],
+        basis: Sequence[str],
+        sets: NDArray[np.bool_] | None,
+        *,
+        ensemble: bool = True,
+    ) -> DataFrame:
+        """The table of `label_table`, of the probabilities (new, k) of the new nodes."""
+        about = (self.nodes.nodes or (), known_labels(self.nodes), [None] * len(P))
+        return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
 
 
-def _refuse_another(result: Trained, graph: Graph) -> None:
+@dataclass(frozen=True, eq=False)
+class OldNodes:
+    """The graph of the training as new nodes see it: its names are indexed once."""
+
+    graph: Graph
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The columns' roles are called as in the training."""
+        loaded = self.graph.loaded_with
+        options = {name: loaded[name] for name in ROLES if name in loaded}
+        return Reading.of(**options, directed=self.graph.directed)
+
+    def read(self, nodes: Nodes, edges: Rows) -> Arrivals:
+        """What two tables hold; an error that says all that is wrong with them."""
+        graph, problems = self.graph, nodes.problems
+        nodes.note_wrong_names(edges.header)
+        texts, labels = nodes.ids(), nodes.labels()
+        if texts is None:
+            raise problems.error()
+        self._note_taken(texts, nodes)
+        ids = FurtherIds(self._ids, texts)
+        table, columns = nodes.features()
+        links = read_edges(edges, ids, nodes.reading, problems, optional=False)
+        problems.refuse()  # before the weights, which it has not got if anything is wrong
+        if nodes.reading.duplicates:
+            links = _combined(graph, links, nodes.reading, ids)
+        _refuse_weights(graph, links, edges)
+        X, features = columns.encode(table, nodes.rows.name)
+        new = Graph(
+            X=X,
+            edges=np.zeros((2, 0), np.int64),
+            y=labels.y,
+            nodes=tuple(texts),
+            classes=labels.classes,
+            features=features,
+        )
+        return Arrivals(new, _in_order(graph, new), links)
+
+    def as_numbers(self, tables: tuple[Nodes, Rows]) -> tuple[Nodes, Rows]:
+        """Of a graph that was not made of a table, all columns are numbers; a gap is the median."""
+        (nodes, edges), graph = tables, self.graph
+        if nodes.known is not None or nodes.matrix is not None:
+            return tables
+        names = graph.features or tuple(nodes.features_named)
+        if len(names) != graph.d:
+            raise GraphError(
+                f"{graph.name} has {graph.d} features per node, the new nodes {len(names)}"
+            )
+        found = zip(names, self._medians, strict=True)
+        known = Columns(tuple(Column(name, "numeric", median=median) for name, median in found))
+        return replace(nodes, known=known), edges
+
+    @cached_property
+    def _medians(self) -> list[float]:
+        return _medians(self.graph.X)
+
+    @cached_property
+    def _ids(self) -> Ids:
+        known = Ids(np.array(_names(self.graph), object))
+        if known.repeated():
+            raise GraphError(
+                f"several nodes of {self.graph.name} have the same name, so an edge cannot name "
+                "them; rename them"
+            )
+        return known
+
+    def _note_taken(self, texts: Texts, nodes: Nodes) -> None:
+        nodes.problems.add_each(
+            np.flatnonzero(self._ids.rows_of(texts) >= 0),
+            lambda i: (
+                f"{nodes.rows.place(i)}: the new node {texts[i]!r} has the id of a node of "
+                f"{self.graph.name}; rename it"
+            ),
+        )
+
+
+def refuse_another(result: Trained, graph: Graph) -> None:
+    """Raise InputError unless new nodes can join this graph."""
     if not is_training_graph(result, graph):
         raise InputError(
             f"new nodes join the graph that the model was trained on, but {graph.name} has changed "
@@ -142,27 +237,6 @@ def _refuse_another(result: Trained, graph: Graph) -> None:
             f"{result.model} places all nodes in a plane, where new nodes would move the old "
             "ones; train again with them"
         )
-
-
-def _reading(graph: Graph) -> Reading:
-    """The columns' roles are called as in the training."""
-    options = {name: graph.loaded_with[name] for name in ROLES if name in graph.loaded_with}
-    return Reading.of(**options, directed=graph.directed)
-
-
-def _as_numbers(tables: tuple[Nodes, Rows], graph: Graph) -> tuple[Nodes, Rows]:
-    """Of a graph that was not made of a table, all columns are numbers; a gap is the median."""
-    nodes, edges = tables
-    if nodes.known is not None or nodes.matrix is not None:
-        return tables
-    names = graph.features or tuple(nodes.features_named)
-    if len(names) != graph.d:
-        raise GraphError(
-            f"{graph.name} has {graph.d} features per node, the new nodes {len(names)}"
-        )
-    found = zip(names, _medians(graph.X), strict=True)
-    known = Columns(tuple(Column(name, "numeric", median=median) for name, median in found))
-    return replace(nodes, known=known), edges
 
 
 def _medians(X: Features) -> list[float]:
@@ -178,25 +252,6 @@ def _names(graph: Graph) -> Sequence[str]:
     return graph.nodes or tuple(map(str, range(graph.n)))
 
 
-def _ids(graph: Graph, texts: Texts, nodes: Nodes) -> Ids:
-    """The names of the old nodes and, after them, of the new ones."""
-    old = np.array(_names(graph), object)
-    known = Ids(old)
-    if known.repeated():
-        raise GraphError(
-            f"several nodes of {graph.name} have the same name, so an edge cannot name them; "
-            "rename them"
-        )
-    nodes.problems.add_each(
-        np.flatnonzero(known.rows_of(texts) >= 0),
-        lambda i: (
-            f"{nodes.rows.place(i)}: the new node {texts[i]!r} has the id of a node of "
-            f"{graph.name}; rename it"
-        ),
-    )
-    return Ids(np.concatenate([old, texts]))
-
-
 def _combined(graph: Graph, links: EdgeList, reading: Reading, ids: Ids) -> EdgeList:
     """Each new edge once; where the number of edges was the weight in training, one weighs 1."""
     if graph.weights is not None and links.weights is None and reading.duplicates == "add":
@@ -204,8 +259,8 @@ def _combined(graph: Graph, links: EdgeList, reading: Reading, ids: Ids) -> Edge
     return each_once(links, reading, ids.texts.tolist())
 
 
-def _weights(graph: Graph, links: EdgeList, edges: Rows) -> NDArray[np.float64] | None:
-    """Of the old edges and of the new ones, where both have some; refused where one alone has."""
+def _refuse_weights(graph: Graph, links: EdgeList, edges: Rows) -> None:
+    """Raise InputError where either the old edges or the new ones alone have weights."""
     if graph.weights is None and links.weights is not None:
         raise InputError(
             f"{edges.name} has weights, but the edges of {graph.name} had none in training; "
@@ -213,9 +268,6 @@ def _weights(graph: Graph, links: EdgeList, edges: Rows) -> NDArray[np.float64] 
         )
     if graph.weights is not None and links.weights is None:
         raise InputError(f"the edges of {graph.name} have weights; {edges.name} needs them, too")
-    if graph.weights is None or links.weights is None:
-        return None
-    return np.concatenate([graph.weights, links.weights])
 
 
 def _in_order(graph: Graph, new: Graph) -> Features:
@@ -231,6 +283,7 @@ def _in_order(graph: Graph, new: Graph) -> Features:
     return new.X
 
 
-def _stacked(old: Features, new: Features) -> Features:
+def stacked(old: Features, new: Features) -> Features:
+    """The rows of both."""
     sparse = sp.issparse(old) or sp.issparse(new)
     return sp.csr_array(sp.vstack([old, new], "csr")) if sparse else np.concatenate([old, new])

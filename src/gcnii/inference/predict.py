@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
@@ -41,10 +42,15 @@ MODEL, FEATURES, GUESS = "model", "features", "guess"
 def unknown_kind(result: Trained, graph: Graph, known: Graph) -> NDArray[np.bool_]:
     """(n,) the nodes without links, if the training on the graph `known` had next to none such."""
     found = result.unlinked(graph)
-    alike = result.unlinked(known) & result.roles(known)["train"]
-    if alike.sum() >= ENOUGH:
+    if knows_unlinked(result, known):
         found[:] = False
     return found
+
+
+def knows_unlinked(result: Trained, known: Graph) -> bool:
+    """Whether the training on the graph `known` had nodes without links to learn from."""
+    alike = result.unlinked(known) & result.roles(known)["train"]
+    return int(alike.sum()) >= ENOUGH
 
 
 def answered(
@@ -155,34 +161,84 @@ def predict_sets(
     trained_on  the graph of the training, whose validation labels are needed, if `graph` is not it;
               default: the one in memory, or from where it was
     """
-    refuse_coverage(coverage, kind)
-    if not result.target.exclusive:
-        raise InputError(
-            f"sets are of one true class, but a node of {result.origin.name} can have "
-            "several labels"
-        )
-    if result.refitted:
-        raise InputError(
-            "sets rest on labels that the members were not trained on, and these were trained on "
-            "every label; ask the bundle that was measured for sets"
-        )
     known = training_graph(result, graph if trained_on is None else trained_on)
-    part = result.knowing(known).part(result.predicting(ensemble)).scored(known, device)
-    first, second = halves(part.held_out(known))
-    _refuse_few(second, coverage)
-    # The temperature of the first half alone, in the place of that of all validation nodes.
-    calibrated = part.recalibrated(first)
-    P = calibrated.predict_proba(known, device)
-    y = known.labels[second]
+    rule = SetRule.of(result, known, coverage, device, kind=kind, ensemble=ensemble)
     if graph is None or graph is known:
-        return conformal_sets(P, P[second], y, coverage, kind)
-    sets = conformal_sets(calibrated.predict_proba(graph, device), P[second], y, coverage, kind)
-    alone = unknown_kind(part, graph, known)
+        return rule(rule.P)
+    sets = rule(rule.calibrated.predict_proba(graph, device))
+    alone = unknown_kind(result.part(result.predicting(ensemble)), graph, known)
     if alone.any():
-        # The bound is that of the features alone, on nodes that it was not fitted to.
-        answer = FeaturesOnly.of(calibrated, known, P, ~second)
-        sets[alone] = conformal_sets(answer(graph, alone), answer(known, second), y, coverage, kind)
+        sets[alone] = rule.by_features(graph, alone)
     return sets
+
+
+@dataclass(frozen=True, eq=False)
+class SetRule:
+    """Which classes are in a node's set: `predict_sets`, once and for many nodes.
+
+    calibrated  what predicts, with temperatures that the first half of the validation nodes set
+    known       the graph of the training
+    P           (n, k) what it says of that graph
+    second      (n,) the other half, which sets the bound
+    """
+
+    calibrated: Trained
+    known: Graph
+    P: Floats
+    second: NDArray[np.bool_]
+    coverage: float
+    kind: Sets
+
+    @classmethod
+    def of(
+        cls,
+        result: Trained,
+        known: Graph,
+        coverage: float,
+        device: str = "auto",
+        *,
+        kind: Sets = "lac",
+        ensemble: bool = True,
+    ) -> SetRule:
+        """As `predict_sets`, whose arguments these are; InputError where there are no sets."""
+        refuse_coverage(coverage, kind)
+        if not result.target.exclusive:
+            raise InputError(
+                f"sets are of one true class, but a node of {result.origin.name} can have "
+                "several labels"
+            )
+        if result.refitted:
+            raise InputError(
+                "sets rest on labels that the members were not trained on, and these were trained "
+                "on every label; ask the bundle that was measured for sets"
+            )
+        part = result.knowing(known).part(result.predicting(ensemble)).scored(known, device)
+        first, second = halves(part.held_out(known))
+        _refuse_few(second, coverage)
+        # The temperature of the first half alone, in the place of that of all validation nodes.
+        calibrated = part.recalibrated(first)
+        P = calibrated.predict_proba(known, device)
+        return cls(calibrated, known, P, second, coverage, kind)
+
+    def __call__(self, P: Floats) -> NDArray[np.bool_]:
+        """(nodes, k) the sets of nodes of which `calibrated` gives probabilities P (nodes, k)."""
+        return self._sets(P, self.P[self.second])
+
+    def by_features(self, graph: Graph, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(rows, k) those of nodes that are answered by their features alone.
+
+        The bound is that of the features alone, on nodes that the answer was not fitted to.
+        """
+        answer = self._features_only
+        return self._sets(answer(graph, rows), answer(self.known, self.second))
+
+    @cached_property
+    def _features_only(self) -> FeaturesOnly:
+        return FeaturesOnly.of(self.calibrated, self.known, self.P, ~self.second)
+
+    def _sets(self, P: Floats, held_out: Floats) -> NDArray[np.bool_]:
+        y = self.known.labels[self.second]
+        return conformal_sets(P, held_out, y, self.coverage, self.kind)
 
 
 def halves(val: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

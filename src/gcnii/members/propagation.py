@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from math import ceil, log
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,6 +69,10 @@ class LabelPropagation:
         Y = propagated(S, start, self.alpha)
         back = np.asarray(S.multiply(S).sum(1)).ravel()  # the diagonal of S²
         Y -= (1 - self.alpha) * (1 + self.alpha**2 * back)[:, None] * start
+        return self.shares_of(Y, known)
+
+    def shares_of(self, Y: Floats, known: Known) -> Floats:
+        """(n, k) of what has come to nodes: of each label, and of any (n, k + 1)."""
         come = np.where(Y[:, -1:] > TINY, Y[:, -1:], 0)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(come > 0, np.maximum(Y[:, :-1], 0) / come, known.shares)
@@ -128,15 +132,18 @@ class CorrectAndSmooth:
         S, known = symmetric(graph, known), known.reaching(graph.n)
         return self.smoothed(self.corrected(P, S, known), S, known)
 
-    def corrected(self, P: Floats, S: sp.csr_array, known: Known) -> Floats:
-        """Z = P and the errors that have come to each node."""
-        if self.scale == 0 or not known.train.any():
+    def corrected(self, P: Floats, S: Spreads, known: Known, size: float | None = None) -> Floats:
+        """Z = P and the errors that have come to each node.
+
+        size  of the training nodes' errors, the mean; default: those of the nodes that are here
+        """
+        if self.scale == 0 or (size is None and not known.train.any()):
             return P
         train = known.train[:, None]
         E = (known.Y - P) * train
         if self.scale is None:
             error = propagated(S, E, self.correct)
-            size = np.abs(E).sum() / known.train.sum()
+            size = np.abs(E).sum() / known.train.sum() if size is None else size
             own = np.abs(error).sum(1, keepdims=True)
             grown = np.divide(size, own, out=np.zeros_like(own), where=own * LARGEST > size)
         else:
@@ -144,7 +151,7 @@ class CorrectAndSmooth:
         Z = np.clip(P + np.where(train, E, error * grown), 0, 1)
         return Z / np.maximum(Z.sum(1, keepdims=True), TINY) if known.exclusive else Z
 
-    def smoothed(self, Z: Floats, S: sp.csr_array, known: Known) -> Floats:
+    def smoothed(self, Z: Floats, S: Spreads, known: Known) -> Floats:
         """Rows that have spread, those of the training nodes being their labels."""
         start = np.where(known.train[:, None], known.Y, Z)
         G = propagated(S, np.column_stack([start, np.ones(len(start))]), self.smooth)
@@ -168,7 +175,17 @@ def symmetric(graph: Graph, known: Known) -> sp.csr_array:
     return sp.csr_array(scale @ A @ scale)
 
 
-def propagated(S: sp.csr_array, start: Floats, alpha: float) -> Floats:
+class Spreads(Protocol):
+    """What labels spread over: S, or some rows of it that know of the others."""
+
+    @property
+    def nnz(self) -> int:
+        """The number of S's entries."""
+
+    def __matmul__(self, Y: Floats, /) -> Floats: ...
+
+
+def propagated(S: Spreads, start: Floats, alpha: float) -> Floats:
     """(1 - α) (I - α S)⁻¹ start, by as many steps as matter."""
     if alpha == 0:
         return start.copy()
@@ -179,7 +196,7 @@ def propagated(S: sp.csr_array, start: Floats, alpha: float) -> Floats:
     return Y
 
 
-def _mean_error(S: sp.csr_array, E: Floats, known: Known, alpha: float) -> Floats:
+def _mean_error(S: Spreads, E: Floats, known: Known, alpha: float) -> Floats:
     """The mean of the training nodes' errors around each node."""
     weight = propagated(S, known.train[:, None].astype(np.float64), alpha)
     return np.divide(propagated(S, E, alpha), weight, out=np.zeros_like(E), where=weight > TINY)

@@ -267,10 +267,12 @@ class Trees:
         ways = {"directed": self.directed, "extremes": whole}
         return np.column_stack([X, neighbourhood(graph, X, known, **ways)])
 
-    def probabilities(self, graph: Graph, known: Known, *, threads: int = 1) -> Floats:
-        """(n, k) of each node of the graph, also of those that were trained on."""
-        P = np.tile(self.shares, (graph.n, 1))
-        X = self.table(graph, known)
+    def probabilities(
+        self, graph: Graph, known: Known, *, threads: int = 1, first: int = 0
+    ) -> Floats:
+        """(n, k) of each node of the graph from the `first` on, also of those trained on."""
+        X = self.table(graph, known)[first:]
+        P = np.tile(self.shares, (len(X), 1))
         for j, forest in enumerate(self.forests):
             if forest is None:
                 continue

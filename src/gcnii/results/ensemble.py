@@ -9,13 +9,14 @@ never mixed, so that each has a blend; the folds of one split are all in one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gcnii.data.splits import every_label, folded
 from gcnii.errors import InputError, did_you_mean, notice
@@ -31,6 +32,7 @@ from gcnii.results.result import (
     Bools,
     Floats,
     Probabilities,
+    Recomputed,
     Result,
     Trained,
     calibrated,
@@ -131,9 +133,12 @@ class Networks(Member):
         """Each run's, after its own temperature."""
         result = self.result.scored(asked.graph, asked.device)
         assert result.outputs is not None
-        scores, target = result.outputs.scores, result.target
+        return self.of_scores(result.outputs.scores)
+
+    def of_scores(self, scores: Tensor | Recomputed) -> Probabilities:
+        """The same, of the scores (runs, n, k) of some nodes."""
         each = (calibrated(scores[i].double(), run) for i, run in enumerate(self.runs))
-        return np.stack([target.probabilities(one) for one in each])
+        return np.stack([self.result.target.probabilities(one) for one in each])
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,14 +174,17 @@ class Fitted(Member, Generic[Fit]):
         """Each run's, after its own temperature."""
         at_hand = self.said is not None and self.said.graph is asked.graph
         found = []
-        for i, run in enumerate(self.runs):
+        for i in range(len(self.runs)):
             P = self.said.each[i] if at_hand and self.said else self.answer(i, asked)
             if P is None:
                 return None
-            found.append(
-                P if run.temperature is None else asked.target.tempered(P, run.temperature)
-            )
+            found.append(self.tempered(i, P, asked.target))
         return np.stack(found)
+
+    def tempered(self, i: int, P: Probabilities, target: Target) -> Probabilities:
+        """What run i says, after its own temperature."""
+        T = self.runs[i].temperature
+        return P if T is None else target.tempered(P, T)
 
     @abstractmethod
     def answer(self, i: int, asked: Asked) -> Probabilities | None:
@@ -408,6 +416,22 @@ class Ensemble(Trained):
                     if weight := blend.weights[m]:
                         total += weight * self._combined(answers, blend, asked)
         return tuple(sums)
+
+    def hearing(self, graph: Graph, answers: Mapping[str, Probabilities]) -> Ensemble:
+        """The same, with what each blend says of new nodes, which no run has trained on.
+
+        graph    the new nodes
+        answers  (runs, n, k) what each member of weight says of them, by its name
+        """
+        weights = {one.name: i for i, one in enumerate(self.members) if one in self.weighty}
+        each = (
+            sum(
+                blend.weights[i] * answers[name][list(blend.rows)].mean(0)
+                for name, i in weights.items()
+            )
+            for blend in self.blends
+        )
+        return replace(self, kept=Said(graph, tuple(map(np.asarray, each))))
 
     def answering(self, asked: Asked) -> Sequence[Blend]:
         """The blends; without members that need labels, where no label of a graph is known."""

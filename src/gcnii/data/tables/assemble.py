@@ -100,6 +100,19 @@ class Ids:
         return pd.Index(keys, dtype=keys.dtype)
 
 
+class FurtherIds(Ids):
+    """Ids of nodes that come after others, whose ids are looked up as they were before."""
+
+    def __init__(self, before: Ids, texts: Texts):
+        self._before, self._after = before, Ids(texts)
+        self.texts = np.concatenate([before.texts, texts])
+
+    def rows_of(self, names: Ends) -> NDArray[np.int64]:
+        """The row that each name stands for; -1 where it stands for none."""
+        first, more = self._before.rows_of(names), self._after.rows_of(names)
+        return np.where((first < 0) & (more >= 0), len(self._before) + more, first)
+
+
 def _are_short(texts: Texts) -> bool:
     """Whether all are short ASCII texts, so that padding them with NUL bytes keeps them apart."""
     cells = texts.tolist()
