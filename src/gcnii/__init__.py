@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gcnii.data.converters.join import join as join
     from gcnii.data.converters.networkx_graph import from_networkx as from_networkx
     from gcnii.data.converters.pyg_data import from_pyg as from_pyg
+    from gcnii.data.converters.query import from_query as from_query
     from gcnii.data.converters.scipy_matrix import from_scipy as from_scipy
     from gcnii.data.formats.packed import save as save
     from gcnii.data.load import load as load
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from gcnii.estimator import GCNIIClassifier as GCNIIClassifier
     from gcnii.graph import Graph as Graph
     from gcnii.graph import Split as Split
+    from gcnii.inference.answers import to_table as to_table
     from gcnii.propagation import feature_matrix as feature_matrix
     from gcnii.propagation import propagation_matrix as propagation_matrix
     from gcnii.results.bundle import open_bundle as open_bundle
@@ -73,6 +75,7 @@ _HOME = {
     "from_frames": "data.converters.frames",
     "from_networkx": "data.converters.networkx_graph",
     "from_pyg": "data.converters.pyg_data",
+    "from_query": "data.converters.query",
     "from_scipy": "data.converters.scipy_matrix",
     "join": "data.converters.join",
     "stratified_split": "data.splits",
@@ -83,6 +86,7 @@ _HOME = {
     "Recipe": "train.recipe",
     "Result": "results.result",
     "open_bundle": "results.bundle",
+    "to_table": "inference.answers",
     "GCNIIClassifier": "estimator",
     # callbacks of fit
     "CsvLog": "train.callbacks",

@@ -75,6 +75,9 @@ COMMANDS = {
     "predict:predict": """Label the nodes of a graph with a trained model.
 
     The output has one row per node: its name, its label and the probability of each class.""",
+    "embed:embed": """Write what a trained model has learnt of each node: its last hidden layer.
+
+    The output has one row per node: its name, and the numbers e0, e1, …""",
     "explain:explain": """Explain why a trained model gives a node its label.
 
     Divides the score into shares of nodes, features and hops, ranks the links that matter, and

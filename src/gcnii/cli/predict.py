@@ -26,17 +26,11 @@ from gcnii.data.download import fetch_neighbourhood
 from gcnii.data.formats import reader_of
 from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
-from gcnii.files import Document, refuse_replacing, user_path
+from gcnii.files import Document, user_path
 from gcnii.graph import Graph
+from gcnii.inference.answers import Header, Place, place_of, refuse_place, write_to
 from gcnii.inference.new_nodes import OldNodes, label_new, read_new
-from gcnii.inference.predict import (
-    csv_text,
-    harmless,
-    is_table,
-    label_table,
-    refuse_format,
-    write_table,
-)
+from gcnii.inference.predict import are_labels, csv_text, harmless, label_table
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.bundle import open_bundle
 from gcnii.results.result import Trained
@@ -54,7 +48,13 @@ Bundle = Annotated[Path, Parameter(help="A folder that `gcnii train` wrote.")]
 OtherGraph = Annotated[
     str | None, Parameter(help="The graph to label; default: the one it was trained on.")
 ]
-File = Annotated[Path | None, Parameter(help="A .csv or .parquet file; default: CSV to stdout.")]
+Out = Annotated[
+    str | None,
+    Parameter(
+        help="A .csv or .parquet file, or duckdb://FILE/TABLE, a table of a DuckDB file; default: "
+        "CSV to stdout."
+    ),
+]
 New = Annotated[
     Path | None,
     Parameter(
@@ -140,18 +140,18 @@ def predict(
     ensemble: Ensemble = True,
     coverage: Coverage = None,
     kind: Kind = "lac",
-    out: File = None,
+    out: Out = None,
     overwrite: Overwrite = False,
     raw: Raw = False,
     asked: Asked = ASKED,
 ) -> None:
     """Label the nodes of a graph with a trained model: node, label, probability of each class."""
-    _refuse_name(out)
+    place = writable_place(out)
     result = asked.open(bundle)
     _notice_promise(coverage, kind, elsewhere=bool(graph or add))
-    if out:
+    if place:
         inputs = [bundle, graph, add, result.origin.source]
-        refuse_replacing(out, is_table, inputs=inputs, overwrite=overwrite)
+        refuse_place(place, are_labels, inputs, overwrite=overwrite)
     result, data = asked.load(result, bundle, graph)
     if add:
         old = OldNodes(data)
@@ -165,24 +165,35 @@ def predict(
     if only:
         table = table[table["known"].isna()]
     runs = [result.runs[i] for i in result.predicting(ensemble)]
-    if out:
-        write_table(_safe(table, raw or out.suffix != ".csv"), out, overwrite=overwrite)
+    if place:
+        write_safely(table, place, are_labels, raw=raw, overwrite=overwrite)
     if asked.json:
         about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table)}
         seeds = {"split": runs[0].split, "seeds": [run.seed for run in runs]}
         covered = {} if coverage is None else {"coverage": coverage, "sets": kind}
-        print_json(about | seeds | covered | _basis(table) | _labels(table, out))
-    elif out:
+        print_json(about | seeds | covered | _basis(table) | _labels(table, place))
+    elif place:
         by = f" by the mean of {len(runs)} runs" if len(runs) > 1 else ""
-        print(f"{len(table)} nodes labelled{by}: {out}")
+        print(f"{len(table)} nodes labelled{by}: {place}")
     else:
-        print(_csv(_safe(table, raw)), end="")
+        print(csv_for_stdout(table, raw=raw), end="")
 
 
-def _refuse_name(out: Path | None) -> None:
-    if out:
-        refuse_format(out, "--out")
-        refuse_unwritable(out.parent)
+def writable_place(out: str | None) -> Place | None:
+    """Where --out says that answers go, in a folder that can be written to."""
+    if out is None:
+        return None
+    place = place_of(out)
+    refuse_unwritable((place if isinstance(place, Path) else place.path).parent)
+    return place
+
+
+def write_safely(
+    table: DataFrame, place: Place, is_ours: Header, *, raw: bool, overwrite: bool
+) -> None:
+    """Write the table; in CSV, which a spreadsheet may open, without formulas unless `raw`."""
+    text = isinstance(place, Path) and place.suffix == ".csv"
+    write_to(place, _safe(table, raw or not text), is_ours, overwrite=overwrite)
 
 
 def _options(result: Trained, graph: str) -> dict[str, object]:
@@ -229,14 +240,14 @@ def _basis(table: DataFrame) -> Document:
     return {"basis": dict(Counter(table["basis"]))} if "basis" in table else {}
 
 
-def _labels(table: DataFrame, out: Path | None) -> Document:
+def _labels(table: DataFrame, out: Place | None) -> Document:
     """Where the labels are, or the labels themselves."""
     return {"out": str(out)} if out else {"out": None, "labels": table.to_dict("records")}
 
 
-def _csv(table: DataFrame) -> str:
-    """CSV for stdout; an error where its encoding would turn two names into the same `?`."""
-    text = csv_text(table)
+def csv_for_stdout(table: DataFrame, *, raw: bool) -> str:
+    """CSV; an error where the encoding of stdout would turn two names into the same `?`."""
+    text = csv_text(_safe(table, raw))
     try:
         text.encode(sys.stdout.encoding or "utf-8", "surrogateescape")
     except UnicodeEncodeError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -405,10 +405,20 @@ def csv_text(table: DataFrame) -> str:
     return str(table.to_csv(index=False, lineterminator="\n", quoting=_quoting(table)))
 
 
-def write_table(table: DataFrame, path: Path, *, overwrite: bool = False) -> None:
-    """Write a .csv or .parquet file, atomically; in place of no other but a table of labels."""
+def write_table(
+    table: DataFrame,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    is_ours: Callable[[Sequence[str]], bool] | None = None,
+) -> None:
+    """Write a .csv or .parquet file, atomically; in place of no other but a table of labels.
+
+    is_ours  whether a table with these columns may be replaced, instead of a table of labels
+    """
+    mine = is_ours or are_labels
     refuse_format(path)
-    refuse_replacing(path, is_table, overwrite=overwrite)
+    refuse_replacing(path, lambda there: mine(column_names(there)), overwrite=overwrite)
     try:
         with atomic_write(path) as temporary:
             _write(table, temporary, path.suffix)
@@ -423,31 +433,40 @@ def _write(table: DataFrame, path: Path, suffix: str) -> None:
     if suffix == ".csv":
         table.to_csv(path, index=False, lineterminator="\n", quoting=_quoting(table))
         return
+    typed(table).to_parquet(path, engine="pyarrow", index=False)
+
+
+def typed(table: DataFrame) -> DataFrame:
+    """The same, where all names are of the type text: without it, a column of None has none."""
     text = [name for name in table if table[name].dtype == object]
-    # Without a type, a column of unknown labels would not be one of text.
-    typed = table.astype(dict.fromkeys(text, "string"))
-    typed.to_parquet(path, engine="pyarrow", index=False)
+    return table.astype(dict.fromkeys(text, "string"))
 
 
-def is_table(path: Path) -> bool:
-    """Whether a file holds a table of labels, judged by the names of its columns."""
+def column_names(path: Path) -> list[str]:
+    """The columns of a .csv or .parquet file; none if it cannot be read as one."""
     if path.suffix == ".csv":
-        text = first_bytes(path, 10_000).decode("utf-8", "replace")
-        names = next(csv.reader(text.splitlines(keepends=True)), [])
-    else:
-        from pyarrow.parquet import read_schema
+        text = first_bytes(path, 100_000).decode("utf-8", "replace")
+        return next(csv.reader(text.splitlines(keepends=True)), [])
+    from pyarrow.parquet import read_schema
 
-        try:
-            names = read_schema(path).names
-        except (OSError, ValueError):  # which Arrow's errors are
-            return False
-    return names[:2] == ["node", "label"] and {"known", "split"} <= {*names}
+    try:
+        return list(read_schema(path).names)
+    except (OSError, ValueError):  # which Arrow's errors are
+        return []
 
 
-def refuse_format(path: Path, what: str = "the file") -> None:
-    """Raise InputError if no table can be written under this name."""
+def are_labels(names: Sequence[str]) -> bool:
+    """Whether a table with these columns is one of labels."""
+    return list(names[:2]) == ["node", "label"] and {"known", "split"} <= {*names}
+
+
+def refuse_format(path: Path, what: str = "the file", otherwise: str = "") -> None:
+    """Raise InputError if no table can be written under this name.
+
+    otherwise  what else may be given
+    """
     if path.suffix not in (".csv", ".parquet"):
-        raise InputError(f"{what} must end in .csv or .parquet, got {path.name}")
+        raise InputError(f"{what} must end in .csv or .parquet{otherwise}, got {path.name}")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
         raise InputError(
             "writing .parquet needs pyarrow: pip install 'gcnii[parquet]', or use a .csv file"
