@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gcnii.data.converters.scipy_matrix import from_scipy as from_scipy
     from gcnii.data.formats.packed import save as save
     from gcnii.data.load import load as load
+    from gcnii.data.splits import split_by_time as split_by_time
     from gcnii.data.splits import stratified_split as stratified_split
     from gcnii.errors import BundleError as BundleError
     from gcnii.errors import DataError as DataError
@@ -78,6 +79,7 @@ _HOME = {
     "from_query": "data.converters.query",
     "from_scipy": "data.converters.scipy_matrix",
     "join": "data.converters.join",
+    "split_by_time": "data.splits",
     "stratified_split": "data.splits",
     "save": "data.formats.packed",
     # training

@@ -79,6 +79,21 @@ class Tables:
     unknown: Annotated[str, Parameter(help="A label that means unknown, such as NA.")] = ""
     multilabel: Annotated[bool, switch("A label such as a;b stands for two labels.")] = False
     directed: Annotated[bool, switch("Edges are one-way.")] = False
+    time: Annotated[
+        str,
+        Parameter(
+            help="The column that says when a node came: train on the past, test on the last."
+        ),
+    ] = ""
+    time_edges: Annotated[
+        str, Parameter(help="The column that says when an edge came; default: with its later end.")
+    ] = ""
+    time_shares: Annotated[
+        str, Parameter(help="Shares by time to train and validate on; default: 0.6,0.2.")
+    ] = ""
+    time_cuts: Annotated[
+        str, Parameter(help="Instead, when validation and test begin: 2019-01-01,2020-01-01.")
+    ] = ""
 
     @property
     def given(self) -> dict[str, object]:

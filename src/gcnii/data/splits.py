@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from gcnii.errors import GraphError, check_number
 from gcnii.graph import Graph, Split
 from gcnii.graph.graph import ROLES, strata
+from gcnii.graph.past import last_time
+from gcnii.graph.times import Times, roles_by_cuts, roles_by_shares, shown
 
 Ints = NDArray[np.int64]
 Sizes = Callable[[int], tuple[int, int]]  # members of a class → how many to train and validate on
 
-TRAIN, VAL = 0.6, 0.2  # shares of a class; test is the rest
+SHARES = TRAIN, VAL = 0.6, 0.2  # of a class, or of all nodes by time; test is the rest
 
 
 def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
@@ -59,6 +61,86 @@ def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
     return stratified(labels, np.random.default_rng(seed), at_least_one)
 
 
+def split_by_time(
+    graph: Graph,
+    train: float = TRAIN,
+    val: float = VAL,
+    *,
+    cuts: tuple[float, float] | None = None,
+) -> Graph:
+    """Divide the labelled nodes of a graph by their times: train on the past, test on the last.
+
+    Training sees the nodes and edges up to its last node, and validation those up to its own; all
+    nodes of one time have one role, so that the shares are met as closely as times allow.  What
+    the columns of a table are taken for is learnt again, on what training sees.
+
+    Parameters
+    ----------
+    graph : Graph
+        A graph with `times`.
+    train, val : float
+        The shares of the labelled nodes to train and to validate on.
+    cuts : (float, float), optional
+        The times at which validation and testing begin, in the place of shares.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import dataclasses, gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> graph = dataclasses.replace(graph, splits=(), times=range(60))
+    >>> gcnii.split_by_time(graph).splits[0].test.sum()
+    np.int64(12)
+    """
+    if graph.times is None:
+        raise GraphError(f"{graph.name} has no times to divide it by; give it times")
+    split = time_split(graph.times, graph.labelled, (train, val), cuts)
+    return as_learnt_before(graph.with_splits([split]))
+
+
+def time_split(
+    times: Times,
+    labelled: NDArray[np.bool_],
+    shares: Sequence[float] = (),
+    cuts: tuple[float, float] | None = None,
+) -> Split:
+    """The labelled nodes by their times, by cuts or else by shares; see `split_by_time`."""
+    known = labelled & ~np.isnan(times)
+    if cuts is not None:
+        return Split.of_roles(roles_by_cuts(times, known, *cuts))
+    train, val = shares or SHARES
+    return Split.of_roles(roles_by_shares(times, known, train, val))
+
+
+def as_learnt_before(graph: Graph) -> Graph:
+    """A graph with times and a split, whose columns mean what they do up to its training nodes."""
+    if graph.table is None or graph.columns is None or graph.times is None:
+        return graph
+    columns = graph.columns.learnt_again(graph.table, graph.times <= last_time(graph, "train"))
+    X, features = columns.encode(graph.table, graph.name)
+    again = replace(graph, X=X, features=features)._loaded_as(graph)
+    return again._with_table(columns.sharing(graph.table, again.X), columns)
+
+
+def about_times(graph: Graph) -> str:
+    """How time divides a graph, in a sentence."""
+    assert graph.times is not None
+    (split,) = graph.splits
+    total = sum(int(getattr(split, role).sum()) for role in ROLES)
+    words = {"train": "train up to", "val": "validate up to", "test": "test up to"}
+    parts = []
+    for role in ROLES:
+        if (mask := getattr(split, role)).any():
+            end = shown(float(graph.times[mask].max()), dated=graph.dated)
+            parts.append(f"{words[role]} {end} ({mask.sum():,}, {mask.sum() / total:.0%})")
+    unknown = int(np.isnan(graph.times).sum())
+    nodes = "1 node has" if unknown == 1 else f"{unknown:,} nodes have"
+    return ", ".join(parts) + (f"; {nodes} no time and no role" if unknown else "")
+
+
 def with_stratified_splits(graph: Graph, count: int = 10) -> Graph:
     """The graph with splits drawn by seeds 0 … count - 1: 60/20/20 of each class, rounded up.
 
@@ -74,7 +156,7 @@ def with_stratified_splits(graph: Graph, count: int = 10) -> Graph:
 
 def is_drawn(graph: Graph) -> bool:
     """Whether its one split, or which of its nodes validate, was drawn because none was given."""
-    if len(graph.splits) != 1 or graph.catalog_name:
+    if len(graph.splits) != 1 or graph.catalog_name or graph.times is not None:
         return False
     if graph.validation_is_drawn(0):
         return True

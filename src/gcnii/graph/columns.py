@@ -48,6 +48,12 @@ class Table:
     matrix: sp.csr_array | None = None
     names: tuple[str, ...] = ()
 
+    def some(self, rows: NDArray[np.bool_]) -> Table:
+        """These rows alone."""
+        cells = {name: own[rows] for name, own in self.columns.items()}
+        matrix = None if self.matrix is None else sp.csr_array(self.matrix[rows])
+        return Table(int(rows.sum()), cells, matrix, self.names)
+
 
 def is_text(cells: Cells) -> TypeGuard[Texts]:
     """Whether the cells of a column are text, not numbers."""
@@ -312,6 +318,24 @@ class Column:
             return table.matrix
         return sp.csr_array(table.matrix[:, wanted])
 
+    def again(self, table: Table) -> Column:
+        """What it is, learnt from another table."""
+        match self.kind:
+            case "numeric" | "binary":
+                return _numbers(self.name, numbers_of(table, self.name))
+            case "date":
+                found = _numbers(self.name, day_numbers(table, self.name))
+                return found if found.kind == "ignored" else replace(found, kind="date")
+            case "categorical":
+                return _categorical(self.name, texts_of(table, self.name))
+            case "words":
+                return _words(self.name, texts_of(table, self.name))
+            case "matrix":
+                assert table.matrix is not None
+                return _matrix_column(table.matrix, table.names)
+            case "ignored":
+                return self
+
     def document(self) -> Document:
         """As JSON: what differs from the defaults."""
         plain = asdict(Column(self.name, self.kind))
@@ -344,6 +368,17 @@ class Columns:
         refuse_other_columns(who, table.columns, wanted, (one.name for one in self.columns))
         blocks, names = zip(*(column.encode(table) for column in self.used), strict=True)
         return _beside(blocks), tuple(name for block in names for name in block)
+
+    def learnt_again(self, table: Table, rows: NDArray[np.bool_]) -> Columns:
+        """The same columns, with medians, categories, words, … of some rows alone.
+
+        A column that is constant there is not used.
+        """
+        part = table.some(rows)
+        found = [column if column.kind == "ignored" else column.again(part) for column in self]
+        if all(column.kind == "ignored" for column in found):
+            found = [_kept_constant(column, part.columns) for column in found]
+        return Columns(tuple(found))
 
     def sharing(self, table: Table, X: Block) -> Table:
         """The table with the columns of X for its own, where they are equal: it saves memory."""
@@ -547,7 +582,7 @@ def _matrix_column(matrix: sp.csr_array, names: Sequence[str]) -> Column:
     return Column("matrix", "matrix", values=kept)
 
 
-def _kept_constant(column: Column, cells: dict[str, Cells]) -> Column:
+def _kept_constant(column: Column, cells: Mapping[str, Cells]) -> Column:
     """A constant number as a feature after all: where there is no other, it carries the degrees."""
     numeric = column.name in cells and not is_text(cells[column.name])
     return Column(column.name, "numeric") if numeric and column.reason == "constant" else column

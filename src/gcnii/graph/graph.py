@@ -26,6 +26,7 @@ from gcnii.graph.arrays import (
     true_or_false,
 )
 from gcnii.graph.columns import Columns, Table, refuse_other_columns
+from gcnii.graph.times import latest, only_times, refuse_disorder, time_array
 from gcnii.graph.weights import typical_weights, weighted_edges
 
 Role = Literal["train", "val", "test"]
@@ -106,6 +107,13 @@ class Split:
         """The same, if it has validation nodes; else `with_validation`."""
         return self if self.val.any() else self.with_validation(y)
 
+    def validating_last(self, times: NDArray[np.float64]) -> Split:
+        """The same, if it has validation nodes; else the latest fifth of the others validates."""
+        if self.val.any():
+            return self
+        held = latest(times, self.train, FIFTH)
+        return replace(self, train=self.train & ~held, val=held)
+
     def with_validation(self, y: NDArray[np.int64]) -> Split:
         """The same test nodes; of the others, a fifth of each class is drawn to validate on."""
         held = self._fifth(y)
@@ -173,6 +181,13 @@ class Graph:
     weights : (m,) array, optional
         Of the edges, ≥ 0: those of duplicates add up, the two directions of an undirected edge must
         agree, and an edge of weight 0 is left out.
+    times : (n,) array, optional
+        When each node came, NaN if that is unknown.  A graph with times has one split at most, of
+        which each role is earlier than the next, and a training sees nothing later: see `Past`.
+    edge_times : (m,) array, optional
+        When each edge came; by default with the later of its two nodes.
+    dated : bool
+        Whether times are days since 1970-01-01, and messages show dates.
 
     Attributes
     ----------
@@ -208,6 +223,9 @@ class Graph:
     part: NDArray[np.int64] | None = None
     source: str = ""
     weights: NDArray[np.float64] | None = None
+    times: NDArray[np.float64] | None = None
+    edge_times: NDArray[np.float64] | None = None
+    dated: bool = False
     catalog_name: str = field(default="", init=False)
     loaded_with: Mapping[str, object] = field(default_factory=dict, init=False)
     table: Table | None = field(default=None, init=False)
@@ -227,11 +245,27 @@ class Graph:
             "part": None if self.part is None else integers(self.part, "part"),
         }
         self._set(**standard)
+        self._set_times()
         self._check()
         self._hold_validation_out()
         if self.weights is not None:
             edges, weights = weighted_edges(self.edges, self.weights, self.directed, self.nodes)
-            self._set(edges=edges, weights=weights)
+            times = self.edge_times
+            if times is not None:
+                times = only_times(edges, self.edges, times, directed=self.directed)
+            self._set(edges=edges, weights=weights, edge_times=times)
+
+    def _set_times(self) -> None:
+        sizes = {"times": self.n, "edge_times": self.edges.shape[1]}
+        given = {name: getattr(self, name) for name in sizes}
+        found = {
+            name: time_array(own, sizes[name], name)
+            for name, own in given.items()
+            if own is not None
+        }
+        if set(found) == {"edge_times"}:
+            raise GraphError("edge_times are given without times; give the times of the nodes, too")
+        self._set(**found, dated=true_or_false(self.dated, "dated"))
 
     def _check(self) -> None:
         self._check_heights()
@@ -354,15 +388,29 @@ class Graph:
                     f"split {i} uses node {first(unknown)}, whose label is unknown; "
                     "leave it out of the masks"
                 )
+        if self.times is None:
+            return
+        if len(self.splits) > 1:
+            raise GraphError(
+                f"times divide a graph once, but {self.name} has {len(self.splits)} splits; give "
+                "one split, or leave the times out"
+            )
+        for split in self.splits:
+            masks = [(role, getattr(split, role)) for role in ROLES]
+            refuse_disorder(self.times, masks, dated=self.dated)
 
     def _hold_validation_out(self) -> None:
         """Take nodes to validate on from those to train on, where a split has none."""
-        self._set(splits=tuple(split.validating(self.labels) for split in self.splits))
+        if self.times is not None:
+            splits = tuple(split.validating_last(self.times) for split in self.splits)
+        else:
+            splits = tuple(split.validating(self.labels) for split in self.splits)
+        self._set(splits=splits)
 
     def validation_is_drawn(self, split: int) -> bool:
         """Whether the validation nodes of this split were taken from those to train on, here."""
         given = self.splits[split]
-        if (given.train | given.val).sum() < SOME:
+        if self.times is not None or (given.train | given.val).sum() < SOME:
             return False
         try:
             return np.array_equal(given._fifth(self.labels), given.val)
@@ -452,8 +500,9 @@ class Graph:
         yield from (self.edges, self.labels)
         for split in self.splits:
             yield from (split.train, split.val, split.test)
-        if self.weights is not None:
-            yield self.weights
+        for more in (self.weights, self.times, self.edge_times):
+            if more is not None:
+                yield more
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 ROLES = (
     *("id", "label", "split", "unknown", "multilabel"),
-    *("source", "target", "weight", "duplicates"),
+    *("source", "target", "weight", "duplicates", "time", "time_edges"),
 )
 
 

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from gcnii.errors import check_number
 from gcnii.files import NOTHING, Document, Only, check
 from gcnii.graph import Graph, Split
+from gcnii.graph.past import past
 from gcnii.members.known import Known
 from gcnii.propagation.adjacency import adjacency
 from gcnii.targets import target_of
@@ -54,7 +55,7 @@ class LabelPropagation:
     def fit(cls, graph: Graph, split: Split) -> LabelPropagation:
         """That with the lowest log loss on the validation nodes."""
         known = Known.of(graph, split)
-        S = symmetric(graph, known)
+        S = symmetric(past(graph, "val"), known)
         tried = [cls(alpha) for alpha in _few(ALPHAS, S, known)]
         return _best(((one, one.spread(S, known)) for one in tried), graph, split)
 
@@ -118,7 +119,7 @@ class CorrectAndSmooth:
         P  (n, k) probabilities of all nodes
         """
         known = Known.of(graph, split)
-        S = symmetric(graph, known)
+        S = symmetric(past(graph, "val"), known)
         kinds = [cls(scale=0.0), cls(scale=1.0)]
         kinds += [cls(correct=alpha) for alpha in _few(CORRECT, S, known)]
         corrected = ((one, one.corrected(P, S, known)) for one in kinds)

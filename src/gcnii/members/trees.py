@@ -21,6 +21,7 @@ from scipy.special import expit, softmax
 from gcnii.errors import BundleError, InputError
 from gcnii.files import NOTHING, Document, Only, check
 from gcnii.graph import Features, Graph, Split
+from gcnii.graph.past import features_there, past
 from gcnii.members.forest import Forest, Table
 from gcnii.members.known import Known
 from gcnii.propagation.adjacency import adjacency
@@ -236,9 +237,12 @@ class Trees:
         """
         if why := refusal(target_of(graph)):
             raise InputError(why)
-        known = Known.of(graph, split)
-        bare = cls(columns, Encoder.of(graph.X), graph.directed, known.exclusive, known.shares)
-        X, val = bare.table(graph, known), np.flatnonzero(split.val)
+        known, seen = Known.of(graph, split), past(graph, "train")
+        encoder = Encoder.of(features_there(seen))
+        bare = cls(columns, encoder, graph.directed, known.exclusive, known.shares)
+        X, val = bare.table(seen, known), np.flatnonzero(split.val)
+        if seen is not graph and columns == "neighbourhood":
+            X[val] = bare.table(past(graph, "val"), known)[val]
         rows, rounds = work(graph, split, columns)
         grow = partial(_grown, X, rows, val, rounds=rounds, seed=seed, threads=threads)
         each = zip_longest(bare.targets(graph.labels), stops)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import fmean
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
@@ -22,6 +23,7 @@ from gcnii.data.splits import every_label, folded
 from gcnii.errors import InputError, did_you_mean, notice
 from gcnii.files import Document, json_value
 from gcnii.graph import Features, Graph, Split
+from gcnii.graph.past import past
 from gcnii.members.known import Known
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
@@ -65,6 +67,13 @@ class Asked:
     known: Graph | None
     device: str = "auto"
     _said: dict[str, Probabilities | None] = field(default_factory=dict)
+
+    @cached_property
+    def earlier(self) -> Asked | None:
+        """The graph of a training with times, as its validation nodes found it; else None."""
+        if self.known is None or self.graph is not self.known or self.known.times is None:
+            return None
+        return Asked(past(self.known, "val"), self.known, self.device)
 
     def labels(self, run: Run) -> Known | None:
         """The labels that a run was trained on, of the nodes of this graph."""
@@ -175,7 +184,7 @@ class Fitted(Member, Generic[Fit]):
         at_hand = self.said is not None and self.said.graph is asked.graph
         found = []
         for i in range(len(self.runs)):
-            P = self.said.each[i] if at_hand and self.said else self.answer(i, asked)
+            P = self.said.each[i] if at_hand and self.said else self.answer_in_time(i, asked)
             if P is None:
                 return None
             found.append(self.tempered(i, P, asked.target))
@@ -185,6 +194,16 @@ class Fitted(Member, Generic[Fit]):
         """What run i says, after its own temperature."""
         T = self.runs[i].temperature
         return P if T is None else target.tempered(P, T)
+
+    def answer_in_time(self, i: int, asked: Asked) -> Probabilities | None:
+        """The same, where nodes that validated are answered by the graph as they found it."""
+        P = self.answer(i, asked)
+        if P is not None and asked.known is not None and asked.earlier is not None:
+            val = asked.known.splits[self.runs[i].split].val
+            then = self.answer(i, asked.earlier)
+            assert then is not None
+            P = np.where(val[:, None], then, P)
+        return P
 
     @abstractmethod
     def answer(self, i: int, asked: Asked) -> Probabilities | None:

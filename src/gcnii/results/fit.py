@@ -263,6 +263,8 @@ def fit_plans(
 
 def _task(graph: Graph, plan: Plan, device: torch.device, session: Session) -> Task:
     """The plan on the graph, or on this process's nodes of it."""
+    if session.world is None and graph.times is not None:
+        return Task.in_time(graph, plan, device, offline=session.offline)
     if session.world is None:
         return Task.of(graph, plan, device, offline=session.offline)
     from gcnii.train.distributed.shard import spread  # few trainings need it

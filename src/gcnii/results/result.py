@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isnan, nan
@@ -25,6 +25,7 @@ from gcnii.errors import GraphError, InputError, notice, visible
 from gcnii.files import Document, json_value, user_path
 from gcnii.graph import Features, Graph, Piece, Split
 from gcnii.graph.columns import Columns
+from gcnii.graph.past import Past, past
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import adjacency
 from gcnii.targets import Target, target_of
@@ -168,7 +169,8 @@ class Trained(ABC):
         The scores of each run are divided by its temperature first, if it has one, and what its
         loss weighed the classes by is undone.  A mean of several runs has a temperature of its own.
         Of a portfolio, a node of the training whose label validated a fold is answered by the runs
-        that did not train on it.
+        that did not train on it.  Where the graph of the training has times, its validation nodes
+        are answered by the graph as they found it, all others by the whole.
 
         Parameters
         ----------
@@ -619,11 +621,35 @@ class Recomputed:
     """Scores that are too many to be kept: those of run rows[i] are computed when asked for."""
 
     result: Result
-    inputs: Task | LightTask
+    inputs: Inputs
     rows: Sequence[int]
 
     def __getitem__(self, i: int, /) -> Tensor:
-        return self.result._output("forward", self.rows[i], self.inputs)
+        def scores(inputs: Task | LightTask) -> Tensor:
+            return self.result._output("forward", self.rows[i], inputs)
+
+        return self.inputs.answered(scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A graph made ready for prediction.
+
+    earlier  of the graph of a training with times: that graph up to its last validation node, and
+             (n,) these nodes, which are answered as they were when they validated
+    """
+
+    whole: Task | LightTask
+    earlier: tuple[Task | LightTask, Bools] | None = None
+
+    def answered(self, scores: Callable[[Task | LightTask], Tensor]) -> Tensor:
+        """(…, n, k) what is said of the graph."""
+        found = scores(self.whole)
+        if self.earlier:
+            task, val = self.earlier
+            nodes = torch.from_numpy(np.flatnonzero(val))
+            found[..., nodes, :] = scores(task)[..., nodes, :]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -770,12 +796,23 @@ class Result(Trained):
         """
         if self._at_hand(graph):
             return self
-        inputs = self._inputs(graph, device) if inputs is None else inputs
-        count = len(self.runs)
+        ready, count = self._ready(graph, device, inputs), len(self.runs)
         if count * graph.n * self.origin.k > KEPT:
-            again = Recomputed(self, inputs, range(count))
+            again = Recomputed(self, ready, range(count))
             return replace(self, outputs=Outputs(graph, self.weights, again))
-        return replace(self, outputs=Outputs(graph, self.weights, self._every_score(inputs)))
+        scores = ready.answered(self._every_score)
+        return replace(self, outputs=Outputs(graph, self.weights, scores))
+
+    def _ready(self, graph: Graph, device: str, inputs: Task | LightTask | None) -> Inputs:
+        """The graph as it is asked, and as it was where nodes of the training validated."""
+        whole = self._inputs(graph, device) if inputs is None else inputs
+        if graph.times is None or not graph.splits or isinstance(graph, Past):
+            return Inputs(whole)
+        if self._known(graph).fingerprint != self.origin.fingerprint:
+            return Inputs(whole)
+        earlier = inputs.earlier if isinstance(inputs, Task) else None
+        then = earlier.val if earlier else self._inputs(past(graph, "val"), device)
+        return Inputs(whole, (then, graph.splits[0].val))
 
     def _at_hand(self, graph: Graph) -> bool:
         return self._own is not None and self._own.graph is graph

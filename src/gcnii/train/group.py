@@ -162,6 +162,7 @@ class ReplicaGroup:
         offloads = self._holds_less()
         self.objective = self._objective()
         self.batches, self.evaluated = task.batches(runs[0].split), task.evaluation(splits)
+        self.validated = task.validation(splits)
         self.views: WeakKeyDictionary[Batch, View] = WeakKeyDictionary()
         # Several processes must read after the same epochs, however fast each of them is.
         self.most = 1 if task.shard else epochs_per_sync(device)
@@ -360,8 +361,12 @@ class ReplicaGroup:
         scores = self.replicas.scores(self.evaluated)
         monitored = noisy if noisy is not None and self.recipe.rule.noisy else scores
         total, count = self.losses
+        test = objective.score(scores, "test")
+        if self.validated:
+            objective = self._view(self.validated).objective
+            monitored = scores = self.replicas.scores(self.validated)
         val_loss = objective.loss(monitored, "val")
-        val, test = objective.score(scores, "val"), objective.score(scores, "test")
+        val = objective.score(scores, "val")
         return torch.stack([row.double() for row in (total / count, val_loss, val, test)])
 
     def _lost(self, measures: list[list[Measures]], taken: list[int]) -> list[Run]:

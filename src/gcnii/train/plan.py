@@ -22,6 +22,7 @@ import numpy as np
 from gcnii.errors import InputError, did_you_mean, is_one_of, notice
 from gcnii.files import Document
 from gcnii.graph import Graph, Piece
+from gcnii.graph.past import features_there, past
 from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
 from gcnii.nn.model import DrawnFrom
@@ -264,7 +265,7 @@ def source_of_model(model: str | None, preset: Preset = "published") -> str:
 def auto_scale(graph: Graph) -> Kind:
     """What the scale "auto" means for a graph; a Piece knows it of the whole."""
     if not isinstance(graph, Piece):
-        return choose(graph.X, graph.columns)
+        return choose(features_there(past(graph, "train")), graph.columns)
     known = graph.whole.known
     if "traits" in known:  # an older gcnii, in which the default and "auto" differed
         sparse = cast(Document, known["traits"])["sparse"]
@@ -282,7 +283,7 @@ def _auto_weights(graph: Graph) -> EdgeWeights:
             "typical edge weighs; weights count as they are (raw): pack the graph again"
         )
         return "raw"
-    return chosen_kind(graph.typical_weights)
+    return chosen_kind(past(graph, "train").typical_weights)
 
 
 def warn_about(graph: Graph, plan: Plan, given: Container[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from gcnii import data
 from gcnii.errors import GraphError, InputError, UsageError
 from gcnii.graph import Features, Graph, Piece
 from gcnii.graph.arrays import hand_back
+from gcnii.graph.past import features_there, past, present
 from gcnii.nn import MODELS
 from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.propagation import (
@@ -48,6 +49,8 @@ class Task:
     plan     the first of the plans, which stands for all where they do not differ
     scaling  by which X was scaled, if it was
     others   the further plans of a fit that tries several; all have the same `batch_key`
+    earlier  of a graph with times, the same for its past: what training sees, and what validation
+             does; P, X and the graph of this task are what tests see
     shard    where several processes share the nodes: those of this one; P, X and the graph, which
              is a Piece, have their rows
     """
@@ -60,6 +63,7 @@ class Task:
     scaling: Scaling | None = None
     others: tuple[Plan, ...] = ()
     shard: Shard | None = None
+    earlier: Earlier | None = None
 
     @classmethod
     def of(
@@ -83,6 +87,18 @@ class Task:
         X = scaled_matrix(graph.X, scaling, dtype, added).to(device)
         return cls(graph, plan, device, links, X, scaling)
 
+    @classmethod
+    def in_time(cls, graph: Graph, plan: Plan, device: torch.device, *, offline: bool) -> Task:
+        """The same for a training on a graph with times, which sees its past."""
+        refuse_untimely(graph, plan.recipe)
+        train = cls.of(past(graph, "train"), plan, device, offline=offline)
+        scaling = train.scaling
+        val, whole = (
+            cls.of(one, plan, device, scaling, offline=offline)
+            for one in (past(graph, "val"), graph)
+        )
+        return replace(whole, earlier=Earlier(train, val))
+
     @property
     def plans(self) -> tuple[Plan, ...]:
         """All plans; run r is of plans[r.setting]."""
@@ -95,6 +111,8 @@ class Task:
 
     def batches(self, split: int) -> Batches:
         """What the steps of a run on this split see."""
+        if self.earlier:
+            return self.earlier.train.batches(split)
         recipe = self.plan.recipe
         size = recipe.batch_size or (NODES if recipe.batches == "neighbours" else 1)
         match recipe.batches:
@@ -125,12 +143,23 @@ class Task:
         if part is None or self.plan.recipe.batches == "full":
             return self._all()
         asked = np.any([mask.val | mask.test for mask in masks], axis=0)
-        nodes = self._tensor(np.flatnonzero(np.isin(part, part[asked])))
-        return Batch.of(self.adjacency.induced(nodes), self.X[nodes], nodes)
+        asked, there = np.isin(part, part[asked]), present(self.graph)
+        return self._induced(asked if there is None else asked & there)
+
+    def validation(self, splits: Sequence[int]) -> Batch | None:
+        """What validation nodes are judged on, where it is not what test nodes are."""
+        return self.earlier.val.evaluation(splits) if self.earlier else None
 
     def _all(self) -> Batch:
-        """All nodes, or all that this process has."""
-        return Batch.of(self.adjacency, self.X)
+        """All nodes that are there, or all that this process has."""
+        there = present(self.graph)
+        if there is None:
+            return Batch.of(self.adjacency, self.X)
+        return self._induced(there)
+
+    def _induced(self, there: NDArray[np.bool_]) -> Batch:
+        nodes = self._tensor(np.flatnonzero(there))
+        return Batch.of(self.adjacency.induced(nodes), self.X[nodes], nodes)
 
     @property
     def share(self) -> Share | None:
@@ -144,21 +173,43 @@ class Task:
             raise GraphError(
                 f"batches of parts need several graphs, but {self.graph.name} is one; use clusters"
             )
-        return np.where(np.isin(part, part[self.graph.splits[split].train]), part, -1)
+        own, there = np.isin(part, part[self.graph.splits[split].train]), present(self.graph)
+        return np.where(own if there is None else own & there, part, -1)
 
     def _clusters(self, split: int) -> NDArray[np.int64]:
         """(n,) the cluster of each node, -1 in graphs (of several) without training nodes."""
         pattern, weights = self.adjacency.pattern, self.adjacency.weights
         arrays = (array.cpu().numpy() for array in (weights, pattern.columns, pattern.rows))
         A = sp.csr_array(tuple(arrays), pattern.shape)
-        several = self.graph.part is not None
-        seen = np.flatnonzero(self._parts(split) >= 0) if several else np.arange(self.graph.n)
+        there = present(self.graph) if self.graph.part is None else self._parts(split) >= 0
+        seen = np.arange(self.graph.n) if there is None else np.flatnonzero(there)
         labels = np.full(self.graph.n, -1)
         labels[seen] = cluster(sp.csr_array(A[seen][:, seen]), self.plan.recipe.clusters)
         return labels
 
     def _tensor(self, array: NDArray[np.int64]) -> Tensor:
         return torch.tensor(array, device=self.device)
+
+
+class Earlier(NamedTuple):
+    """A graph with times up to its last training node, and up to its last validation node."""
+
+    train: Task
+    val: Task
+
+
+def refuse_untimely(graph: Graph, recipe: Recipe) -> None:
+    """Raise InputError for what would see the future of a graph with times."""
+    if recipe.geometry != "none":
+        raise InputError(
+            f"a geometry places all nodes of {graph.name} in a plane, those of its future among "
+            "them; leave the times out, or take another model"
+        )
+    if recipe.rule.noisy:
+        raise InputError(
+            f"monitor {recipe.monitor} validates by the training pass, which does not see the "
+            f"validation nodes of {graph.name}, because they come later; choose another monitor"
+        )
 
 
 def learnt(
@@ -178,9 +229,11 @@ def learnt(
     if graph.weighted:
         refuse_weights(plan.model, plan.recipe)
     if scaling is None and (plan.recipe.scale != "none" or structure is not None):
-        scaling = Scaling.learn(graph.X, plan.recipe.scale, columns=graph.columns)
+        X, there = features_there(graph), present(graph)
+        scaling = Scaling.learn(X, plan.recipe.scale, columns=graph.columns)
         if structure is not None:
-            scaling = replace(scaling, structure=Scaling.learn(structure, "standard"))
+            own = structure if there is None else structure[there]
+            scaling = replace(scaling, structure=Scaling.learn(own, "standard"))
     return scaling
 
 

@@ -585,7 +585,7 @@ class Course:
         if not self.folds and len({self.layout[i].split for i in rows}) > 1:
             able = [one for one in able if one.name in ALWAYS]
         for base in able[:SMOOTHED]:
-            said = asked.of(base)
+            said = (asked.earlier or asked).of(base)
             assert said is not None
             answers = {run.seed: P for run, P in zip(base.runs, said, strict=True)}
 
@@ -605,7 +605,7 @@ class Course:
         metric = target.score(self.recipe.scored_by).key
         runs, said = [], []
         for i, run in enumerate(member.runs):
-            P, val, T = member.answer(i, asked), graph.splits[run.split].val, None
+            P, val, T = member.answer_in_time(i, asked), graph.splits[run.split].val, None
             assert P is not None
             said.append(P)
             y, P = graph.labels[val], P[val]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gcnii.data.tables.assemble import Nodes, assemble
@@ -37,6 +38,10 @@ def from_frames(
     multilabel: bool = False,
     directed: bool = False,
     seed: int = 0,
+    time: str = "",
+    time_edges: str = "",
+    time_shares: Sequence[float] | str = (),
+    time_cuts: Names = (),
     name: str = "graph",
 ) -> Graph:
     """Make a graph from two data frames, with one row per node and one row per edge.
@@ -87,6 +92,17 @@ def from_frames(
         Whether edges are one-way.
     seed : int
         The seed of the split, if it is drawn.
+    time : str
+        The column of `nodes` that says when a node came, by numbers or by dates: training sees the
+        past alone, validation what follows, and the last nodes test.  It is no feature, unless
+        `numeric` or `date` names it, too.
+    time_edges : str
+        The column of `edges` that says when an edge came; by default, with the later of its ends.
+    time_shares : (float, float)
+        The shares of the labelled nodes, in the order of time, that train and that validate;
+        default: 0.6, 0.2.  All nodes of one time have one role.
+    time_cuts : (str, str)
+        In their place, the times at which validation and testing begin.
     name : str
         The name of the graph.
 

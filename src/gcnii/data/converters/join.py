@@ -14,6 +14,7 @@ from gcnii.errors import GraphError, is_one_of
 from gcnii.graph import ROLES, Features, Graph, Role, Split
 from gcnii.graph.arrays import merged
 from gcnii.graph.columns import differences
+from gcnii.graph.times import earliest
 from gcnii.graph.weights import sum_repeated
 
 Names = tuple[str, ...] | None
@@ -66,7 +67,6 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
     sizes = [graph.n for graph in graphs]
     starts = np.cumsum([0, *sizes[:-1]])
     shifted = [graph.edges + start for graph, start in zip(graphs, starts, strict=True)]
-    weights = [graph.weights for graph in graphs if graph.weights is not None]
     return Graph(
         X=_stacked([graph.X for graph in graphs]),
         edges=np.concatenate(shifted, 1),
@@ -77,8 +77,17 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
         classes=classes,
         features=graphs[0].features,
         part=np.repeat(np.arange(len(graphs)), sizes),
-        weights=np.concatenate(weights) if weights else None,
+        weights=_joined(graphs, "weights"),
+        times=_joined(graphs, "times"),
+        edge_times=_joined(graphs, "edge_times"),
+        dated=graphs[0].dated,
     )
+
+
+def _joined(graphs: Sequence[Graph], name: str) -> NDArray[np.float64] | None:
+    """What all graphs have under this name, or none of them has."""
+    each = [own for graph in graphs if (own := getattr(graph, name)) is not None]
+    return np.concatenate(each) if each else None
 
 
 def _refuse_different(graphs: Sequence[Graph]) -> None:
@@ -89,6 +98,17 @@ def _refuse_different(graphs: Sequence[Graph]) -> None:
             raise GraphError(
                 f"the edges of {weighted.name} have weights but those of {plain.name} have none; "
                 "give all graphs weights, or drop them: dataclasses.replace(graph, weights=None)"
+            )
+        for field in ("times", "edge_times"):
+            if (getattr(one, field) is None) is not (getattr(other, field) is None):
+                raise GraphError(
+                    f"{one.name} and {other.name} do not both have {field}; give all graphs such, "
+                    f"or drop them: dataclasses.replace(graph, {field}=None)"
+                )
+        if one.dated is not other.dated:
+            raise GraphError(
+                f"the times of {one.name} and {other.name} are dates in one and numbers in the "
+                "other; write both alike"
             )
         if one.multilabel is not other.multilabel:
             several, single = (one, other) if one.multilabel else (other, one)
@@ -149,16 +169,20 @@ def _labels(graphs: Sequence[Graph]) -> tuple[list[NDArray[np.int64]], Names]:
 
 def _both_ways(graph: Graph) -> Graph:
     """An undirected graph as a directed one, each of whose edges has its reverse."""
-    weights = graph.weights
+    weights, times = graph.weights, graph.edge_times
     if weights is None:
         edges = merged(graph.edges)
     else:
         edges, weights = sum_repeated(graph.edges, weights, directed=False)
+    if times is not None:
+        times = earliest(edges, graph.edges, times, directed=False)
     other = edges[0] != edges[1]  # a self-loop is its own reverse
     both = np.concatenate([edges, edges[::-1, other]], 1)
     if weights is not None:
         weights = np.concatenate([weights, weights[other]])
-    return replace(graph, edges=both, weights=weights, directed=True)
+    if times is not None:
+        times = np.concatenate([times, times[other]])
+    return replace(graph, edges=both, weights=weights, edge_times=times, directed=True)
 
 
 def _stacked(blocks: Sequence[Features]) -> Features:

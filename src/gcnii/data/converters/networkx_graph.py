@@ -68,7 +68,9 @@ class Records:
         """
         reading = replace(reading, directed=self.directed)
         links, own = self._links(reading), _names(self.nodes, self.of_nodes)
-        roles = {role.lower() for role in (reading.split, *reading.labels)}
+        if reading.time_edges:
+            raise DataError("times of edges are read from tables alone; see from_frames")
+        roles = {role.lower() for role in (reading.split, reading.time, *reading.labels)}
         known = [key for key in own if key.lower() in roles]
         if X is None and set(own) - {*known, *reading.drop}:
             refuse_empty_cells("the nodes", len(self.nodes), len(own), sum(map(len, self.nodes)))
@@ -106,7 +108,7 @@ class Records:
         import pandas as pd
 
         rows, texts = self._rows(attributes), np.array(self.names, object)
-        (u, v), weights = links
+        (u, v), weights, _ = links
         ends = {"source": texts[u], "target": texts[v]}
         edges = pd.DataFrame(ends if weights is None else ends | {WEIGHT: weights})
         elsewhere = set(_names(self.links, self.of_links)) - set(attributes)
@@ -126,16 +128,18 @@ class Records:
     ) -> Graph:
         """With these features, or one for each node; of attributes, labels and splits are used."""
         nodes = Nodes(self._rows(known), reading, Problems())
-        labels = nodes.labels()
-        splits = nodes.splits(labels)
+        labels, (times, dated) = nodes.labels(), nodes.times()
+        splits = nodes.splits(labels, times, dated=dated)
         nodes.problems.refuse()
-        edges, weights = each_once(links, reading, self.names)
+        edges, weights, _ = each_once(links, reading, self.names)
         return Graph(
             X=sp.eye_array(len(self.names), format="csr", dtype=np.float32) if X is None else X,
             edges=edges,
             weights=weights,
             y=labels.y,
             splits=splits,
+            times=times,
+            dated=dated,
             directed=self.directed,
             name=name,
             nodes=tuple(self.names),
@@ -250,6 +254,9 @@ def from_networkx(
     unknown: str = "",
     multilabel: bool = False,
     seed: int = 0,
+    time: str = "",
+    time_shares: Sequence[float] | str = (),
+    time_cuts: Names = (),
     name: str = "",
 ) -> Graph:
     """Make a graph from a networkx Graph, DiGraph, MultiGraph or MultiDiGraph.
@@ -273,7 +280,7 @@ def from_networkx(
         their names, or the identity matrix if there are none.
     drop : str or list of str
         Attributes to ignore.
-    numeric, categorical, date, text, unknown, multilabel, seed, name
+    numeric, categorical, date, text, unknown, multilabel, seed, time, time_shares, time_cuts, name
         As in `from_frames`.
 
     Returns

@@ -1,8 +1,9 @@
 """A whole graph in one .safetensors file, which is mapped into memory when it is read.
 
-Arrays are tensors: X (or X.data, X.indices and X.indptr if it is sparse), edges, weights, y, part
-and roles (s, n), which has 1, 2 and 3 for the train, val and test nodes of split s.  Texts are two
-tensors each, such as nodes.utf8 and nodes.lengths; the columns of a table are table.0, table.1, ….
+Arrays are tensors: X (or X.data, X.indices and X.indptr if it is sparse), edges, weights, y, part,
+times, edge_times, and roles (s, n), which has 1, 2 and 3 for the train, val and test nodes of split
+s.  Texts are two tensors each, such as nodes.utf8 and nodes.lengths; the columns of a table are
+table.0, table.1, ….
 The metadata has one entry, "gcnii": a JSON document with the rest, and the SHA-256 of all of it.
 """
 
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.errors import DataError, InputError
-from gcnii.files import NOTHING, Document, atomic_write, check, disk_errors, refuse_replacing
+from gcnii.files import NOTHING, Document, Maybe, atomic_write, check, disk_errors, refuse_replacing
 from gcnii.graph import ROLES, Graph, Split
 from gcnii.graph.arrays import hand_back
 from gcnii.graph.columns import Cells, Columns, Table, is_text
@@ -35,8 +36,16 @@ DOCUMENT = {
     "d": int,
     "table": (NOTHING, {"columns": [[str, {"numbers", "text"}]], "matrix": bool}),
     "columns": (NOTHING, [dict]),
+    "dated": Maybe(bool),
 }
-PLAIN = ("edges", "weights", "y", "part")  # tensors that are fields as they are
+PLAIN = (
+    "edges",
+    "weights",
+    "y",
+    "part",
+    "times",
+    "edge_times",
+)  # tensors that are fields as they are
 TEXTS = ("nodes", "classes", "features")
 
 Array = NDArray[Any]
@@ -215,7 +224,8 @@ def table_tensors(table: Table) -> Tensors:
 def document_of(graph: Graph) -> Document:
     """What a graph has beside arrays and texts."""
     table = graph.table
-    return {
+    own: Document = {"dated": True} if graph.dated else {}
+    return own | {
         "version": VERSION,
         "name": graph.name,
         "directed": graph.directed,
@@ -249,9 +259,11 @@ def graph_of(tensors: Tensors, document: Document) -> Graph:
         splits=tuple(Split(**{r: row == i for i, r in enumerate(ROLES, 1)}) for row in roles),
         directed=document["directed"],
         name=document["name"],
+        dated=document.get("dated", False),
     )
     # What would read outside an array is checked again.
     refuse_arrays(graph)
+    graph._set_times()
     graph._check()
     if document["table"] is None or document["columns"] is None:
         return graph

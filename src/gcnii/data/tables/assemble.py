@@ -16,18 +16,27 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.data.labels import Labels, class_labels, given_split, label_columns, several_labels
-from gcnii.data.splits import stratified_split
+from gcnii.data.splits import (
+    SHARES,
+    about_times,
+    as_learnt_before,
+    stratified_split,
+    time_split,
+)
 from gcnii.data.tables.reading import Ends, Reading, Rows
+from gcnii.data.tables.times import cuts_of, times_of
 from gcnii.errors import DataError, GraphError, Problems, did_you_mean, notice
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import freeze, merged
 from gcnii.graph.columns import Columns, Learner, Table, Texts, flag
+from gcnii.graph.times import Times, earliest, only_times
 from gcnii.graph.weights import merged_weighted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+FAR = 0.05  # between a share of nodes that was asked for and one that times allow, to be said
 SHORT = 8  # characters: such a text is looked up as an integer of 8 bytes, several times as fast
 
 
@@ -150,6 +159,8 @@ class Nodes:
         """The columns that are neither names, labels nor splits."""
         reading = self.reading
         roles = {self._column(name) for name in (reading.id, reading.split, *reading.labels)}
+        if reading.time not in (*reading.hints.numeric, *reading.hints.date):
+            roles.add(self._column(reading.time))
         return [name for name in self.rows.header if name not in roles]
 
     def note_wrong_names(self, edges: Sequence[str] = ()) -> None:
@@ -253,11 +264,22 @@ class Nodes:
             shown = ", ".join(ignored[:SHOWN])
             notice(f"{self.rows.name}: left out of the features: {shown}{more}")
 
-    def splits(self, labels: Labels) -> tuple[Split, ...]:
-        """The split of a column, or one drawn class by class; none if no node has a label."""
+    def times(self) -> tuple[Times | None, bool]:
+        """When the nodes came, and whether by dates; None where that is not asked."""
+        column = self._column(self.reading.time) or self.reading.time
+        absent = self.known is not None and column not in self.rows.header  # to predict, needless
+        if not column or absent:
+            return None, False
+        return times_of(self.rows, column, self.problems)
+
+    def splits(self, labels: Labels, times: Times | None, *, dated: bool) -> tuple[Split, ...]:
+        """The split of a column, or by time, or drawn class by class; none without any label."""
+        reading = self.reading
         labelled = np.asarray((labels.y >= 0).reshape(len(labels.y), -1).all(1))
         if column := self._column(self.reading.split):
             split = given_split(self.rows, column, labelled, self.problems)
+            if times is not None:
+                return self._drawn(lambda: split.validating_last(times))
             return self._drawn(lambda: split.validating(labels.y))
         if self.known is None and self.reading.split not in ("", Reading.split):
             self.problems.add(
@@ -266,6 +288,9 @@ class Nodes:
             )
         if not labelled.any():
             return ()
+        if times is not None:
+            cuts = cuts_of(reading.time_cuts, dated=dated) if reading.time_cuts else None
+            return self._drawn(lambda: time_split(times, labelled, reading.shares, cuts))
         return self._drawn(lambda: stratified_split(labels.y, self.reading.seed))
 
     def _drawn(self, draw: Callable[[], Split]) -> tuple[Split, ...]:
@@ -282,10 +307,11 @@ WEIGHT = "weight"
 
 
 class EdgeList(NamedTuple):
-    """(2, m) numbers of nodes; (m,) weights, if there are any."""
+    """(2, m) numbers of nodes; (m,) weights and times, if there are any."""
 
     edges: NDArray[np.int64]
     weights: NDArray[np.float64] | None
+    times: Times | None = None
 
 
 NONE = EdgeList(np.zeros((2, 0), np.int64), None)  # where something is wrong with them
@@ -311,7 +337,8 @@ def read_edges(
     except DataError as error:
         problems.add(str(error))
         return NONE
-    unused = [name for name in rows.header if name not in columns and name not in reading.drop]
+    used = {*columns, *reading.drop, reading.time_edges}
+    unused = [name for name in rows.header if name not in used]
     if unused:
         which = "column" if len(unused) == 1 else "columns"
         verb = "is" if len(unused) == 1 else "are"
@@ -327,16 +354,35 @@ def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) ->
 
     Edges without weights count once, however often they are given, unless they are to be added up.
     """
-    edges, weights = links
-    if weights is None and reading.duplicates != "add":
-        return EdgeList(merged(edges, directed=reading.directed), None)
-    each = np.ones(edges.shape[1]) if weights is None else weights
+    edges, weights, times = links
     directed, how = reading.directed, reading.duplicates
+    if weights is None and how != "add":
+        once = merged(edges, directed=directed)
+        if times is not None:
+            times = earliest(once, edges, times, directed=directed)
+        return EdgeList(once, None, times)
+    each = np.ones(edges.shape[1]) if weights is None else weights
     try:
-        edges, each = merged_weighted(edges, each, directed=directed, nodes=nodes, duplicates=how)
+        once, each = merged_weighted(edges, each, directed=directed, nodes=nodes, duplicates=how)
+        if times is not None:
+            times = only_times(once, edges, times, directed=directed)
     except GraphError as error:
         raise DataError(str(error)) from None
-    return EdgeList(edges, None if weights is None and (each == 1).all() else each)
+    return EdgeList(once, None if weights is None and (each == 1).all() else each, times)
+
+
+def edge_times(rows: Rows, reading: Reading, problems: Problems, *, dated: bool) -> Times | None:
+    """When the edges of a table came, if that is asked; `dated` as the times of the nodes are."""
+    if not reading.time_edges:
+        return None
+    found, days = times_of(rows, reading.time_edges, problems)
+    if days != dated:
+        kinds = ("dates", "numbers") if days else ("numbers", "dates")
+        problems.add(
+            f"the times of edges, in the column {reading.time_edges!r}, are {kinds[0]}, and those "
+            f"of nodes {kinds[1]}; write both alike"
+        )
+    return found
 
 
 def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
@@ -422,23 +468,28 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
     """The graph of two tables; DataError with all problems if there is any."""
     reading, problems = nodes.reading, nodes.problems
     nodes.note_wrong_names(edges.header)
-    texts, labels = nodes.ids(), nodes.labels()
+    texts, labels, (times, dated) = nodes.ids(), nodes.labels(), nodes.times()
     # Before the features are read: both together would be the most memory that is needed.
     links = NONE
     if texts is not None:
         links = read_edges(edges, Ids(texts), reading, problems)
+        if links is not NONE:
+            links = links._replace(times=edge_times(edges, reading, problems, dated=dated))
         try:
             links = each_once(links, reading, texts.tolist())
         except DataError as error:
             problems.add(str(error))
     table, columns = nodes.features()
-    splits = nodes.splits(labels)
+    splits = nodes.splits(labels, times, dated=dated)
     problems.refuse()
     nodes.say_what_is_ignored(columns)
     X, features = columns.encode(table, nodes.rows.name)
     graph = Graph(
         X=freeze(X),
         features=features,
+        times=times,
+        edge_times=links.times,
+        dated=dated,
         edges=links.edges,
         weights=links.weights,
         y=labels.y,
@@ -448,4 +499,20 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
         nodes=tuple(() if texts is None else texts),
         classes=labels.classes,
     )
-    return graph._with_table(columns.sharing(table, graph.X), columns)
+    graph = graph._with_table(columns.sharing(table, graph.X), columns)
+    if times is None or nodes.known is not None or not graph.splits:
+        return graph
+    say_what_times_change(graph, reading)
+    return as_learnt_before(graph)
+
+
+def say_what_times_change(graph: Graph, reading: Reading) -> None:
+    """A notice where nodes have no time, or where ties move the shares far from what was asked."""
+    assert graph.times is not None
+    (split,), wanted = graph.splits, reading.shares or SHARES
+    counts = np.array([split.train.sum(), split.val.sum(), split.test.sum()])
+    far = np.abs(counts[:2] / counts.sum() - wanted).max() > FAR
+    tied = far and not reading.time_cuts
+    if tied or np.isnan(graph.times).any():
+        ties = "; nodes of one time have one role, which moves the shares" if tied else ""
+        notice(f"{graph.name} is divided by {reading.time!r}: {about_times(graph)}{ties}")

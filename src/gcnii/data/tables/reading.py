@@ -135,6 +135,11 @@ class Reading:
     multilabel   whether a label such as `a;b` is two labels
     directed     whether edges are one-way
     seed         draws the split where there is none
+    time         when a node came: a number, a date or a time of day; it divides the nodes, and is
+                 no feature unless it is named as a number or a date, too
+    time_edges   when an edge came, as `time` has it
+    time_shares  of the labelled nodes, in the order of time: those that train and that validate
+    time_cuts    in their place, the times at which validation and testing begin
     """
 
     id: str = "id"
@@ -153,6 +158,10 @@ class Reading:
     multilabel: bool = False
     directed: bool = False
     seed: int = 0
+    time: str = ""
+    time_edges: str = ""
+    time_shares: Sequence[float] | str = ()
+    time_cuts: Names = ()
 
     def __post_init__(self) -> None:
         """Make texts and tuples of the names; refuse what is none, and a column named twice."""
@@ -168,11 +177,17 @@ class Reading:
             **{name: true_or_false(given[name], name) for name in ("multilabel", "directed")},
             "label": labels[0] if len(labels) == 1 else labels,
             "seed": int(seed),
+            "time_shares": tuple(map(float, _pair("time_shares", given["time_shares"]))),
+            "time_cuts": _pair("time_cuts", given["time_cuts"]),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         if bool(self.source) != bool(self.target):
             raise InputError("source and target must be given together")
+        if not self.time and (more := [one for one in OF_TIME if getattr(self, one)]):
+            raise InputError(f"{more[0]} needs time, the column that says when a node came")
+        if self.time_shares and self.time_cuts:
+            raise InputError("time_shares and time_cuts both divide the nodes; give one")
         if not is_one_of(self.duplicates, ("", *DUPLICATES)):
             raise InputError(
                 f"duplicates must be {', '.join(DUPLICATES[:-1])} or {DUPLICATES[-1]}, "
@@ -203,13 +218,19 @@ class Reading:
         return _names("label", self.label)
 
     @property
+    def shares(self) -> tuple[float, ...]:
+        """The shares of nodes by time, if they are given."""
+        return tuple(map(float, self.time_shares))
+
+    @property
     def hints(self) -> Hints:
         """What is known about feature columns."""
         return Hints(**{name: _names(name, getattr(self, name)) for name in HINTS})
 
 
 HINTS = ("drop", "numeric", "categorical", "date", "text")
-OPTIONAL = ("source", "target", "weight", "unknown")
+OPTIONAL = ("source", "target", "weight", "unknown", "time", "time_edges")
+OF_TIME = ("time_edges", "time_shares", "time_cuts")
 READING = tuple(field.name for field in fields(Reading))
 
 
@@ -227,3 +248,18 @@ def _name(option: str, name: object) -> str:
         what = "a label" if option == "unknown" else "the name of a column"
         raise InputError(f"{option} must be {what}, got {name!r}")
     return str(name)
+
+
+def _pair(option: str, given: object) -> tuple[str, ...]:
+    """Two values, in a list or in a text with a comma between them; or none."""
+    values = given.split(",") if isinstance(given, str) and given else given or ()
+    try:
+        pair = tuple(str(value).strip() for value in values)  # type: ignore[attr-defined]
+        if option == "time_shares":
+            list(map(float, pair))
+    except (TypeError, ValueError):
+        pair = ("",)
+    if len(pair) not in (0, 2):
+        such = "0.6,0.2" if option == "time_shares" else "2019-01-01,2020-01-01"
+        raise InputError(f"{option} must be two values such as {such}, got {given!r}")
+    return pair

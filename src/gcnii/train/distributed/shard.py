@@ -87,6 +87,7 @@ def pack(graph: Graph, folder: Path, parts: int) -> Document:
     Beside the graph, memory holds its links twice and one part at a time.
     """
     refuse_folder(folder, graph.source)
+    refuse_times(graph)
     if not 1 <= parts <= graph.n:
         raise InputError(f"{graph.name} has {graph.n} nodes and cannot be cut into {parts} parts")
     both, _ = with_diagonal(adjacency(graph, "both"))
@@ -96,6 +97,15 @@ def pack(graph: Graph, folder: Path, parts: int) -> Document:
     if graph.weighted:
         known["weights"] = graph.typical_weights.tolist()
     return write(graph, folder, owner, numbering, known)
+
+
+def refuse_times(graph: Graph) -> None:
+    """Raise InputError for a graph with times: its parts are of one graph, not of three."""
+    if graph.times is not None:
+        raise InputError(
+            f"{graph.name} has times, and a graph with times is trained in one process; leave the "
+            "times out (--time) to share its nodes"
+        )
 
 
 def _first(graph: Graph, both: sp.csr_array) -> dict[str, Numbers]:
@@ -470,6 +480,7 @@ def spread(graph: Graph, plan: Plan, device: torch.device, world: World) -> Task
     graph  the whole, or the piece of this process
     """
     refuse(plan, graph.n, world.size)
+    refuse_times(graph)
     recipe = plan.recipe
     if isinstance(graph, Piece):
         piece, links = graph, AdjacencyRows.of_piece(graph, recipe)
